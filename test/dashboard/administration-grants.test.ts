@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import {
-  actionColumns,
   firstGrant,
   isIdle,
+  levelOf,
+  levels,
+  namedActions,
   namesIn,
   namesText,
   permissionsText,
   resourceRows,
-  tickedOf,
+  singleActions,
   toggled,
+  withActions,
 } from '#dashboard/pages/administration/grants'
 import { actions, type Grant, isPermitted, resources, scopeOf } from '#model/scope'
 
@@ -16,9 +19,9 @@ import { actions, type Grant, isPermitted, resources, scopeOf } from '#model/sco
 
 const grantOf = (permissions: Grant['permissions']): Grant => ({ permissions, devices: ['*'], services: ['*'] })
 
-test('the matrix has a row for each resource and a column for each action of the server', () => {
+test('the form has a row for each resource, and each action of the server', () => {
   expect(resourceRows.map(({ resource }) => resource)).toEqual(['*', ...resources])
-  expect([...actionColumns].sort()).toEqual(['*', ...actions].sort())
+  expect([...singleActions].sort()).toEqual([...actions].sort())
 })
 
 test.each([
@@ -27,30 +30,31 @@ test.each([
   { service: ['*'], '*': ['read'] },
   { '*': ['*'] },
   { meta: ['read', 'update'], '*': ['delete'] },
-] as Grant['permissions'][])('exactly the permitted actions are ticked: %j', (permissions) => {
+] as Grant['permissions'][])('the actions of a grant are those that the server permits: %j', (permissions) => {
   const grant = grantOf(permissions)
   const scope = scopeOf([grant])
   for (const resource of resources)
     for (const action of actions)
-      expect([resource, action, tickedOf(grant, resource, action) !== undefined]).toEqual([
+      expect([
         resource,
         action,
-        isPermitted(scope, resource, action),
-      ])
+        namedActions(grant, resource).includes(action) || namedActions(grant, '*').includes(action),
+      ]).toEqual([resource, action, isPermitted(scope, resource, action)])
 })
 
-test('ticking and unticking any box restores the grant', () => {
-  const before = grantOf({ service: ['read'] })
-  for (const { resource } of resourceRows)
-    for (const action of actionColumns) {
-      if (tickedOf(before, resource, action) === 'given') continue
+test('every level, and every action added and removed again, is read as it was chosen', () => {
+  const before = grantOf({ meta: ['read'] })
+  for (const { resource } of resourceRows) {
+    for (const level of Object.keys(levels) as (keyof typeof levels)[])
+      expect(levelOf(withActions(before, resource, levels[level]), resource)).toBe(level)
+    for (const action of singleActions) {
       const on = toggled(before, resource, action)
-      expect(tickedOf(on, resource, action)).toBe('given')
-      // Ticking "any" replaces the single actions of its row.
-      if (action === '*' && resource === 'service') expect(on.permissions).toEqual({ service: ['*'] })
-      else expect(toggled(on, resource, action)).toEqual(before)
+      expect(toggled(on, resource, action)).toEqual(before)
     }
-  expect(toggled(before, 'service', 'read').permissions).toEqual({})
+  }
+  const all = grantOf({ service: ['*'] })
+  expect(toggled(all, 'service', 'delete').permissions.service).toEqual(['read', 'create', 'update'])
+  expect(levelOf(grantOf({ service: ['create'] }), 'service')).toBeUndefined()
 })
 
 test('permissions and names in words', () => {

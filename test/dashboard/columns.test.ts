@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView, PropertyView, Schema, ServiceView } from '#client/client'
-import { columnOf, lineOf, propertyKey, usualKeys, withUnit } from '#dashboard/pages/fleet/columns'
+import { columnOf, columnsOf, lineOf, propertyKey, usualKeys, withUnit } from '#dashboard/pages/fleet/columns'
 
 const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
 const schema: Schema = {
@@ -74,20 +74,28 @@ describe('a column', () => {
   })
 })
 
-test('a line of values has names and units, and leaves out unset values', () => {
-  expect([lineOf(boiler, schemas), lineOf(boiler, new Map())]).toEqual([
-    'Temperature 21.5 °C · Mode Heating · 0x0004 text',
+test('a property with the title of another column gets the name of its service', () => {
+  const status = { ...schema, properties: { '0x0001': { name: 'Status', type: 'string' } } } as Schema
+  const keys = ['device', 'status', propertyKey('boiler', 1), 'status', 'nothing']
+  expect(columnsOf(keys, new Map([['boiler', status]])).map(({ title }) => title)).toEqual([
+    'Device',
+    'Status',
+    'Boiler · Status',
+  ])
+})
+
+test('a line of values has names and units, and leaves out unset values and those with a column', () => {
+  const columns = columnsOf([propertyKey('boiler', 2)], schemas)
+  expect([lineOf(boiler, schemas, columns), lineOf(boiler, new Map(), [])]).toEqual([
+    'Temperature 21.5 °C · 0x0004 text',
     '0x0001 21.5 · 0x0002 1 · 0x0004 text',
   ])
   expect([withUnit('1', ''), withUnit('1', 'm')]).toEqual(['1', '1 m'])
 })
 
-test('default columns: a line of values, or the first properties of one service; fewer in a narrow window', () => {
-  expect([usualKeys('', [], false), usualKeys('', [], true)]).toEqual([
-    ['device', 'status', 'seen', 'values'],
-    ['device', 'status', 'values'],
-  ])
-  expect(usualKeys('boiler', [1, 2, 3, 4, 5, 6], true)).toEqual([
+test('default columns: a line of values, or the first properties of one service', () => {
+  expect(usualKeys('', [])).toEqual(['device', 'status', 'values'])
+  expect(usualKeys('boiler', [1, 2, 3, 4, 5, 6])).toEqual([
     'device',
     'status',
     ...[1, 2, 3, 4, 5].map((propId) => propertyKey('boiler', propId)),

@@ -258,8 +258,11 @@ describe('firmware pages', () => {
     await ann.isAccessible()
     await page().keyboard.press('Escape')
     await button('New release').click()
-    await dialogOf(page()).getByText('every device that connects').waitFor()
+    // A part of the devices comes first; all of them is a choice.
+    expect(await dialogOf(page()).getByLabel('Share of the devices').inputValue()).toBe('10')
     await ann.isAccessible()
+    await dialogOf(page()).getByLabel('Every device that connects').check()
+    await button(/^Upload for /).waitFor()
   })
 
   test('with an external update server only the firmware of devices is shown', async () => {

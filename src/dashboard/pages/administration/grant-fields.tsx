@@ -1,11 +1,17 @@
-import { useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import {
-  actionColumns,
+  type Level,
+  levelOf,
+  levels,
+  namedActions,
   namesIn,
   namesText,
+  permissionsText,
+  type ResourceRow,
   resourceRows,
-  tickedOf,
+  singleActions,
   toggled,
+  withActions,
 } from '#dashboard/pages/administration/grants'
 import { Button } from '#dashboard/parts/button'
 import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
@@ -21,12 +27,11 @@ interface GrantFieldsProps {
 
 /** One grant: its permissions, and its devices and services. Read-only without `onChange`. */
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
-  const title = `Grant ${number}`
   return (
-    <Field label={title}>
-      <PermissionMatrix grant={grant} caption={`${title}: resources and actions`} onChange={onChange} />
+    <Field label={`Grant ${number}`}>
       {onChange ? (
         <>
+          <Permissions grant={grant} onChange={onChange} />
           <Names
             what="device"
             names={grant.devices}
@@ -42,13 +47,15 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
         </>
       ) : (
         <p>
-          On {namesText(grant.devices, 'device')}, {namesText(grant.services, 'service')}.
+          {permissionsText(grant)} — on {namesText(grant.devices, 'device')}, {namesText(grant.services, 'service')}.
         </p>
       )}
       {onRemove && (
-        <Button kind="quiet" onPress={onRemove} label={`Remove grant ${number}`}>
-          Remove this grant
-        </Button>
+        <div>
+          <Button kind="quiet" onPress={onRemove}>
+            Remove grant {number}
+          </Button>
+        </div>
       )}
     </Field>
   )
@@ -90,65 +97,77 @@ function Names({
   )
 }
 
-/**
- * The permissions of a grant: a checkbox for each resource and action. A box that a wildcard box implies is shown as
- * ticked.
- */
-function PermissionMatrix({
-  grant,
-  caption,
-  onChange,
-}: {
-  readonly grant: Grant
-  readonly caption: string
-  /** Absent: read-only. */
-  readonly onChange?: ((grant: Grant) => void) | undefined
-}) {
+/** The permissions of a grant: a level for each resource, and single actions where no level fits. */
+function Permissions({ grant, onChange }: { readonly grant: Grant; readonly onChange: (grant: Grant) => void }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
-    <section class="table-frame" aria-label={caption} tabIndex={0}>
-      <table class="table matrix">
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Resource</th>
-            {actionColumns.map((action) => (
-              <th key={action} scope="col">
-                {nameOf(action)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {resourceRows.map(({ resource, name, meaning }) => (
-            <tr key={resource}>
-              <th scope="row">
-                {name} <small class="soft">{meaning}</small>
-              </th>
-              {actionColumns.map((action) => {
-                const ticked = tickedOf(grant, resource, action)
-                return (
-                  <td key={action}>
-                    <label title={ticked === 'implied' ? 'included in a wildcard' : undefined}>
-                      <input
-                        type="checkbox"
-                        aria-label={`${nameOf(action)} on ${name}`}
-                        checked={ticked !== undefined}
-                        disabled={!onChange || ticked === 'implied'}
-                        onChange={() => onChange?.(toggled(grant, resource, action))}
-                      />
-                    </label>
-                  </td>
-                )
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ul class="permissions">
+      {resourceRows.map((row) => (
+        <li key={row.resource}>
+          <Permission row={row} grant={grant} onChange={onChange} />
+        </li>
+      ))}
+    </ul>
   )
 }
 
-function nameOf(action: string): string {
-  return action === '*' ? 'any action' : action
+const single = 'chosen actions'
+
+function Permission({
+  row: { resource, name, meaning },
+  grant,
+  onChange,
+}: {
+  readonly row: ResourceRow
+  readonly grant: Grant
+  readonly onChange: (grant: Grant) => void
+}) {
+  const id = useId()
+  const level = levelOf(grant, resource)
+  const [isSingle, setSingle] = useState(level === undefined)
+  const named = namedActions(grant, resource)
+  const implied = resource === '*' ? [] : namedActions(grant, '*')
+  return (
+    <>
+      <div class="permission">
+        <span>
+          <label for={id}>{name}</label>
+          <small class="soft" id={`${id}-hint`}>
+            {meaning}
+          </small>
+        </span>
+        <select
+          id={id}
+          class="input"
+          aria-describedby={`${id}-hint`}
+          value={isSingle ? single : level}
+          onChange={({ currentTarget: { value } }) => {
+            setSingle(value === single)
+            if (value !== single) onChange(withActions(grant, resource, levels[value as Level]))
+          }}
+        >
+          {[...Object.keys(levels), single].map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </div>
+      {isSingle && (
+        <div class="role-choices">
+          {singleActions.map((action) => (
+            <Checkbox
+              key={action}
+              label={`${action} ${name}`}
+              isChecked={named.includes(action) || implied.includes(action)}
+              isDisabled={implied.includes(action)}
+              onChange={() => onChange(toggled(grant, resource, action))}
+            />
+          ))}
+        </div>
+      )}
+      {implied.length > 0 && (
+        <small class="hint">
+          By any resource: {implied.length < singleActions.length ? implied.join(', ') : 'everything'}
+        </small>
+      )}
+    </>
+  )
 }

@@ -1,6 +1,6 @@
 import type { Action, Grant, Resource } from '#model/scope'
 
-/** A grant in the editor: which boxes are ticked, and the effect of a click. Contract 2, Model. */
+/** A grant in the editor: the level of each resource, and its single actions. Contract 2, Model. */
 
 /** Explains each resource. */
 const meanings = {
@@ -28,7 +28,7 @@ export interface ResourceRow {
   readonly meaning: string
 }
 
-/** The rows of the matrix. */
+/** In the order of the form. */
 export const resourceRows: readonly ResourceRow[] = [
   { resource: '*', name: 'any resource', meaning: 'all resources below, and those of later versions' },
   ...Object.entries(meanings).map(([resource, meaning]) => ({
@@ -38,26 +38,43 @@ export const resourceRows: readonly ResourceRow[] = [
   })),
 ]
 
-/** The columns of the matrix. */
-export const actionColumns: readonly Wild<Action>[] = ['*', ...(Object.keys(actionSet) as Action[])]
+/** The actions that can be chosen one by one. */
+export const singleActions = Object.keys(actionSet) as readonly Action[]
 
-/** `given`: by this box; `implied`: by a wildcard box. */
-export type Ticked = 'given' | 'implied' | undefined
+/** The usual sets of actions; others are chosen one by one. */
+export const levels = {
+  none: [],
+  read: ['read'],
+  'read and update': ['read', 'update'],
+  everything: ['*'],
+} as const satisfies Record<string, readonly Wild<Action>[]>
 
-export function tickedOf({ permissions }: Grant, resource: Wild<Resource>, action: Wild<Action>): Ticked {
-  const has = (row: Wild<Resource>, column: Wild<Action>) => permissions[row]?.includes(column) ?? false
-  if (has(resource, action)) return 'given'
-  const isImplied = has(resource, '*') || has('*', action) || has('*', '*')
-  return isImplied ? 'implied' : undefined
+export type Level = keyof typeof levels
+
+/** Undefined for another set of actions. */
+export function levelOf({ permissions }: Grant, resource: Wild<Resource>): Level | undefined {
+  const given = permissions[resource] ?? []
+  const isSame = (actions: readonly string[]) =>
+    actions.length === given.length && given.every((action) => actions.includes(action))
+  return (Object.keys(levels) as Level[]).find((level) => isSame(levels[level]))
 }
 
-/** The grant with this box toggled. Removes the boxes that a wildcard box makes redundant. */
-export function toggled(grant: Grant, resource: Wild<Resource>, action: Wild<Action>): Grant {
-  const before = grant.permissions[resource] ?? []
-  const isOn = before.includes(action)
-  const after = isOn ? before.filter((one) => one !== action) : action === '*' ? ['*' as const] : [...before, action]
+export function withActions(grant: Grant, resource: Wild<Resource>, actions: readonly Wild<Action>[]): Grant {
   const { [resource]: _, ...others } = grant.permissions
-  return { ...grant, permissions: after.length > 0 ? { ...others, [resource]: after } : others }
+  return { ...grant, permissions: actions.length > 0 ? { ...others, [resource]: [...actions] } : others }
+}
+
+/** The actions that a grant names for a resource. */
+export function namedActions({ permissions }: Grant, resource: Wild<Resource>): readonly Action[] {
+  const named = permissions[resource] ?? []
+  return singleActions.filter((action) => named.includes('*') || named.includes(action))
+}
+
+/** The grant with this single action added or removed. */
+export function toggled(grant: Grant, resource: Wild<Resource>, action: Action): Grant {
+  const before = namedActions(grant, resource)
+  const isOn = before.includes(action)
+  return withActions(grant, resource, isOn ? before.filter((one) => one !== action) : [...before, action])
 }
 
 /** A new grant: read permission on everything. */

@@ -1,10 +1,10 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
 import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
 import { Dialog } from '#dashboard/parts/dialog'
-import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
+import { Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { ExplainedError, problemText } from '#dashboard/parts/problem-text'
+import { ExplainedError, problemText, withExplanation } from '#dashboard/parts/problem-text'
 import { nameProblem } from '#dashboard/parts/short-name'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
@@ -44,20 +44,25 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
   const [hardware, setHardware] = useState('')
   const [index, setIndex] = useState<number | undefined>(0)
   const [file, setFile] = useState<File>()
-  const [isConfirmed, setConfirmed] = useState(false)
+  const [percent, setPercent] = useState<number | undefined>(firstPercent)
+  const [isForAll, setForAll] = useState(false)
   const [progress, setProgress] = useState<Progress>()
   const cancellation = useRef(new AbortController())
   useEffect(() => () => cancellation.current.abort(), [])
 
   const { hasRollout, devices } = standingOf(project)
-  const goesToAll = !hasRollout && devices > 0
+  const isChoice = !hasRollout && devices > 0
+  const rolloutPercent = isChoice && !isForAll ? percent : undefined
   const isWrong = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
   const upload = async () => {
     if (!file) throw new ExplainedError('Choose a file first.')
     const release = { project, firmware, hardware, index: index ?? 0 }
+    // First the rollout: without one, devices that connect are offered the release as soon as it exists.
+    if (rolloutPercent !== undefined) await startRollout(release, rolloutPercent)
     try {
       await sendImage(file, release, cancellation.current.signal, setProgress)
     } catch (problem) {
+      if (rolloutPercent !== undefined) await endRollout(project)
       if (cancellation.current.signal.aborted) {
         notify(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
         return
@@ -73,11 +78,11 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
   return (
     <Form
       label="New release"
-      submit={goesToAll ? `Upload for ${countText(devices)}` : 'Upload'}
+      submit={isChoice && isForAll ? `Upload for ${countText(devices)}` : 'Upload'}
       onSubmit={upload}
       isLong
       onCancel={onClose}
-      isDisabled={isWrong !== undefined || (goesToAll && !isConfirmed)}
+      isDisabled={isWrong !== undefined || (isChoice && !isForAll && percent === undefined)}
     >
       {given === undefined && (
         <TextField
@@ -123,18 +128,65 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
         max={255}
         step={1}
       />
-      {goesToAll && (
-        <div class="notice">
-          <p>
-            {project} has no rollout, so <strong>every device that connects</strong> is updated to the newest release:{' '}
-            {countText(devices)} at present. To update only a part of them first, close this and start a rollout.
-          </p>
-          <Checkbox label={`Deploy to ${countText(devices)}`} isChecked={isConfirmed} onChange={setConfirmed} />
-        </div>
-      )}
+      {isChoice && <Audience {...{ devices, percent, setPercent, isForAll, setForAll }} />}
       {progress && <UploadProgress progress={progress} />}
     </Form>
   )
+}
+
+/** The share of the devices that a first rollout begins with. */
+const firstPercent = 10
+
+interface AudienceProps {
+  readonly devices: number
+  readonly percent: number | undefined
+  readonly setPercent: (percent: number | undefined) => void
+  readonly isForAll: boolean
+  readonly setForAll: (isForAll: boolean) => void
+}
+
+/** For a project without a rollout, whose devices are all offered the newest release. */
+function Audience({ devices, percent, setPercent, isForAll, setForAll }: AudienceProps) {
+  const name = useId()
+  return (
+    <Field label="Devices that are updated">
+      <label class="choice">
+        <input type="radio" name={name} checked={!isForAll} onChange={() => setForAll(false)} />
+        <span>A part of them first, by a rollout</span>
+      </label>
+      {!isForAll && (
+        <NumberField
+          label="Share of the devices"
+          hint={`About ${Math.round((devices * (percent ?? 0)) / 100)} of ${devices}. The rollout stops when 20 % of the updates fail, and can be extended later.`}
+          value={percent}
+          onInput={setPercent}
+          min={0}
+          max={100}
+          unit="%"
+          isRequired
+        />
+      )}
+      <label class="choice">
+        <input type="radio" name={name} checked={isForAll} onChange={() => setForAll(true)} />
+        <span>Every device that connects: {countText(devices)} at present</span>
+      </label>
+    </Field>
+  )
+}
+
+async function startRollout({ project, firmware }: Release, percent: number): Promise<void> {
+  const body = { firmware, percent, errorThresholdPercent: 20 }
+  const call = client.call('PUT /updates/projects/:project/rollout', {
+    parameters: { project },
+    ifNoneMatch: '*',
+    body,
+  })
+  await withExplanation(call, { 403: 'A rollout for all devices needs permission on all devices.' })
+}
+
+/** After an upload that failed or was cancelled: otherwise the rollout would withhold the newest release. */
+async function endRollout(project: string): Promise<void> {
+  await client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } }).catch(() => undefined)
 }
 
 function countText(devices: number): string {

@@ -8,6 +8,8 @@ export interface FleetColumn {
   readonly key: string
   readonly title: string
   readonly unit?: string | undefined
+  /** The name of its service, for a property. */
+  readonly service?: string | undefined
   /** Minimum width in rem; the remaining width is shared in proportion. */
   readonly width: number
   readonly isNumber?: boolean | undefined
@@ -22,7 +24,7 @@ const statusOrder: Readonly<Record<string, number>> = { online: 0, idle: 1, offl
 
 const fixed: readonly FleetColumn[] = [
   { key: 'device', title: 'Device', width: 13, sortKey: undefined },
-  { key: 'status', title: 'Status', width: 7, sortKey: ({ status }) => statusOrder[status ?? ''] },
+  { key: 'status', title: 'Status', width: 10, sortKey: ({ status }) => statusOrder[status ?? ''] },
   {
     key: 'seen',
     title: 'Last message',
@@ -39,6 +41,17 @@ const fixed: readonly FleetColumn[] = [
     text: ({ numConnects }) => String(numConnects),
   },
 ]
+
+/** The known columns, each once. A property whose name is the title of another column gets the name of its service too. */
+export function columnsOf(keys: readonly string[], schemas: Schemas): readonly FleetColumn[] {
+  const columns = [...new Set(keys)].flatMap((key) => columnOf(key, schemas) ?? [])
+  return columns.map((column) => {
+    const isAmbiguous = columns.some(({ key, title }) => key !== column.key && title === column.title)
+    return isAmbiguous && column.service !== undefined
+      ? withTitle(column, `${column.service} · ${column.title}`)
+      : column
+  })
+}
 
 /** Undefined if the key is unknown. */
 export function columnOf(key: string, schemas: Schemas): FleetColumn | undefined {
@@ -58,21 +71,22 @@ const shownOfService = 5
  * The default columns: for one service its first properties, for all services a line of values. `propIds`: the
  * properties that devices have of the service.
  */
-export function usualKeys(service: string, propIds: readonly number[], isNarrow: boolean): string[] {
-  const first = isNarrow ? ['device', 'status'] : ['device', 'status', 'seen']
+export function usualKeys(service: string, propIds: readonly number[]): string[] {
+  const first = ['device', 'status']
   if (service === '') return [...first, 'values']
   return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
 }
 
 const valuesInLine = 4
 
-/** `Temperature 21.5 °C · Humidity 40 %`: the first values of a device. */
-export function lineOf(device: DeviceView, schemas: Schemas): string {
+/** `Temperature 21.5 °C · Humidity 40 %`: the first values of a device, without those that have a column. */
+export function lineOf(device: DeviceView, schemas: Schemas, columns: readonly FleetColumn[]): string {
   const texts: string[] = []
   for (const [serviceIdentifier, service] of device.services) {
     const schema = schemas.get(serviceIdentifier)
     for (const [propId, property] of service) {
       if (property.value === undefined || typeof property.value === 'object') continue
+      if (columns.some(({ key }) => key === propertyKey(serviceIdentifier, propId))) continue
       const about = aboutOf(schema, propId)
       texts.push(`${nameOf(propId, about)} ${withUnit(valueText(property, about), about?.unit)}`)
       if (texts.length === valuesInLine) return texts.join(' · ')
@@ -93,14 +107,25 @@ function metaColumn(key: string, name: string): FleetColumn {
   return { key, title: name, width: 9, sortKey: (device) => text(device) || undefined, text }
 }
 
+const [narrowestRem, widestRem] = [8, 15]
+
+/** With room for most titles. */
+function withTitle(column: FleetColumn, title: string): FleetColumn {
+  const characters = title.length + (column.unit?.length ?? 0)
+  return { ...column, title, width: Math.min(widestRem, Math.max(narrowestRem, characters * 0.55 + 3)) }
+}
+
 function propertyColumn(key: string, serviceIdentifier: string, propId: number, schemas: Schemas): FleetColumn {
-  const about = aboutOf(schemas.get(serviceIdentifier), propId)
+  const schema = schemas.get(serviceIdentifier)
+  const about = aboutOf(schema, propId)
   const valueIn = (device: DeviceView) => device.services.get(serviceIdentifier)?.valueAt(propId)
-  return {
+  const title = nameOf(propId, about)
+  const column: FleetColumn = {
     key,
-    title: nameOf(propId, about),
+    title,
+    service: schema?.name ?? serviceIdentifier,
     unit: about?.unit || undefined,
-    width: 8,
+    width: narrowestRem,
     isNumber: about?.enum === undefined && !['string', 'uuid', 'bool'].includes(about?.type ?? ''),
     sortKey: (device) => {
       const value = valueIn(device)
@@ -112,4 +137,5 @@ function propertyColumn(key: string, serviceIdentifier: string, propId: number, 
       return valueText(device.services.get(serviceIdentifier)?.get(propId), about)
     },
   }
+  return withTitle(column, title)
 }

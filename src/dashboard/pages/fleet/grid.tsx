@@ -1,14 +1,15 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { DeviceView } from '#client/client'
 import { type FleetColumn, lineOf } from '#dashboard/pages/fleet/columns'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
-import { Time } from '#dashboard/parts/time'
+import { clock, duration, Time } from '#dashboard/parts/time'
 import { useKey } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
-export const narrow = '(max-width: 52rem)'
+const narrow = '(max-width: 52rem)'
 
 /** Two lines, closer to each other than rows. */
 const stackedLines = 1.4
@@ -82,14 +83,26 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
               {identifier}
             </Link>
           )}
-          {device && key === 'status' && (device.status ? <Status state={device.status} /> : <span>–</span>)}
+          {device && key === 'status' && <DeviceStatus device={device} />}
           {device && key === 'seen' && <Time at={lastMessageAt(device)} />}
-          {device && key === 'values' && lineOf(device, schemas)}
+          {device && key === 'values' && lineOf(device, schemas, columns)}
           {device && text?.(device)}
         </div>
       ))}
     </div>
   )
+}
+
+/** A device that reports all the time needs no time beside its status. */
+const quietMs = 60_000
+
+/** `online`; after a minute of silence `online, 4 min` since the last message. */
+function DeviceStatus({ device }: { readonly device: DeviceView }) {
+  const { status } = device
+  if (status === undefined) return <span>–</span>
+  const at = lastMessageAt(device)
+  const silentMs = clock.value - at
+  return <Status state={status}>{at > 0 && silentMs > quietMs ? `${status}, ${duration(silentMs)}` : undefined}</Status>
 }
 
 /** One layout for the header and all rows; on a narrow screen it scrolls sideways. */

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
-import { columnOf, type FleetColumn, usualKeys } from '#dashboard/pages/fleet/columns'
+import { columnOf, columnsOf, usualKeys } from '#dashboard/pages/fleet/columns'
 import { ColumnsDialog } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
-import { FleetGrid, narrow } from '#dashboard/pages/fleet/grid'
+import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
 import { type Held, useFleet } from '#dashboard/pages/fleet/use-fleet'
@@ -43,9 +43,8 @@ export default function FleetPage() {
 
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
-    const usual = usualKeys(view.service, offers.get(view.service) ?? [], matchMedia(narrow).matches)
-    const keys = storedColumns(view.service) ?? usual
-    return keys.map((key) => columnOf(key, schemas)).filter((column): column is FleetColumn => column !== undefined)
+    const usual = usualKeys(view.service, offers.get(view.service) ?? [])
+    return columnsOf(storedColumns(view.service) ?? usual, schemas)
   }, [view.service, offered, choice, schemas.value])
 
   const isUnread = total === 0 && !devices.isComplete
