@@ -2,9 +2,8 @@ import { connect, type Socket as NetSocket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Socket } from '#runtime/socket'
 import { until, world } from '#test/http/http-fixture'
-import { handshake, openSocketHttp, type SocketRecorder } from '#test/http/socket-fixture'
+import { handshake, openSocketHttp, type SocketHttp, type SocketRecorder } from '#test/http/socket-fixture'
 
-type SocketHttp = Awaited<ReturnType<typeof openSocketHttp>>
 let http: SocketHttp
 let client: NetSocket
 afterEach(async () => {
@@ -15,7 +14,7 @@ afterEach(async () => {
 const padding = 'p'.repeat(4000)
 const numbered = (index: number) => `${String(index).padStart(6, '0')} ${padding}`
 
-/** A client that reads nothing until it is told to, and then says which numbers came, in order. */
+/** A paused client that records the numbers of its messages once it is resumed. */
 async function stalledClient() {
   client = connect(http.port, '127.0.0.1').pause()
   client.on('error', () => {})
@@ -33,13 +32,13 @@ async function stalledClient() {
   return { numbers, socket: http.room.get('opened')?.socket as Socket }
 }
 
-/** Masked with zeros. */
+/** A frame with a mask of zeros. */
 function clientFrame(opcode: number, text: string): Buffer {
   return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)])
 }
 
-/** Publishes until something is lost, and a thousand more; gives the socket's turn now and then, as real life does. */
-async function publishUntilLost(room: SocketRecorder, more: number): Promise<number> {
+/** Publishes until a message is dropped, and `more` messages after it; yields to the event loop between. */
+async function publishUntilDropped(room: SocketRecorder, more: number): Promise<number> {
   let index = 0
   for (let left = more; left > 0; index++) {
     http.server.publisher.publish('topic', numbered(index))
@@ -50,11 +49,11 @@ async function publishUntilLost(room: SocketRecorder, more: number): Promise<num
   return index
 }
 
-test('of each stretch of lost messages the room is told once, and order holds around it', async () => {
+test('a series of dropped messages is reported once, and the other messages stay in order', async () => {
   http = await openSocketHttp()
   const { numbers, socket } = await stalledClient()
   socket.subscribe('topic')
-  const published = await publishUntilLost(http.room, 1000)
+  const published = await publishUntilDropped(http.room, 1000)
   expect(http.room.count('dropped')).toBe(1)
   socket.unsubscribe('topic')
   client.resume()
@@ -62,26 +61,26 @@ test('of each stretch of lost messages the room is told once, and order holds ar
   const marker = published + 1
   expect(socket.send(numbered(marker))).toBe(true)
   await until(() => numbers().includes(marker))
-  const heard = numbers()
-  expect(heard.length).toBeLessThan(marker)
-  expect(heard).toEqual([...heard].sort((a, b) => a - b))
-  expect(heard.at(-1)).toBe(marker)
+  const received = numbers()
+  expect(received.length).toBeLessThan(marker)
+  expect(received).toEqual([...received].sort((a, b) => a - b))
+  expect(received.at(-1)).toBe(marker)
 })
 
-test('a second stretch is told again', async () => {
+test('a second series of dropped messages is reported again', async () => {
   http = await openSocketHttp()
   const { socket } = await stalledClient()
   socket.subscribe('topic')
-  await publishUntilLost(http.room, 50)
+  await publishUntilDropped(http.room, 50)
   client.resume()
   await until(() => http.room.count('drained') > 0 && socket.bufferedBytes() === 0)
   client.pause()
-  http.room.heard.length = 0
-  await publishUntilLost(http.room, 50)
+  http.room.events.length = 0
+  await publishUntilDropped(http.room, 50)
   expect(http.room.count('dropped')).toBe(1)
 })
 
-test('send says that it lost the message', async () => {
+test('send returns false for a dropped message', async () => {
   http = await openSocketHttp()
   const { socket } = await stalledClient()
   let index = 0
@@ -90,7 +89,7 @@ test('send says that it lost the message', async () => {
   expect(http.room.count('dropped')).toBe(1)
 })
 
-test('one that does not read makes nobody wait', async () => {
+test('a client that does not read delays no other client', async () => {
   http = await openSocketHttp()
   const { socket } = await stalledClient()
   const reader = connect(http.port, '127.0.0.1')
@@ -100,8 +99,8 @@ test('one that does not read makes nobody wait', async () => {
   })
   reader.write(handshake('/events/reader'))
   await until(() => http.room.count('opened') === 2)
-  for (const { what, socket: each } of http.room.heard) if (what === 'opened') each.subscribe('topic')
-  const published = await publishUntilLost(http.room, 100)
+  for (const { type, socket: each } of http.room.events) if (type === 'opened') each.subscribe('topic')
+  const published = await publishUntilDropped(http.room, 100)
   await until(() => received > published * padding.length)
   expect(socket.bufferedBytes()).toBeGreaterThan(0)
   expect(http.room.count('dropped')).toBe(1)
@@ -110,26 +109,26 @@ test('one that does not read makes nobody wait', async () => {
 
 test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
   '%s inside dropped is refused, not fatal',
-  async (what) => {
+  async (method) => {
     http = await openSocketHttp()
     const { socket } = await stalledClient()
-    const acts: Record<typeof what, () => void> = {
+    const acts: Record<typeof method, () => void> = {
       end: () => socket.end(4000, ''),
       unsubscribe: () => socket.unsubscribe('topic'),
       send: () => void socket.send('x'),
       publish: () => http.server.publisher.publish('topic', 'x'),
       cork: () => socket.cork(() => {}),
     }
-    http.room.does = (heard) => {
-      if (heard.what === 'dropped') acts[what]()
+    http.room.onEvent = ({ type }) => {
+      if (type === 'dropped') acts[method]()
     }
     socket.subscribe('topic')
-    await publishUntilLost(http.room, 10)
-    // A room that does so is broken: its socket goes, later.
+    await publishUntilDropped(http.room, 10)
+    // The socket of such a handler is closed after the turn.
     await until(() => http.room.count('closed') === 1)
     expect(http.room.get('closed')?.code).toBe(1011)
     expect(http.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
-      message: `${what} inside dropped: a socket room may only set state there`,
+      message: `${method} inside dropped: a socket room may only set state there`,
     })
   },
 )
@@ -137,15 +136,15 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
 describe.each([
   ['with something in its buffer', (socket: Socket) => socket.bufferedBytes() > 0, [0]],
   ['over its limit', (socket: Socket) => !socket.send(padding), []],
-] as const)('one that is ended %s', (_, isThere, published) => {
-  /** What waits for its time. */
+] as const)('one that is ended %s', (_, isReached, published) => {
+  /** Tasks of the delayed world. */
   const held: (() => void)[] = []
   let cancelled = 0
-  /** But that something was lost. */
-  const heard = () => http.room.heard.map(({ what }) => what).filter((what) => what !== 'dropped')
+  /** All events but `dropped`. */
+  const events = () => http.room.events.map(({ type }) => type).filter((type) => type !== 'dropped')
   let socket: Socket
   let numbers: () => number[]
-  /** The last bytes that came. */
+  /** The last received bytes. */
   let last: Buffer
   const closeFrame = Buffer.concat([Buffer.from([0x88, 6, 4408 >> 8, 4408 & 0xff]), Buffer.from('dead')])
 
@@ -163,46 +162,46 @@ describe.each([
       last = Buffer.concat([last, chunk]).subarray(-closeFrame.length)
     })
     socket.subscribe('topic')
-    while (!isThere(socket)) socket.send(padding)
+    while (!isReached(socket)) socket.send(padding)
     held.length = 0
     cancelled = 0
-    // Of the same tick, and so not handed over yet.
+    // Published in the same turn, so it is still queued.
     http.server.publisher.publish('topic', numbered(0))
     socket.end(4408, 'dead')
   })
 
-  test('is closed for its room at once, and hears the code behind all of it', async () => {
+  test('is closed at once for its handler, and sends the code after all queued messages', async () => {
     expect(http.room.get('closed')?.code).toBe(4408)
     client.write(clientFrame(1, 'late'))
     http.server.publisher.publish('topic', numbered(1))
     client.resume()
     await until(() => last.equals(closeFrame))
-    // What is published behind its end is not for it.
+    // Messages that are published after the end are not sent.
     expect(numbers()).toEqual(published)
-    expect(heard()).toEqual(['opened', 'closed'])
+    expect(events()).toEqual(['opened', 'closed'])
   })
 
-  test('is torn down when it does not read all of it in time', async () => {
+  test('is destroyed when the client does not read everything in time', async () => {
     const ended = new Promise((resolve) => client.on('close', resolve))
     expect(held).toHaveLength(1)
     for (const task of held) task()
     client.resume()
     await ended
     expect(last.equals(closeFrame)).toBe(false)
-    expect(heard()).toEqual(['opened', 'closed'])
+    expect(events()).toEqual(['opened', 'closed'])
   })
 
-  test('is waited for no longer when it has gone', async () => {
+  test('cancels its timer when the client disconnects', async () => {
     client.destroy()
     await until(() => cancelled === 1)
     for (const task of held) task()
-    // What is asked to be done as input would be done before this answer.
+    // Any task that was queued as input would run before this answer.
     expect(await (await fetch(`http://127.0.0.1:${http.port}/`)).status).toBe(404)
-    expect(heard()).toEqual(['opened', 'closed'])
+    expect(events()).toEqual(['opened', 'closed'])
   })
 })
 
-test('what is sent together arrives in order, and what is thrown comes out', async () => {
+test('corked messages arrive in order, and an error inside cork is rethrown', async () => {
   http = await openSocketHttp()
   const { numbers, socket } = await stalledClient()
   client.resume()
@@ -213,9 +212,9 @@ test('what is sent together arrives in order, and what is thrown comes out', asy
   expect(() =>
     socket.cork(() => {
       socket.send(numbered(100))
-      throw new Error('thrown together')
+      throw new Error('thrown in cork')
     }),
-  ).toThrow('thrown together')
+  ).toThrow('thrown in cork')
   socket.send(numbered(101))
   await until(() => numbers().length === 102)
   expect(numbers()).toEqual(Array.from({ length: 102 }, (_, index) => index))

@@ -7,13 +7,13 @@ const head = (method: string, path: string, ...lines: readonly string[]) =>
   `${[`${method} /api/v1${path} HTTP/1.1`, 'Host: a', 'Content-Type: application/json', ...lines].join('\r\n')}\r\n\r\n`
 
 let http: HttpFixture
-/** Lets who takes an upload take its next piece. */
+/** Callbacks that let the route read its next piece. */
 let allow: (() => void)[] = []
-let isGone = false
+let isEnded = false
 
 beforeEach(async () => {
   allow = []
-  isGone = false
+  isEnded = false
   http = await openHttp({
     bodyPaceMs: 60,
     streamedBytesMax: 8 * 1024 * 1024,
@@ -30,7 +30,7 @@ beforeEach(async () => {
               await new Promise<void>((go) => allow.push(go))
             }
           } catch (error) {
-            isGone = true
+            isEnded = true
             throw error
           }
           return { status: 200, json: bytes }
@@ -45,8 +45,8 @@ afterEach(() => http.server.close())
 test.each([
   ['with a length', head('POST', '/json', 'Content-Length: 1000'), '{'],
   ['in chunks', head('POST', '/json', 'Transfer-Encoding: chunked'), '3e8\r\n{'],
-  ['of which nothing came', head('POST', '/json', 'Content-Length: 1000'), ''],
-])('a body %s that does not come is answered 408, and the connection ends', async (_, lines, begun) => {
+  ['without any byte', head('POST', '/json', 'Content-Length: 1000'), ''],
+])('a body %s that stalls is answered 408, and the connection ends', async (_, lines, begun) => {
   const client = new RawClient(http.port).send(lines + begun)
   const text = await client.closed()
   expect(client.statuses).toEqual([408])
@@ -54,23 +54,23 @@ test.each([
   expect(http.server.inFlight()).toBe(0)
 })
 
-test('byte by byte is too slow as well', async () => {
+test('a body that arrives byte by byte is too slow', async () => {
   const client = new RawClient(http.port).send(head('POST', '/json', 'Content-Length: 1000'))
   const drip = setInterval(() => client.socket.writable && client.send(' '), 5)
   await client.closed().finally(() => clearInterval(drip))
   expect(client.statuses).toEqual([408])
 })
 
-test('an upload that stops is answered 408, and who took it hears that it ended', async () => {
+test('a stalled upload is answered 408, and the reading route gets an error', async () => {
   const client = new RawClient(http.port).send(`${head('PUT', '/upload', 'Content-Length: 1000')}a`)
   await until(() => allow.length === 1)
   allow[0]?.()
   await client.closed()
   expect(client.statuses).toEqual([408])
-  await until(() => isGone)
+  await until(() => isEnded)
 })
 
-test('nobody is waited for who is held back', async () => {
+test('the pace is not measured while the sender is held back', async () => {
   const bytes = 4 * 1024 * 1024
   const client = new RawClient(http.port).send(head('PUT', '/upload', `Content-Length: ${bytes}`))
   client.send(Buffer.alloc(bytes))
@@ -86,7 +86,7 @@ test('nobody is waited for who is held back', async () => {
   client.socket.destroy()
 })
 
-test('what was answered before its body had come costs nothing more', async () => {
+test('a request that was answered before its body is not answered again', async () => {
   const client = new RawClient(http.port).send(head('POST', '/none', 'Content-Length: 100000'))
   await client.answers(1)
   await new Promise((resolve) => setTimeout(resolve, 150))

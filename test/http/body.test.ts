@@ -10,7 +10,7 @@ import { RawClient } from '#test/http/raw-client'
 
 let http: HttpFixture
 let calls: Call[] = []
-const keep = (call: Call) => {
+const record = (call: Call) => {
   calls.push(call)
   return { status: 200, json: call.body ?? null }
 }
@@ -20,10 +20,10 @@ beforeAll(async () => {
   http = await openHttp({
     bodyBytesMax: 1000,
     bindings: [
-      route('POST', '/strict', keep, { body: { schema: strict } }),
-      route('POST', '/any', keep, { body: { schema: z.unknown() } }),
-      route('POST', '/large', keep, { body: { schema: z.strictObject({}), bytesMax: 1024 * 1024 } }),
-      route('PATCH', '/merge', keep, {
+      route('POST', '/strict', record, { body: { schema: strict } }),
+      route('POST', '/any', record, { body: { schema: z.unknown() } }),
+      route('POST', '/large', record, { body: { schema: z.strictObject({}), bytesMax: 1024 * 1024 } }),
+      route('PATCH', '/merge', record, {
         body: { schema: z.unknown(), contentTypes: ['application/merge-patch+json'], bytesMax: 10 },
       }),
       route(
@@ -35,11 +35,11 @@ beforeAll(async () => {
           body: { schema: z.instanceof(Uint8Array), contentTypes: ['application/octet-stream'], bytesMax: 100_000 },
         },
       ),
-      route('POST', '/whatever', (call) => ({ status: 200, json: Buffer.from(call.body as Uint8Array).toString() }), {
+      route('POST', '/any-type', (call) => ({ status: 200, json: Buffer.from(call.body as Uint8Array).toString() }), {
         body: { schema: z.instanceof(Uint8Array), contentTypes: 'any' },
       }),
-      route('POST', '/none', keep),
-      route('POST', '/denied', keep, { access: 'session', body: { schema: z.unknown() } }),
+      route('POST', '/none', record),
+      route('POST', '/denied', record, { access: 'session', body: { schema: z.unknown() } }),
     ],
     authenticate({ path }) {
       if (path.endsWith('/denied')) throw new Problem('unauthorized')
@@ -58,7 +58,7 @@ async function post(path: string, body: string | Uint8Array, type = 'application
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text) }
 }
 
-test('who sends without looking up hears all the same that it is too much', async () => {
+test('a client that sends without reading gets 413', async () => {
   const piece = Buffer.alloc(65_536)
   const send = async (lines: string) => {
     const client = new RawClient(http.port).send(`POST /api/v1/strict HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n`)
@@ -75,8 +75,8 @@ test('who sends without looking up hears all the same that it is too much', asyn
   }
 })
 
-describe('what a body must be', () => {
-  test('it is parsed and validated', async () => {
+describe('parsing and validation', () => {
+  test('a valid body reaches the route', async () => {
     expect(await post('/strict', '{"a":[{"b":1}]}')).toEqual({ status: 200, json: { a: [{ b: 1 }] } })
   })
 
@@ -86,7 +86,7 @@ describe('what a body must be', () => {
     ['{"a":[],"x":1}', ['x']],
     ['[]', ['']],
     ['', ['']],
-  ])('%s names what does not fit', async (body, paths) => {
+  ])('%s is refused with the paths of its faults', async (body, paths) => {
     const { status, json } = await post('/strict', body)
     expect([status, json.error]).toEqual([400, 'Validation Error'])
     expect(json.details.map((detail: { path: string }) => detail.path)).toEqual(paths)
@@ -94,9 +94,9 @@ describe('what a body must be', () => {
   })
 
   test.each(['', 'application/json', 'application/json; charset=latin1', 'text/plain', 'x'])(
-    'where any type will do it comes as bytes, and as %j',
+    'a route for any content type gets the bytes: %j',
     async (type) => {
-      expect(await post('/whatever', '{"a":', type)).toEqual({ status: 200, json: '{"a":' })
+      expect(await post('/any-type', '{"a":', type)).toEqual({ status: 200, json: '{"a":' })
     },
   )
 
@@ -122,16 +122,16 @@ describe('what a body must be', () => {
     [`more than ${containersMax} objects and arrays`, `[${Array(containersMax).fill('{}')}]`],
     [`more than ${elementsMax} elements`, `[${Array(elementsMax + 2).fill(0)}]`],
     [`more than ${textsMax} texts`, `[${Array(textsMax + 1).fill('""')}]`],
-  ])('%s are refused before a schema sees them', async (limit, body) => {
+  ])('%s are refused before validation', async (limit, body) => {
     expect(await post('/large', body)).toEqual({ status: 400, json: { error: `the body has ${limit}` } })
   })
 
-  test('signs in texts are not counted', async () => {
+  test('punctuation inside strings is not counted', async () => {
     const text = JSON.stringify({ a: '[{:,"\\'.repeat(elementsMax / 2) })
     expect((await post('/large', text)).json.details).toEqual([{ path: 'a', message: 'Unrecognized key: "a"' }])
   })
 
-  test('of thousands of faults a hundred are named, with the beginning of long names', async () => {
+  test('at most 100 faults are listed, with long names cut', async () => {
     const { status, json } = await post('/large', `{${pairs(keysMax)}}`)
     expect([status, json.details.length]).toEqual([400, 100])
     expect(json.details[7]).toEqual({ path: '7', message: expect.stringMatching(/^Unrecognized keys: "0", "1"/) })
@@ -142,7 +142,7 @@ describe('what a body must be', () => {
     }
   })
 
-  test('64 deep is not too deep', async () => {
+  test('a nesting of 64 is accepted', async () => {
     expect((await post('/any', '['.repeat(64) + ']'.repeat(64))).status).toBe(200)
   })
 
@@ -159,18 +159,18 @@ describe('what a body must be', () => {
     expect((await post('/any', '{}', type)).status).toBe(status)
   })
 
-  test("an entry's own content types and limit", async () => {
+  test('a route may have its own content types and limit', async () => {
     expect((await post('/merge', '{"a":1}', 'application/merge-patch+json', 'PATCH')).json).toEqual({ a: 1 })
     expect((await post('/merge', '{"a":1}', 'application/json', 'PATCH')).status).toBe(415)
     expect((await post('/merge', '{"abcd":1} ', 'application/merge-patch+json', 'PATCH')).status).toBe(413)
   })
 
-  test('other types are handed on as bytes, above the general limit too', async () => {
+  test('other types are passed on as bytes, above the general limit too', async () => {
     const { json } = await post('/raw', Buffer.alloc(70_000), 'application/octet-stream', 'PUT')
     expect(json).toEqual([70_000, 70_000])
   })
 
-  test('a schema may do without a body', async () => {
+  test('a schema may accept a missing body', async () => {
     const response = await fetch(`${http.base}/any`, { method: 'POST' })
     expect([response.status, await response.json()]).toEqual([200, null])
   })
@@ -187,7 +187,7 @@ describe('limits', () => {
     expect((await post('/none', body)).status).toBe(status)
   })
 
-  test('a length over the limit is refused before anything of it was sent', async () => {
+  test('a length over the limit is refused before the body is sent', async () => {
     const head =
       'POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n'
     const client = new RawClient(http.port).send(head)
@@ -198,7 +198,7 @@ describe('limits', () => {
     client.socket.destroy()
   })
 
-  test('a length beyond what is thrown away costs the connection', async () => {
+  test('a length above the discard limit closes the connection', async () => {
     const head = `POST /api/v1/unknown HTTP/1.1\r\nHost: a\r\nContent-Length: ${17 * 1024 * 1024}\r\n\r\n`
     const client = new RawClient(http.port).send(head)
     expect(await client.closed()).toContain('404 Not Found')
@@ -216,7 +216,7 @@ describe('limits', () => {
     expect(calls).toEqual([])
   })
 
-  test('chunks that never end cost the connection', async () => {
+  test('endless chunks close the connection', async () => {
     const head =
       'POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
     const client = new RawClient(http.port).send(head)
@@ -227,7 +227,7 @@ describe('limits', () => {
     expect(http.server.inFlight()).toBe(0)
   })
 
-  test('a body that is refused unread leaves the connection good', async () => {
+  test('the connection stays usable after an unread body was refused', async () => {
     const client = new RawClient(http.port)
     const head =
       'POST /api/v1/denied HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n'
@@ -244,7 +244,7 @@ describe('bodies in pieces', () => {
   const head = (length: string) =>
     `POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
 
-  test('a slow one is put together, split inside a character', async () => {
+  test('a slow body is assembled, also when a character is split', async () => {
     const body = Buffer.from('{"a":"ä€"}')
     const client = new RawClient(http.port).send(head(`Content-Length: ${body.length}`))
     for (const byte of body) {
@@ -256,11 +256,11 @@ describe('bodies in pieces', () => {
     client.socket.destroy()
   })
 
-  test('one that arrives while the caller is looked up is not lost', async () => {
+  test('a body that arrives during authentication is not lost', async () => {
     expect((await post('/raw', Buffer.alloc(3000), 'application/octet-stream', 'PUT')).json).toEqual([3000, 3000])
   })
 
-  test('one that is broken off never gets to the answerer', async () => {
+  test('an aborted body never reaches the route', async () => {
     const client = new RawClient(http.port).send(`${head('Content-Length: 10')}{"a"`)
     await until(() => http.server.inFlight() === 1)
     client.socket.destroy()

@@ -6,7 +6,7 @@ import { RawClient } from '#test/http/raw-client'
 const publicUrls = ['https://devices.example/prefix']
 const corsOrigins = ['https://app.example', 'http://localhost:5173']
 
-describe('whose page it is', () => {
+describe('origins', () => {
   const cors = corsOf({ corsOrigins, publicUrls, iamOff: false })
   test.each([
     ['', 'a', 'none'],
@@ -38,7 +38,7 @@ describe('whose page it is', () => {
     expect(cors.isRefused(verdict as OriginVerdict, 'request')).toBe(false)
   })
 
-  test('null stays foreign when somebody configures it', () => {
+  test('null stays foreign even if it is configured', () => {
     const careless = corsOf({ corsOrigins: ['null', '', '*', 'file://'], publicUrls: [], iamOff: false })
     for (const origin of ['null', '*', 'http://evil.example'])
       expect(careless.judge(origin, 'http://a')).toBe('foreign')
@@ -63,7 +63,7 @@ describe('whose page it is', () => {
   })
 })
 
-describe('answers', () => {
+describe('responses', () => {
   let http: HttpFixture
   afterEach(() => http.server.close())
   const open = (iamOff: boolean) =>
@@ -92,7 +92,7 @@ describe('answers', () => {
     ['GET', '/unknown', 404],
     ['PATCH', '/a', 405],
     ['POST', '/broken', 500],
-  ])('%s %s may be read by pages that are allowed', async (method, path, status) => {
+  ])('%s %s is readable by allowed pages', async (method, path, status) => {
     http = await open(false)
     const response = await ask(path, method, 'https://app.example')
     expect(response.status).toBe(status)
@@ -122,7 +122,7 @@ describe('answers', () => {
   })
 
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'POST'])(
-    'with IAM off, a foreign page gets nowhere by %s',
+    'with IAM off, %s from a foreign page is refused',
     async (method) => {
       http = await open(true)
       for (const path of ['/a', '/unknown']) {
@@ -139,10 +139,10 @@ describe('answers', () => {
     const text = await client.closed()
     return [client.statuses, text.slice(text.indexOf('\r\n\r\n') + 4)]
   }
-  const elsewhere =
+  const misdirected =
     '{"error":"IAM is off: the server only answers requests whose Host is an IP address, a local name, or a host of PUBLIC_URL or CORS_ORIGINS"}'
 
-  test('with IAM off, a name that was made to resolve to us is no page of ours', async () => {
+  test('with IAM off, a foreign name that resolves to the server is a foreign page', async () => {
     http = await open(true)
     const host = `evil.example:${http.port}`
     const bearing = await asked(
@@ -162,14 +162,14 @@ describe('answers', () => {
     'a@127.0.0.1',
     '127.0.0.1, 127.0.0.1',
     `${'1'.repeat(300)}`,
-  ])('with IAM off, nothing is answered under the name %s', async (host) => {
+  ])('with IAM off, a Host of %s is refused', async (host) => {
     http = await open(true)
     for (const path of ['/api/v1/a', '/api/v1/unknown', '/']) {
-      expect(await asked(`GET ${path} HTTP/1.1\r\nHost: ${host}`)).toEqual([[421], elsewhere])
+      expect(await asked(`GET ${path} HTTP/1.1\r\nHost: ${host}`)).toEqual([[421], misdirected])
     }
-    // What a proxy nobody trusts may say, a page can say as well.
+    // A page can send the headers of an untrusted proxy too.
     const claimed = `GET /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nX-Forwarded-Host: localhost`
-    expect(await asked(claimed)).toEqual([[421], elsewhere])
+    expect(await asked(claimed)).toEqual([[421], misdirected])
     await http.server.close()
     http = await open(false)
     expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
@@ -189,7 +189,7 @@ describe('answers', () => {
     'Pi.local:8080',
     'devices.internal',
     'devices.home.arpa',
-  ])('with IAM off, %s is answered', async (host) => {
+  ])('with IAM off, a Host of %s is answered', async (host) => {
     http = await open(true)
     expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
   })
@@ -202,14 +202,14 @@ describe('answers', () => {
     ['a link on a foreign page', 'cross-site', 'navigate', 'document', 200],
     ['a page of the server', 'same-origin', 'cors', 'empty', 200],
     ['an address typed by a person', 'none', 'navigate', 'document', 200],
-  ])('with IAM off, %s asks without an Origin', async (_, site, mode, dest, status) => {
+  ])('with IAM off, without an Origin: %s', async (_, site, mode, dest, status) => {
     http = await open(true)
     const fetched = `Sec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nSec-Fetch-Dest: ${dest}`
     const [statuses] = await asked(`GET /api/v1/a HTTP/1.1\r\nHost: localhost\r\n${fetched}`)
     expect(statuses).toEqual([status])
   })
 
-  test('with IAM off, a trusted proxy may not lead there either', async () => {
+  test('with IAM off, the same holds for the host that a trusted proxy forwards', async () => {
     http = await openHttp({
       bindings: [route('GET', '/a', () => ({ status: 200, json: 1 }))],
       cors: { corsOrigins, publicUrls, iamOff: true },
@@ -218,15 +218,15 @@ describe('answers', () => {
     const through = (host: string, forwarded: string) =>
       asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nX-Forwarded-Host: ${forwarded}`)
     expect(await through('127.0.0.1:8080', 'devices.example')).toEqual([[200], '1'])
-    expect(await through('127.0.0.1:8080', 'evil.example')).toEqual([[421], elsewhere])
-    expect(await through('evil.example', 'devices.example')).toEqual([[421], elsewhere])
+    expect(await through('127.0.0.1:8080', 'evil.example')).toEqual([[421], misdirected])
+    expect(await through('evil.example', 'devices.example')).toEqual([[421], misdirected])
   })
 
   test.each([true, false])(
-    'a target with a name of its own, and a request without any, lead nowhere (IAM off: %s)',
+    'an absolute target and a request without Host are refused (IAM off: %s)',
     async (iamOff) => {
       http = await open(iamOff)
-      // RFC 9112 §3.2.2: it would count instead of Host. Only proxies are asked so, and we are none.
+      // RFC 9112 §3.2.2: an absolute target overrides Host, and is meant for proxies only.
       const [absolute] = await asked('GET http://evil.example/api/v1/a HTTP/1.1\r\nHost: localhost')
       expect(absolute).toEqual([505])
       const [nameless] = await asked('GET /api/v1/a HTTP/1.1\r\nAccept: */*')

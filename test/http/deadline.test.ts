@@ -32,7 +32,7 @@ function open(requestDeadlineMs: number): Promise<HttpFixture> {
   })
 }
 
-test('an answer that does not begin is 503, and the answerer hears of it', async () => {
+test('an answer that does not begin in time is 503', async () => {
   http = await open(50)
   const responses = await Promise.all([fetch(`${http.base}/never`), fetch(`${http.base}/never`)])
   for (const response of responses) {
@@ -42,7 +42,7 @@ test('an answer that does not begin is 503, and the answerer hears of it', async
   expect(http.server.inFlight()).toBe(0)
 })
 
-test('the signal aborts at the deadline and when the client goes, whenever it was asked for', async () => {
+test('the signal aborts at the deadline and when the client disconnects', async () => {
   http = await open(50)
   calls.length = 0
   const early = fetch(`${http.base}/never`)
@@ -60,14 +60,14 @@ test('the signal aborts at the deadline and when the client goes, whenever it wa
   expect(calls[1]?.signal.aborted).toBe(true)
 })
 
-test('an answer that comes after the deadline is let go', async () => {
+test('an answer after the deadline is discarded', async () => {
   http = await open(50)
   expect((await fetch(`${http.base}/late`)).status).toBe(503)
   await new Promise((resolve) => setTimeout(resolve, 200))
   expect(http.log.lines.filter((line) => line.message === 'request failed')).toEqual([])
 })
 
-test('an answer that has begun may take longer', async () => {
+test('an answer that has begun may exceed the deadline', async () => {
   http = await open(50)
   const client = new RawClient(http.port).send('GET /api/v1/slowly HTTP/1.1\r\nHost: a\r\n\r\n')
   await until(() => client.text.split('x').length > 10)
@@ -75,7 +75,7 @@ test('an answer that has begun may take longer', async () => {
   client.socket.destroy()
 })
 
-test('a body that never comes costs the connection', async () => {
+test('a body that never arrives closes the connection', async () => {
   http = await open(50)
   const client = new RawClient(http.port).send('POST /api/v1/none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
   expect(await client.closed()).toContain('503 Service Unavailable')

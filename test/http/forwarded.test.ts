@@ -39,16 +39,16 @@ const cases: Case[] = [
     forwarded: { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' },
   },
   {
-    name: 'what nobody is trusted to say is not heard',
+    name: 'headers of an untrusted proxy are ignored',
     headers: proxyHeaders,
     forwarded: inside,
     own: 'http://inside:8080',
   },
-  { name: 'no Host that could be one', headers: ['host: a@b'], forwarded: { origins: [], host: 'a@b' } },
-  { name: 'nor a path', headers: ['host: a/b'], forwarded: { origins: [] } },
-  { name: 'nor a fragment', headers: ['host: a#b'], forwarded: { origins: [] } },
-  { name: 'nor a port that is none', headers: ['host: a:99999'], forwarded: { origins: [] } },
-  { name: 'no Host at all', headers: [], forwarded: { origins: [], host: '', address: peer } },
+  { name: 'an invalid Host: user information', headers: ['host: a@b'], forwarded: { origins: [], host: 'a@b' } },
+  { name: 'an invalid Host: a path', headers: ['host: a/b'], forwarded: { origins: [] } },
+  { name: 'an invalid Host: a fragment', headers: ['host: a#b'], forwarded: { origins: [] } },
+  { name: 'an invalid Host: a port out of range', headers: ['host: a:99999'], forwarded: { origins: [] } },
+  { name: 'no Host', headers: [], forwarded: { origins: [], host: '', address: peer } },
   { name: 'a list', headers: ['host: a, b'], forwarded: { origins: [] } },
   {
     name: 'public URLs instead of Host',
@@ -63,9 +63,15 @@ const cases: Case[] = [
     forwarded: { ...inside, origins: publicOrigins },
   },
   { name: 'a proxy', isProxyTrusted: true, headers: proxyHeaders, forwarded: outside, own: 'https://Devices.example' },
-  { name: 'a proxy before public URLs', isProxyTrusted: true, publicUrls, headers: proxyHeaders, forwarded: outside },
   {
-    name: 'a proxy that says no host, before public URLs',
+    name: 'a proxy takes precedence over public URLs',
+    isProxyTrusted: true,
+    publicUrls,
+    headers: proxyHeaders,
+    forwarded: outside,
+  },
+  {
+    name: 'a proxy that forwards no host, with public URLs',
     isProxyTrusted: true,
     publicUrls,
     headers: ['host: b', 'x-forwarded-proto: https'],
@@ -79,7 +85,7 @@ const cases: Case[] = [
     own: 'https://b',
   },
   {
-    name: 'a proxy that says no scheme',
+    name: 'a proxy that forwards no scheme',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-host: c'],
     forwarded: { origins: ['http://c'], host: 'c' },
@@ -91,13 +97,13 @@ const cases: Case[] = [
     forwarded: { origins: ['https://b'] },
   },
   {
-    name: 'a scheme that is none',
+    name: 'an unknown scheme',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-proto: gopher'],
     forwarded: { origins: ['http://b'] },
   },
   {
-    name: 'the last of lists',
+    name: 'the last element of a list',
     isProxyTrusted: true,
     headers: [
       'host: b',
@@ -108,7 +114,7 @@ const cases: Case[] = [
     forwarded: { origins: ['https://c'], host: 'c', address: '192.0.2.7' },
   },
   {
-    name: 'the last of headers that came twice',
+    name: 'the last of repeated headers',
     isProxyTrusted: true,
     headers: [
       'host: b',
@@ -120,33 +126,33 @@ const cases: Case[] = [
     forwarded: { origins: ['http://c'], host: 'c', address: '192.0.2.7' },
   },
   {
-    name: 'an address that is none is the proxy',
+    name: 'an invalid address: the address of the proxy',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-for: 192.0.2.7, unknown'],
     forwarded: { address: peer },
   },
   {
-    name: 'an empty address too',
+    name: 'an empty address: the address of the proxy',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-for: 192.0.2.7,'],
     forwarded: { address: peer },
   },
 ]
 
-/** As it is now: an address is only found out when it is asked for. */
+/** Reads the lazy properties. */
 function plain({ origins, host, address }: ForwardedRequest): ForwardedRequest {
   return { origins, host, address }
 }
 
 test.each(cases)('$name', ({ isProxyTrusted = false, publicUrls: urls = [], headers, forwarded, own }) => {
   const forwarding = forwardingOf({ isProxyTrusted, publicUrls: urls })
-  // Twice: the second time it is remembered.
+  // The second turn reads the cache.
   for (let turn = 0; turn < 2; turn++)
     expect(forwarding.requestOf(headersOf(headers), () => peer)).toMatchObject(forwarded)
   if (own !== undefined) expect(forwarding.ownOrigin(headersOf(headers))).toBe(own)
 })
 
-test('what is remembered is never mixed up', () => {
+test('cached requests are never mixed up', () => {
   const forwarding = forwardingOf({ isProxyTrusted: true, publicUrls })
   const direct = headersOf(['host: a'])
   const through = headersOf(['host: b', 'x-forwarded-host: a'])
@@ -161,7 +167,7 @@ test('what is remembered is never mixed up', () => {
   }
 })
 
-describe('addresses that proxies write', () => {
+describe('addresses of X-Forwarded-For', () => {
   test.each([
     ['192.0.2.7', '192.0.2.7'],
     ['192.0.2.7:50123', '192.0.2.7'],
@@ -188,12 +194,12 @@ describe('addresses that proxies write', () => {
     'fe80::1%eth0',
     '[::1',
     '192.0.2.7:port',
-  ])('%j is none', (text) => {
+  ])('%j is not an address', (text) => {
     expect(addressOfText(text)).toBeUndefined()
   })
 })
 
-describe('over the http', () => {
+describe('over a connection', () => {
   let http: HttpFixture
   afterEach(() => http.server.close())
   const seen = route('GET', '/seen', (call) => ({ status: 200, json: plain(call.forwarded) }))
@@ -203,19 +209,19 @@ describe('over the http', () => {
     'X-Forwarded-For': '192.0.2.7',
   }
 
-  test('a route sees what a trusted proxy said', async () => {
+  test('a route gets the values of a trusted proxy', async () => {
     http = await openHttp({ bindings: [seen], isProxyTrusted: true })
     expect(await (await fetch(`${http.base}/seen`, { headers })).json()).toEqual(outside)
   })
 
-  test('and otherwise what is', async () => {
+  test('without one a route gets the values of the connection', async () => {
     http = await openHttp({ bindings: [seen] })
     const host = `127.0.0.1:${http.port}`
     const here = { origins: [`http://${host}`], host, address: '127.0.0.1' }
     expect(await (await fetch(`${http.base}/seen`, { headers })).json()).toEqual(here)
   })
 
-  test("a page of the proxy's own origin may read", async () => {
+  test('pages of the forwarded origin may read', async () => {
     http = await openHttp({ bindings: [seen], isProxyTrusted: true })
     const allowedTo = async (origin: string) => {
       const { headers: got } = await fetch(`${http.base}/seen`, { headers: { ...headers, Origin: origin } })
@@ -226,7 +232,7 @@ describe('over the http', () => {
     expect(await allowedTo(`http://127.0.0.1:${http.port}`)).toBeNull()
   })
 
-  test('authentication is shown the same, and every line of a header, with the access of the route', async () => {
+  test('authentication gets the same values, every line of a header, and the access of the route', async () => {
     const shown: unknown[] = []
     const access = { resource: 'meta', action: 'read', within: 'list' } as const
     http = await openHttp({
@@ -240,7 +246,7 @@ describe('over the http', () => {
         } = request
         const counts = ['authorization', 'dpop', 'x-api-key'].map((name) => request.headerCount(name))
         shown.push({ method, path, query, address, counts, wanted })
-        throw new Error('enough was seen')
+        throw new Error('seen')
       },
     })
     const client = new RawClient(http.port)
@@ -251,14 +257,14 @@ describe('over the http', () => {
     expect(shown).toEqual([{ ...request, counts: [1, 2, 0], wanted: access }])
   })
 
-  test('an upgrade shows itself like a request', async () => {
+  test('an upgrade has the same values as a request', async () => {
     const shown: unknown[] = []
     const { room: _, ...opened } = await openSocketHttp(
       {
         path: '/events',
         upgrade(request) {
           shown.push([request.method, request.headerCount('dpop'), plain(request.forwarded)])
-          throw new Error('enough was seen')
+          throw new Error('seen')
         },
       },
       { isProxyTrusted: true },
@@ -276,7 +282,7 @@ describe('over the http', () => {
   })
 })
 
-test('the address is asked for once, and only where it is needed', () => {
+test('the address of the peer is read once, and only if it is needed', () => {
   const forwarding = forwardingOf({ isProxyTrusted: false, publicUrls: [] })
   let asked = 0
   const request = forwarding.requestOf(headersOf(['host: a']), () => {

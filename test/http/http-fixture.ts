@@ -9,7 +9,7 @@ import { openServer, type Server, type ServerLimits, type ServerOptions } from '
 import type { Caller } from '#model/caller'
 import type { World } from '#runtime/world'
 
-/** The real world, for tests over real sockets. */
+/** The real clock, timers and random bytes, for tests over real sockets. */
 export const world: World = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -24,10 +24,9 @@ export const world: World = {
   random: (byteCount) => randomBytes(byteCount),
 }
 
-/** May do everything. */
+/** A caller with all permissions. */
 export const admin: Caller = anonymous
 
-/** Log lines, kept. */
 class RecordedLog {
   readonly lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
 
@@ -57,7 +56,7 @@ export interface HttpFixture {
   readonly ws: string
 }
 
-/** Options of the server without their groups. */
+/** The options of the server in one object, without groups. */
 export type HttpFixtureOptions = Partial<
   ServerOptions['address'] &
     ServerOptions['routes'] &
@@ -84,15 +83,15 @@ export async function openHttp(options: HttpFixtureOptions = {}): Promise<HttpFi
   return { server, log, port: server.port, base: `http://${base}`, ws: `ws://${base}` }
 }
 
-export interface Bound {
+export interface RouteOptions {
   readonly access?: RouteAccess
   readonly parameters?: z.ZodType
   readonly query?: z.ZodType
   readonly body?: RouteBody
 }
 
-/** A route in one line. */
-export function route(method: Method, path: string, answer: Answerer, bound: Bound = {}): Binding {
+/** Declares a route in one line. */
+export function route(method: Method, path: string, answer: Answerer, options: RouteOptions = {}): Binding {
   const entry = defineRoute({
     name: 'x',
     method,
@@ -102,12 +101,12 @@ export function route(method: Method, path: string, answer: Answerer, bound: Bou
     access: 'none',
     answers: {},
     example: { status: 200 },
-    ...bound,
+    ...options,
   })
   return { entry, answer }
 }
 
-/** Waits until something holds, however long that takes here; the test's own limit ends it. */
+/** Waits without a limit of its own, so that a slow machine fails no test; the test's timeout ends it. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }

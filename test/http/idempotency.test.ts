@@ -7,9 +7,9 @@ import { KeyedCall } from '#http/keyed-call'
 import { Problem } from '#model/problem'
 import { admin, type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
 
-/** What the http does with the header; what the guard makes of it, its own tests say. */
+/** Which requests reach the guard of Idempotency-Key. test/routes/idempotency.test.ts tests the guard. */
 
-const ranUnder: string[] = []
+const guarded: string[] = []
 let drawn = 0
 let http: HttpFixture
 
@@ -51,20 +51,20 @@ beforeAll(async () => {
     ],
     idempotency: {
       async run(call, entry, proceed) {
-        ranUnder.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
+        guarded.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
         if (call.header('idempotency-key') === 'refused') throw new Problem('unprocessable')
         return proceed(new KeyedCall(call, new Uint8Array(16).fill(7), true))
       },
     },
     authenticate: (asked) => {
-      if (asked.header('authorization') === 'nobody') throw new Problem('unauthorized')
+      if (asked.header('authorization') === 'unknown') throw new Problem('unauthorized')
       return admin
     },
   })
 })
 afterAll(() => http.server.close())
 beforeEach(() => {
-  ranUnder.length = 0
+  guarded.length = 0
   drawn = 0
 })
 
@@ -76,40 +76,40 @@ const send = async (method: Method, path: string, headers: Record<string, string
 describe('a request with a key', () => {
   const unguarded = ['none', 'link', 'proof', 'hook']
   test.each(methods.flatMap((method) => Object.keys(accesses).map((name) => [method, name] as const)))(
-    '%s of access %s: guarded where it changes something for somebody',
+    '%s of access %s: guarded if it writes as an authenticated caller',
     async (method, name) => {
       const answer = await send(method, `/${name}`, { 'idempotency-key': 'k' })
       expect(answer).toEqual({ status: 200, text: '"done"' })
       const isGuarded = method !== 'GET' && !unguarded.includes(name)
-      expect(ranUnder).toEqual(isGuarded ? [`${method} /${name} k`] : [])
+      expect(guarded).toEqual(isGuarded ? [`${method} /${name} k`] : [])
     },
   )
 
-  test('without the header nobody stands between', async () => {
+  test('requests without the header are not guarded', async () => {
     for (const name of Object.keys(accesses)) await send('PUT', `/${name}`, {})
-    expect(ranUnder).toEqual([])
+    expect(guarded).toEqual([])
   })
 
-  test('an empty header is a header, and two are both', async () => {
+  test('an empty header counts, and two headers are joined', async () => {
     await send('PUT', '/session', { 'idempotency-key': '' })
     await request(`${http.base}/session`, { method: 'PUT', headers: ['idempotency-key', 'a', 'idempotency-key', 'b'] })
-    expect(ranUnder).toEqual(['PUT /session ', 'PUT /session a, b'])
+    expect(guarded).toEqual(['PUT /session ', 'PUT /session a, b'])
   })
 
   const json = { 'content-type': 'application/json', 'idempotency-key': 'k' }
   test.each([
-    ['who is not known', '/body', { ...json, authorization: 'nobody' }, '{"a":1}', 401],
+    ['an unauthenticated caller', '/body', { ...json, authorization: 'unknown' }, '{"a":1}', 401],
     ['an unknown path', '/bodies', json, '{"a":1}', 404],
     ['a wrong query', '/body?depth=10', json, '{"a":1}', 400],
     ['another type', '/body', { 'idempotency-key': 'k', 'content-type': 'text/plain' }, '{"a":1}', 415],
     ['a body that does not fit', '/body', json, '{"a":"1"}', 400],
     ['no JSON', '/body', json, '{', 400],
-  ])('of %s is refused before the key is looked at', async (_, path, headers, body, status) => {
+  ])('for %s is refused before the key is used', async (_, path, headers, body, status) => {
     expect((await send('POST', path, headers, body)).status).toBe(status)
-    expect(ranUnder).toEqual([])
+    expect(guarded).toEqual([])
   })
 
-  test('is answered what the guard answers, or why it refuses', async () => {
+  test('gets the answer or the refusal of the guard', async () => {
     expect(await send('POST', '/body', json, '{"a":1}')).toEqual({ status: 200, text: '{"a":1}' })
     expect(await send('POST', '/body', { ...json, 'idempotency-key': 'refused' }, '{"a":1}')).toEqual({
       status: 422,
@@ -118,7 +118,7 @@ describe('a request with a key', () => {
   })
 })
 
-test('the seed is 16 bytes of chance, the same within a request, drawn when it is asked for', async () => {
+test('the seed has 16 random bytes, is constant within a request, and is drawn on first use', async () => {
   await send('POST', '/session', {})
   expect(drawn).toBe(0)
   const [first, again, isRepeated] = JSON.parse((await send('POST', '/seed', {})).text)
@@ -127,7 +127,7 @@ test('the seed is 16 bytes of chance, the same within a request, drawn when it i
   expect(JSON.parse((await send('POST', '/seed', {})).text)[0]).not.toBe(first)
 })
 
-test('a keyed call is the request, but for its seed', () => {
+test('a keyed call equals the call except for its seed', () => {
   const call: Call = {
     caller: admin,
     parameters: { a: 1 },

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 
-/** What can be wrong with one request, in the order in which it is told, and what is told of it. */
+/** Faults of a request in the order in which they are checked, with the status of each. */
 const faults = {
   path: 404,
   method: 405,
@@ -20,7 +20,7 @@ type Fault = keyof typeof faults
 const names = Object.keys(faults) as Fault[]
 
 let http: HttpFixture
-let asked = 0
+let authentications = 0
 
 const callerOf = (permission: 'read' | 'update') => ({
   ...anonymous,
@@ -38,7 +38,7 @@ beforeAll(async () => {
       }),
     ],
     authenticate(request) {
-      asked++
+      authentications++
       if (request.header('authorization') === '') throw new Problem('unauthorized')
       return callerOf(request.header('authorization') === 'reader' ? 'read' : 'update')
     },
@@ -50,7 +50,7 @@ async function send(wrong: ReadonlySet<Fault>) {
   const thing = wrong.has('parameter') ? '**' : wrong.has('reach') ? 'B' : 'A'
   const path = `/${wrong.has('path') ? 'nothings' : 'things'}/${thing}?depth=${wrong.has('query') ? 'x' : '1'}`
   const authorization = wrong.has('right') ? 'reader' : 'writer'
-  asked = 0
+  authentications = 0
   const response = await fetch(http.base + path, {
     method: wrong.has('method') ? 'PATCH' : 'PUT',
     body: wrong.has('body') ? '{"a":"1"}' : '{"a":1}',
@@ -60,7 +60,7 @@ async function send(wrong: ReadonlySet<Fault>) {
     },
   })
   const text = await response.text()
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), asked }
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), authentications }
 }
 
 function subsets(of: readonly Fault[]): Fault[][] {
@@ -70,27 +70,27 @@ function subsets(of: readonly Fault[]): Fault[][] {
   return [...without, ...without.map((subset) => [first, ...subset])]
 }
 
-test('with nothing wrong it is answered', async () => {
-  expect(await send(new Set())).toEqual({ status: 200, body: 'answered', asked: 1 })
+test('a request without faults is answered', async () => {
+  expect(await send(new Set())).toEqual({ status: 200, body: 'answered', authentications: 1 })
 })
 
-describe('the first thing wrong is told, whatever else is', () => {
+describe('the first fault is reported, with any combination of later ones', () => {
   test.each(names)('%s', async (first) => {
     const later = names.slice(names.indexOf(first) + 1)
     for (const rest of subsets(later)) {
-      const { status, asked: times } = await send(new Set([first, ...rest]))
-      expect([status, times], [first, ...rest].join()).toEqual([faults[first], names.indexOf(first) < 2 ? 0 : 1])
+      const { status, authentications: count } = await send(new Set([first, ...rest]))
+      expect([status, count], [first, ...rest].join()).toEqual([faults[first], names.indexOf(first) < 2 ? 0 : 1])
     }
   })
 })
 
-test('what is malformed and what lies outside look alike', async () => {
-  const alike = { status: 404, body: { error: 'Not Found' }, asked: 1 }
+test('a malformed identifier and an invisible device have the same answer', async () => {
+  const alike = { status: 404, body: { error: 'Not Found' }, authentications: 1 }
   expect(await send(new Set(['parameter']))).toEqual(alike)
   expect(await send(new Set(['reach']))).toEqual(alike)
 })
 
-test('403 says nothing at all, and 400 says where', async () => {
+test('403 is empty, and 400 names the place', async () => {
   expect((await send(new Set(['right']))).body).toBeUndefined()
   expect((await send(new Set(['query']))).body).toMatchObject({ details: [{ path: 'depth' }] })
   expect((await send(new Set(['body']))).body).toMatchObject({ details: [{ path: 'a' }] })

@@ -64,11 +64,11 @@ describe('match', () => {
     ['OPTIONS', '/devices/a', ['GET', 'HEAD', 'DELETE', 'OPTIONS']],
     ['HEAD', '/updates/projects/a/releases/b', ['PUT', 'OPTIONS']],
     ['POST', '/updates/projects', ['GET', 'HEAD', 'OPTIONS']],
-  ])('%s %s is for others', (method, path, allow) => {
+  ])('%s %s is not allowed', (method, path, allow) => {
     expect(table.match(method, path)).toEqual({ allow })
   })
 
-  test('two routes for the same thing are a mistake', () => {
+  test('two routes for the same path throw', () => {
     const rows = ['/a/:b', '/a/:c'].map((template) => ({ method: 'GET', template, binding: 0 }))
     expect(() => pathTable(rows)).toThrow('two routes for GET /a/:c')
     expect(() => pathTable([{ method: 'GET', template: 'a', binding: 0 }])).toThrow('slash')

@@ -5,7 +5,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 
 const deadlineMs = 1000
 
-class Waiter implements PendingRequest {
+class RecordedRequest implements PendingRequest {
   hasBegun = false
   expiredAt: number | undefined
   waitsSince: number
@@ -25,7 +25,7 @@ class Waiter implements PendingRequest {
   }
 }
 
-test('each expires its deadline after it came or was renewed last, whatever the others do', async () => {
+test('each request expires its deadline after it was added or renewed, independent of the others', async () => {
   const steps = array(constantFrom('come', 'renew first', 'renew last', 'begin', 'remove', 'wait', 'wait long'), {
     maxLength: 40,
   })
@@ -33,25 +33,25 @@ test('each expires its deadline after it came or was renewed last, whatever the 
     asyncProperty(steps, async (chosen) => {
       const world = new ManualWorld()
       const pending = new PendingRequests(world, deadlineMs)
-      const waiters: { waiter: Waiter; dueAt: number | undefined }[] = []
-      const alive = () => waiters.filter(({ waiter }) => waiter.expiredAt === undefined)
+      const requests: { request: RecordedRequest; dueAt: number | undefined }[] = []
+      const alive = () => requests.filter(({ request }) => request.expiredAt === undefined)
       const due = () => world.monotonic() + deadlineMs
       for (const step of chosen) {
-        if (step === 'come') waiters.push({ waiter: new Waiter(world, pending), dueAt: due() })
+        if (step === 'come') requests.push({ request: new RecordedRequest(world, pending), dueAt: due() })
         else if (step === 'wait' || step === 'wait long') await world.advance(step === 'wait' ? 130 : 700)
         else {
           const one = step === 'renew first' ? alive()[0] : alive().at(-1)
           if (!one) continue
-          if (step === 'begin') one.waiter.hasBegun = true
-          else if (step === 'remove') pending.remove(one.waiter)
-          else pending.renew(one.waiter)
-          // What was taken out, or has begun, is never due; what was taken out is not put in again by being renewed.
+          if (step === 'begin') one.request.hasBegun = true
+          else if (step === 'remove') pending.remove(one.request)
+          else pending.renew(one.request)
+          // A removed or begun request never expires, and renewing does not add it again.
           if (step === 'begin' || step === 'remove') one.dueAt = undefined
           else if (one.dueAt !== undefined) one.dueAt = due()
         }
       }
       await world.advance(2 * deadlineMs)
-      expect(waiters.map(({ waiter }) => waiter.expiredAt)).toEqual(waiters.map(({ dueAt }) => dueAt))
+      expect(requests.map(({ request }) => request.expiredAt)).toEqual(requests.map(({ dueAt }) => dueAt))
     }),
   )
 })

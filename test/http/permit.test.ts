@@ -17,7 +17,7 @@ const on = (
   devices,
   services,
 })
-const who = (...grants: Grant[]) => ({ ...anonymous, scope: scopeOf(grants) })
+const callerWith = (...grants: Grant[]) => ({ ...anonymous, scope: scopeOf(grants) })
 
 function verdictOf(task: () => void): Verdict {
   try {
@@ -31,17 +31,17 @@ function verdictOf(task: () => void): Verdict {
 
 const callers = {
   unauthenticated,
-  everybody: anonymous,
-  other: who(on(['*'], ['*'], { meta: ['*'], service: ['update'] })),
-  'whole reader': who(on(['*'], ['*'])),
-  'A of x': who(on(['A'], ['x'])),
-  'B of x': who(on(['B'], ['x'])),
-  'A of y': who(on(['A'], ['y'])),
-  'A of y, B of x': who(on(['A'], ['y']), on(['B'], ['x'])),
-  'nothing at all': who(on([], [])),
+  administrator: anonymous,
+  other: callerWith(on(['*'], ['*'], { meta: ['*'], service: ['update'] })),
+  'whole reader': callerWith(on(['*'], ['*'])),
+  'A of x': callerWith(on(['A'], ['x'])),
+  'B of x': callerWith(on(['B'], ['x'])),
+  'A of y': callerWith(on(['A'], ['y'])),
+  'A of y, B of x': callerWith(on(['A'], ['y']), on(['B'], ['x'])),
+  'nothing at all': callerWith(on([], [])),
 } as const
 
-describe('what of the path lies inside', () => {
+describe('the reach of a caller', () => {
   const read = { resource: 'service', action: 'read' } as const
   const accesses = {
     none: 'none',
@@ -66,13 +66,13 @@ describe('what of the path lies inside', () => {
   })
   const table: Record<keyof typeof callers, Record<keyof typeof accesses, Verdict>> = {
     unauthenticated: { ...open, ...all(403) },
-    everybody: { ...open, ...all('pass') },
+    administrator: { ...open, ...all('pass') },
     other: { ...open, ...all(403) },
     'whole reader': { ...open, ...all('pass') },
     'A of x': { ...open, ...all('pass') },
     'B of x': { ...open, ...all('pass'), 'service of device': 404, device: 404 },
     'A of y': { ...open, ...all('pass'), 'service of device': 404, service: 404 },
-    // Never two lists merged: the device by one grant and the service by another are not that service of that device.
+    // Lists of two grants are not merged: one grant must cover both the device and the service.
     'A of y, B of x': { ...open, ...all('pass'), 'service of device': 404 },
     'nothing at all': { ...open, ...all('pass'), 'service of device': 404, device: 404, service: 404 },
   }
@@ -84,14 +84,14 @@ describe('what of the path lies inside', () => {
     expect(verdictOf(() => permit(accesses[access as keyof typeof accesses], of, parameters))).toBe(verdict)
   })
 
-  test.each(Object.keys(accesses))('%s: malformed parameters are 404 to whoever may act there', (access) => {
+  test.each(Object.keys(accesses))('%s: malformed parameters are 404 for callers with the permission', (access) => {
     const wanted = accesses[access as keyof typeof accesses]
     expect(verdictOf(() => permit(wanted, anonymous, undefined))).toBe(404)
     expect(verdictOf(() => permit(wanted, callers.other, undefined))).toBe(access in open ? 404 : 403)
   })
 
-  test('a name that the path lacks lies inside nothing, not even of all', () => {
-    expect(verdictOf(() => permit(accesses.device, who(on(['*'], ['*'])), {}))).toBe(404)
+  test('a missing parameter is outside any reach, even of all devices', () => {
+    expect(verdictOf(() => permit(accesses.device, callerWith(on(['*'], ['*'])), {}))).toBe(404)
   })
 })
 
@@ -99,18 +99,18 @@ describe('the update hook', () => {
   const updater = on(['A'], ['x'], { updates: ['update'] })
 
   test.each<[string, Caller, Verdict]>([
-    ['whoever signed, as far as this goes', unauthenticated, 'pass'],
+    ['any signed request', unauthenticated, 'pass'],
     ['the anonymous user', anonymous, 'pass'],
-    ['who may update', who(updater), 'pass'],
-    ['who may read updates', who(on(['*'], ['*'], { updates: ['read', 'create', 'delete'] })), 403],
-    ['who may update something else', who(on(['*'], ['*'], { service: ['*'] })), 403],
+    ['a caller with update on updates', callerWith(updater), 'pass'],
+    ['a caller with read on updates', callerWith(on(['*'], ['*'], { updates: ['read', 'create', 'delete'] })), 403],
+    ['a caller with permissions on other resources', callerWith(on(['*'], ['*'], { service: ['*'] })), 403],
     ['an authenticated caller without permissions', { ...unauthenticated, tenant: 'default' }, 403],
   ])('%s', (_, caller, verdict) => {
     expect(verdictOf(() => permit('hook', caller, {}))).toBe(verdict)
   })
 })
 
-describe('putting what may be new', () => {
+describe('PUT that may create', () => {
   const schemas = (action: 'create' | 'update' | 'read', services: string[]) =>
     on(['*'], services, { schemas: [action] })
   const put = { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' } as const
@@ -122,21 +122,21 @@ describe('putting what may be new', () => {
     ['update elsewhere, create here', [schemas('update', ['y']), schemas('create', ['x'])], 'pass'],
     ['read', [schemas('read', ['x'])], 403],
     ['nothing', [], 403],
-  ])('who may %s', (_, grants, verdict) => {
-    expect(verdictOf(() => permit(put, who(...grants), { serviceIdentifier: 'x' }))).toBe(verdict)
+  ])('a caller with %s', (_, grants, verdict) => {
+    expect(verdictOf(() => permit(put, callerWith(...grants), { serviceIdentifier: 'x' }))).toBe(verdict)
   })
 
-  test('create gets in nowhere else', () => {
+  test('create alone permits no other route', () => {
     const update = { resource: 'schemas', action: 'update', within: 'service' } as const
-    expect(verdictOf(() => permit(update, who(schemas('create', ['x'])), { serviceIdentifier: 'x' }))).toBe(403)
+    expect(verdictOf(() => permit(update, callerWith(schemas('create', ['x'])), { serviceIdentifier: 'x' }))).toBe(403)
   })
 
   test.each<[string, Grant['permissions'], boolean, Verdict]>([
-    ['create, where it is not', { roles: ['create'] }, false, 'pass'],
-    ['create, where it is', { roles: ['create'] }, true, 403],
-    ['update, where it is not', { roles: ['update'] }, false, 403],
-    ['update, where it is', { roles: ['update'] }, true, 'pass'],
-  ])('what happens decides: %s', (_, permissions, isThere, verdict) => {
-    expect(verdictOf(() => mayPut(who(on([], [], permissions)), 'roles', isThere))).toBe(verdict)
+    ['create of an absent role', { roles: ['create'] }, false, 'pass'],
+    ['create of an existing role', { roles: ['create'] }, true, 403],
+    ['update of an absent role', { roles: ['update'] }, false, 403],
+    ['update of an existing role', { roles: ['update'] }, true, 'pass'],
+  ])('the existing state decides: %s', (_, permissions, exists, verdict) => {
+    expect(verdictOf(() => mayPut(callerWith(on([], [], permissions)), 'roles', exists))).toBe(verdict)
   })
 })

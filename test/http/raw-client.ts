@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** A client that says exactly what it is told to, and reads only when it wants. */
+/** A TCP client that sends exactly the given bytes, and reads at once unless its socket is paused. */
 export class RawClient {
   readonly socket: Socket
   text = ''
@@ -13,7 +13,7 @@ export class RawClient {
       this.receivedBytes += chunk.byteLength
       if (this.text.length < 1_000_000) this.text += chunk.toString('latin1')
     })
-    // A reset is a way of being closed.
+    // A reset counts as closed.
     this.socket.on('error', () => {})
     this.socket.on('close', () => {
       this.isClosed = true
@@ -35,7 +35,7 @@ export class RawClient {
     return this.text
   }
 
-  /** Until this many answers have begun. */
+  /** Waits until this many answers have begun. */
   async answers(count: number): Promise<string> {
     await this.until(() => this.text.split('HTTP/1.1 ').length > count || this.isClosed)
     return this.text

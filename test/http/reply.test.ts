@@ -4,15 +4,15 @@ import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 
 const bodies = {
   empty: undefined,
-  error: { error: 'said' },
-  message: { message: 'said' },
+  error: { error: 'text' },
+  message: { message: 'text' },
   details: { error: 'Validation Error', details: [{ path: 'a.0', message: 'no' }] },
   server_error: { error: 'Internal Server Error', message: expect.any(String), statusCode: 500 },
 }
 
 test.each(Object.keys(problemKinds) as ProblemCode[])('%s', (code) => {
   const details = [{ path: 'a.0', message: 'no' }]
-  const reply = replyOf(new Problem(code, 'said', { details, headers: { 'X-A': 'b' } }), '')
+  const reply = replyOf(new Problem(code, 'text', { details, headers: { 'X-A': 'b' } }), '')
   expect(reply.status).toBe(problemKinds[code].status)
   expect(reply.json).toEqual(bodies[problemKinds[code].body])
   expect(reply.headers?.['X-A']).toBe('b')
@@ -20,11 +20,11 @@ test.each(Object.keys(problemKinds) as ProblemCode[])('%s', (code) => {
   expect(reply.headers?.['WWW-Authenticate'] !== undefined).toBe(reply.status === 401)
 })
 
-test('without details there is an empty list', () => {
+test('missing details are an empty list', () => {
   expect(replyOf(new Problem('invalid'), '').json).toEqual({ error: 'Validation Error', details: [] })
 })
 
-test("a bug's own words stay inside", () => {
+test('the message of a bug is not sent', () => {
   expect(JSON.stringify(replyOf(new Problem('bug', 'secret'), ''))).not.toContain('secret')
   expect(bugReply).toMatchObject({ status: 500, json: bodies.server_error })
 })
@@ -42,12 +42,12 @@ test.each([
   expect(challenge).toContain('Bearer')
 })
 
-test.each(['WWW-Authenticate', 'www-authenticate'])("the problem's own %s stands alone", (name) => {
+test.each(['WWW-Authenticate', 'www-authenticate'])('a %s of the problem replaces the default', (name) => {
   const { headers } = replyOf(new Problem('unauthorized', 'x', { headers: { [name]: 'DPoP error="x"' } }), '')
   expect(headers).toEqual({ [name]: 'DPoP error="x"' })
 })
 
-test("the problem's own Retry-After stands", () => {
+test('a Retry-After of the problem replaces the default', () => {
   const { headers } = replyOf(new Problem('too_many_requests', 'x', { headers: { 'retry-after': '7' } }), '')
   expect(headers).toEqual({ 'retry-after': '7' })
 })

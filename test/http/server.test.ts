@@ -19,21 +19,16 @@ describe('listening', () => {
   test('a port in use is an error that names it', async () => {
     const first = await opened(openHttp())
     await expect(openHttp({ port: first.port })).rejects.toThrow(`127.0.0.1:${first.port}`)
-    // The first one is not harmed by the attempt.
+    // The first server is not affected.
     expect((await fetch(`${first.base}/x`)).status).toBe(404)
   })
 
-  test('an address of elsewhere is an error that names it', async () => {
+  test('a foreign address is an error that names it', async () => {
     await expect(openHttp({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1')
     await expect(openHttp({ host: 'nowhere.invalid' })).rejects.toThrow('nowhere.invalid')
   })
 
-  test('two routes for the same path are an error', async () => {
-    const same = [route('GET', '/a/:b', () => ({ status: 200 })), route('GET', '/a/:c', () => ({ status: 200 }))]
-    await expect(openHttp({ bindings: same })).rejects.toThrow('two routes for GET /api/v1/a/:c')
-  })
-
-  test('IPv6 and IPv4 on one port, addresses as people write them', async () => {
+  test('IPv6 and IPv4 on one port, with addresses in their usual form', async () => {
     const seen: string[] = []
     const see = route('GET', '/', (call) => {
       seen.push(call.remoteAddress)
@@ -47,7 +42,7 @@ describe('listening', () => {
 })
 
 describe('stopping', () => {
-  test('new connections are refused, requests are finished, the old connections closed', async () => {
+  test('new connections are refused, requests finish, and their connections are closed', async () => {
     let release = () => {}
     const waits = route('GET', '/waits', async () => {
       await new Promise<void>((resolve) => {
@@ -73,7 +68,7 @@ describe('stopping', () => {
     expect(http.server.inFlight()).toBe(0)
   })
 
-  test.each(['HEAD', 'OPTIONS', 'GET'])('%s is answered properly while stopping', async (method) => {
+  test.each(['HEAD', 'OPTIONS', 'GET'])('%s is answered while stopping', async (method) => {
     const http = await opened(openHttp({ bindings: [route('GET', '/a', () => ({ status: 200, json: 'a' }))] }))
     const client = new RawClient(http.port)
     await until(() => client.socket.readyState === 'open')
@@ -87,7 +82,7 @@ describe('stopping', () => {
     client.socket.destroy()
   })
 
-  test('what is not finished within the grace is cut off', async () => {
+  test('a request that does not finish within the grace period is aborted', async () => {
     const http = await openHttp({
       bindings: [route('GET', '/never', () => new Promise(() => {}))],
       closeGraceMs: 30,
@@ -99,16 +94,16 @@ describe('stopping', () => {
     expect(http.server.inFlight()).toBe(0)
   })
 
-  test('websockets are closed in batches, each told why; upgrades are refused', async () => {
+  test('websockets are closed in batches with a code, and upgrades are refused', async () => {
     const http = await openSocketHttp()
     const codes: number[] = []
     const clients = Array.from({ length: 450 }, () => new WebSocket(`${http.ws}/events/t`))
     for (const client of clients) client.on('close', (code) => codes.push(code))
     await until(() => http.server.openSockets() === 450)
-    // A room that ends others in the middle of it is fine.
-    http.room.does = ({ what, socket }) => {
-      const next = http.room.heard.find((heard) => heard.what === 'opened' && heard.socket !== socket)
-      if (what === 'closed') next?.socket.end(1012, 'neighbour')
+    // A handler may end other sockets meanwhile.
+    http.room.onEvent = ({ type, socket }) => {
+      const next = http.room.events.find((event) => event.type === 'opened' && event.socket !== socket)
+      if (type === 'closed') next?.socket.end(1012, 'neighbour')
     }
     const late = connect(http.port, '127.0.0.1')
     await until(() => late.readyState === 'open')
@@ -120,10 +115,10 @@ describe('stopping', () => {
     expect(http.room.count('closed')).toBe(450)
     late.destroy()
     await http.server.close()
-    http.server.publisher.publish('topic', 'into the void')
+    http.server.publisher.publish('topic', 'no subscribers')
   })
 
-  test('closing tells rooms of sockets that were left', async () => {
+  test('closing the server closes the remaining sockets', async () => {
     const http = await openSocketHttp()
     const client = new WebSocket(`${http.ws}/events/t`)
     client.on('error', () => {})
@@ -134,14 +129,14 @@ describe('stopping', () => {
 })
 
 describe('the log', () => {
-  test('has one line a request, by its template, and none of its secrets', async () => {
+  test('has one line for each request, with the template of its path and without secrets', async () => {
     const http = await opened(
       openHttp({
         bindings: [
           route('GET', '/devices/:id', () => ({ status: 200, json: 'ä' })),
           route('GET', '/empty', () => ({ status: 204 })),
           route('GET', '/busy', () => ({ status: 503 })),
-          // What a device did not answer in time is nobody's fault here.
+          // A device that did not answer in time is no fault of the server.
           route('GET', '/silent', () => ({ status: 504 })),
         ],
         redactPath: (path) => path.replace(/secret/, '…'),

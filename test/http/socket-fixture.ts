@@ -2,8 +2,8 @@ import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#ht
 import type { Socket, SocketHandler } from '#runtime/socket'
 import { type HttpFixtureOptions, openHttp } from '#test/http/http-fixture'
 
-export interface Heard {
-  readonly what: 'opened' | 'received' | 'dropped' | 'drained' | 'ponged' | 'closed'
+export interface SocketEvent {
+  readonly type: 'opened' | 'received' | 'dropped' | 'drained' | 'ponged' | 'closed'
   readonly socket: Socket
   readonly text?: string
   readonly isBinary?: boolean
@@ -11,50 +11,51 @@ export interface Heard {
   readonly opening?: unknown
 }
 
-/** A room that remembers what it is told, and does what a test says. */
+/** A socket handler that records its events and passes each to `onEvent`. */
 export class SocketRecorder implements SocketHandler<unknown> {
-  readonly heard: Heard[] = []
-  /** Called after each thing is remembered. */
-  does: (heard: Heard) => void = () => {}
+  readonly events: SocketEvent[] = []
+  onEvent: (event: SocketEvent) => void = () => {}
 
   opened(socket: Socket, opening: unknown): void {
-    this.#keep({ what: 'opened', socket, opening })
+    this.#record({ type: 'opened', socket, opening })
   }
 
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
-    this.#keep({ what: 'received', socket, text: Buffer.from(data).toString(), isBinary })
+    this.#record({ type: 'received', socket, text: Buffer.from(data).toString(), isBinary })
   }
 
   dropped(socket: Socket): void {
-    this.#keep({ what: 'dropped', socket })
+    this.#record({ type: 'dropped', socket })
   }
 
   drained(socket: Socket): void {
-    this.#keep({ what: 'drained', socket })
+    this.#record({ type: 'drained', socket })
   }
 
   ponged(socket: Socket): void {
-    this.#keep({ what: 'ponged', socket })
+    this.#record({ type: 'ponged', socket })
   }
 
   closed(socket: Socket, code: number): void {
-    this.#keep({ what: 'closed', socket, code })
+    this.#record({ type: 'closed', socket, code })
   }
 
-  /** The first of this kind. */
-  get(what: Heard['what']): Heard | undefined {
-    return this.heard.find((heard) => heard.what === what)
+  /** The first event of this type. */
+  get(type: SocketEvent['type']): SocketEvent | undefined {
+    return this.events.find((event) => event.type === type)
   }
 
-  count(what: Heard['what']): number {
-    return this.heard.filter((heard) => heard.what === what).length
+  count(type: SocketEvent['type']): number {
+    return this.events.filter((event) => event.type === type).length
   }
 
-  #keep(heard: Heard): void {
-    this.heard.push(heard)
-    this.does(heard)
+  #record(event: SocketEvent): void {
+    this.events.push(event)
+    this.onEvent(event)
   }
 }
+
+export type SocketHttp = Awaited<ReturnType<typeof openSocketHttp>>
 
 export async function openSocketHttp(route: Partial<AnyWebsocketRoute> = {}, options: HttpFixtureOptions = {}) {
   const room = new SocketRecorder()
@@ -71,7 +72,7 @@ export async function openSocketHttp(route: Partial<AnyWebsocketRoute> = {}, opt
   return { room, ...(await openHttp({ sockets, ...options })) }
 }
 
-/** A websocket's handshake by hand, to behave badly afterwards. */
+/** The request of a WebSocket handshake, for clients that misbehave afterwards. */
 export function handshake(path: string): string {
   return (
     `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +

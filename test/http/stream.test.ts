@@ -10,7 +10,7 @@ let http: HttpFixture
 let yielded = 0
 let returned = 0
 
-/** Says what became of it: how many chunks were asked for, and whether it was ended. */
+/** Counts the requested chunks, and whether the iterator was returned. */
 async function* chunksOf(count: number, chunk: string | Uint8Array = piece) {
   try {
     for (let index = 0; index < count; index++) {
@@ -74,7 +74,7 @@ afterAll(() => http.server.close())
 const get = (path: string, init: RequestInit = {}) => fetch(http.base + path, init)
 const ask = (path: string) => `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
-describe('whole', () => {
+describe('complete answers', () => {
   test.each([
     ['/few', 'añañañ'],
     ['/empty', ''],
@@ -85,11 +85,11 @@ describe('whole', () => {
     await until(() => returned === 1)
   })
 
-  test('a large one arrives complete', async () => {
+  test('a large answer arrives complete', async () => {
     expect((await (await get('/large')).arrayBuffer()).byteLength).toBe(200 * piece.length)
   })
 
-  test('one with a length keeps it', async () => {
+  test('a given Content-Length is kept', async () => {
     const response = await get('/counted')
     expect(response.status).toBe(206)
     expect(response.headers.get('content-length')).toBe(String(100 * piece.length))
@@ -97,14 +97,14 @@ describe('whole', () => {
     expect((await response.arrayBuffer()).byteLength).toBe(100 * piece.length)
   })
 
-  test.each(['/big', '/big-later'])('%s is handed over piece by piece', async (path) => {
+  test.each(['/big', '/big-later'])('%s is sent in pieces', async (path) => {
     const response = await get(path)
     expect(response.headers.get('content-length')).toBe(String(big.length + 2))
     expect((await response.text()).length).toBe(big.length + 2)
     await until(() => http.server.inFlight() === 0)
   })
 
-  test('HEAD begins it, for the status, and takes no more', async () => {
+  test('HEAD reads one chunk, for the status', async () => {
     const response = await get('/counted', { method: 'HEAD' })
     expect([response.status, response.headers.get('content-length')]).toEqual([206, String(100 * piece.length)])
     await until(() => returned === 1)
@@ -114,26 +114,29 @@ describe('whole', () => {
   })
 })
 
-describe('broken', () => {
-  test('before the first chunk it is a proper answer', async () => {
+describe('failing answers', () => {
+  test('an error before the first chunk has its own status', async () => {
     expect((await get('/unbegun')).status).toBe(500)
     const refused = await get('/refused')
     expect([refused.status, await refused.json()]).toEqual([404, { error: 'Not Found' }])
   })
 
-  test.each(['/broken', '/broken-refusing', '/short', '/long'])('%s is never taken for complete', async (path) => {
-    const before = http.log.lines.length
-    await expect(get(path).then((response) => response.text())).rejects.toThrow()
-    const errors = http.log.lines.slice(before).filter((line) => line.level === 'error')
-    expect(errors.map((line) => line.message)).toEqual(['request failed'])
-    expect(http.server.inFlight()).toBe(0)
-  })
+  test.each(['/broken', '/broken-refusing', '/short', '/long'])(
+    '%s is not mistaken for a complete answer',
+    async (path) => {
+      const before = http.log.lines.length
+      await expect(get(path).then((response) => response.text())).rejects.toThrow()
+      const errors = http.log.lines.slice(before).filter((line) => line.level === 'error')
+      expect(errors.map((line) => line.message)).toEqual(['request failed'])
+      expect(http.server.inFlight()).toBe(0)
+    },
+  )
 
-  test('what may be asked for again later is broken off as well, which the log does not call a fault', async () => {
+  test('a temporary problem aborts the answer too, and is logged as a warning', async () => {
     const before = http.log.lines.length
     await expect(get('/broken-for-now').then((response) => response.text())).rejects.toThrow()
-    const said = http.log.lines.slice(before).filter(({ level }) => level !== 'debug')
-    expect(said).toEqual([
+    const logged = http.log.lines.slice(before).filter(({ level }) => level !== 'debug')
+    expect(logged).toEqual([
       {
         level: 'warn',
         message: 'request',
@@ -150,7 +153,7 @@ describe('broken', () => {
 })
 
 describe('a client that', () => {
-  test.each(['/endless', '/counted'])('does not read holds %s still, and is read to when it goes on', async (path) => {
+  test.each(['/endless', '/counted'])('does not read pauses %s, which continues with reading', async (path) => {
     const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask(path))
     await until(() => yielded > 0)
@@ -159,7 +162,7 @@ describe('a client that', () => {
       before = yielded
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    // What fits between the two kernels, and no more: of /endless 25 GB would come.
+    // Only the buffers of the two kernels fill up: /endless has 25 GB.
     expect(yielded * piece.length).toBeLessThan(24 * 1024 * 1024)
     expect(process.memoryUsage().arrayBuffers).toBeLessThan(200 * 1024 * 1024)
     const held = yielded
@@ -169,7 +172,7 @@ describe('a client that', () => {
     await until(() => returned === 1 && http.server.inFlight() === 0)
   })
 
-  test('goes away ends the iterator', async () => {
+  test('disconnects ends the iterator', async () => {
     const client = new RawClient(http.port).send(ask('/endless'))
     await until(() => client.receivedBytes > 1_000_000)
     client.socket.destroy()
@@ -180,7 +183,7 @@ describe('a client that', () => {
     expect(http.server.inFlight()).toBe(0)
   })
 
-  test('goes away during a large whole answer leaves nothing behind', async () => {
+  test('disconnects during a large JSON answer ends the request', async () => {
     const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask('/big'))
     await until(() => http.server.inFlight() === 1)
@@ -188,7 +191,7 @@ describe('a client that', () => {
     await until(() => http.server.inFlight() === 0)
   })
 
-  test('goes away before the first chunk is forgotten', async () => {
+  test('disconnects before the first chunk ends the request', async () => {
     const client = new RawClient(http.port).send(ask('/never'))
     await until(() => http.server.inFlight() === 1)
     client.socket.destroy()

@@ -62,7 +62,7 @@ test('an image arrives in its file', async () => {
   expect(received).toBe(size)
 })
 
-test('broken off again and again it goes on from what is there', async () => {
+test('an upload that breaks off repeatedly resumes at the received size', async () => {
   let from = 0
   for (const share of [0.1, 0.5, 0.9]) {
     const to = Math.floor(size * share)

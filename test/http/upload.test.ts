@@ -13,24 +13,24 @@ import { RawClient } from '#test/http/raw-client'
 const limit = 4 * 1024 * 1024
 const deadlineMs = 400
 
-interface Taken {
+interface ReadResult {
   bytes: number
   hash: string | undefined
   error: unknown
 }
 
 let http: HttpFixture
-let taken: Taken[] = []
+let reads: ReadResult[] = []
 let isCurrent = true
-/** Lets the slow answerer take a piece. */
+/** Callbacks that let `/slow` read its next piece. */
 let allow: (() => void)[] = []
 const body = { schema: z.unknown(), contentTypes: 'any', isStreamed: true } as const
 const caller: Caller = { ...admin, isCurrent: () => isCurrent, now: () => undefined }
 
-/** Takes all of it, and says what came of that. */
-async function take(call: Call, between: () => unknown = () => undefined): Promise<Taken> {
-  const found: Taken = { bytes: 0, hash: undefined, error: undefined }
-  taken.push(found)
+/** Reads the whole upload, and records the result. */
+async function readUpload(call: Call, between: () => unknown = () => undefined): Promise<ReadResult> {
+  const found: ReadResult = { bytes: 0, hash: undefined, error: undefined }
+  reads.push(found)
   const hash = createHash('sha256')
   try {
     for await (const piece of call.upload ?? []) {
@@ -46,6 +46,23 @@ async function take(call: Call, between: () => unknown = () => undefined): Promi
   }
 }
 
+const slowRoute = route(
+  'PUT',
+  '/slow',
+  async (call) => {
+    const { bytes } = await readUpload(call, () => new Promise<void>((go) => allow.push(go)))
+    return { status: 200, json: bytes }
+  },
+  { body },
+)
+
+/** Lets `/slow` read until the condition holds. */
+async function readUntil(holds: () => boolean): Promise<void> {
+  const reading = setInterval(() => allow.shift()?.(), 1)
+  await until(holds)
+  clearInterval(reading)
+}
+
 beforeAll(async () => {
   http = await openHttp({
     streamedBytesMax: limit,
@@ -55,7 +72,7 @@ beforeAll(async () => {
         'PUT',
         '/take',
         async (call) => {
-          const { bytes, hash } = await take(call)
+          const { bytes, hash } = await readUpload(call)
           return {
             status: 200,
             json: { bytes, hash, length: call.upload?.lengthBytes, isEmpty: call.bodyBytes.length },
@@ -67,26 +84,18 @@ beforeAll(async () => {
         'PUT',
         '/judged',
         async (call) => {
-          await take(call)
+          await readUpload(call)
           return { status: 200, json: call.upload?.stillPermitted() === caller }
         },
         { access: 'session', body },
       ),
-      route(
-        'PUT',
-        '/slow',
-        async (call) => {
-          const { bytes } = await take(call, () => new Promise<void>((go) => allow.push(go)))
-          return { status: 200, json: bytes }
-        },
-        { body },
-      ),
+      slowRoute,
       route(
         'PUT',
         '/late',
         async (call) => {
           await new Promise((resolve) => setTimeout(resolve, 30))
-          return { status: 200, json: (await take(call)).hash }
+          return { status: 200, json: (await readUpload(call)).hash }
         },
         { body },
       ),
@@ -94,14 +103,14 @@ beforeAll(async () => {
         'PUT',
         '/some',
         async (call) => {
-          for await (const _ of call.upload ?? []) throw new Problem('conflict', 'that will do')
+          for await (const _ of call.upload ?? []) throw new Problem('conflict', 'enough')
           return { status: 200 }
         },
         { body },
       ),
-      route('PUT', '/none', () => ({ status: 200, json: 'not wanted' }), { body }),
+      route('PUT', '/none', () => ({ status: 200, json: 'unread' }), { body }),
       route('PUT', '/never', () => new Promise(() => {}), { body }),
-      route('PUT', '/narrow', async (call) => ({ status: 200, json: (await take(call)).bytes }), {
+      route('PUT', '/narrow', async (call) => ({ status: 200, json: (await readUpload(call)).bytes }), {
         body: { ...body, bytesMax: 10, contentTypes: ['application/octet-stream'] },
       }),
       route('GET', '/next', () => ({ status: 204 })),
@@ -115,13 +124,13 @@ beforeAll(async () => {
   })
 })
 beforeEach(() => {
-  taken = []
+  reads = []
   allow = []
   isCurrent = true
 })
 afterAll(() => http.server.close())
 
-/** Differs from byte to byte, so that order counts. */
+/** Varying bytes, so that their order matters. */
 const bytesOf = (count: number) => Uint8Array.from({ length: count }, (_, index) => (index * 31 + (index >> 8)) & 0xff)
 const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const head = (path: string, length: number | 'chunked') =>
@@ -131,7 +140,7 @@ const chunk = (bytes: Uint8Array) =>
 const next = 'GET /api/v1/next HTTP/1.1\r\nHost: a\r\n\r\n'
 const errors = () => http.log.lines.filter(({ level }) => level === 'error')
 
-describe('all of it arrives, in order', () => {
+describe('arrives complete and in order', () => {
   test.each([0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, limit])('%i bytes with a length', async (count) => {
     const bytes = bytesOf(count)
     const answer = await request(`${http.base}/take`, { method: 'PUT', body: bytes })
@@ -153,37 +162,37 @@ describe('all of it arrives, in order', () => {
     client.socket.destroy()
   })
 
-  test('what came before it was asked for', async () => {
+  test('bytes that arrive before the route reads', async () => {
     const bytes = bytesOf(2 * 1024 * 1024)
     const answer = await request(`${http.base}/late`, { method: 'PUT', body: bytes })
     expect(await answer.body.json()).toBe(hashOf(bytes))
   })
 
-  test('an Idempotency-Key is no key to it', async () => {
+  test('an Idempotency-Key is ignored', async () => {
     const headers = { 'Idempotency-Key': 'a' }
     const answer = await request(`${http.base}/take`, { method: 'PUT', body: 'abc', headers })
-    expect([answer.statusCode, ((await answer.body.json()) as Taken).bytes]).toEqual([200, 3])
+    expect([answer.statusCode, ((await answer.body.json()) as ReadResult).bytes]).toEqual([200, 3])
   })
 })
 
 describe('limits', () => {
-  test('a length above is refused before a byte of it was sent', async () => {
+  test('a length above the limit is refused before the body is sent', async () => {
     const client = new RawClient(http.port).send(head('/take', limit + 1))
     expect(await client.answers(1)).toContain(`{"error":"the body is larger than ${limit} bytes"}`)
-    expect(taken).toEqual([])
+    expect(reads).toEqual([])
     client.socket.destroy()
   })
 
-  test('chunks above are refused in the middle', async () => {
+  test('chunks above the limit are refused during the upload', async () => {
     const client = new RawClient(http.port).send(head('/take', 'chunked'))
     client.send(chunk(bytesOf(limit)))
     client.send(chunk(Uint8Array.of(1))).send('0\r\n\r\n')
     await client.closed()
     expect(client.statuses).toEqual([413])
-    expect(taken[0]?.error).toMatchObject({ code: 'too_large' })
+    expect(reads[0]?.error).toMatchObject({ code: 'too_large' })
   })
 
-  test("an entry's own limit and types", async () => {
+  test('a route may have its own limit and content types', async () => {
     const put = (text: string, type: string) =>
       request(`${http.base}/narrow`, { method: 'PUT', body: text, headers: { 'Content-Type': type } })
     expect((await put('0123456789', 'application/octet-stream')).statusCode).toBe(200)
@@ -192,39 +201,24 @@ describe('limits', () => {
   })
 })
 
-describe('one who takes slowly', () => {
-  test('holds the sender back, and hears the rest when he goes on', async () => {
+describe('a slow reader', () => {
+  test('holds the sender back, and reads the rest later', async () => {
     const count = limit
     const bytes = bytesOf(count)
     const client = new RawClient(http.port).send(head('/slow', count)).send(bytes)
-    const going = setInterval(() => allow.shift()?.(), 1)
-    await until(() => taken[0]?.bytes === count)
-    clearInterval(going)
-    await until(() => {
-      allow.shift()?.()
-      return client.text.includes(`\r\n\r\n${count}`)
-    })
+    await readUntil(() => client.text.includes(`\r\n\r\n${count}`))
+    expect(reads[0]?.bytes).toBe(count)
     client.send(next)
     await client.answers(2)
     expect(client.statuses).toEqual([200, 204])
     client.socket.destroy()
   })
 
-  test('little of what he has not taken is in memory', async () => {
+  test('buffers few unread bytes in memory', async () => {
     const count = 64 * 1024 * 1024
     const slow = await openHttp({
       streamedBytesMax: count,
-      bindings: [
-        route(
-          'PUT',
-          '/slow',
-          async (call) => {
-            await take(call, () => new Promise<void>((go) => allow.push(go)))
-            return { status: 200 }
-          },
-          { body },
-        ),
-      ],
+      bindings: [slowRoute],
     })
     const before = process.memoryUsage().arrayBuffers
     const client = new RawClient(slow.port).send(head('/slow', count))
@@ -244,47 +238,46 @@ describe('one who takes slowly', () => {
       settled = sent
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    // The rest is in the two kernels, or with the sender.
+    // The rest is in the buffers of the two kernels, or still with the sender.
     expect(sent).toBeLessThan(24 * 1024 * 1024)
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8 * 1024 * 1024)
     client.socket.destroy()
-    const going = setInterval(() => allow.shift()?.(), 1)
-    await until(() => taken[0]?.error !== undefined && slow.server.inFlight() === 0)
-    clearInterval(going)
-    expect(taken[0]?.error).toBeInstanceOf(RequestEnded)
+    await readUntil(() => reads[0]?.error !== undefined && slow.server.inFlight() === 0)
+    expect(reads[0]?.error).toBeInstanceOf(RequestEnded)
     await slow.server.close()
   })
 })
 
-describe('one who goes away', () => {
-  test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])('after %i tenths: what came is taken, then it is over', async (tenths) => {
-    const logged = errors().length
-    const count = tenths * 10_000
-    const client = new RawClient(http.port).send(head('/take', 100_000)).send(bytesOf(count))
-    await until(() => taken[0]?.bytes === count)
-    client.socket.destroy()
-    await until(() => taken[0]?.error !== undefined)
-    expect(taken[0]).toMatchObject({ bytes: count, error: expect.any(RequestEnded) })
-    expect([http.server.inFlight(), errors().length - logged]).toEqual([0, 0])
-  })
+describe('a sender that disconnects', () => {
+  test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
+    'after %i tenths: the received bytes are read, then an error',
+    async (tenths) => {
+      const logged = errors().length
+      const count = tenths * 10_000
+      const client = new RawClient(http.port).send(head('/take', 100_000)).send(bytesOf(count))
+      await until(() => reads[0]?.bytes === count)
+      client.socket.destroy()
+      await until(() => reads[0]?.error !== undefined)
+      expect(reads[0]).toMatchObject({ bytes: count, error: expect.any(RequestEnded) })
+      expect([http.server.inFlight(), errors().length - logged]).toEqual([0, 0])
+    },
+  )
 
-  test('while he is held back: no more is asked of him', async () => {
+  test('while it is held back: the reader gets an error', async () => {
     const client = new RawClient(http.port).send(head('/slow', limit)).send(bytesOf(limit - 1))
     await until(() => allow.length === 1)
     client.socket.destroy()
-    const going = setInterval(() => allow.shift()?.(), 1)
-    await until(() => taken[0]?.error !== undefined)
-    clearInterval(going)
-    expect(taken[0]?.error).toBeInstanceOf(RequestEnded)
+    await readUntil(() => reads[0]?.error !== undefined)
+    expect(reads[0]?.error).toBeInstanceOf(RequestEnded)
     expect((await request(`${http.base}/next`)).statusCode).toBe(204)
   })
 })
 
-describe('an answer before its end', () => {
+describe('an answer before the end of the upload', () => {
   test.each([
     ['/none', 200],
     ['/some', 409],
-  ])('%s leaves the connection good', async (path, status) => {
+  ])('%s leaves the connection usable', async (path, status) => {
     const bytes = bytesOf(limit)
     const client = new RawClient(http.port).send(head(path, limit)).send(bytes.subarray(0, 3_000_000))
     await client.answers(1)
@@ -297,7 +290,7 @@ describe('an answer before its end', () => {
   test.each([
     ['/none', 200],
     ['/some', 409],
-  ])('%s, in chunks, is the last of its connection', async (path, status) => {
+  ])('%s, in chunks, closes the connection', async (path, status) => {
     const client = new RawClient(http.port).send(head(path, 'chunked')).send(chunk(bytesOf(1000)))
     await new Promise((resolve) => setTimeout(resolve, 20))
     client.send('0\r\n\r\n')
@@ -307,7 +300,7 @@ describe('an answer before its end', () => {
 })
 
 describe('the deadline', () => {
-  test('counts from the last piece', async () => {
+  test('is measured from the last piece', async () => {
     const client = new RawClient(http.port).send(head('/take', 8))
     for (const byte of bytesOf(8)) {
       await new Promise((resolve) => setTimeout(resolve, deadlineMs / 4))
@@ -317,14 +310,14 @@ describe('the deadline', () => {
     client.socket.destroy()
   })
 
-  test('passes when no piece comes, and whoever takes them hears it', async () => {
+  test('passes without a further piece, and the reader gets an error', async () => {
     const client = new RawClient(http.port).send(head('/take', 8)).send('abc')
     expect(await client.closed()).toContain('503 Service Unavailable')
-    await until(() => taken[0]?.error !== undefined)
-    expect(taken[0]).toMatchObject({ bytes: 3, error: expect.any(RequestEnded) })
+    await until(() => reads[0]?.error !== undefined)
+    expect(reads[0]).toMatchObject({ bytes: 3, error: expect.any(RequestEnded) })
   })
 
-  test('passes for one who is held back and whom nobody takes from', async () => {
+  test('passes while the sender is held back and the route does not read', async () => {
     const client = new RawClient(http.port).send(head('/never', limit)).send(bytesOf(limit))
     await client.answers(1)
     expect(client.statuses).toEqual([503])
@@ -333,14 +326,14 @@ describe('the deadline', () => {
   })
 })
 
-describe('rights that end meanwhile', () => {
+describe('permissions that end during an upload', () => {
   test.each([
     [true, 200],
     [false, 401],
-  ])('still there: %s, %i', async (isStillThere, status) => {
+  ])('still permitted: %s, %i', async (isPermitted, status) => {
     const client = new RawClient(http.port).send(head('/judged', 2)).send('a')
-    await until(() => taken[0]?.bytes === 1)
-    isCurrent = isStillThere
+    await until(() => reads[0]?.bytes === 1)
+    isCurrent = isPermitted
     client.send('b')
     await client.answers(1)
     expect(client.statuses).toEqual([status])

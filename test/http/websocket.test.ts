@@ -4,13 +4,12 @@ import type { UpgradeRequest } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 import { route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
-import { handshake, openSocketHttp } from '#test/http/socket-fixture'
+import { handshake, openSocketHttp, type SocketHttp } from '#test/http/socket-fixture'
 
-type SocketHttp = Awaited<ReturnType<typeof openSocketHttp>>
 let http: SocketHttp
 afterEach(() => http.server.close())
 
-/** Connects, and tells how it went: open, or the status it was refused with. */
+/** Connects; `begun` is `open` or the status of the refusal. */
 function connect(path: string, protocols: string[] = [], headers: Record<string, string> = {}) {
   const client = new WebSocket(http.ws + path, protocols, { headers })
   const messages: string[] = []
@@ -29,8 +28,23 @@ function connect(path: string, protocols: string[] = [], headers: Record<string,
   return { client, messages, begun, closed }
 }
 
+/** Connects, causes an event of this type, and returns the code and reason of the close. */
+async function closedIn(type: 'opened' | 'received' | 'ponged' | 'drained'): Promise<[number, string]> {
+  const { client, begun, closed } = connect('/events/t')
+  await begun
+  if (type === 'received') client.send('go')
+  if (type === 'ponged') client.pong()
+  if (type === 'drained') {
+    client.pause()
+    const socket = http.room.get('opened')?.socket
+    while (socket?.bufferedBytes() === 0) socket.send('x'.repeat(100_000))
+    client.resume()
+  }
+  return await closed
+}
+
 describe('upgrading', () => {
-  test('is given path, query, headers and address, and hands its decision to the room', async () => {
+  test('gets path, query, headers and address, and passes its result to the handler', async () => {
     let seen: UpgradeRequest | undefined
     http = await openSocketHttp({
       upgrade: (request) => {
@@ -46,7 +60,7 @@ describe('upgrading', () => {
     client.terminate()
   })
 
-  test('later, it opens and stays open', async () => {
+  test('an asynchronous upgrade opens and stays open', async () => {
     http = await openSocketHttp({
       upgrade: async () => {
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -63,7 +77,7 @@ describe('upgrading', () => {
     client.terminate()
   })
 
-  test('later, for a client that has gone, opens nothing', async () => {
+  test('an asynchronous upgrade of a client that disconnected opens nothing', async () => {
     let decide = (_: unknown) => {}
     http = await openSocketHttp({ upgrade: () => new Promise((resolve) => (decide = resolve)) })
     const client = new RawClient(http.port).send(handshake('/events/t'))
@@ -72,7 +86,7 @@ describe('upgrading', () => {
     await until(() => http.server.inFlight() === 0)
     decide('too late')
     await new Promise((resolve) => setImmediate(resolve))
-    expect(http.room.heard).toEqual([])
+    expect(http.room.events).toEqual([])
   })
 
   test.each([
@@ -100,10 +114,10 @@ describe('upgrading', () => {
       },
       500,
     ],
-  ])('what is thrown is the answer: %s', async (upgrade, status) => {
+  ])('an error is the answer: %s', async (upgrade, status) => {
     http = await openSocketHttp({ upgrade })
     expect(await connect('/events/t').begun).toBe(status)
-    expect(http.room.heard).toEqual([])
+    expect(http.room.events).toEqual([])
   })
 
   test.each([
@@ -116,7 +130,7 @@ describe('upgrading', () => {
     expect(await connect(path).begun).toBe(status)
   })
 
-  test('a plain request hears that a websocket is spoken here, another method what is allowed', async () => {
+  test('a plain GET is answered 426, and another method 405', async () => {
     http = await openSocketHttp()
     const plain = await fetch(`${http.base}/events/t`)
     expect([plain.status, plain.headers.get('upgrade')]).toEqual([426, 'websocket'])
@@ -158,7 +172,7 @@ describe('upgrading', () => {
     client.terminate()
   })
 
-  test('the server’s own page may', async () => {
+  test('pages of the server may connect', async () => {
     http = await openSocketHttp()
     const { begun, client } = connect('/events/t', [], { Origin: `http://127.0.0.1:${http.port}` })
     expect(await begun).toBe('open')
@@ -170,7 +184,7 @@ describe('upgrading', () => {
     [['x', 'link.v1.msgpack', 'link.v1.json'], 'link.v1.msgpack'],
     [['x'], 400],
     [[], 400],
-  ])('of the subprotocols %s it takes %s', async (offered, expected) => {
+  ])('of the subprotocols %s the server selects %s', async (offered, expected) => {
     http = await openSocketHttp({
       protocols: ['link.v1.json', 'link.v1.msgpack'],
       upgrade: (request) => request.protocol,
@@ -187,14 +201,14 @@ describe('upgrading', () => {
 })
 
 describe('an open socket', () => {
-  test('carries text and binary both ways', async () => {
+  test('transmits text and binary in both directions', async () => {
     http = await openSocketHttp()
     const { client, begun, messages } = connect('/events/t')
     await begun
     client.send('text')
     client.send(Buffer.from('bytes'))
     await until(() => http.room.count('received') === 2)
-    const received = http.room.heard.filter((heard) => heard.what === 'received')
+    const received = http.room.events.filter(({ type }) => type === 'received')
     expect(received.map(({ text, isBinary }) => [text, isBinary])).toEqual([
       ['text', false],
       ['bytes', true],
@@ -206,7 +220,7 @@ describe('an open socket', () => {
     client.terminate()
   })
 
-  test('is pinged by its room, and the room hears the answer', async () => {
+  test('is pinged, and reports the pong', async () => {
     http = await openSocketHttp()
     const { client, begun } = connect('/events/t')
     await begun
@@ -215,10 +229,10 @@ describe('an open socket', () => {
     client.terminate()
   })
 
-  test('hears what is sent and published in the order of the calls', async () => {
+  test('sends and publishes in the order of the calls', async () => {
     http = await openSocketHttp()
-    http.room.does = ({ what, socket }) => {
-      if (what === 'opened') socket.subscribe('topic')
+    http.room.onEvent = ({ type, socket }) => {
+      if (type === 'opened') socket.subscribe('topic')
     }
     const { client, begun, messages } = connect('/events/t')
     await begun
@@ -233,14 +247,14 @@ describe('an open socket', () => {
     }
     expect(messages).toEqual(expected)
     socket?.unsubscribe('topic')
-    http.server.publisher.publish('topic', 'unheard')
+    http.server.publisher.publish('topic', 'after unsubscribe')
     socket?.send('last')
     await until(() => messages.includes('last'))
-    expect(messages).not.toContain('unheard')
+    expect(messages).not.toContain('after unsubscribe')
     client.terminate()
   })
 
-  test('too large a message closes it', async () => {
+  test('is closed by a message that is too large', async () => {
     http = await openSocketHttp()
     const { client, begun, closed } = connect('/events/t')
     await begun
@@ -250,7 +264,7 @@ describe('an open socket', () => {
     expect(http.room.count('received')).toBe(0)
   })
 
-  test('is closed once, and nothing is called on it afterwards', async () => {
+  test('is closed once, and later calls do nothing', async () => {
     http = await openSocketHttp()
     const { client, begun } = connect('/events/t')
     await begun
@@ -273,13 +287,13 @@ describe('an open socket', () => {
     [4400, '€'.repeat(41), '€'.repeat(41)],
   ])('is ended with %i %s', async (code, reason, arrives) => {
     http = await openSocketHttp()
-    http.room.does = ({ what, socket }) => {
-      if (what === 'received') socket.end(code, reason)
+    http.room.onEvent = ({ type, socket }) => {
+      if (type === 'received') socket.end(code, reason)
     }
     const { client, begun, closed } = connect('/events/t')
     await begun
     client.send('go')
-    client.send('and this is nobody’s any more')
+    client.send('after the end')
     expect(await closed).toEqual([code, arrives])
     expect(http.room.get('closed')?.code).toBe(code)
     expect(http.room.count('received')).toBe(1)
@@ -287,28 +301,18 @@ describe('an open socket', () => {
 
   test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended in %s', async (where) => {
     http = await openSocketHttp()
-    http.room.does = ({ what, socket }) => {
-      if (what === where) socket.end(4000, where)
+    http.room.onEvent = ({ type, socket }) => {
+      if (type === where) socket.end(4000, where)
     }
-    const { client, begun, closed } = connect('/events/t')
-    await begun
-    const socket = http.room.get('opened')?.socket
-    if (where === 'received') client.send('go')
-    if (where === 'ponged') client.pong()
-    if (where === 'drained') {
-      client.pause()
-      while (socket?.bufferedBytes() === 0) socket.send('x'.repeat(100_000))
-      client.resume()
-    }
-    expect(await closed).toEqual([4000, where])
-    expect(http.room.heard.at(-1)).toMatchObject({ what: 'closed', code: 4000 })
+    expect(await closedIn(where)).toEqual([4000, where])
+    expect(http.room.events.at(-1)).toMatchObject({ type: 'closed', code: 4000 })
     expect(http.room.count('closed')).toBe(1)
   })
 
-  test('may be ended again from its own closed', async () => {
+  test('may be ended again in closed', async () => {
     http = await openSocketHttp()
-    http.room.does = ({ what, socket }) => {
-      if (what === 'closed') socket.end(4000, 'again')
+    http.room.onEvent = ({ type, socket }) => {
+      if (type === 'closed') socket.end(4000, 'again')
     }
     const { client, begun } = connect('/events/t')
     await begun
@@ -317,32 +321,25 @@ describe('an open socket', () => {
     expect(http.log.lines.filter((line) => line.level === 'error')).toEqual([])
   })
 
-  test.each(['opened', 'received', 'ponged', 'drained'] as const)('whose room throws in %s is ended', async (where) => {
-    http = await openSocketHttp()
-    http.room.does = ({ what }) => {
-      if (what === where) throw new Error(`thrown in ${where}`)
-    }
-    const { client, begun, closed } = connect('/events/t')
-    await begun
-    client.send('go')
-    client.pong()
-    if (where === 'drained') {
-      client.pause()
-      const socket = http.room.get('opened')?.socket
-      while (socket?.bufferedBytes() === 0) socket.send('x'.repeat(100_000))
-      client.resume()
-    }
-    expect(await closed).toEqual([1011, 'internal error'])
-    expect(http.log.lines.find((line) => line.level === 'error')?.fields.err).toMatchObject({
-      message: `thrown in ${where}`,
-    })
-    expect(http.room.count('closed')).toBe(1)
-  })
+  test.each(['opened', 'received', 'ponged', 'drained'] as const)(
+    'is ended with 1011 when its handler throws in %s',
+    async (where) => {
+      http = await openSocketHttp()
+      http.room.onEvent = ({ type }) => {
+        if (type === where) throw new Error(`thrown in ${where}`)
+      }
+      expect(await closedIn(where)).toEqual([1011, 'internal error'])
+      expect(http.log.lines.find((line) => line.level === 'error')?.fields.err).toMatchObject({
+        message: `thrown in ${where}`,
+      })
+      expect(http.room.count('closed')).toBe(1)
+    },
+  )
 
-  test('whose room throws in closed is gone all the same', async () => {
+  test('is closed when its handler throws in closed', async () => {
     http = await openSocketHttp()
-    http.room.does = ({ what }) => {
-      if (what === 'closed') throw new Error('thrown in closed')
+    http.room.onEvent = ({ type }) => {
+      if (type === 'closed') throw new Error('thrown in closed')
     }
     const { client, begun } = connect('/events/t')
     await begun

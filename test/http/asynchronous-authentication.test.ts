@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-/** Requests whose caller is found after a wait, as behind a signature. */
+/** Requests with asynchronous authentication, such as signatures. */
 
 let http: HttpFixture
 let verdicts: { readonly give: (caller: Caller) => void; readonly refuse: (error: unknown) => void }[]
@@ -46,20 +46,20 @@ afterAll(() => http.server.close())
 
 const ask = (path: string, init: RequestInit = {}) => fetch(`${http.base}${path}`, init)
 
-async function judged(asked: Promise<Response>, caller: Caller = admin): Promise<Response> {
+async function authenticated(asked: Promise<Response>, caller: Caller = admin): Promise<Response> {
   await until(() => verdicts.length > 0)
   verdicts.shift()?.give(caller)
   return asked
 }
 
-test('a body that came meanwhile is there, whole or streamed', async () => {
+test('a body that arrives during authentication is kept, whole or streamed', async () => {
   const json = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' }
-  expect(await (await judged(ask('/whole', json))).json()).toEqual({ a: 1 })
+  expect(await (await authenticated(ask('/whole', json))).json()).toEqual({ a: 1 })
   const put = { method: 'PUT', body: new Uint8Array(100_000) }
-  expect(await (await judged(ask('/streamed', put))).json()).toEqual([100_000, true])
+  expect(await (await authenticated(ask('/streamed', put))).json()).toEqual([100_000, true])
 })
 
-test('a streamed body is held back until then', async () => {
+test('a streamed body is held back during authentication', async () => {
   const bytes = 64 * 1024 * 1024
   const client = new RawClient(http.port).send(
     `PUT /api/v1/streamed HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`,
@@ -73,7 +73,7 @@ test('a streamed body is held back until then', async () => {
   client.socket.destroy()
 })
 
-test('a refusal is answered, with the body thrown away', async () => {
+test('a refusal is answered, and the body discarded', async () => {
   const asked = ask('/streamed', { method: 'PUT', body: new Uint8Array(100_000) })
   await until(() => verdicts.length > 0)
   verdicts.shift()?.refuse(new Problem('unauthorized', 'no'))
@@ -81,7 +81,7 @@ test('a refusal is answered, with the body thrown away', async () => {
   expect([answer.status, await answer.json()]).toEqual([401, { error: 'no' }])
 })
 
-test('a request that was aborted meanwhile, or is past its deadline, does not reach its route', async () => {
+test('a request that was aborted or exceeded its deadline does not reach its route', async () => {
   const aborter = new AbortController()
   const gone = ask('/slow', { signal: aborter.signal }).catch(() => undefined)
   await until(() => verdicts.length === 1)
@@ -94,14 +94,14 @@ test('a request that was aborted meanwhile, or is past its deadline, does not re
   expect(answers).toEqual([])
 })
 
-test('from then on it is counted for its user, until its end', async () => {
+test('a request counts for its user from authentication to its end', async () => {
   const caller: Caller = { ...admin, session: { kind: 'session', tenant: 'default', id: 'a' } }
   for (let round = 0; round < 3; round++) {
     const head = 'POST /api/v1/whole HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n'
     const slow = [new RawClient(http.port).send(head), new RawClient(http.port).send(head)]
     await until(() => verdicts.length === 2)
     for (const { give } of verdicts.splice(0)) give(caller)
-    expect((await judged(ask('/slow'), caller)).status).toBe(429)
+    expect((await authenticated(ask('/slow'), caller)).status).toBe(429)
     for (const { socket } of slow) socket.destroy()
     await until(() => http.server.inFlight() === 0)
   }

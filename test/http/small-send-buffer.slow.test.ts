@@ -9,36 +9,36 @@ import { WebSocket } from 'ws'
 import { projectRoot } from '#bench/project-root'
 import { SeededRandom } from '#bench/random'
 import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
-import { type Heard, openSocketHttp } from '#test/http/socket-fixture'
+import { openSocketHttp, type SocketEvent, type SocketHttp } from '#test/http/socket-fixture'
 
 /**
- * Over a link that holds more than the kernel keeps for its sender, all that is kept is on its way, and then no byte is taken,
- * not even of what frames the next piece. Here that link is the loopback of a network of its own, with a small send buffer.
+ * When a network holds more bytes than the send buffer, the kernel accepts no further byte, not even of the framing of the
+ * next chunk. The tests run on the loopback of a separate network namespace with a small send buffer.
  */
 
-const isInside = process.env.NARROW_PIPE === 'inside'
-const bytesKept = 98_304
+const isInside = process.env.SMALL_SEND_BUFFER === 'inside'
+const sendBufferBytes = 98_304
 
-describe.skipIf(isInside)('where all that the kernel keeps is on its way', () => {
-  test('what is answered and sent comes as it is', { timeout: 240_000 }, async (context) => {
+describe.skipIf(isInside)('with a small send buffer', () => {
+  test('answers and messages arrive unchanged', { timeout: 240_000 }, async (context) => {
     const itself = import.meta.filename
     const run = promisify(execFile)
-    // In some containers `/proc/sys` can be read only, and mounted anew.
+    // Some containers mount `/proc/sys` read-only, but allow another mount.
     const setUp =
       'ip link set lo up && { [ -w /proc/sys/net ] || mount -t proc proc /proc; } && ' +
-      `echo '4096 16384 ${bytesKept}' > /proc/sys/net/ipv4/tcp_wmem && exec "$@"`
-    const narrow = (command: readonly string[], options: ExecFileOptions = {}) =>
+      `echo '4096 16384 ${sendBufferBytes}' > /proc/sys/net/ipv4/tcp_wmem && exec "$@"`
+    const runIsolated = (command: readonly string[], options: ExecFileOptions = {}) =>
       run('unshare', ['--net', '--mount', 'sh', '-c', setUp, 'sh', ...command], options)
     try {
-      await narrow(['true'])
+      await runIsolated(['true'])
     } catch (error) {
       if (process.env.CI) throw error
-      return context.skip('a network of its own could not be made (needs root, unshare and ip)')
+      return context.skip('a network namespace could not be created (needs root, unshare and ip)')
     }
     const runner = join(projectRoot, 'node_modules/vitest/vitest.mjs')
     expect(existsSync(runner)).toBe(true)
-    const environment = { ...process.env, NARROW_PIPE: 'inside' }
-    const inner = narrow([process.execPath, runner, 'run', itself], { cwd: projectRoot, env: environment })
+    const environment = { ...process.env, SMALL_SEND_BUFFER: 'inside' }
+    const inner = runIsolated([process.execPath, runner, 'run', itself], { cwd: projectRoot, env: environment })
     const { stdout } = await inner.catch((error: { stdout: string; stderr: string }) => {
       throw new Error(error.stdout + error.stderr)
     })
@@ -49,9 +49,9 @@ describe.skipIf(isInside)('where all that the kernel keeps is on its way', () =>
 describe.runIf(isInside)('inside', () => {
   const answerBytes = 4_000_000
   let http: HttpFixture
-  let socketHttp: Awaited<ReturnType<typeof openSocketHttp>>
+  let socketHttp: SocketHttp
 
-  /** The same at each offset, whatever it comes in. */
+  /** Depends on the offset only. */
   const byteAt = (offset: number) => 97 + (Math.imul(offset, 0x9e3779b1) >>> 28)
   const whole = Buffer.from(Uint8Array.from({ length: answerBytes }, (_, at) => byteAt(at)))
   const page = whole.toString('latin1', 0, 50_000)
@@ -64,7 +64,7 @@ describe.runIf(isInside)('inside', () => {
     }
   }
 
-  /** Lets go of the rest when the most of it has come. */
+  /** Releases the rest of `/slow`. */
   let goOn = () => {}
   async function* slowly() {
     const going = new Promise<void>((resolve) => {
@@ -119,7 +119,7 @@ describe.runIf(isInside)('inside', () => {
     })
   }
 
-  /** Of pieces of 16 000 bytes and fewer. */
+  /** Decodes chunked transfer encoding. */
   function unchunked(body: string): string {
     let [text, at] = ['', 0]
     for (;;) {
@@ -131,7 +131,7 @@ describe.runIf(isInside)('inside', () => {
     }
   }
 
-  /** Takes it at a pace of its own. */
+  /** Reads with random pauses. */
   async function read(path: string, random: SeededRandom, agent?: Agent): Promise<Buffer> {
     const chunks: Buffer[] = []
     const response = await begun(path, agent)
@@ -148,7 +148,7 @@ describe.runIf(isInside)('inside', () => {
     }
   })
 
-  test('of a source that makes one wait, what there is by then', async () => {
+  test('a slow source is sent as far as it is available', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const random = new SeededRandom(seed)
       const response = await begun('/slow')
@@ -162,8 +162,8 @@ describe.runIf(isInside)('inside', () => {
     }
   })
 
-  test('of what nobody takes yet, no more is kept than some chunks, however long the answer', async () => {
-    // The kernel says that it takes some where there is room for less than a chunk.
+  test('only a few chunks of an unread answer are buffered', async () => {
+    // With these buffers the kernel accepts part of a chunk.
     const settings = {
       '/proc/sys/net/ipv4/tcp_wmem': '4096 16384 16384',
       '/proc/sys/net/ipv4/tcp_rmem': '4096 8192 8192',
@@ -196,8 +196,8 @@ describe.runIf(isInside)('inside', () => {
     }
   })
 
-  test('an answer in chunks that is asked for behind others which were not read yet', async () => {
-    let heard = 0
+  test('a chunked answer behind unread answers', async () => {
+    let answered = 0
     for (let seed = 1; seed <= 60; seed++) {
       const random = new SeededRandom(seed)
       const client = connect(http.port, '127.0.0.1').pause()
@@ -212,15 +212,15 @@ describe.runIf(isInside)('inside', () => {
         if (text.endsWith('\r\n0\r\n\r\n')) break
       }
       const [head = '', body = ''] = text.slice(text.lastIndexOf('HTTP/1.1 200')).split('\r\n\r\n', 2)
-      // Where the one before was not answered yet the connection ends, without any of it.
+      // A request behind an unanswered one closes the connection.
       if (!head.includes('X-Long')) continue
-      heard++
+      answered++
       expect(unchunked(body), `seed ${seed}`).toBe(whole.toString('latin1', 0, answerBytes / 100))
     }
-    expect(heard).toBeGreaterThan(0)
+    expect(answered).toBeGreaterThan(0)
   })
 
-  test('pages, of which the next one is asked for when the one before has come', async () => {
+  test('a hundred pages over one connection', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const random = new SeededRandom(1)
     for (let count = 0; count < 100; count++) expect(String(await read('/page', random, agent)) === page).toBe(true)
@@ -229,10 +229,10 @@ describe.runIf(isInside)('inside', () => {
 
   test.each(['sent', 'published'])('messages that are %s', async (how) => {
     const client = new WebSocket(`${socketHttp.ws}/events/t`)
-    const heard: string[] = []
-    client.on('message', (message) => heard.push(String(message)))
+    const received: string[] = []
+    client.on('message', (message) => received.push(String(message)))
     await new Promise((resolve) => client.once('open', resolve))
-    const { socket } = socketHttp.room.heard.findLast(({ what }) => what === 'opened') as Heard
+    const { socket } = socketHttp.room.events.findLast(({ type }) => type === 'opened') as SocketEvent
     socket.subscribe('topic')
     const random = new SeededRandom(1)
     const sent: string[] = []
@@ -248,8 +248,8 @@ describe.runIf(isInside)('inside', () => {
       await new Promise((resolve) => setTimeout(resolve, random.below(3)))
       client.resume()
     }
-    await until(() => heard.length === sent.length)
-    expect(heard.every((message, index) => message === sent[index])).toBe(true)
+    await until(() => received.length === sent.length)
+    expect(received.every((message, index) => message === sent[index])).toBe(true)
     client.terminate()
   })
 })

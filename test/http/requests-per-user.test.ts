@@ -4,7 +4,7 @@ import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 
-/** One user who leaves requests unanswered is refused more of them; every other user is served. */
+/** A user with too many requests in flight is refused more; other users are not affected. */
 
 let http: HttpFixture
 const begun: ((reply: Reply) => void)[] = []
@@ -28,7 +28,7 @@ afterAll(() => http.server.close())
 const ask = (path: string, authorization: string, signal?: AbortSignal) =>
   fetch(`${http.base}${path}`, { headers: { authorization }, ...(signal && { signal }) })
 
-test('requests of one user under way are bounded, whether they are answered or given up', async () => {
+test('the requests of a user in flight are limited, also those whose client disconnected', async () => {
   const aborter = new AbortController()
   const answered = ask('/slow', 'mallory')
   const givenUp = ask('/slow', 'mallory', aborter.signal).catch(() => undefined)
@@ -41,7 +41,7 @@ test('requests of one user under way are bounded, whether they are answered or g
   ])
   expect((await ask('/quick', 'ann')).status).toBe(204)
 
-  // Its client is gone, its work is not.
+  // The client disconnected, but its request still runs.
   aborter.abort()
   await givenUp
   begun[0]?.({ status: 204 })
