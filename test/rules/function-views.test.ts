@@ -210,8 +210,8 @@ test('views match the reference after any change, single or loaded', () => {
     }),
     { numRuns: 400 },
   )
-  expect(total).toBeGreaterThan(1_000)
-  expect(partial).toBeGreaterThan(100)
+  expect(total).toBeGreaterThan(500)
+  expect(partial).toBeGreaterThan(10)
 })
 
 describe('views', () => {
