@@ -1,74 +1,94 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Dashboard } from '#bench/dashboard'
+import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
+import { demoKinds } from '#bench/demo/demo-devices'
 import { DemoSamples } from '#bench/demo/samples'
 import { DemoScreen } from '#bench/demo/screen'
 import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command-line'
 import { secondsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
-import { controlsService, putSchemas } from '#bench/fleet/kinds'
+import { controlsService } from '#bench/fleet/kinds'
 import type { FleetOptions } from '#bench/fleet/options'
+import { readToken } from '#bench/harness/identity'
 import { processUsage } from '#bench/process-usage'
 import { isPortTaken, ServerProcess } from '#bench/server-process'
 
-const { devices, links, rate, seconds, writes, flap } = fleetFlags
+const { devices, links, rate, seconds, writes } = fleetFlags
 const port: Flag = ['N', 'of the server', between(1, 65_535)]
 const data: Flag = ['DIR', 'data folder', shaped(/./)]
-const defaults = { devices: 1000, rate: 2000, seconds: 0, writes: 'answer', flap: 0, data: './data/demo' }
+const defaults = { devices: 1000, rate: 2000, seconds: 0, writes: 'check' }
 const command = {
   usage: `Usage: npm run demo -- [options]
 
-The server, a simulated fleet and a dashboard, live in the terminal. IAM is off: there is no login, and the server listens
+The server, simulated devices of three kinds in four buildings, and a dashboard, live in the terminal. The server listens
 on 127.0.0.1 only.`,
-  flags: { devices, links, rate, seconds, writes, flap, port, data },
-  defaults: { ...defaults, port: process.env.PORT ?? 8080 },
-  switches: { help: 'this page' },
+  flags: { devices, links, rate, seconds, writes, port, data },
+  defaults: { ...defaults, port: process.env.PORT ?? 8080, data: './data/demo, or ./data/demo-iam' },
+  switches: { iam: 'with authentication: two users can sign in', help: 'this page' },
 }
 
-type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes' | 'flap'> & {
+type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes'> & {
   readonly links?: number
   readonly seconds: number
   readonly port: number
-  readonly data: string
+  readonly data?: string
+  readonly iam?: boolean
 }
 
-/**
- * Runs the server on its own data folder with a simulated fleet, and shows the events of a dashboard in the terminal.
- */
+/** Runs the server on its own data folder with simulated devices, and shows the events of a dashboard in the terminal. */
 async function run(demo: Demo): Promise<number> {
-  const { port, devices, rate, writes, flap } = demo
+  const { port, devices, rate, writes, iam = false } = demo
   if (await isPortTaken(port)) {
     console.error(`port ${port} is taken: stop that program or choose another port with --port`)
     return 1
   }
-  const dataFolder = resolve(demo.data)
+  const dataFolder = resolve(demo.data ?? dataFolderOf(demo))
   await mkdir(dataFolder, { recursive: true })
-  const server = new ServerProcess({ port, dataFolder })
+  const environment = {
+    IAM: iam ? 'on' : 'off',
+    ADMIN_NAME: administrator.name,
+    ADMIN_PASSWORD: administrator.password,
+  }
+  const server = new ServerProcess({ port, dataFolder, environment })
   let asked = stopAsked(demo.seconds)
   const isServing = await Promise.race([server.serving().then(() => true), asked.then(() => false)])
   if (!isServing) {
     await server.stop()
     return 0
   }
-
-  const url = server.url.replace(/^http/, 'ws')
-  const fleet = new Fleet({ url, devices, links: Math.min(demo.links ?? devices, devices), rate, writes, flap })
-  await putSchemas(server.url, fleet.kinds)
+  console.log(introduction(server.url, demo))
+  const person = iam ? `Bearer ${await readToken(port, administrator)}` : undefined
+  const target = { port, dataFolder, person }
+  const fleet = new Fleet({
+    url: server.url.replace(/^http/, 'ws'),
+    devices,
+    links: Math.min(demo.links ?? devices, devices),
+    rate,
+    writes,
+    updates: 'slow',
+    kinds: demoKinds,
+    key: await deviceKey(target),
+  })
+  fleet.start()
+  const isOnline = await Promise.race([fleet.allOnline(60_000), asked.then(() => false)])
+  if (isOnline) await createDemoContent(target, fleet.devices)
+  const stopRollout = await startRollout(target)
   const samples = new DemoSamples(fleet.kinds)
   const dashboard = new Dashboard({
     url: server.url,
     isFolding: false,
     from: 'now',
     onEvent: (event) => samples.receive(event),
+    ...(person !== undefined && { authorization: person }),
   })
   dashboard.start()
-  fleet.start()
-  console.log(introduction(server.url, demo))
 
   const stopShowing = showEverySecond({ server, fleet, dashboard, samples })
   asked = Promise.race([asked, server.ended.then(() => 'server')])
   const reason = await asked
   stopShowing()
+  stopRollout()
   dashboard.stop()
   fleet.pause()
   if (reason === 'asked') await fleet.settled(5_000)
@@ -80,6 +100,11 @@ async function run(demo: Demo): Promise<number> {
   for (const fault of [...faults, ...dashboard.faults]) console.error(`FAULT: ${fault}`)
   return reason === 'asked' ? 0 : 1
 }
+
+const administrator = { name: demoUsers.administrator, password: demoPassword }
+
+/** Accounts are part of the data. */
+const dataFolderOf = ({ iam }: Demo): string => (iam ? './data/demo-iam' : './data/demo')
 
 interface DemoParts {
   readonly server: ServerProcess
@@ -116,28 +141,32 @@ function showEverySecond({ server, fleet, dashboard, samples }: DemoParts): () =
   return () => clearInterval(timer)
 }
 
-function introduction(url: string, { data, devices, rate, writes }: Demo): string {
+function introduction(url: string, demo: Demo): string {
+  const { data = dataFolderOf(demo), devices, rate, writes, iam } = demo
   const api = `${url}/api/v1`
+  const users = [demoUsers.administrator, demoUsers.reader]
+  const header = "-H 'content-type: application/json'"
+  const setpoint = `${api}/devices/SIM-CLIMATE-000000/services/${controlsService.serviceIdentifier}/properties`
   return [
-    `Serving at ${url}, data in ${data}; ${devices} simulated devices, ${rate} changes/s.`,
-    'IAM is off: there is no login.',
-    'From a second terminal:',
-    `  curl '${api}/devices?depth=2&limit=3'              # the state; without limit, all of it`,
-    `  curl '${api}/devices?depth=2&raw=false&limit=3'    # with names`,
-    `  curl '${api}/schemas?depth=1'                      # what the names and units are`,
-    `  curl '${api}/meta?depth=1'                         # which devices are online`,
-    `  curl '${api}/events/ticket'                        # then a websocket at ${api.replace(/^http/, 'ws')}/events/<ticket>`,
-    ...(writes === 'none' ? [] : [writeExample(api)]),
+    `Dashboard: ${url}/`,
+    iam
+      ? `Sign in as ${users[0]} (administrator) or ${users[1]} (caretaker), password: ${demoPassword}. Mails are saved in ${data}/outbox.`
+      : 'Authentication is off: there is no login, and no mail is sent (see --iam).',
+    `Data in ${data}; ${devices} simulated devices, ${rate} changes/s.`,
+    ...(iam
+      ? []
+      : [
+          'From a second terminal:',
+          `  curl '${api}/devices?depth=2&raw=false&limit=3'    # the state; without limit, all of it`,
+          `  curl '${api}/meta?depth=1&limit=3'                 # names, places, and which devices are online`,
+          `  curl '${api}/events/ticket'                        # then a websocket at ${api.replace(/^http/, 'ws')}/events/<ticket>`,
+          ...(writes === 'none'
+            ? []
+            : [`  curl -X PUT ${header} -d '{"Setpoint":21.5}' '${setpoint}'   # asks a device to change`]),
+        ]),
     'Ctrl-C stops everything.',
     '',
   ].join('\n')
-}
-
-function writeExample(api: string): string {
-  const { serviceIdentifier } = controlsService
-  const path = `${api}/devices/SIM-CLIMATE-000000/services/${serviceIdentifier}/properties`
-  const header = "-H 'content-type: application/json'"
-  return `  curl -X PUT ${header} -d '{"Setpoint":21.5}' '${path}'   # asks a device to change`
 }
 
 /** Resolves after the time with `asked` (0: never), or on a signal. */

@@ -10,6 +10,9 @@
  */
 export type PropertyType = keyof typeof encodings
 
+/** The value of a change instead of one that carries its number: nothing can be checked by it. */
+export type ValueModel = (number: number, deviceIndex: number) => DeviceValue
+
 export interface SimulatedProperty {
   readonly propId: number
   readonly name: string
@@ -25,6 +28,7 @@ export interface SimulatedProperty {
   readonly isConstant?: true
   /** Accepts WRITEs; its values carry no number. Absent: read-only. */
   readonly order?: 'writable' | 'actionable'
+  readonly model?: ValueModel
 }
 
 /** In memory, before it is encoded for a protocol. */
@@ -103,6 +107,7 @@ export function isWide(property: SimulatedProperty): boolean {
 }
 
 export function encodeChange(property: SimulatedProperty, deviceIndex: number, number: number): DeviceValue {
+  if (property.model) return property.model(number, deviceIndex)
   if (property.isConstant) return `SN-${String(deviceIndex).padStart(8, '0')}`
   return encodingOf(property).encode(number, property, deviceIndex)
 }

@@ -45,7 +45,7 @@ export class Fleet {
     const options: FleetOptions = { ...fleetDefaults, ...given }
     this.options = options
     const { properties, flap, writes } = options
-    this.kinds = deviceKinds(properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
+    this.kinds = options.kinds ?? deviceKinds(properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
     for (const kind of this.kinds) {
       const most = changesPerFrameMax(kind)
       if (options.changes > most) throw new RangeError(`a frame of ${kind.name} holds at most ${most} changes`)

@@ -1,4 +1,5 @@
 import type { PropertyType, SimulatedProperty } from '#bench/fleet/encoding'
+import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
 
 export interface SimulatedService {
@@ -176,13 +177,18 @@ export function schemaOf(service: SimulatedService): object {
 }
 
 /** Stores the schemas of all services, so that `raw=false` shows names. Returns their number; throws on a refusal. */
-export async function putSchemas(serverUrl: string, kinds: readonly DeviceKind[]): Promise<number> {
+export async function putSchemas(
+  serverUrl: string,
+  kinds: readonly DeviceKind[],
+  authorization?: string,
+): Promise<number> {
   const services = new Map(
     kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]),
   )
   for (const [serviceIdentifier, service] of services) {
     const answer = await request(`${serverUrl}/api/v1/schemas/${serviceIdentifier}`, {
       method: 'PUT',
+      headers: authorizationHeader(authorization),
       body: JSON.stringify(schemaOf(service)),
     })
     if (answer.status >= 300) throw new Error(`schema of ${service.name}: ${answer.status} ${answer.text}`)

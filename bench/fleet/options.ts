@@ -1,4 +1,5 @@
 import type { SessionKind } from '#bench/fleet/device'
+import type { DeviceKind } from '#bench/fleet/kinds'
 import type { UpdateMode } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
 import type { WriteMode } from '#bench/fleet/writes'
@@ -31,5 +32,7 @@ export const fleetDefaults = {
 
 export type FleetOptions = Readonly<typeof fleetDefaults> & {
   /** Local address of a link, by its first device: one address has only 28 000 ports. */
+  /** Instead of the kinds that `properties`, `flap` and `writes` describe. */
+  readonly kinds?: readonly DeviceKind[]
   readonly localAddressOf?: (device: number) => string
 }

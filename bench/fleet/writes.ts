@@ -7,13 +7,14 @@ import type { SeededRandom } from '#bench/random'
 
 /**
  * How a device takes a WRITE. `answer`: applies it, reports the value and answers. `slow`: the same after a pause.
- * `reject`: answers with an error. `never`: does nothing and never answers.
+ * `reject`: answers with an error. `never`: does nothing and never answers. `check`: as `answer`, but rejects values
+ * beyond the range of their property.
  */
-const writeBehaviours = ['answer', 'slow', 'reject', 'never'] as const
-export type WriteBehaviour = (typeof writeBehaviours)[number]
+const mixedBehaviours = ['answer', 'slow', 'reject', 'never'] as const
+export type WriteBehaviour = (typeof mixedBehaviours)[number] | 'check'
 
-/** `mixed`: devices behave in all of these ways in rotation. `none`: devices have no writable properties. */
-export const writeModes = [...writeBehaviours, 'mixed', 'none'] as const
+/** `mixed`: devices behave in the first four ways in rotation. `none`: devices have no writable properties. */
+export const writeModes = [...mixedBehaviours, 'check', 'mixed', 'none'] as const
 export type WriteMode = (typeof writeModes)[number]
 
 interface WriteResult {
@@ -59,7 +60,7 @@ export class DeviceControls {
 export function controlsOf(mode: WriteMode, index: number): DeviceControls | undefined {
   if (mode === 'none') return undefined
   return new DeviceControls(
-    mode === 'mixed' ? (writeBehaviours[index % writeBehaviours.length] as WriteBehaviour) : mode,
+    mode === 'mixed' ? (mixedBehaviours[index % mixedBehaviours.length] as WriteBehaviour) : mode,
   )
 }
 
@@ -109,9 +110,10 @@ export class WriteAnswers {
     }
     const fresh: ReceivedWrite = { order, results: undefined }
     received.set(id, fresh)
+    const refusal = behaviour === 'reject' ? 'not now' : behaviour === 'check' ? rangeRefusal(changes) : undefined
     const settle = () => {
-      fresh.results = behaviour === 'reject' ? rejected(updates, 'not now') : this.#done(device, changes)
-      counts.writes[behaviour === 'reject' ? 'rejected' : 'done']++
+      fresh.results = refusal === undefined ? this.#done(device, changes) : rejected(updates, refusal)
+      counts.writes[refusal === undefined ? 'done' : 'rejected']++
       this.#answer(device, id, fresh.results)
     }
     if (behaviour === 'never') counts.writes.left++
@@ -147,6 +149,14 @@ function changesOf(serviceIdentifier: unknown, updates: readonly Update[]): read
     return property && isFitting(property, value) ? [{ property, value }] : []
   })
   return changes.length === updates.length ? changes : undefined
+}
+
+/** For a value beyond the range of its property, which the server does not know. */
+function rangeRefusal(changes: readonly Change[]): string | undefined {
+  const beyond = changes.find(
+    ({ property: { unit, low, high }, value }) => unit !== undefined && (Number(value) < low || Number(value) > high),
+  )
+  return beyond && `${beyond.property.name} must be from ${beyond.property.low} to ${beyond.property.high}`
 }
 
 const uint8Max = 255

@@ -52,15 +52,20 @@ export async function readToken(port: number, who: Credentials): Promise<string>
 
 export interface NewUser {
   readonly name: string
+  readonly password?: string
   readonly role: string
   readonly email?: string
 }
 
 /** A user with this role who has accepted an invitation. `person`: authorization of the inviting user. */
-export async function createUser(port: number, person: string, { role, ...account }: NewUser): Promise<Credentials> {
+export async function createUser(
+  port: number,
+  person: string,
+  { role, password, ...account }: NewUser,
+): Promise<Credentials> {
   const body = { ...account, roles: [role] }
   const { code } = await callApi<{ code: string }>(port, '/iam/users', { person, body })
-  const who = { name: account.name, password: `password of ${account.name}` }
+  const who = { name: account.name, password: password ?? `password of ${account.name}` }
   await callApi(port, '/iam/signup', { body: { ...who, code } })
   return who
 }

@@ -1,0 +1,255 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  airService,
+  demoKinds,
+  metadataOf,
+  powerService,
+  propertyIds,
+  pumpService,
+  pumpStates,
+  siteOf,
+  sites,
+} from '#bench/demo/demo-devices'
+import type { SimulatedDevice } from '#bench/fleet/device'
+import { putSchemas } from '#bench/fleet/kinds'
+import { askApi, authorizationHeader, callApi, createUser, readToken } from '#bench/harness/identity'
+
+/** Administrator of the demo, and a user who may only read. Both have the same password. */
+export const demoUsers = { administrator: 'anna', reader: 'ben' } as const
+export const demoPassword = 'demo password'
+
+/** What the demo remembers of a data folder. */
+interface DemoState {
+  /** The provisioning key of the devices, if authentication is on: they can register by no other. */
+  readonly key?: string
+  readonly hasContent?: true
+}
+
+const stateFile = (dataFolder: string) => join(dataFolder, 'demo.json')
+
+function readState(dataFolder: string): DemoState {
+  return existsSync(stateFile(dataFolder)) ? JSON.parse(readFileSync(stateFile(dataFolder), 'utf8')) : {}
+}
+
+function addToState(dataFolder: string, added: DemoState): void {
+  writeFileSync(stateFile(dataFolder), JSON.stringify({ ...readState(dataFolder), ...added }))
+}
+
+export interface DemoTarget {
+  readonly port: number
+  readonly dataFolder: string
+  /** Authorization of the administrator; undefined where authentication is off. */
+  readonly person: string | undefined
+}
+
+/** The provisioning key of the devices, created once; empty where authentication is off. */
+export async function deviceKey({ port, dataFolder, person }: DemoTarget): Promise<string> {
+  if (person === undefined) return ''
+  const known = readState(dataFolder).key
+  if (known !== undefined) return known
+  const body = { name: 'Demo devices' }
+  const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body })
+  addToState(dataFolder, { key })
+  return key
+}
+
+/**
+ * Creates once what the demo shows besides values: names and places of the devices, which must be connected, groups,
+ * alarms, templates and functions; with authentication also a role, a user and subscriptions.
+ */
+export async function createDemoContent(target: DemoTarget, devices: readonly SimulatedDevice[]): Promise<void> {
+  const { port, person, dataFolder } = target
+  if (readState(dataFolder).hasContent) return
+  const call = <Value = Resource>(method: string, path: string, body: object) =>
+    callApi<Value>(port, path, { person, method, body })
+  await putSchemas(`http://127.0.0.1:${port}`, demoKinds, person)
+  for (const { index, identifier } of devices) await call('PATCH', `/meta/${identifier}`, metadataOf(index))
+  const groups = new Map<string, string>()
+  for (const { name } of sites) {
+    const members = devices.filter(({ index }) => siteOf(index).name === name).map(({ identifier }) => identifier)
+    groups.set(name, idOf(await call('POST', '/groups', { name, devices: members })))
+  }
+  const [mainSite = ''] = groups.values()
+  const alarms = new Map<string, string>()
+  for (const alarm of alarmsOf(mainSite)) alarms.set(alarm.name, idOf(await call('POST', '/alarms', alarm)))
+  for (const [name, locales] of Object.entries(templates)) await call('PUT', `/templates/${name}`, { locales })
+  const topics: string[] = []
+  for (const definition of functionsOf(mainSite, alarms)) {
+    topics.push((await call('POST', '/functions', definition)).resourceIdentifier)
+  }
+  if (person !== undefined) await createUsers(port, person, topics)
+  addToState(dataFolder, { hasContent: true })
+}
+
+async function createUsers(port: number, person: string, topics: readonly string[]): Promise<void> {
+  await callApi(port, '/iam/roles/caretaker', { person, method: 'PUT', body: { grants: caretakerGrants } })
+  const email = `${demoUsers.administrator}@example.com`
+  await callApi(port, `/iam/users/${demoUsers.administrator}`, { person, method: 'PATCH', body: { email } })
+  const reader = { name: demoUsers.reader, email: `${demoUsers.reader}@example.com`, password: demoPassword }
+  await createUser(port, person, { ...reader, role: 'caretaker' })
+  for (const subscriber of [person, `Bearer ${await readToken(port, reader)}`]) {
+    for (const topic of topics) {
+      const body = { topic, type: 'email', locale: 'en' }
+      await callApi(port, '/notifications/subscribe', { person: subscriber, body })
+    }
+  }
+}
+
+interface Resource {
+  readonly resourceIdentifier: string
+}
+
+const idOf = ({ resourceIdentifier }: Resource): string => resourceIdentifier.slice(resourceIdentifier.indexOf(':') + 1)
+
+function alarmsOf(mainSite: string) {
+  return [
+    {
+      name: 'Poor air',
+      severity: 'warning',
+      serviceIdentifier: airService,
+      condition: { '>': [{ var: propertyIds.carbonDioxide }, 1200] },
+      forSeconds: 20,
+    },
+    {
+      name: 'Pump fault',
+      severity: 'critical',
+      serviceIdentifier: pumpService,
+      condition: { '==': [{ var: propertyIds.pumpState }, pumpStates.indexOf('Fault')] },
+    },
+    {
+      name: 'Low pressure',
+      severity: 'warning',
+      serviceIdentifier: pumpService,
+      condition: { '<': [{ var: propertyIds.pressure }, 1.8] },
+      forSeconds: 60,
+      groups: [mainSite],
+    },
+    {
+      name: 'High power',
+      severity: 'info',
+      serviceIdentifier: powerService,
+      condition: { '>': [{ var: propertyIds.power }, 5000] },
+    },
+  ]
+}
+
+const templates = {
+  'poor-air': {
+    en: {
+      subject: 'Open a window: {{meta.name}}, {{meta.site}}',
+      text: 'The air in {{meta.room}} has been poor for a while.\nDevice {{deviceIdentifier}}, {{meta.site}}, floor {{meta.floor}}.',
+    },
+    de: {
+      subject: 'Bitte lüften: {{meta.name}}, {{meta.site}}',
+      text: 'Die Luft in {{meta.room}} ist seit einiger Zeit schlecht.\nGerät {{deviceIdentifier}}, {{meta.site}}, Stock {{meta.floor}}.',
+    },
+  },
+  'pump-fault': {
+    en: {
+      subject: '{{meta.name}} in {{meta.site}} has a fault',
+      text: 'Device {{deviceIdentifier}} stopped with a fault at {{time}}.',
+      html: '<p>Device <b>{{deviceIdentifier}}</b> stopped with a fault at {{time}}.</p>',
+    },
+  },
+  offline: {
+    en: { subject: '{{meta.name}} is offline', text: '{{deviceIdentifier}} in {{meta.site}} lost its connection.' },
+  },
+} as const
+
+const caretakerGrants = [
+  {
+    permissions: {
+      service: ['read', 'update'],
+      meta: ['read'],
+      alarms: ['read'],
+      functions: ['read'],
+      notifications: ['read', 'create', 'update', 'delete'],
+      schemas: ['read'],
+      device: ['read'],
+      updates: ['read'],
+    },
+    devices: ['*'],
+    services: ['*'],
+  },
+]
+
+function functionsOf(mainSite: string, alarms: ReadonlyMap<string, string>) {
+  const onAlarm = (name: string) => ({
+    id: 'alarm',
+    type: 'trigger',
+    on: 'alarm',
+    alarmId: alarms.get(name),
+    to: 'active',
+  })
+  const mail = (template: string) => ({ id: 'mail', type: 'email', template })
+  return [
+    {
+      name: 'Ask to open a window',
+      binding: { groups: [mainSite] },
+      graph: {
+        nodes: [onAlarm('Poor air'), { id: 'hourly', type: 'throttle', seconds: 3600 }, mail('poor-air')],
+        edges: [
+          ['alarm', 'hourly'],
+          ['hourly', 'mail'],
+        ],
+      },
+    },
+    {
+      name: 'Report pump faults',
+      binding: { groups: [mainSite] },
+      graph: { nodes: [onAlarm('Pump fault'), mail('pump-fault')], edges: [['alarm', 'mail']] },
+    },
+    {
+      name: 'Report devices at the entrance that go offline',
+      binding: {},
+      graph: {
+        nodes: [
+          { id: 'offline', type: 'trigger', on: 'status', to: 'offline' },
+          { id: 'entrance', type: 'condition', logic: { '==': [{ var: 'meta.room' }, '0.01'] } },
+          mail('offline'),
+        ],
+        edges: [
+          ['offline', 'entrance'],
+          ['entrance', 'mail'],
+        ],
+      },
+    },
+  ]
+}
+
+const project = 'climate'
+const imageBytes = 262_144
+const percentStep = 5
+const stepMs = 20_000
+
+/**
+ * Uploads a firmware for the climate sensors, and widens its rollout step by step until it has all. Devices start with
+ * an older one each time. Returns a function that stops.
+ */
+export async function startRollout({
+  port,
+  person,
+}: {
+  port: number
+  person: string | undefined
+}): Promise<() => void> {
+  const base = `/updates/projects/${project}`
+  const image = await askApi(port, `${base}/releases/1.5.0`, {
+    method: 'PUT',
+    headers: { ...authorizationHeader(person), 'content-type': 'application/octet-stream' },
+    body: new Uint8Array(imageBytes).map((_, index) => index % 251),
+  })
+  if (image.status >= 300 && image.status !== 409) throw new Error(`the upload of 1.5.0 was answered ${image.status}`)
+  let percent = 0
+  const widen = async () => {
+    percent += percentStep
+    if (percent >= 100) clearInterval(timer)
+    const body = { firmware: '1.5.0', percent, errorThresholdPercent: 50, maxAttempts: 3 }
+    await callApi(port, `${base}/rollout`, { person, method: 'PUT', body })
+  }
+  // The rollout is not worth ending the demo.
+  const timer = setInterval(() => void widen().catch((error) => console.error(String(error))), stepMs)
+  await widen()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,185 @@
+import type { DeviceValue, PropertyType, SimulatedProperty, ValueModel } from '#bench/fleet/encoding'
+import { controlsService, type DeviceKind, type SimulatedService } from '#bench/fleet/kinds'
+
+/** The devices of the demo: sensors, meters and pumps in the buildings of a company, with values as they measure. */
+
+export const airService = 'de300001-7c1e-4b6d-9e3f-000000000001'
+export const powerService = 'de300001-7c1e-4b6d-9e3f-000000000002'
+export const pumpService = 'de300001-7c1e-4b6d-9e3f-000000000003'
+const diagnosticsService = 'de300001-7c1e-4b6d-9e3f-000000000004'
+
+export const propertyIds = {
+  carbonDioxide: '0x2002',
+  power: '0x2000',
+  pumpState: '0x2004',
+  pressure: '0x2002',
+} as const
+
+export const pumpStates = ['Stopped', 'Starting', 'Running', 'Fault'] as const
+
+/** The change number with which a device measures: some counters continue from here after a restart of the demo. */
+const startedAt = Date.now()
+/** A device sends two changes a second, at the default rate. */
+const msPerChange = 500
+
+interface PropertyDetails {
+  readonly unit?: string
+  readonly enumeration?: readonly string[]
+  readonly isConstant?: true
+}
+
+type Row = readonly [name: string, type: PropertyType, model: ValueModel, details?: PropertyDetails]
+
+const air: readonly Row[] = [
+  ['Temperature', 'FLOAT', wave(18, 26, 1), { unit: '°C' }],
+  ['Humidity', 'FLOAT', wave(28, 62, 1), { unit: '%' }],
+  ['Carbon dioxide', 'UINT16', wave(420, 1500, 0), { unit: 'ppm' }],
+  ['Window open', 'BOOL', (number, device) => isEach(number, device, 9)],
+  [
+    'Battery',
+    'UINT8',
+    (number, device) => Math.round(100 - 60 * share(device, 5) - (number % 20_000) / 1000),
+    { unit: '%' },
+  ],
+]
+
+const power: readonly Row[] = [
+  ['Power', 'FLOAT64', wave(180, 6200, 0), { unit: 'W' }],
+  [
+    'Voltage',
+    'FLOAT-ARRAY',
+    (number, device) => [0, 1, 2].map((phase) => voltage(number, device + phase)),
+    { unit: 'V' },
+  ],
+  ['Frequency', 'FLOAT', wave(49.96, 50.04, 2), { unit: 'Hz' }],
+  ['Energy', 'FLOAT64', energy, { unit: 'kWh' }],
+  ['Tariff', 'UINT8', (number) => Math.floor(number / 400) % 2, { enumeration: ['Day', 'Night'] }],
+]
+
+const voltage = wave(226, 236, 1) as (number: number, device: number) => number
+
+const pump: readonly Row[] = [
+  ['Speed', 'FLOAT', whileRunning(wave(1400, 2900, 0)), { unit: 'rpm' }],
+  ['Flow', 'FLOAT', whileRunning(wave(2, 14, 1)), { unit: 'm³/h' }],
+  ['Pressure', 'FLOAT', wave(1.2, 4.8, 2), { unit: 'bar' }],
+  ['Bearing temperature', 'FLOAT', wave(34, 71, 1), { unit: '°C' }],
+  ['State', 'UINT8', pumpState, { enumeration: pumpStates }],
+]
+
+const diagnostics: readonly Row[] = [
+  [
+    'Uptime',
+    'UINT64',
+    (number, device) => Math.round(86_400 * (1 + 60 * share(device, 3)) + (number * msPerChange) / 1000),
+    { unit: 's' },
+  ],
+  ['Clock', 'DATETIME', (number) => startedAt + number * msPerChange],
+  ['Signal strength', 'INT16', wave(-86, -48, 0), { unit: 'dBm' }],
+  ['Serial number', 'STRING', (_, device) => `SN-${String(device).padStart(8, '0')}`, { isConstant: true }],
+]
+
+const diagnosticsOfAll = service(diagnosticsService, 'Diagnostics', 'Diagnostics of every device', diagnostics)
+
+export const demoKinds: readonly DeviceKind[] = [
+  {
+    name: 'Climate sensor',
+    code: 'CLIMATE',
+    services: [service(airService, 'Air', 'The air of a room', air), diagnosticsOfAll, controlsService],
+  },
+  {
+    name: 'Power meter',
+    code: 'METER',
+    services: [service(powerService, 'Power', 'The electricity of a floor', power), diagnosticsOfAll],
+  },
+  {
+    name: 'Pump',
+    code: 'PUMP',
+    services: [service(pumpService, 'Pump', 'A pump of the heating', pump), diagnosticsOfAll, controlsService],
+  },
+]
+
+interface Site {
+  readonly name: string
+  readonly lat: number
+  readonly lon: number
+}
+
+export const sites: readonly Site[] = [
+  { name: 'Zürich', lat: 47.3769, lon: 8.5417 },
+  { name: 'Basel', lat: 47.5596, lon: 7.5886 },
+  { name: 'Lausanne', lat: 46.5197, lon: 6.6323 },
+  { name: 'Lugano', lat: 46.0037, lon: 8.9511 },
+]
+
+/** The site of a device: each has devices of all kinds. */
+export function siteOf(deviceIndex: number): Site {
+  return sites[Math.floor(deviceIndex / demoKinds.length) % sites.length] as Site
+}
+
+/** The metadata of a device. */
+export function metadataOf(deviceIndex: number): object {
+  const place = Math.floor(deviceIndex / demoKinds.length / sites.length)
+  const { name: site, lat, lon } = siteOf(deviceIndex)
+  const { name: kind = '' } = demoKinds[deviceIndex % demoKinds.length] ?? {}
+  const [floor, room] = [Math.floor(place / 12) % 8, (place % 12) + 1]
+  const where = `${floor}.${String(room).padStart(2, '0')}`
+  const apart = (salt: number) => Math.round((share(deviceIndex, salt) - 0.5) * 40) / 10_000
+  return {
+    name: `${kind} ${where}`,
+    site,
+    floor,
+    room: where,
+    location: { lat: round(lat + apart(1), 4), lon: round(lon + apart(2), 4) },
+    tags: [kind.toLowerCase(), ...(room === 1 ? ['entrance'] : [])],
+  }
+}
+
+function service(serviceIdentifier: string, name: string, description: string, rows: readonly Row[]): SimulatedService {
+  const properties = rows.map(([property, type, model, details], index): SimulatedProperty => {
+    return { propId: 0x2000 + index, name: property, description: property, type, low: 0, high: 1, model, ...details }
+  })
+  return { serviceIdentifier, name, description, properties }
+}
+
+/** Around a level of the device: a slow wave, a faster one, and noise. */
+function wave(low: number, high: number, decimals: number): ValueModel {
+  const salt = Math.round(low * 31 + high)
+  return (number, device) => {
+    const level = share(device, salt)
+    const slow = 1 + Math.sin(2 * Math.PI * (number / 900 + level))
+    const fast = 1 + Math.sin(2 * Math.PI * (number / 110 + 7 * level))
+    const part = 0.1 + 0.5 * level + 0.15 * slow + 0.04 * fast + 0.02 * share(device, number)
+    return round(low + (high - low) * part, decimals)
+  }
+}
+
+function whileRunning(model: ValueModel): ValueModel {
+  return (number, device) => (pumpStates[pumpState(number, device)] === 'Running' ? model(number, device) : 0)
+}
+
+/** Most pumps run; some stop now and then, and few of these with a fault. */
+function pumpState(number: number, device: number): number {
+  if (!isEach(number, device, 7)) return pumpStates.indexOf('Running')
+  return pumpStates.indexOf(share(device, 13) < 0.4 ? 'Fault' : 'Stopped')
+}
+
+function energy(number: number, device: number): DeviceValue {
+  const hours = (startedAt - 1_780_000_000_000 + number * msPerChange) / 3_600_000
+  return round(hours * (0.5 + 2 * share(device, 8)), 3)
+}
+
+/** True for a tenth of the time on one of so many devices, at different times. */
+function isEach(number: number, device: number, count: number): boolean {
+  return Math.floor(share(device, 11) * count) === 0 && Math.floor(number / 240 + 10 * share(device, 12)) % 3 === 0
+}
+
+/** A number from 0 to 1 that looks random, always the same for the same numbers. */
+function share(first: number, second: number): number {
+  let hash = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(second + 1, 0xc2b2ae35)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32
+}
+
+function round(value: number, decimals: number): number {
+  return Number(value.toFixed(decimals))
+}
