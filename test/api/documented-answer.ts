@@ -10,16 +10,16 @@ interface Answer {
   readonly headers: Headers
 }
 
-/** An answer is one that its entry describes: status, body and headers, with nothing in it that is not said. */
+/** Expects that the entry describes status, body and headers of the answer, with no field or header more. */
 export function expectDocumented(entry: RouteEntry, { status, text, headers }: Answer): void {
   const answer = entry.answers[status] ?? generalAnswerTo(status)
-  if (!answer) throw new Error(`${entry.name} does not say ${status}`)
+  if (!answer) throw new Error(`${entry.name} does not describe ${status}`)
   const { schema, contentType } = answer
   if (schema) {
     const body: unknown = JSON.parse(text)
     const parsed = schema.safeParse(body)
     expect(parsed.error).toBeUndefined()
-    // What a schema does not know it leaves out.
+    // The schema drops unknown fields.
     expect(parsed.data).toEqual(body)
   } else if (contentType) expect(headers.get('content-type')).toContain(contentType)
   else expect(text).toBe('')
@@ -35,32 +35,29 @@ function generalAnswerTo(status: number): RouteAnswer | undefined {
   return description === undefined ? undefined : { description, schema: ErrorBody }
 }
 
-/**
- * What is shown is how it is: each field of the example is there, of the same kind; of a list at least one entry is like
- * the first of the example.
- */
+/** Expects each field of the example, of the same type; of a list at least one item like the first of the example. */
 export function expectShape(example: unknown, actual: unknown): void {
-  expect(misfitOf(example, actual, 'body')).toBeUndefined()
+  expect(differenceOf(example, actual, 'body')).toBeUndefined()
 }
 
-/** Where it is otherwise. */
-function misfitOf(example: unknown, actual: unknown, path: string): string | undefined {
-  if (kindOf(actual) !== kindOf(example)) return `${path} is ${kindOf(actual)}, not ${kindOf(example)}`
+/** The first place where the types differ. */
+function differenceOf(example: unknown, actual: unknown, path: string): string | undefined {
+  if (typeOf(actual) !== typeOf(example)) return `${path} is ${typeOf(actual)}, not ${typeOf(example)}`
   if (Array.isArray(example) && Array.isArray(actual)) {
     if (example.length === 0) return undefined
-    const misfits = actual.map((each, index) => misfitOf(example[0], each, `${path}[${index}]`))
-    return misfits.includes(undefined) ? undefined : (misfits[0] ?? `${path} is empty`)
+    const differences = actual.map((each, index) => differenceOf(example[0], each, `${path}[${index}]`))
+    return differences.includes(undefined) ? undefined : (differences[0] ?? `${path} is empty`)
   }
   if (!isRecord(example) || !isRecord(actual)) return undefined
   for (const [key, value] of Object.entries(example)) {
     if (!(key in actual)) return `${path} has no ${key}`
-    const misfit = misfitOf(value, actual[key], `${path}.${key}`)
-    if (misfit !== undefined) return misfit
+    const difference = differenceOf(value, actual[key], `${path}.${key}`)
+    if (difference !== undefined) return difference
   }
   return undefined
 }
 
-function kindOf(value: unknown): string {
+function typeOf(value: unknown): string {
   if (Array.isArray(value)) return 'array'
   return value === null ? 'null' : typeof value
 }

@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { AlarmCondition } from '#model/condition'
 
-/** The conditions that the documentation shows are conditions. */
+/** The conditions in `docs/api.md` are valid. */
 const text = readFileSync(fileURLToPath(new URL('../../docs/api.md', import.meta.url)), 'utf8')
 const section = text.slice(text.indexOf('\n## Conditions\n')).split('\n## ')[1] ?? ''
 const examples = [...section.matchAll(/^\d+\. .*: `(\{.*\})`$/gm)].map(([, condition]) => condition ?? '')
 
-test('there are ten of them', () => {
+test('docs/api.md has ten conditions', () => {
   expect(examples).toHaveLength(10)
 })
 

@@ -10,7 +10,6 @@ import { about } from '#api/about'
 import { asyncApiDocument } from '#api/asyncapi'
 import { chapters } from '#api/chapters'
 import { documentText } from '#api/document-text'
-import type { RouteEntry } from '#api/entry'
 import { clientMessages, eventMessages, streamMessages } from '#api/event-messages'
 import { deviceMessages, serverMessages } from '#api/link-messages'
 import { openApiDocument } from '#api/openapi'
@@ -40,26 +39,26 @@ interface AsyncMessage {
   readonly examples: readonly { readonly payload: unknown }[]
 }
 
-/** Of whatever any file of the API exports. */
+/** The entries that the files of the API export, by their names. */
 const folder = join(root, 'src/api')
 const modules = await Promise.all(
   readdirSync(folder).map(async (file) => (await import(join(folder, file))) as Record<string, unknown>),
 )
-const entries = modules.flatMap((module) => Object.values(module).filter(isEntry))
+const exported = modules.flatMap((module) => Object.keys(module).filter((name) => isEntry(module[name])))
 
-function isEntry(value: unknown): value is RouteEntry {
+function isEntry(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'method' in value && 'access' in value && 'example' in value
 }
 
 const operations = Object.values(openApi.paths).flatMap((methods) => Object.values(methods))
-const said = 'npm run build -- --description writes it anew'
+const advice = 'npm run build -- --description updates it'
 
-test('what is checked in is what the entries say', () => {
-  expect(readFileSync(join(root, 'docs/openapi.json'), 'utf8') === documentText(openApi), said).toBe(true)
-  expect(readFileSync(join(root, 'docs/asyncapi.json'), 'utf8') === documentText(asyncApi), said).toBe(true)
+test('the documents in docs/ are up to date', () => {
+  expect(readFileSync(join(root, 'docs/openapi.json'), 'utf8') === documentText(openApi), advice).toBe(true)
+  expect(readFileSync(join(root, 'docs/asyncapi.json'), 'utf8') === documentText(asyncApi), advice).toBe(true)
 })
 
-test('they are of the version of the package', () => {
+test('the documents have the version of the package', () => {
   expect(about.version).toBe(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version)
 })
 
@@ -71,12 +70,12 @@ describe('OpenAPI', () => {
   })
 
   test('has every entry, once, in one chapter', () => {
-    const told = chapters.flatMap((chapter) => chapter.entries.map(({ name }) => name))
-    expect(told.toSorted()).toEqual(entries.map(({ name }) => name).toSorted())
-    expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(told.toSorted())
+    const names = chapters.flatMap((chapter) => chapter.entries.map(({ name }) => name)).toSorted()
+    expect(names).toEqual(exported.toSorted())
+    expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(names)
   })
 
-  test('leaves no reference open and names no schema for nothing', () => {
+  test('resolves every reference and uses every schema', () => {
     const text = JSON.stringify(openApi)
     const references = new Set([...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? ''))
     for (const path of references) expect(at(openApi, path), path).toBeDefined()
@@ -84,7 +83,7 @@ describe('OpenAPI', () => {
     for (const name of Object.keys(schemas)) expect(references).toContain(`components/schemas/${name}`)
   })
 
-  describe('its examples fit its own schemas', () => {
+  describe('examples match the schemas', () => {
     const check = validatorOf(new Ajv2020({ strict: false }), 'openapi', openApi)
 
     test.each(operations.map((operation) => [operation.operationId, operation] as const))('%s', (_, operation) => {
@@ -99,7 +98,7 @@ describe('OpenAPI', () => {
     })
   })
 
-  test('its schemas refuse what the entries refuse', () => {
+  test('schemas refuse bad bodies', () => {
     const check = validatorOf(new Ajv2020({ strict: false }), 'openapi', openApi)
     const bodyOf = (name: string) => {
       const body = operations.find(({ operationId }) => operationId === name)?.requestBody?.content
@@ -133,13 +132,13 @@ describe('AsyncAPI', () => {
     expect(validate({ ...asyncApi, channels: { link: { address: 7 } } })).toBe(false)
   })
 
-  test('leaves no reference open', () => {
+  test('resolves every reference', () => {
     const references = [...JSON.stringify(asyncApi).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? '')
     expect(references.length).toBeGreaterThan(100)
     for (const path of references) expect(at(asyncApi, path), path).toBeDefined()
   })
 
-  test('has every event and every message of devices', () => {
+  test('has every event and every message from devices', () => {
     const names = (messages: readonly { readonly name: string }[]) => messages.map(({ name }) => name)
     expect(names(eventMessages)).toEqual(Object.keys(eventKinds))
     const types = LongDeviceMessage.options.map((option) => option.shape.type.value)
@@ -151,14 +150,17 @@ describe('AsyncAPI', () => {
   })
 
   const messages = [...deviceMessages, ...serverMessages, ...eventMessages, ...streamMessages, ...clientMessages]
-  test.each(messages.map((message) => [message.name, message] as const))('the examples of %s fit', (_, message) => {
-    expect(message.examples.length).toBeGreaterThan(0)
-    for (const example of message.examples) expect(message.schema.safeParse(example).error).toBeUndefined()
-    const type = (example: unknown) => (Array.isArray(example) ? example[0] : (example as { type: string }).type)
-    expect(message.examples.map(type)).toEqual(message.examples.map(() => message.name))
-  })
+  test.each(messages.map((message) => [message.name, message] as const))(
+    'the examples of %s match its schema',
+    (_, message) => {
+      expect(message.examples.length).toBeGreaterThan(0)
+      for (const example of message.examples) expect(message.schema.safeParse(example).error).toBeUndefined()
+      const type = (example: unknown) => (Array.isArray(example) ? example[0] : (example as { type: string }).type)
+      expect(message.examples.map(type)).toEqual(message.examples.map(() => message.name))
+    },
+  )
 
-  test('its examples fit its own schemas', () => {
+  test('examples match the schemas of the document', () => {
     const ajv = new Ajv({ strict: false })
     addFormats.default(ajv)
     const check = validatorOf(ajv, 'asyncapi', asyncApi)
@@ -170,7 +172,7 @@ describe('AsyncAPI', () => {
   })
 })
 
-/** What is wrong with a value by a schema of a document, whose references lead into it. */
+/** Returns the errors of a value by a schema whose references point into the document. */
 function validatorOf(
   ajv: Ajv | Ajv2020,
   name: string,

@@ -1,40 +1,39 @@
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { chapters } from '#api/chapters'
 import type { Permission, RouteEntry } from '#api/entry'
 
-/** Every entry that any file of the room exports: what is said of a route must be true of it. */
-const folder = fileURLToPath(new URL('../../src/api', import.meta.url))
-const modules = await Promise.all(
-  readdirSync(folder).map(async (file) => (await import(join(folder, file))) as Record<string, unknown>),
-)
-const entries = modules.flatMap((module) =>
-  Object.entries(module).filter((pair): pair is [string, RouteEntry] => isEntry(pair[1])),
-)
+/** `test/api/documents.test.ts` checks that the chapters have every entry. */
+const entries = chapters.flatMap((chapter) => chapter.entries.map((entry) => [entry.name, entry] as const))
+const bodyOf = (name: string) => entries.find(([each]) => each === name)?.[1].body?.schema
+const queryOf = (name: string) => entries.find(([each]) => each === name)?.[1].query
 
-function isEntry(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'method' in value && 'access' in value && 'example' in value
-}
+/** Fields that hold secrets. An entry with one of them is secret. */
+const secretNames = /^(password|current|secret|code|key|token|accessToken|refreshToken|ticket|recoveryCodes|challenge)$/
 
 function permissionOf({ access }: RouteEntry): Permission | undefined {
   return typeof access === 'object' ? access : undefined
 }
 
-describe.each(entries)('%s', (exported, entry) => {
+function namesOf(schema: z.ZodType | undefined, io: 'input' | 'output'): string[] {
+  const names: string[] = []
+  JSON.stringify(schema ? z.toJSONSchema(schema, { io, unrepresentable: 'any' }) : {}, (name, value) => {
+    if (name === 'properties') names.push(...Object.keys(value as object))
+    return value as unknown
+  })
+  return names
+}
+
+describe.each(entries)('%s', (_, entry) => {
   const { example } = entry
 
-  test('is exported by its name', () => {
-    expect(entry.name).toBe(exported)
-  })
-
-  test('its path and its parameters name the same', () => {
+  test('the path has the parameters of the schema', () => {
     const names = [...entry.path.matchAll(/:(\w+)/g)].map(([, name]) => name)
     expect(Object.keys(example.parameters ?? {}).sort()).toEqual(names.sort())
     if (names.length > 0) expect(entry.parameters).toBeDefined()
   })
 
-  test('its example fits: parameters, query, body and answer', () => {
+  test('the example matches the schemas of parameters, query, body and answer', () => {
     expect(entry.parameters?.safeParse(example.parameters ?? {}).error).toBeUndefined()
     expect(entry.query?.safeParse(example.query ?? {}).error).toBeUndefined()
     if (example.query) expect(entry.query).toBeDefined()
@@ -46,7 +45,7 @@ describe.each(entries)('%s', (exported, entry) => {
     expect(answer?.schema?.safeParse(example.answer).error).toBeUndefined()
   })
 
-  test('its method and what it needs go together', () => {
+  test('the permission fits the method', () => {
     const usual = { GET: 'read', POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }
     // Contract 2, Resources; 5.7.
     const exceptions =
@@ -54,12 +53,24 @@ describe.each(entries)('%s', (exported, entry) => {
     const permission = permissionOf(entry)
     if (!permission) return
     const call = `${entry.method} ${entry.path}`
-    // Trying out makes nothing.
+    // A test run stores nothing.
     const expected = call === 'POST /functions/:functionId/test' ? 'read' : usual[entry.method]
     expect(permission.action).toBe(exceptions.test(call) ? 'update' : expected)
   })
 
-  test('says how it is refused', () => {
+  test('is secret if a field of its body or answers is', () => {
+    const names = [
+      ...namesOf(entry.body?.schema, 'input'),
+      ...Object.values(entry.answers).flatMap(({ schema }) => namesOf(schema, 'output')),
+    ]
+    const secrets = names.filter((name) => secretNames.test(name))
+    // WebAuthn challenges come together with a token or password; a backup is one stream of bytes.
+    const isExempt = entry.path.startsWith('/auth/2fa/webauthn/') || entry.path === '/backup'
+    if (entry.isSecret) expect(secrets.length > 0 || isExempt, names.join()).toBe(true)
+    else expect(secrets).toEqual([])
+  })
+
+  test('describes its refusals', () => {
     const statuses = Object.keys(entry.answers).map(Number)
     if (entry.access !== 'none') expect(statuses).toContain(401)
     if (permissionOf(entry)) expect(statuses).toContain(403)
@@ -69,7 +80,7 @@ describe.each(entries)('%s', (exported, entry) => {
 })
 
 const ofTenants = entries.filter(([, { path }]) => /^\/iam\/(users|roles|api-keys|provisioning-keys)/.test(path))
-test.each(ofTenants)('%s can mean another tenant', (_, { query }) => {
+test.each(ofTenants)('%s accepts another tenant', (_, { query }) => {
   expect(query?.parse({ tenant: 'crn#tenant:other' })).toEqual({ tenant: 'other' })
   expect(query?.safeParse({ tenant: 'Other' }).success).toBe(false)
   expect(query?.safeParse({ tenant: ['other', 'other'] }).success).toBe(false)
@@ -101,11 +112,10 @@ describe('bodies of identity', () => {
     ['useTotp', { code: '492039' }],
   ]
   test.each(refused)('%s refuses %j', (name, given) => {
-    const entry = entries.find(([exported]) => exported === name)?.[1]
-    expect(entry?.body?.schema.safeParse(given).success).toBe(false)
+    expect(bodyOf(name)?.safeParse(given).success).toBe(false)
   })
 
-  const taken: [string, unknown, unknown][] = [
+  const accepted: [string, unknown, unknown][] = [
     ['renewUserCode', undefined, undefined],
     ['logOut', undefined, undefined],
     ['removeTotp', undefined, undefined],
@@ -119,9 +129,8 @@ describe('bodies of identity', () => {
       { email: 'ann', password: '\u00e9', tenantIdentifier: 'acme' },
     ],
   ]
-  test.each(taken)('%s takes %j', (name, given, parsed) => {
-    const entry = entries.find(([exported]) => exported === name)?.[1]
-    expect(entry?.body?.schema.parse(given)).toEqual(parsed)
+  test.each(accepted)('%s accepts %j', (name, given, parsed) => {
+    expect(bodyOf(name)?.parse(given)).toEqual(parsed)
   })
 })
 
@@ -133,13 +142,11 @@ test.each([
   [undefined, undefined],
 ])('scope %j asks for a refresh token: %s', (scope, isOffline) => {
   for (const name of ['readToken', 'refreshToken']) {
-    const entry = entries.find(([exported]) => exported === name)?.[1]
     const query = { grant_type: 'refresh_token', ...(scope !== undefined && { scope }) }
-    expect(entry?.query?.parse(query)).toMatchObject(scope === undefined ? {} : { scope: isOffline })
+    expect(queryOf(name)?.parse(query)).toMatchObject(scope === undefined ? {} : { scope: isOffline })
   }
 })
 
 test.each([undefined, 'password', ['refresh_token', 'refresh_token']])('grant_type %j is refused', (grant) => {
-  const entry = entries.find(([exported]) => exported === 'refreshToken')?.[1]
-  expect(entry?.query?.safeParse({ grant_type: grant }).success).toBe(false)
+  expect(queryOf('refreshToken')?.safeParse({ grant_type: grant }).success).toBe(false)
 })

@@ -1,8 +1,8 @@
 import { defineRoute } from '#api/entry'
 
 /**
- * What the compiler refuses, read by `npm run check`: an entry that forgets to say who may call, or what of its path
- * must lie inside. Each expected error that does not come is an error itself.
+ * Compile-time tests, run by `npm run check`: the compiler refuses an entry without `access`, or with an access that does
+ * not match the parameters of the path. An expected error that is missing is an error.
  */
 const rest = {
   name: 'x',
@@ -14,27 +14,27 @@ const rest = {
 } as const
 const read = { resource: 'service', action: 'read' } as const
 
-// @ts-expect-error Nobody said who may call.
+// @ts-expect-error Access is missing.
 defineRoute({ ...rest, path: '/devices' })
-// @ts-expect-error Nor does a permission by itself say what of the path it is about.
+// @ts-expect-error The permission has no `within`.
 defineRoute({ ...rest, path: '/devices', access: read })
 // @ts-expect-error The path names no device.
 defineRoute({ ...rest, path: '/devices', access: { ...read, within: 'device' } })
-// @ts-expect-error The path names one.
+// @ts-expect-error The path names a device.
 defineRoute({ ...rest, path: '/devices/:deviceIdentifier', access: { ...read, within: 'list' } })
-// @ts-expect-error Also when more comes behind it.
+// @ts-expect-error The path names a device before its last part.
 defineRoute({ ...rest, path: '/devices/:deviceIdentifier/services', access: { ...read, within: 'tenant' } })
-// @ts-expect-error Also when another parameter does.
+// @ts-expect-error The path has a second parameter.
 defineRoute({ ...rest, path: '/meta/:deviceIdentifier/:key', access: { ...read, within: 'tenant' } })
-// @ts-expect-error A service alone.
+// @ts-expect-error The path names only a service.
 defineRoute({ ...rest, path: '/schemas/:serviceIdentifier', access: { ...read, within: 'device' } })
 const both = '/devices/:deviceIdentifier/services/:serviceIdentifier/properties'
 const mirrored = '/services/:serviceIdentifier/devices/:deviceIdentifier'
-// @ts-expect-error Both, and both in one grant.
+// @ts-expect-error The path names both, so one grant must cover both.
 defineRoute({ ...rest, path: both, access: { ...read, within: 'device' } })
-// @ts-expect-error In either order.
+// @ts-expect-error The order does not matter.
 defineRoute({ ...rest, path: mirrored, access: { ...read, within: 'service' } })
-// @ts-expect-error There is no such resource.
+// @ts-expect-error The resource does not exist.
 defineRoute({ ...rest, path: '/devices', access: { resource: 'devices', action: 'read', within: 'list' } })
 
 defineRoute({ ...rest, path: '/devices', access: { ...read, within: 'list' } })

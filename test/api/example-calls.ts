@@ -4,10 +4,10 @@ import { exampleImage, putRelease } from '#api/update-projects'
 import { exampleProject } from '#api/updates'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 import { codeOf } from '#test/access/totp-code'
-import { type Pair, ProvenClient } from '#test/api/proven-client'
+import { DpopCaller, type Pair } from '#test/api/dpop-caller'
 import { type AccessFixture, type Asker, examplePassword, other } from '#test/routes/access-fixture'
 
-/** What has to be another than in an example, for it is a secret that is only good here; and who asks. */
+/** The parts of a request that differ from the example, because they are secrets of this server; and the caller. */
 export interface ExampleCall {
   readonly asker?: Asker
   readonly headers?: Readonly<Record<string, string>>
@@ -17,133 +17,133 @@ export interface ExampleCall {
   readonly body?: object
 }
 
-type Prepare = (ground: AccessFixture, entry: RouteEntry) => Promise<ExampleCall>
+type Prepare = (fixture: AccessFixture, entry: RouteEntry) => Promise<ExampleCall>
 
-/** Of those that `eve`, who may do everything, cannot simply send. */
+/** Preparations for examples that `eve`, an administrator, cannot send unchanged. */
 const prepared: Readonly<Record<string, Prepare>> = {
   readToken: async () => ({ headers: { authorization: basic('eve') } }),
-  refreshToken: async (ground) => {
+  refreshToken: async (fixture) => {
     const authorization = { authorization: basic('eve') }
-    const { text } = await ground.call(undefined, 'GET', '/iam/token?scope=offline', undefined, authorization)
+    const { text } = await fixture.call(undefined, 'GET', '/iam/token?scope=offline', undefined, authorization)
     return { body: { refreshToken: JSON.parse(text).refreshToken } }
   },
-  // The ground's code is his name.
+  // The invitation code of the fixture is the user's name.
   signUp: async () => ({ body: { code: 'bob' } }),
-  logIn: async (ground, entry) => ({ headers: await new ProvenClient(ground).headers(entry.method, entry.path) }),
-  refreshSession: async (ground, entry) => {
-    const client = new ProvenClient(ground)
+  logIn: async (fixture, entry) => ({ headers: await new DpopCaller(fixture).headers(entry.method, entry.path) }),
+  refreshSession: async (fixture, entry) => {
+    const client = new DpopCaller(fixture)
     const { refreshToken } = await client.logIn('ann')
     return { headers: await client.headers(entry.method, entry.path), body: { refreshToken } }
   },
-  postLink: async (ground) => ({ headers: { authorization: await ground.deviceAuthorization() } }),
-  endSession: async (ground) => ({ asker: 'eve', parameters: { id: await ground.secondSession('eve') } }),
-  // For holders of the role admin itself.
-  readOutbox: async (ground) => {
-    await ground.failedMail()
-    return asRoot(ground)
+  postLink: async (fixture) => ({ headers: { authorization: await fixture.deviceAuthorization() } }),
+  endSession: async (fixture) => ({ asker: 'eve', parameters: { id: await fixture.secondSession('eve') } }),
+  // Requires the role admin itself.
+  readOutbox: async (fixture) => {
+    await fixture.failedMail()
+    return asRoot(fixture)
   },
-  // For who may do everything.
+  // Requires all permissions.
   readBackup: asRoot,
-  // Whoever is shown has a second factor.
-  listUsers: async (ground) => {
-    await withTotp(ground)
+  // The example shows a user with a second factor.
+  listUsers: async (fixture) => {
+    await withTotp(fixture)
     return { asker: 'eve' }
   },
-  readUser: async (ground) => ({ asker: 'eve', parameters: { name: (await withTotp(ground)).name } }),
-  updateUser: async (ground) => ({ asker: 'eve', parameters: { name: (await withTotp(ground)).name } }),
-  // The ground has none, for it is signed in to elsewhere.
+  readUser: async (fixture) => ({ asker: 'eve', parameters: { name: (await withTotp(fixture)).name } }),
+  updateUser: async (fixture) => ({ asker: 'eve', parameters: { name: (await withTotp(fixture)).name } }),
+  // Tenants of the fixture have no hosts.
   listTenants: withHosts,
   readTenant: withHosts,
-  readUnsubscribe: async (ground) => ({ query: ground.unsubscribeQuery(exampleSubscription) }),
-  unsubscribeByLink: async (ground) => ({ query: ground.unsubscribeQuery(exampleSubscription) }),
-  readImage: async (ground) => {
+  readUnsubscribe: async (fixture) => ({ query: fixture.unsubscribeQuery(exampleSubscription) }),
+  unsubscribeByLink: async (fixture) => ({ query: fixture.unsubscribeQuery(exampleSubscription) }),
+  readImage: async (fixture) => {
     const path = `/updates/projects/${exampleProject}/releases/${putRelease.example.parameters?.firmware}`
-    const { text } = await ground.call('eve', 'PUT', path, Buffer.from(exampleImage))
+    const { text } = await fixture.call('eve', 'PUT', path, Buffer.from(exampleImage))
     const { sha256 } = JSON.parse(text)
-    return { parameters: { sha256 }, query: ground.imageQuery(sha256) }
+    return { parameters: { sha256 }, query: fixture.imageQuery(sha256) }
   },
-  enrollTotp: async (ground, entry) => {
-    const { client, pair } = await signedIn(ground)
+  enrollTotp: async (fixture, entry) => {
+    const { client, pair } = await signedIn(fixture)
     return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
   },
-  removeTotp: async (ground, entry) => {
-    const { client, pair } = await withTotp(ground)
+  removeTotp: async (fixture, entry) => {
+    const { client, pair } = await withTotp(fixture)
     return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
   },
-  activateTotp: async (ground, entry) => {
-    const client = new ProvenClient(ground)
-    const name = await somebody(ground)
-    const isRequired = (twoFactor: string) => ground.call('eve', 'PATCH', '/iam/tenants/default', { twoFactor })
+  activateTotp: async (fixture, entry) => {
+    const client = new DpopCaller(fixture)
+    const name = await newUser(fixture)
+    const isRequired = (twoFactor: string) => fixture.call('eve', 'PATCH', '/iam/tenants/default', { twoFactor })
     await isRequired('required')
     const { token } = await client.logIn(name)
     await isRequired('optional')
     const { secret } = await client.post<{ secret: string }>('/auth/2fa/totp/enroll', { token })
     return {
       headers: await client.headers(entry.method, entry.path),
-      body: { token, code: codeOf(secret, ground.now()) },
+      body: { token, code: codeOf(secret, fixture.now()) },
     }
   },
-  useTotp: async (ground, entry) => {
-    const { client, name, secret } = await withTotp(ground)
-    // A code is good once.
-    ground.pass(31_000)
+  useTotp: async (fixture, entry) => {
+    const { client, name, secret } = await withTotp(fixture)
+    // A code can be used once.
+    fixture.pass(31_000)
     const { token } = await client.logIn(name)
     return {
       headers: await client.headers(entry.method, entry.path),
-      body: { token, code: codeOf(secret, ground.now()) },
+      body: { token, code: codeOf(secret, fixture.now()) },
     }
   },
-  useRecoveryCode: async (ground, entry) => {
-    const { client, name, recoveryCodes } = await withTotp(ground)
+  useRecoveryCode: async (fixture, entry) => {
+    const { client, name, recoveryCodes } = await withTotp(fixture)
     const { token } = await client.logIn(name)
     return { headers: await client.headers(entry.method, entry.path), body: { token, code: recoveryCodes[0] } }
   },
-  startWebauthnRegistration: async (ground, entry) => {
-    const { client, pair } = await signedIn(ground)
+  startWebauthnRegistration: async (fixture, entry) => {
+    const { client, pair } = await signedIn(fixture)
     return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
   },
-  finishWebauthnRegistration: async (ground, entry) => {
-    const { client, pair } = await signedIn(ground)
-    const asked = await registration(ground, client, pair)
+  finishWebauthnRegistration: async (fixture, entry) => {
+    const { client, pair } = await signedIn(fixture)
+    const asked = await registration(fixture, client, pair)
     return {
       headers: await client.headers(entry.method, entry.path, pair.accessToken),
       body: new SoftAuthenticator('ring').register(asked),
     }
   },
-  startWebauthnAuthentication: async (ground, entry) => {
-    const { client, name } = await withKey(ground)
+  startWebauthnAuthentication: async (fixture, entry) => {
+    const { client, name } = await withKey(fixture)
     const { token } = await client.logIn(name)
     return { headers: await client.headers(entry.method, entry.path), body: { token } }
   },
-  finishWebauthnAuthentication: async (ground, entry) => {
-    const { client, name, authenticator } = await withKey(ground)
+  finishWebauthnAuthentication: async (fixture, entry) => {
+    const { client, name, authenticator } = await withKey(fixture)
     const { token } = await client.logIn(name)
     const { challenge } = await client.post<Challenge>('/auth/2fa/webauthn/authenticate/options', { token })
     return {
       headers: await client.headers(entry.method, entry.path),
-      body: { token, ...authenticator.authenticate(askedOf(ground, challenge)) },
+      body: { token, ...authenticator.authenticate(askedOf(fixture, challenge)) },
     }
   },
-  listWebauthnCredentials: async (ground, entry) => {
-    const { client, pair } = await withKey(ground)
+  listWebauthnCredentials: async (fixture, entry) => {
+    const { client, pair } = await withKey(fixture)
     return { headers: await client.headers(entry.method, entry.path, pair.accessToken) }
   },
-  deleteWebauthnCredential: async (ground, entry) => {
-    const { client, pair, id } = await withKey(ground)
+  deleteWebauthnCredential: async (fixture, entry) => {
+    const { client, pair, id } = await withKey(fixture)
     const path = entry.path.replace(':id', id)
     return { headers: await client.headers(entry.method, path, pair.accessToken), parameters: { id } }
   },
 }
 
-/** Whatever has to be there for an example, beyond what the ground holds anyway. */
-export async function prepareCall(ground: AccessFixture, entry: RouteEntry): Promise<ExampleCall> {
-  if (entry.example.parameters?.name === 'bob' || entry.name === 'signUp') await ground.bring('bob')
-  if (/^write(Device|Service)Properties$/.test(entry.name)) await ground.link()
+/** Creates what an example needs and the fixture does not have. */
+export async function prepareCall(fixture: AccessFixture, entry: RouteEntry): Promise<ExampleCall> {
+  if (entry.example.parameters?.name === 'bob' || entry.name === 'signUp') await fixture.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(entry.name)) await fixture.link()
   const prepare = prepared[entry.name]
-  return prepare ? prepare(ground, entry) : { asker: 'eve' }
+  return prepare ? prepare(fixture, entry) : { asker: 'eve' }
 }
 
-/** Names of all that are prepared, to see that each is of an entry. */
+/** The names of the prepared entries. */
 export const preparedNames = Object.keys(prepared)
 
 function basic(name: string): string {
@@ -151,44 +151,44 @@ function basic(name: string): string {
 }
 
 /** The first administrator. */
-async function asRoot(ground: AccessFixture): Promise<ExampleCall> {
-  const { text } = await ground.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
+async function asRoot(fixture: AccessFixture): Promise<ExampleCall> {
+  const { text } = await fixture.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
   return { headers: { authorization: `Bearer ${JSON.parse(text).token}` } }
 }
 
-async function withHosts(ground: AccessFixture): Promise<ExampleCall> {
-  await ground.call('eve', 'PATCH', `/iam/tenants/${other}`, { hosts: ['devices.other.example'] })
+async function withHosts(fixture: AccessFixture): Promise<ExampleCall> {
+  await fixture.call('eve', 'PATCH', `/iam/tenants/${other}`, { hosts: ['devices.other.example'] })
   return { asker: 'eve' }
 }
 
 let people = 0
 
-async function somebody(ground: AccessFixture): Promise<string> {
-  const name = `somebody-${++people}`
-  await ground.newcomer(name)
+async function newUser(fixture: AccessFixture): Promise<string> {
+  const name = `user-${++people}`
+  await fixture.newcomer(name)
   return name
 }
 
 interface SignedIn {
-  readonly client: ProvenClient
+  readonly client: DpopCaller
   readonly name: string
   readonly pair: Pair
 }
 
-async function signedIn(ground: AccessFixture): Promise<SignedIn> {
-  const client = new ProvenClient(ground)
-  const name = await somebody(ground)
+async function signedIn(fixture: AccessFixture): Promise<SignedIn> {
+  const client = new DpopCaller(fixture)
+  const name = await newUser(fixture)
   return { client, name, pair: await client.logIn(name) }
 }
 
-/** Somebody with one-time codes. */
-async function withTotp(ground: AccessFixture) {
-  const all = await signedIn(ground)
+/** A user with one-time codes. */
+async function withTotp(fixture: AccessFixture) {
+  const all = await signedIn(fixture)
   const { client, pair } = all
   const base = '/auth/2fa/totp'
   const proven = { password: examplePassword }
   const { secret } = await client.post<{ secret: string }>(`${base}/enroll`, proven, pair.accessToken)
-  const shown = { ...proven, code: codeOf(secret, ground.now()) }
+  const shown = { ...proven, code: codeOf(secret, fixture.now()) }
   const activated = client.post<{ recoveryCodes: string[] }>(`${base}/activate`, shown, pair.accessToken)
   const { recoveryCodes } = await activated
   return { ...all, secret, recoveryCodes }
@@ -198,23 +198,23 @@ interface Challenge {
   readonly challenge: string
 }
 
-/** Somebody with a key of WebAuthn. */
-async function withKey(ground: AccessFixture) {
-  const all = await signedIn(ground)
+/** A user with a WebAuthn key. */
+async function withKey(fixture: AccessFixture) {
+  const all = await signedIn(fixture)
   const { client, name, pair } = all
   const authenticator = new SoftAuthenticator(name)
-  const response = authenticator.register(await registration(ground, client, pair))
+  const response = authenticator.register(await registration(fixture, client, pair))
   const body = { ...response, name: 'Key ring', password: examplePassword }
   const { id } = await client.post<{ id: string }>('/auth/2fa/webauthn/register/verify', body, pair.accessToken)
   return { ...all, authenticator, id }
 }
 
-async function registration(ground: AccessFixture, client: ProvenClient, { accessToken }: Pair) {
+async function registration(fixture: AccessFixture, client: DpopCaller, { accessToken }: Pair) {
   const proven = { password: examplePassword }
   const { challenge } = await client.post<Challenge>('/auth/2fa/webauthn/register/options', proven, accessToken)
-  return askedOf(ground, challenge)
+  return askedOf(fixture, challenge)
 }
 
-function askedOf(ground: AccessFixture, challenge: string) {
-  return { challenge, rpId: 'localhost', origin: `http://localhost:${ground.port}` }
+function askedOf(fixture: AccessFixture, challenge: string) {
+  return { challenge, rpId: 'localhost', origin: `http://localhost:${fixture.port}` }
 }

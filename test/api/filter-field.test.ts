@@ -4,8 +4,8 @@ import { validate } from '#http/validation'
 import { filterBytesMax } from '#model/condition'
 import { Problem } from '#model/problem'
 
-/** Where a query is said to be wrong. */
-function faultsOf(filter: unknown): readonly string[] {
+/** The paths of the errors in a filter. */
+function errorPathsOf(filter: unknown): readonly string[] {
   try {
     validate(DeviceListQuery, { filter })
   } catch (problem) {
@@ -17,31 +17,31 @@ function faultsOf(filter: unknown): readonly string[] {
 
 const deep = (levels: number): unknown => (levels === 0 ? true : { '!': deep(levels - 1) })
 
-test.each<[what: string, filter: unknown, paths: readonly string[]]>([
+test.each<[title: string, filter: unknown, paths: readonly string[]]>([
   ['nothing', '', ['filter']],
   ['no JSON', '{"!":', ['filter']],
-  ['two of them', ['true', 'false'], ['filter']],
+  ['two filters', ['true', 'false'], ['filter']],
   ['no key', '{}', ['filter']],
   ['two keys', '{"!":1,"!!":1}', ['filter']],
-  ['a key that is no operator', '{"map":[1,2]}', ['filter']],
-  ['a key that every object has', '{"__proto__":[1]}', ['filter']],
-  ['an operator inside that is none', '{"and":[{"or":[true,{"cat":["a"]}]}]}', ['filter.and.0.or.1']],
+  ['an unknown operator', '{"map":[1,2]}', ['filter']],
+  ['a key of Object.prototype', '{"__proto__":[1]}', ['filter']],
+  ['an unknown operator inside', '{"and":[{"or":[true,{"cat":["a"]}]}]}', ['filter.and.0.or.1']],
   ['several', '{"and":[{"nand":[]},true,{"xor":[]}]}', ['filter.and.0', 'filter.and.2']],
   ['too few arguments', '{"and":[{"==":[1]}]}', ['filter.and.0.==']],
-  ['a name that is none', '{"var":7}', ['filter.var']],
-  ['a name that is worked out', '{"var":[{"var":"status"}]}', ['filter.var.0']],
-  ['a number beyond numbers', '{"<":[1e999,{"var":"status"}]}', ['filter.<.0']],
-  ['half of a character', '{"==":["\\ud800",1]}', ['filter.==.0']],
+  ['a name that is not a string', '{"var":7}', ['filter.var']],
+  ['a computed name', '{"var":[{"var":"status"}]}', ['filter.var.0']],
+  ['an infinite number', '{"<":[1e999,{"var":"status"}]}', ['filter.<.0']],
+  ['a lone surrogate', '{"==":["\\ud800",1]}', ['filter.==.0']],
   ['too deep', JSON.stringify(deep(17)), [`filter${'.!'.repeat(16)}`]],
   ['too many nodes', JSON.stringify({ and: Array.from({ length: 256 }, () => true) }), ['filter']],
   ['too long', JSON.stringify({ in: ['x', 'y'.repeat(filterBytesMax)] }), ['filter']],
-])('%s is refused, with the place', (_, filter, paths) => {
-  expect(faultsOf(filter)).toEqual(paths)
+])('%s is refused with its path', (_, filter, paths) => {
+  expect(errorPathsOf(filter)).toEqual(paths)
 })
 
-test('what is none of these is a condition', () => {
+test('valid filters pass', () => {
   for (const filter of ['true', 'null', '0', '" "', JSON.stringify(deep(16)), ' {"!" : [{"var":"meta"}]} ']) {
-    expect(faultsOf(filter)).toEqual([])
+    expect(errorPathsOf(filter)).toEqual([])
   }
   expect(validate(DeviceListQuery, { filter: '{"var":"status"}' })).toEqual({ filter: { var: 'status' } })
   expect(validate(DeviceListQuery, {})).toEqual({})

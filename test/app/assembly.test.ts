@@ -8,7 +8,7 @@ import { levelPlace } from '#store/level'
 import { pack } from '#store/record-codec'
 import { FirmwareFixture } from '#test/routes/firmware-fixture'
 
-test('a start that fails of what it reads gives the folder back', async () => {
+test('a start that fails on corrupt data unlocks the folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'assembly-'))
   try {
     const place = levelPlace({ folder, headroomBytes: 0 })

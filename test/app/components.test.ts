@@ -4,7 +4,7 @@ import { type Component, Components } from '#app/components'
 const steps: string[] = []
 
 function componentOf(name: string, more: Component = {}): Component {
-  const step = (what: string) => () => steps.push(`${what} ${name}`)
+  const step = (verb: string) => () => steps.push(`${verb} ${name}`)
   return {
     open: async () => steps.push(`open ${name}`),
     reloaded: (isRewound) => steps.push(`reloaded ${name} ${isRewound}`),

@@ -43,7 +43,7 @@ describe('a good value is read', () => {
   })
 })
 
-describe('a bad value is one line: name, what it got, what it takes', () => {
+describe('a bad value is reported in one line: name, value, expected values', () => {
   test.each([
     ['PORT', ['65536', '-1', '1.5', 'http', '0x50', '1e3', '９']],
     ['HOST', ['a b', 'http://a', '0.0.0.0/0', 'a'.repeat(254)]],
@@ -79,7 +79,7 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
       'SMTP_URL',
       ['smtp://a?secure=false', 'smtp://a#b', 'smtp://a/b', 'smtp://me@a', 'smtp://:hunter2@a', 'smtp://me:%zz@a'],
     ],
-    ['MAIL_FROM', ['"a"@b', 'a@[127.0.0.1]', 'A <"a"@b>', 'a@b,c@d', 'nobody', 'a@b\nBcc: c@d', '<a@b>', 'A <a@b> c']],
+    ['MAIL_FROM', ['"a"@b', 'a@[127.0.0.1]', 'A <"a"@b>', 'a@b,c@d', 'no-at', 'a@b\nBcc: c@d', '<a@b>', 'A <a@b> c']],
     ['MAILS_PER_HOUR_MAX', ['0']],
     ['METRICS_TOKEN', ['a b']],
     ['LOG_LEVEL', ['loud', 'warning']],
@@ -94,11 +94,11 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
     }
   })
 
-  test('every setting that can be wrong is in this table or takes nearly anything', () => {
+  test('no setting accepts a NUL character', () => {
     expect(all.filter((setting) => setting.kind.read('\0') !== undefined)).toEqual([])
   })
 
-  test('all mistakes are told at once, however long the value', () => {
+  test('all mistakes are reported together, with long values cut', () => {
     const mistakes = mistakesOf({ PORT: 'x'.repeat(5000), HOST: '/', LOG_LEVEL: '?' })
     expect(mistakes.map((mistake) => mistake.split(':')[0])).toEqual(['PORT', 'HOST', 'LOG_LEVEL'])
     expect(mistakes.every((mistake) => mistake.length < 300)).toBe(true)
@@ -106,14 +106,14 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
 })
 
 describe('without values', () => {
-  test('every fallback is a value that its own kind takes', () => {
+  test('every default is a valid value', () => {
     expect(readConfig({})).toMatchObject({ warnings: [] })
     for (const { name, kind, fallback } of all) {
       if (fallback !== undefined) expect(kind.read(fallback), name).toBeDefined()
     }
   })
 
-  test('an empty value is as good as none', () => {
+  test('an empty value counts as unset', () => {
     const empty = Object.fromEntries(all.map(({ name }) => [name, '']))
     expect(configOf(empty)).toEqual(configOf({}))
   })
@@ -122,11 +122,11 @@ describe('without values', () => {
 describe('.env', () => {
   const dotenv = '# comment\nPORT=1000\nexport LOG_LEVEL="debug"\nHOST=127.0.0.2 # here\n'
 
-  test('is read where the environment has nothing', () => {
+  test('is used if the environment does not set a name', () => {
     expect(configOf({}, dotenv)).toMatchObject({ port: 1000, logLevel: 'debug', host: '127.0.0.2' })
   })
 
-  test('gives way to the environment, also to an empty value in it', () => {
+  test('is overridden by the environment, also by an empty value', () => {
     expect(configOf({ PORT: '2000', LOG_LEVEL: '' }, dotenv)).toMatchObject({ port: 2000, logLevel: 'info' })
   })
 
@@ -137,21 +137,21 @@ describe('.env', () => {
     ['STREAM_RETENTION_MBS', 'STREAM_RETENTION_MB'],
     ['LOGLEVEL', 'LOG_LEVEL'],
     ['ADMIN_PASWORD', 'ADMIN_PASSWORD'],
-  ])('%s is taken for a typo of %s', (name, meant) => {
+  ])('%s is reported as a typo of %s', (name, meant) => {
     const reading = readConfig({}, `${name}=hunter2`)
     expect(reading).toMatchObject({ warnings: [`.env: ${name} is not a setting; did you mean ${meant}?`] })
   })
 
-  test('names of others are nobody’s business', () => {
+  test('names of other programs cause no warning', () => {
     expect(readConfig({}, 'COMPOSE_PROJECT_NAME=a\nTZ=UTC\nNODE_ENV=production')).toMatchObject({ warnings: [] })
   })
 })
 
-describe('settings that belong together', () => {
+describe('settings that depend on each other', () => {
   test.each([
     [{ ADMIN_NAME: 'root' }, 'ADMIN_PASSWORD'],
     [{ ADMIN_PASSWORD: 'long enough' }, 'ADMIN_NAME'],
-  ])('%j wants %s too', (environment, missing) => {
+  ])('%j needs %s too', (environment, missing) => {
     expect(mistakesOf(environment)).toEqual([expect.stringMatching(`^${missing}: got nothing`)])
   })
 
@@ -162,35 +162,35 @@ describe('settings that belong together', () => {
     }
   })
 
-  test.each(['0.0.0.0', '::', '192.168.0.1', 'devices.example.com'])('HOST=%s without IAM is said loudly', (host) => {
+  test.each(['0.0.0.0', '::', '192.168.0.1', 'devices.example.com'])('HOST=%s without IAM causes a warning', (host) => {
     const warnings = [expect.stringContaining('ANYONE')]
     expect(readConfig({ IAM: 'off', HOST: host })).toMatchObject({ warnings })
     expect(readConfig({ HOST: host })).toMatchObject({ warnings: [] })
   })
 
-  test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('HOST=%s stays at home', (host) => {
+  test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('HOST=%s without IAM causes no warning', (host) => {
     expect(readConfig({ IAM: 'off', HOST: host })).toMatchObject({ warnings: [] })
   })
 
-  test('no update on connect and no other time for it is said', () => {
+  test('updates that never start automatically cause a warning', () => {
     expect(readConfig({ DISABLE_CONNECT_UPDATE: '1' })).toMatchObject({ warnings: [expect.any(String)] })
     expect(readConfig({ DISABLE_CONNECT_UPDATE: '1', AUTO_UPDATE: '0 3 * * *' })).toMatchObject({ warnings: [] })
   })
 })
 
-describe('what people read', () => {
-  test('--help names every setting and fits 100 columns', () => {
+describe('documentation of settings', () => {
+  test('--help names every setting in at most 100 columns', () => {
     const lines = helpText().split('\n')
     expect(lines.filter((line) => line.length > 100)).toEqual([])
     for (const { name } of all) expect(lines.filter((line) => line.startsWith(`${name} `))).toHaveLength(1)
   })
 
-  test('the guide for operators shows the settings as they are; `npm run build -- --settings` rewrites it', () => {
+  test('the operator guide is up to date; `npm run build -- --settings` updates it', () => {
     const guide = readFileSync(new URL('../../docs/operator-guide.md', import.meta.url), 'utf8')
     expect(placeTable(guide)).toBe(guide)
   })
 
-  test('the table has four columns in every line', () => {
+  test('every line of the table has four columns', () => {
     for (const line of markdownTable().split('\n')) expect(line.replaceAll('\\|', '').split('|')).toHaveLength(6)
   })
 })

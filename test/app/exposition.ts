@@ -1,13 +1,13 @@
-/** One line of values. */
-export interface Exposed {
+/** One line with a value. */
+export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** A text in the form of Prometheus, taken apart; fails for a line that is none. */
+/** A parsed text in the Prometheus format. Throws for a bad line. */
 export class Exposition {
-  readonly samples: readonly Exposed[]
+  readonly samples: readonly Sample[]
   /** By family. */
   readonly types: ReadonlyMap<string, string>
   readonly helps: ReadonlyMap<string, string>
@@ -25,17 +25,17 @@ export class Exposition {
     this.samples = lines.filter((line) => !line.startsWith('#')).map(sampleOf)
   }
 
-  /** Of one series; undefined when there is none. */
+  /** The value of one series; undefined if it is missing. */
   value(name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
     const wanted = Object.entries(labels)
     const found = this.samples.filter(
       (sample) => sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value),
     )
-    if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} is said ${found.length} times`)
+    if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} occurs ${found.length} times`)
     return found[0]?.value
   }
 
-  /** Each series by its name and labels, without its value. */
+  /** Each series as name and labels, without the value. */
   get series(): readonly string[] {
     return this.samples.map(({ name, labels }) => `${name}${JSON.stringify(labels)}`)
   }
@@ -44,9 +44,9 @@ export class Exposition {
 const linePattern = /^([a-z_]+)(?:\{(.*)\})? (-?[\d.e+-]+|\+Inf)$/
 const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)"(?:,|$)/g
 
-function sampleOf(line: string): Exposed {
+function sampleOf(line: string): Sample {
   const [, name, labels = '', value = ''] = linePattern.exec(line) ?? []
   if (name === undefined) throw new Error(`no sample: ${line}`)
-  const pairs = [...labels.matchAll(labelPattern)].map(([, label = '', said = '']) => [label, said] as const)
+  const pairs = [...labels.matchAll(labelPattern)].map(([, label = '', text = '']) => [label, text] as const)
   return { name, labels: Object.fromEntries(pairs), value: value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value) }
 }

@@ -14,21 +14,21 @@ describe('secrets stay out of the log', () => {
     ['tokens', { token: secret, refreshToken: secret, refresh_token: secret }],
     ['a ticket', { ticket: secret }],
     ['an invitation code', { body: { code: secret } }],
-    ['what an enrolment shows', { otpauthUri: secret, recoveryCodes: [secret] }],
-    ['a password of before', { body: { current: secret } }],
+    ['the answer of an enrolment', { otpauthUri: secret, recoveryCodes: [secret] }],
+    ['the current password', { body: { current: secret } }],
     ['keys', { provisioningKey: secret, operatorToken: secret, key: secret.padEnd(32, '.') }],
     ['a list', { users: [{ name: 'a', password: secret }] }],
     ['a secret that is a record', { token: { value: secret } }],
     ['a path', { path: `/api/v1/events/${secret}` }],
     ['an address with a query', { url: `wss://a.example/prefix/api/v1/events/${secret}?offset=now` }],
     ['an error', { err: new Error(`GET /api/v1/events/${secret}`) }],
-    ['something too deep', { a: { b: { c: { d: { e: { f: { g: { h: { i: { password: secret } } } } } } } } } }],
+    ['a deeply nested field', { a: { b: { c: { d: { e: { f: { g: { h: { i: { password: secret } } } } } } } } } }],
   ])('in %s', (_, fields) => {
     const { log, lines } = logToMemory()
-    log.info(fields, 'said')
+    log.info(fields, 'message')
     expect(lines).toHaveLength(1)
     expect(lines[0]).not.toContain(secret)
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'said' })
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'message' })
   })
 
   test('in a message and a pretty line', () => {
@@ -42,7 +42,7 @@ describe('secrets stay out of the log', () => {
   })
 })
 
-test('what is not secret is written as it is', () => {
+test('other fields are logged unchanged', () => {
   const { log, lines } = logToMemory()
   const cause = Object.assign(new Error('no route'), { code: 'ENETUNREACH' })
   log.error(
@@ -65,7 +65,7 @@ test('what is not secret is written as it is', () => {
   })
 })
 
-test('the level decides what is written', () => {
+test('messages below the level are dropped', () => {
   const { log, lines } = logToMemory({ level: 'warn' })
   log.info('no')
   log.warn('yes')

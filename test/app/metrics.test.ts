@@ -3,14 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { metricsOf } from '#app/metrics/metrics'
 import { alone, by, type MetricRow } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
-import { metricRows } from '#app/metrics/table'
-import { version } from '#model/version'
+import { metricGroups, metricRows } from '#app/metrics/table'
 import type { MetricsForm } from '#routes/metrics'
 import { Histogram } from '#runtime/histogram'
-import { documentedMetrics } from '#test/app/documented'
 import { Exposition } from '#test/app/exposition'
 
-/** None of the rows made here looks at them. */
+/** The rows of these tests do not use them. */
 const noSources = {} as MetricSources
 
 async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheus'): Promise<string> {
@@ -19,7 +17,7 @@ async function textOf(rows: readonly MetricRow[], form: MetricsForm = 'prometheu
   return text
 }
 
-const about = { help: 'What it says', from: 'here' }
+const about = { help: 'Help text', from: 'here' }
 
 describe('buckets', () => {
   test.each([
@@ -29,7 +27,7 @@ describe('buckets', () => {
     [5, 1],
     [5.1, 2],
     [Number.MAX_VALUE, 2],
-  ])('%s falls into bucket %s, whose bound it does not pass', (value, bucket) => {
+  ])('%s is counted in bucket %s', (value, bucket) => {
     const histogram = new Histogram([1, 5])
     histogram.observe(value)
     expect(histogram.counts.indexOf(1)).toBe(bucket)
@@ -37,8 +35,8 @@ describe('buckets', () => {
   })
 })
 
-describe('the text', () => {
-  test('says what each is, and its number of now', async () => {
+describe('the text of the metrics', () => {
+  test('has help, type and current value', async () => {
     let count = 3
     const rows: MetricRow[] = [
       { ...about, name: 'ddb_a_total', type: 'counter', read: () => count },
@@ -51,15 +49,15 @@ describe('the text', () => {
       return text
     }
     expect(await scrape()).toBe(
-      '# HELP ddb_a_total What it says\n# TYPE ddb_a_total counter\nddb_a_total 3\n' +
-        '# HELP ddb_b What it says\n# TYPE ddb_b gauge\nddb_b -1.5\n',
+      '# HELP ddb_a_total Help text\n# TYPE ddb_a_total counter\nddb_a_total 3\n' +
+        '# HELP ddb_b Help text\n# TYPE ddb_b gauge\nddb_b -1.5\n',
     )
     count = 2
     expect(await scrape()).toContain('\nddb_a_total 2\n')
     expect(metrics.contentTypeOf('prometheus')).toBe('text/plain; version=0.0.4; charset=utf-8')
   })
 
-  test('labels: one line each, and none of those that are no more', async () => {
+  test('has one line for each current label value', async () => {
     let counts: Record<string, number> = { x: 1, 'y"\\\n': 2 }
     const row: MetricRow = {
       ...about,
@@ -73,12 +71,12 @@ describe('the text', () => {
     expect(new Exposition(await textOf([row])).samples).toEqual([{ name: 'ddb_a', labels: { code: 'z' }, value: 0 }])
   })
 
-  test('what is not known has no line', async () => {
+  test('has no line for an unknown value', async () => {
     const row: MetricRow = { ...about, name: 'ddb_a', type: 'gauge', read: () => [] }
-    expect(await textOf([row])).toBe('# HELP ddb_a What it says\n# TYPE ddb_a gauge\n')
+    expect(await textOf([row])).toBe('# HELP ddb_a Help text\n# TYPE ddb_a gauge\n')
   })
 
-  test('a histogram: buckets hold those before them', async () => {
+  test('has cumulative buckets of histograms', async () => {
     const histogram = new Histogram([0.1, 2])
     for (const value of [0.05, 0.1, 1, 7]) histogram.observe(value)
     const rows: MetricRow[] = [
@@ -101,7 +99,7 @@ describe('the text', () => {
     expect(text).toContain('ddb_b_seconds_sum{route="r"} 8.15\n')
   })
 
-  test('of many samples comes in pieces, and reads as one', async () => {
+  test('is sent in pieces, also to two readers at once', async () => {
     const counts = Object.fromEntries(Array.from({ length: 450 }, (_, place) => [`c${place}`, place]))
     const histogram = new Histogram([1])
     const rows: MetricRow[] = [
@@ -116,7 +114,6 @@ describe('the text', () => {
       },
     ]
     const metrics = metricsOf(noSources, rows)
-    // Two ask at once, and take turns.
     const texts = ['', '']
     const both = [metrics.pieces('prometheus'), metrics.pieces('prometheus')].map((each) =>
       each[Symbol.asyncIterator](),
@@ -139,14 +136,14 @@ describe('the text', () => {
     }
   })
 
-  test('in the form of OpenMetrics a counter is a family without _total, and the end is said', async () => {
+  test('in OpenMetrics format names counters without _total and has an end mark', async () => {
     const rows: MetricRow[] = [
       { ...about, name: 'ddb_a_total', type: 'counter', read: () => 1 },
       { ...about, name: 'ddb_b', type: 'gauge', read: () => 2 },
     ]
     expect(await textOf(rows, 'openmetrics')).toBe(
-      '# HELP ddb_a What it says\n# TYPE ddb_a counter\nddb_a_total 1\n' +
-        '# HELP ddb_b What it says\n# TYPE ddb_b gauge\nddb_b 2\n# EOF\n',
+      '# HELP ddb_a Help text\n# TYPE ddb_a counter\nddb_a_total 1\n' +
+        '# HELP ddb_b Help text\n# TYPE ddb_b gauge\nddb_b 2\n# EOF\n',
     )
     expect(metricsOf(noSources, rows).contentTypeOf('openmetrics')).toBe(
       'application/openmetrics-text; version=1.0.0; charset=utf-8',
@@ -154,17 +151,17 @@ describe('the text', () => {
   })
 })
 
-describe('the table', () => {
-  test('names each once', () => {
+describe('the table of metrics', () => {
+  test('has unique names', () => {
     expect(new Set(metricRows.map(({ name }) => name)).size).toBe(metricRows.length)
   })
 
-  test.each(metricRows.map((row) => [row.name, row] as const))('%s goes by the conventions', (name, row) => {
+  test.each(metricRows.map((row) => [row.name, row] as const))('%s follows the conventions', (name, row) => {
     expect(name).toMatch(/^(ddb|process|nodejs)_[a-z]+(_[a-z]+)*$/)
     expect(name.endsWith('_total')).toBe(row.type === 'counter')
     expect(name).not.toMatch(/_(ms|milliseconds|micros|minutes|kb|mb|percent|count|sum|bucket)(_|$)/)
     expect(row.help).toMatch(/^\S.*[^.]$/)
-    // Prometheus' own, and those that would never end.
+    // Names reserved by Prometheus, and labels with unlimited values.
     for (const label of Object.keys(row.labels ?? {})) {
       expect(label).toMatch(/^[a-z_]+$/)
       expect(['le', 'quantile', 'job', 'instance', 'tenant', 'device', 'user', 'address']).not.toContain(label)
@@ -172,16 +169,25 @@ describe('the table', () => {
     if (row.type === 'histogram') expect([...row.bounds]).toEqual([...row.bounds].sort((a, b) => a - b))
   })
 
-  test('docs/metrics.md shows it as it is', () => {
+  test('docs/metrics.md is up to date', () => {
     const text = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
-    const begin = '<!-- the metrics, as test/app/documented.ts writes them -->'
+    const begin = '<!-- the metrics, as test/app/metrics.test.ts expects them -->'
     const [, shown, ...more] = text.split(begin)
     expect(more).toEqual([])
     expect(shown?.split('<!-- their end -->')[0]?.trim()).toBe(documentedMetrics())
   })
 })
 
-test('the version is that of the package', () => {
-  const { version: said } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  expect(version).toBe(said)
-})
+/** All metrics as docs/metrics.md lists them. */
+function documentedMetrics(): string {
+  const head = ['| metric | type | meaning | labels | source |', '|---|---|---|---|---|']
+  return metricGroups
+    .map(({ title, rows }) => [`### ${title}`, '', ...head, ...rows.map(lineOf)].join('\n'))
+    .join('\n\n')
+}
+
+function lineOf(row: MetricRow): string {
+  const labels = Object.entries(row.labels ?? {}).map(([label, meaning]) => `\`${label}\`: ${meaning}`)
+  const meaning = row.type === 'histogram' ? `${row.help}; up to ${row.bounds.join(', ')}` : row.help
+  return `| \`${row.name}\` | ${row.type} | ${meaning} | ${labels.join('; ')} | ${row.from} |`
+}

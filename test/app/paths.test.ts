@@ -13,8 +13,8 @@ import { until } from '#test/blackbox/until'
  * The clients here import nothing of the product, so that only the server is counted.
  */
 const roundCount = 5
-/** A timer runs it all the time. */
-const ofTimer = 'src/app/metrics/process-figures'
+/** Runs by a timer, on every path. */
+const timerFile = 'src/app/metrics/process-figures'
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url))
 const coverage = new Session()
 
@@ -47,8 +47,8 @@ async function filesRun(): Promise<Set<string>> {
   return new Set(paths.flatMap((path) => /^((?:src|actors)\/.*)\.ts$/.exec(path.replace(projectRoot, ''))?.[1] ?? []))
 }
 
-/** Commits and slices of work that follow an answer are over. */
-function settled(): Promise<void> {
+/** Waits for commits and slices of work that follow an answer. */
+function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 200))
 }
 
@@ -62,24 +62,24 @@ async function filesOf(run: (round: number) => Promise<unknown>): Promise<PathFi
   await run(0)
   const rounds: Set<string>[] = []
   for (let round = 1; round <= roundCount; round++) {
-    await settled()
+    await settle()
     await filesRun()
     await run(round)
-    await settled()
+    await settle()
     rounds.push(await filesRun())
   }
   const inSomeRound = new Set(rounds.flatMap((files) => [...files]))
-  const inEachRound = [...inSomeRound].filter((file) => file !== ofTimer && rounds.every((files) => files.has(file)))
+  const inEachRound = [...inSomeRound].filter((file) => file !== timerFile && rounds.every((files) => files.has(file)))
   return { inEachRound: inEachRound.sort(), inSomeRound }
 }
 
-/** In the order in which most of them come in. */
+/** In the order in which most requests reach them. */
 const folders = [
   ...['src/http', 'src/api', 'src/access', 'src/routes', 'src/link', 'src/firmware', 'src/workers', 'src/rules'],
   ...['actors', 'src/model', 'src/runtime', 'src/store', 'src/events', 'src/app'],
 ]
 
-/** One folder a line, as `src/link/{codec,links}`; folders with one file or two stand together in the last line. */
+/** One folder a line, as `src/link/{codec,links}`; folders with one or two files share the last line. */
 function listOf(files: readonly string[]): string {
   const lines: string[] = []
   const rest: string[] = []

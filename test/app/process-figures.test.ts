@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ProcessFigures } from '#app/metrics/process-figures'
 import type { World } from '#runtime/world'
 
-/** A world whose one timer fires when it is told to, however late. */
+/** A world with one timer, which the test fires. */
 function lateWorld() {
   let now = 0
   let waiting: (() => void) | undefined
@@ -31,7 +31,7 @@ function figuresOf(world: World, dataDirectory = tmpdir()): ProcessFigures {
   return new ProcessFigures({ world, version: '1.2.3', dataDirectory, loopTimes: () => ({ active: 1, idle: 2 }) })
 }
 
-test('by how much the loop is late is counted, again and again, until it is stopped', () => {
+test('the delay of the event loop is measured until it is stopped', () => {
   const late = lateWorld()
   const figures = figuresOf(late.world)
   figures.start()
@@ -53,7 +53,7 @@ test('by how much the loop is late is counted, again and again, until it is stop
   expect(late.isWaiting()).toBe(false)
 })
 
-test('of a disk it says how large it is, and nothing of a folder that is not there', async () => {
+test('the disk has a size, and a missing folder has no figures', async () => {
   const { world } = lateWorld()
   const disk = await figuresOf(world).disk()
   expect(disk?.sizeBytes).toBeGreaterThan(0)

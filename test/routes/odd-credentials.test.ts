@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { everything } from '#model/scope'
-import { ProvenClient } from '#test/api/proven-client'
+import { DpopCaller } from '#test/api/dpop-caller'
 import { RawClient } from '#test/http/raw-client'
 import { AccessFixture } from '#test/routes/access-fixture'
 
@@ -65,7 +65,7 @@ test.each([
   ['the same one twice', (proof: string) => [proof, proof]],
   ['a valid one after an empty one', (proof: string) => ['', proof]],
 ])('several DPoP headers are refused: %s', async (_, proofs) => {
-  const client = new ProvenClient(ground)
+  const client = new DpopCaller(ground)
   const { accessToken } = await client.logIn('eve')
   const { dpop = '', authorization } = await client.headers('GET', '/iam/me', accessToken)
   const send = (lines: readonly string[]) =>

@@ -12,7 +12,7 @@ import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** Contract 8, `/metrics`, and what stands in `ops` on top of it. */
+/** Contract 8, `/metrics`, with the dashboard and alerts in `ops`. */
 
 const token = 'the-token-of-the-scraper'
 const dashboard = read('ops/grafana/device-data-backend.json')
@@ -20,13 +20,13 @@ const alerts = read('ops/prometheus/alerts.yaml')
 const noPromtool =
   spawnSync('promtool', ['--version']).status === 0
     ? undefined
-    : 'SKIPPED, not passed: promtool is not there (apt-get install prometheus)'
+    : 'SKIPPED, not passed: promtool is not installed (apt-get install prometheus)'
 
 function read(path: string): string {
   return readFileSync(join(projectRoot, path), 'utf8')
 }
 
-/** What Prometheus asks for, in the expressions of a text. A family, or one of the series of a histogram. */
+/** The names of metrics in the expressions of a text: families, or series of histograms. */
 function namesIn(text: string): readonly string[] {
   return [...new Set(text.match(/\b(?:ddb|process|nodejs)_[a-z_]+\b/g))]
 }
@@ -52,7 +52,7 @@ describe('metrics of a server', () => {
   }
   const scrape = async () => new Exposition(await scrapeText())
 
-  test('all that are documented are there, as what they are said to be, and no others', async () => {
+  test('exactly the documented metrics are served', async () => {
     const { types, helps, samples } = await scrape()
     expect([...types]).toEqual(metricRows.map(({ name, type }) => [name, type]))
     expect([...helps]).toEqual(metricRows.map(({ name, help }) => [name, help]))
@@ -64,7 +64,7 @@ describe('metrics of a server', () => {
     }
   })
 
-  test('dashboard and alerts ask for nothing that is not there, and the dashboard shows everything', async () => {
+  test('dashboard and alerts use only served metrics, and the dashboard shows all', async () => {
     const { types } = await scrape()
     const named = new Set(
       [...types].flatMap(([name, type]) =>
@@ -77,7 +77,7 @@ describe('metrics of a server', () => {
     expect([...types.keys()].filter((name) => !shown.has(name))).toEqual([])
   })
 
-  test('panels and alerts are whole: each has an expression, each alert says what to do', () => {
+  test('panels and alerts have expressions, and alerts have descriptions', () => {
     const { panels, templating } = JSON.parse(dashboard) as {
       panels: { id: number; type: string; title: string; datasource?: { uid: string }; targets?: { expr: string }[] }[]
       templating: { list: { name: string }[] }
@@ -87,7 +87,7 @@ describe('metrics of a server', () => {
     for (const { type, title, datasource, targets = [] } of panels) {
       expect(title).toMatch(/\S/)
       if (type === 'row') continue
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: as Grafana writes it
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the format of Grafana
       expect(datasource?.uid).toBe('${datasource}')
       expect(targets.length).toBeGreaterThan(0)
       for (const { expr } of targets) expect(expr).toContain('{job=~"$job",instance=~"$instance"')
@@ -102,7 +102,7 @@ describe('metrics of a server', () => {
     }
   })
 
-  test('what happens is counted', async () => {
+  test('requests, connections and changes are counted', async () => {
     const before = await scrape()
     const admin = await Person.signIn(server)
     expect((await readToken(server, { ...root, password: 'wrong' })).status).toBe(401)
@@ -115,8 +115,8 @@ describe('metrics of a server', () => {
     await link.report(flakeAddress, 1, climate, [degrees(20), { propId: 0x2001, value: 'warm' }], [degrees(21)])
     link.send({ type: 'UPDATE', flakeAddress, seq: 3, serviceIdentifier: 'nothing', updates: [degrees(1)] })
     await link.take({ type: 'ERROR', code: 'UNKNOWN_SERVICE' })
-    const isHeard = () => events.events.filter(({ type }) => type === 'OBJECT_UPDATED').length >= 2
-    await until(isHeard, () => 'what was reported')
+    const isReceived = () => events.events.filter(({ type }) => type === 'OBJECT_UPDATED').length >= 2
+    await until(isReceived, () => 'the reported changes')
 
     const during = await scrape()
     const grown = (name: string, labels = {}) => (during.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0)
@@ -133,7 +133,7 @@ describe('metrics of a server', () => {
       errors: grown('ddb_link_errors_total', { code: 'UNKNOWN_SERVICE' }),
       issued: grown('ddb_tickets_total', { outcome: 'issued' }),
       used: grown('ddb_tickets_total', { outcome: 'used' }),
-      linksLetIn: grown('ddb_authentications_total', { credential: 'link', outcome: 'accepted' }),
+      acceptedLinks: grown('ddb_authentications_total', { credential: 'link', outcome: 'accepted' }),
       signedIn: grown('ddb_sign_ins_total', { way: 'basic', outcome: 'ok' }),
       wrong: grown('ddb_sign_ins_total', { way: 'basic', outcome: 'unauthorized' }),
       hashes: grown('ddb_password_hashes_total'),
@@ -158,7 +158,7 @@ describe('metrics of a server', () => {
       errors: 1,
       issued: 1,
       used: 1,
-      linksLetIn: 1,
+      acceptedLinks: 1,
       signedIn: 1,
       wrong: 1,
       hashes: 2,
@@ -197,27 +197,27 @@ describe('metrics of a server', () => {
     expect([after.value('ddb_links'), after.value('ddb_event_sockets')]).toEqual([0, 0])
   })
 
-  test('whatever is sent, there are no more series, and nothing of it is shown', async () => {
+  test('odd requests add no series and do not show in the metrics', async () => {
     const mark = 'zzzmarkzzz'
     const strange = async (round: number) => {
       const name = `${mark}-${round}`
-      const say = (path: string, init: RequestInit = {}) =>
+      const send = (path: string, init: RequestInit = {}) =>
         fetch(`http://127.0.0.1:${server.port}${path}`, init).then((answer) => answer.arrayBuffer())
       await Promise.all([
-        say(`/${name}`),
-        say(`/api/v1/${name}/${name}?${name}=1`),
-        say(`/api/v1/devices/${name}`, { headers: { authorization: `Bearer ${name}` } }),
-        say('/api/v1/devices', { headers: { authorization: `${name} ${name}` } }),
-        say('/api/v1/devices', { headers: { authorization: `DPoP ${name}`, dpop: name } }),
-        say('/api/v1/devices', { headers: { 'x-api-key': name, 'user-agent': name, 'x-request-id': name } }),
-        say('/api/v1/health', { method: 'POST', body: name }),
-        say('/api/v1/health', { method: `X${round}` }),
-        say('/api/v1/health', { headers: { origin: `http://${name}.example`, 'x-forwarded-for': name } }),
-        say('/api/v1/auth/login', { method: 'POST', body: JSON.stringify({ email: name, password: name }) }),
-        say('/api/v1/iam/token', { headers: basicHeader({ name, password: name }) }),
-        say('/api/v1/link', { method: 'POST', headers: basicHeader({ name, password: name }), body: '{}' }),
-        say(`/api/v1/events/${name}`),
-        say('/metrics', { headers: { authorization: `Bearer ${name}`, accept: name } }),
+        send(`/${name}`),
+        send(`/api/v1/${name}/${name}?${name}=1`),
+        send(`/api/v1/devices/${name}`, { headers: { authorization: `Bearer ${name}` } }),
+        send('/api/v1/devices', { headers: { authorization: `${name} ${name}` } }),
+        send('/api/v1/devices', { headers: { authorization: `DPoP ${name}`, dpop: name } }),
+        send('/api/v1/devices', { headers: { 'x-api-key': name, 'user-agent': name, 'x-request-id': name } }),
+        send('/api/v1/health', { method: 'POST', body: name }),
+        send('/api/v1/health', { method: `X${round}` }),
+        send('/api/v1/health', { headers: { origin: `http://${name}.example`, 'x-forwarded-for': name } }),
+        send('/api/v1/auth/login', { method: 'POST', body: JSON.stringify({ email: name, password: name }) }),
+        send('/api/v1/iam/token', { headers: basicHeader({ name, password: name }) }),
+        send('/api/v1/link', { method: 'POST', headers: basicHeader({ name, password: name }), body: '{}' }),
+        send(`/api/v1/events/${name}`),
+        send('/metrics', { headers: { authorization: `Bearer ${name}`, accept: name } }),
         EventClient.with(server, name).refused(),
         new LinkClient(server, 'json', [`link.${name}`], basicHeader({ name, password: name })).refused(),
       ])
@@ -234,8 +234,8 @@ describe('metrics of a server', () => {
     expect(often.value('ddb_tickets_total', { outcome: 'refused' })).toBe(21)
   })
 
-  describe('as promtool sees it', () => {
-    // In CI there has to be one: there the runs below fail.
+  describe('promtool accepts', () => {
+    // In CI promtool is required: without it the tests below fail.
     beforeAll(() => {
       if (noPromtool && !process.env.CI) console.warn(noPromtool)
     })
@@ -245,7 +245,7 @@ describe('metrics of a server', () => {
 
     const promtool = (args: readonly string[], input = '') => {
       const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
-      return { status, said: `${stdout}${stderr}` }
+      return { status, output: `${stdout}${stderr}` }
     }
 
     test.each([
@@ -256,7 +256,7 @@ describe('metrics of a server', () => {
     })
 
     test('the text', async () => {
-      expect(promtool(['check', 'metrics'], await scrapeText())).toEqual({ status: 0, said: '' })
+      expect(promtool(['check', 'metrics'], await scrapeText())).toEqual({ status: 0, output: '' })
     })
   })
 })
