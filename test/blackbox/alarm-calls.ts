@@ -4,7 +4,7 @@ import type { Credentials, Person } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
 import { until } from '#test/blackbox/until'
 
-/** An alarm as the server shows it. */
+/** An alarm of the API. */
 export interface Alarm {
   readonly name: string
   readonly resourceIdentifier: string
@@ -14,8 +14,8 @@ export interface Alarm {
   readonly updatedAt: number
 }
 
-/** A row of the status. */
-export interface Row {
+/** A row of `/alarms/status`. */
+export interface StatusRow {
   readonly resourceIdentifier: string
   readonly deviceIdentifier: string
   readonly active: boolean
@@ -24,7 +24,7 @@ export interface Row {
 
 export const above = (limit: number) => ({ '>': [{ var: '0x2000' }, limit] })
 
-export const watching = (more: object = {}) => ({
+export const alarmBody = (more: object = {}) => ({
   name: 'Warm',
   severity: 'warning',
   serviceIdentifier: climate,
@@ -35,8 +35,8 @@ export const watching = (more: object = {}) => ({
 export const idOf = (alarm: Alarm) => alarm.resourceIdentifier.slice('crn#alarm:'.length)
 export const pathOf = (alarm: Alarm) => `/alarms/${idOf(alarm)}`
 
-export async function makeAlarm(who: Person, more: object = {}): Promise<Alarm> {
-  const answer = await who.post('/alarms', watching(more))
+export async function makeAlarm(person: Person, more: object = {}): Promise<Alarm> {
+  const answer = await person.post('/alarms', alarmBody(more))
   expect([answer.status, answer.headers.get('location')]).toEqual([
     201,
     expect.stringMatching(/^\/api\/v1\/alarms\/\w+$/),
@@ -44,41 +44,41 @@ export async function makeAlarm(who: Person, more: object = {}): Promise<Alarm> 
   return answer.json as Alarm
 }
 
-/** With a secret of its own. */
-export async function makeDevice(who: Person, deviceIdentifier: string): Promise<Credentials> {
-  const answer = await who.post('/devices', { deviceIdentifier })
+/** Creates a device with its own secret. */
+export async function makeDevice(person: Person, deviceIdentifier: string): Promise<Credentials> {
+  const answer = await person.post('/devices', { deviceIdentifier })
   expect(answer.status).toBe(201)
   return { name: deviceIdentifier, password: (answer.json as { secret: string }).secret }
 }
 
-export async function rowsOf(who: Person, query = ''): Promise<readonly Row[]> {
-  const answer = await who.get(`/alarms/status${query}`)
+export async function rowsOf(person: Person, query = ''): Promise<readonly StatusRow[]> {
+  const answer = await person.get(`/alarms/status${query}`)
   expect(answer.status).toBe(200)
-  return answer.json as Row[]
+  return answer.json as StatusRow[]
 }
 
-/** Until the rows are these, shortly: `A` where it is active, `(A)` where it was. */
-export async function untilRows(who: Person, ...shown: readonly string[]): Promise<readonly Row[]> {
-  let seen: readonly Row[] = []
+/** Waits for these rows: `A` if the alarm is active on device A, `(A)` if it was. */
+export async function untilRows(person: Person, ...expected: readonly string[]): Promise<readonly StatusRow[]> {
+  let seen: readonly StatusRow[] = []
   return until(
     async () => {
-      seen = await rowsOf(who)
-      return shortOf(seen).join() === shown.join() && seen
+      seen = await rowsOf(person)
+      return shortOf(seen).join() === expected.join() && seen
     },
-    () => `rows ${shown.join()}, there are ${shortOf(seen).join()}`,
+    () => `rows ${expected.join()}, there are ${shortOf(seen).join()}`,
   )
 }
 
-export function shortOf(rows: readonly Row[]): string[] {
+export function shortOf(rows: readonly StatusRow[]): string[] {
   return rows.map(({ deviceIdentifier, active }) => (active ? deviceIdentifier : `(${deviceIdentifier})`))
 }
 
-/** What a dashboard heard of alarms, shortly, in order. */
-export async function heardOf(client: EventClient, who: Person): Promise<string[]> {
-  const { offset } = await streamHead({ get: (path: string) => who.get(path) } as never)
+/** The alarm events of a client as short texts, in order. */
+export async function alarmEventsOf(client: EventClient, person: Person): Promise<string[]> {
+  const { offset } = await streamHead({ get: (path: string) => person.get(path) } as never)
   await until(
     async () => (await client.ping()).offset >= offset,
-    () => `all up to ${offset}`,
+    () => `events up to ${offset}`,
   )
   client.check()
   return client.events.flatMap((event) => {

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 
-/** Where Debian puts it. */
+/** The path in Debian. */
 const executablePath = '/usr/bin/chromium'
 
-/** Why there is no browser to test with; undefined where there is one. */
+/** The reason to skip tests; undefined if Chromium is installed. */
 export const noBrowser = existsSync(executablePath)
   ? undefined
-  : `SKIPPED, not passed: ${executablePath} is not there (apt-get install chromium)`
+  : `SKIPPED, not passed: ${executablePath} is not installed (apt-get install chromium)`
 
-/** It asks nobody anything by itself: what it sends is what a page sends. */
-const quietly = [
+/** With these the browser sends no requests but those of the page. */
+const quietArguments = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -21,5 +21,5 @@ const quietly = [
 ]
 
 export function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath, headless: true, args: quietly })
+  return chromium.launch({ executablePath, headless: true, args: quietArguments })
 }

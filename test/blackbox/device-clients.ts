@@ -3,14 +3,14 @@ import { type Declaration, type Fields, LinkClient, type Protocol, type Welcome 
 import { sensor } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-export interface LinkedSensor {
+export interface ConnectedSensor {
   readonly link: LinkClient
   readonly device: string
   readonly welcome: Welcome
   readonly address: number
 }
 
-/** What the tests of one protocol stand on: a server, and names and links that are theirs alone. */
+/** Names, device connections and event sockets for the tests of one protocol. */
 export class DeviceClients {
   readonly protocol: Protocol
   readonly #serverOf: () => StartedServer
@@ -42,29 +42,29 @@ export class DeviceClients {
     return client
   }
 
-  /** A device that is new, welcome, and of session `boot-1`. */
+  /** Connects a new device in session `boot-1`. */
   async sensor(
     given: { link?: LinkClient; services?: readonly Declaration[]; hello?: Fields } = {},
-  ): Promise<LinkedSensor> {
+  ): Promise<ConnectedSensor> {
     const link = given.link ?? (await this.link())
     const device = this.newName()
     const welcome = await link.hello(device, given.services ?? sensor, { session: 'boot-1', ...given.hello })
     return { link, device, welcome, address: welcome.flakeAddress }
   }
 
-  /** Events of a device from now on. */
+  /** A socket for the events of a device from now on. */
   async eventsOf(device: string, types = 'OBJECT_UPDATED'): Promise<EventClient> {
     return this.events({ offset: 'now', devices: device, types })
   }
 
-  /** What `GET …/properties` shows, by decimal propId. */
+  /** The answer of `GET …/properties`, by decimal propId. */
   async properties(device: string, service: string): Promise<Readonly<Record<string, Fields>>> {
     const { status, json } = await this.server.get(`/devices/${device}/services/${service}/properties`)
     if (status !== 200) throw new Error(`properties of ${device}: ${status}`)
     return json as Readonly<Record<string, Fields>>
   }
 
-  /** After each test: nothing stays connected. */
+  /** Disconnects all, after each test. */
   cutAll(): void {
     for (const client of this.#open.splice(0)) client.cut()
   }

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
-import { request as ask, createServer } from 'node:http'
+import { createServer, request as sendRequest } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { chapters } from '#api/chapters'
 import { projectRoot } from '#bench/project-root'
 import { linkWindowMessages } from '#model/link-message'
-import { noBrowser } from '#test/blackbox/chromium'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { StartedServer } from '#test/blackbox/started-server'
 
-/** The description of the API as people and programs are given it. Contract 8. */
+/** The API description for people and programs. Contract 8. */
 
 let server: StartedServer
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server?.finish())
 
 describe('the documents', () => {
-  test.each(['openapi', 'asyncapi'])('%s.json is the one that is checked in, for everybody', async (name) => {
+  test.each(['openapi', 'asyncapi'])('%s.json equals the one in docs/', async (name) => {
     const answer = await server.get(`/${name}.json`)
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
     expect(answer.json).toEqual(JSON.parse(readFileSync(join(projectRoot, `docs/${name}.json`), 'utf8')))
@@ -33,7 +33,7 @@ describe('the documents', () => {
 describe('the viewer in a browser', () => {
   let browser: Browser | undefined
   let page: Page
-  let asked: string[]
+  let requested: string[]
   let complaints: string[]
 
   beforeAll(async () => {
@@ -41,20 +41,17 @@ describe('the viewer in a browser', () => {
       console.warn(noBrowser)
       return
     }
-    browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-sync'],
-    })
+    browser = await launchChromium()
   })
   afterAll(() => browser?.close())
 
-  // In CI there has to be one: there the launch above fails.
+  // In CI a browser is required: without it the launch above fails.
   beforeEach(async (context) => {
     if (!browser) return context.skip(noBrowser)
-    asked = []
+    requested = []
     complaints = []
     page = await browser.newPage()
-    page.on('request', (request) => asked.push(request.url()))
+    page.on('request', (request) => requested.push(request.url()))
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
     })
@@ -68,9 +65,9 @@ describe('the viewer in a browser', () => {
   })
 
   const origin = () => `http://127.0.0.1:${server.port}`
-  const expectQuiet = () => {
+  const expectNoComplaints = () => {
     expect(complaints).toEqual([])
-    const elsewhere = asked.filter((url) => !url.startsWith(`${origin()}/`) && !url.startsWith('data:'))
+    const elsewhere = requested.filter((url) => !url.startsWith(`${origin()}/`) && !url.startsWith('data:'))
     expect(elsewhere).toEqual([])
   }
 
@@ -83,7 +80,7 @@ describe('the viewer in a browser', () => {
     expect(await answer.textContent()).toContain('"status": "ok"')
   }
 
-  test('shows every operation of OpenAPI, and sends them', async () => {
+  test('shows every operation of OpenAPI and sends requests', async () => {
     await page.goto(`${origin()}/docs`)
     await page.getByRole('heading', { name: 'Device Data Backend' }).waitFor()
     const tags = page.locator('.opblock-tag')
@@ -95,18 +92,18 @@ describe('the viewer in a browser', () => {
     const operations = page.locator('.opblock')
     await operations.last().waitFor()
     expect(await operations.count()).toBe(chapters.flatMap(({ entries }) => entries).length)
-    // One that has much to show, and what asks for credentials.
+    // The largest operation, and the dialog for credentials.
     await page.locator('#operations-Functions-createFunction .opblock-summary-control').click()
     await page.locator('#operations-Functions-createFunction .responses-inner .model-example').first().waitFor()
     await page.getByRole('button', { name: 'Authorize' }).click()
     await page.getByRole('dialog').or(page.locator('.dialog-ux')).getByText('X-API-Key').waitFor()
     await page.getByRole('button', { name: 'Close' }).first().click()
     await sendHealth()
-    expect(asked).toContain(`${origin()}/api/v1/health`)
-    expectQuiet()
+    expect(requested).toContain(`${origin()}/api/v1/health`)
+    expectNoComplaints()
   })
 
-  test('works below a path that a proxy puts in front', async () => {
+  test('works below a path prefix of a proxy', async () => {
     const proxy = createServer((request, response) => {
       const path = (request.url ?? '').replace(/^\/below/, '')
       if (path === request.url) {
@@ -114,7 +111,7 @@ describe('the viewer in a browser', () => {
         return
       }
       const { method = 'GET', headers } = request
-      const passed = ask({ host: '127.0.0.1', port: server.port, method, path, headers }, (answer) => {
+      const passed = sendRequest({ host: '127.0.0.1', port: server.port, method, path, headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers)
         answer.pipe(response)
       })
@@ -123,12 +120,12 @@ describe('the viewer in a browser', () => {
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     try {
       const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/below`
-      // What has a slash too much is led to where it has none.
+      // A trailing slash is redirected.
       await page.goto(`${base}/docs/`)
       expect(page.url()).toBe(`${base}/docs`)
       await page.locator('[data-tag="Operation"]').click()
       await sendHealth()
-      expect(asked).toContain(`${base}/api/v1/health`)
+      expect(requested).toContain(`${base}/api/v1/health`)
       await page.getByRole('link', { name: 'Websockets' }).click()
       await page.getByRole('heading', { level: 1 }).waitFor()
       expect([page.url(), complaints]).toEqual([`${base}/docs/websockets.html`, []])
@@ -138,7 +135,7 @@ describe('the viewer in a browser', () => {
     }
   })
 
-  test('shows every message of AsyncAPI, and leads there and back', async () => {
+  test('shows every message of AsyncAPI, linked with OpenAPI', async () => {
     await page.goto(`${origin()}/docs`)
     await page.getByRole('link', { name: 'Websockets' }).click()
     await page.getByRole('heading', { level: 1, name: 'Device Data Backend: websockets' }).waitFor()
@@ -156,14 +153,14 @@ describe('the viewer in a browser', () => {
     await welcome.locator('summary').click()
     expect(await welcome.textContent()).toContain(`"window": ${linkWindowMessages}`)
     expect(await page.locator('details summary code', { hasText: 'OBJECT_UPDATED' }).count()).toBe(2)
-    expect(await faultsOf(page)).toEqual([])
+    expect(await violationsOf(page)).toEqual([])
     await page.getByRole('link', { name: 'HTTP' }).click()
     await page.locator('.opblock-tag').last().waitFor()
-    expectQuiet()
+    expectNoComplaints()
   })
 
-  /** What makes the page hard to use for some, by axe. Swagger UI is as others made it. */
-  async function faultsOf(shown: Page): Promise<unknown> {
+  /** The accessibility violations that axe finds. Swagger UI is not ours, so it is not checked. */
+  async function violationsOf(shown: Page): Promise<unknown> {
     await shown.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
     return shown.evaluate(async () => {
       const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }

@@ -8,7 +8,7 @@ interface Pair {
   readonly refreshToken: string
 }
 
-/** What a login answers where a password is not enough. */
+/** The answer to a login that needs a second factor. */
 export interface SecondFactorNeeded {
   readonly status: '2fa_required'
   readonly token: string
@@ -17,19 +17,15 @@ export interface SecondFactorNeeded {
   readonly enroll: boolean
 }
 
-/**
- * A client of the DPoP scheme, with proofs that others wrote (panva's `dpop`): one key, and the latest nonce it was told.
- * §5.2.
- */
+/** A client that signs in with DPoP, with proofs of panva's `dpop`: one key and the latest nonce. §5.2. */
 export class DpopClient {
   readonly server: Served
   readonly keys: CryptoKeyPair
   nonce: string | undefined
   pair: Pair | undefined
-  /** How often it was told to come again with a nonce. */
+  /** The number of answers that required a nonce. */
   challenges = 0
 
-  /** With a key of its own that others made. */
   constructor(server: Served, keys: CryptoKeyPair) {
     this.server = server
     this.keys = keys
@@ -49,12 +45,10 @@ export class DpopClient {
     return client
   }
 
-  /** The pair is kept where there is one. */
   async logIn({ name, password }: Credentials, more: object = {}): Promise<Answer> {
     return this.keep(await this.prove('/auth/login', { method: 'POST', body: { email: name, password, ...more } }))
   }
 
-  /** By the refresh token that it has, or another one. */
   async refresh(refreshToken = this.signedIn.refreshToken): Promise<Answer> {
     return this.keep(await this.prove('/auth/token', { method: 'POST', body: { refreshToken } }))
   }
@@ -93,7 +87,7 @@ export class DpopClient {
     return { dpop: proof, ...(token !== undefined && { authorization: `DPoP ${token}` }) }
   }
 
-  /** Adopts what an answer says. */
+  /** Stores the tokens of an answer. */
   keep(answer: Answer): Answer {
     if (answer.status === 200) {
       const { accessToken, refreshToken } = answer.json as Partial<Pair>
@@ -102,7 +96,7 @@ export class DpopClient {
     return answer
   }
 
-  /** As §5.2.4 wants it: once more, when it was told a nonce. */
+  /** Repeats the request with the nonce if the server requires one. §5.2.4. */
   async #send(path: string, ask: Ask, token: string | undefined): Promise<Answer> {
     const once = async () => {
       const headers = { ...ask.headers, ...(await this.headersFor(ask.method ?? 'GET', path, token)) }

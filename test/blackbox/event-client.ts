@@ -16,12 +16,12 @@ export interface StreamMessage extends Position {
 
 export type Query = Readonly<Record<string, string | number>>
 
-/** Messages on an event socket that are no events of the stream. Contract 4. */
+/** Messages of an event socket that are not events of the stream. Contract 4. */
 const controlTypes = ['STREAM', 'RESYNC', 'PONG']
 
 /**
- * A dashboard's socket that writes down all it hears. What breaks a promise of contract 4, whatever the test is about,
- * is a fault: an event of another shape than the model's, an offset that does not rise.
+ * An event socket that records all messages. In every test, a bad message is a fault: an event that does not match the
+ * model, or an offset that does not rise. Contract 4.
  */
 export class EventClient extends WebsocketClient {
   readonly events: StreamEvent[] = []
@@ -33,7 +33,7 @@ export class EventClient extends WebsocketClient {
     this.socket.on('message', (data: Buffer, isBinary: boolean) => this.#received(data, isBinary))
   }
 
-  /** With a ticket of its own. `asker`: whose. */
+  /** Opens a socket with a new ticket of `asker`. */
   static async open(
     server: Served,
     query: Query = { offset: 'now' },
@@ -45,7 +45,7 @@ export class EventClient extends WebsocketClient {
     return client
   }
 
-  /** Opened or refused: that remains to be seen. */
+  /** Connects, and does not wait for the answer. */
   static with(
     server: Served,
     ticket: string | undefined,
@@ -59,7 +59,7 @@ export class EventClient extends WebsocketClient {
     return new EventClient(`${server.ws}${path}${search.size > 0 ? `?${search}` : ''}`, headers)
   }
 
-  /** The first message of one that named a position. */
+  /** The STREAM message, which a socket gets first if its query has an offset. */
   async stream(): Promise<StreamMessage> {
     const message = await until(() => this.controls[0], 'STREAM')
     expect(message).toEqual({
@@ -80,20 +80,20 @@ export class EventClient extends WebsocketClient {
     return { epoch, offset }
   }
 
-  /** Heard all that was in the stream when this was called; gives all events so far. */
+  /** Waits until it has received all events that are in the stream now. Returns all events so far. */
   async caughtUp(server: Served): Promise<readonly StreamEvent[]> {
     const head = await streamHead(server)
-    let askedAt = Number.NEGATIVE_INFINITY
+    let pingedAt = Number.NEGATIVE_INFINITY
     await until(
       () => {
         if (this.#controlsOf('PONG').some((pong) => Number(pong.offset) >= head.offset)) return true
-        if (this.closing) throw new Error(`closed with ${this.closing.code} before everything was heard`)
-        if (performance.now() - askedAt < 100) return false
-        askedAt = performance.now()
+        if (this.closing) throw new Error(`closed with ${this.closing.code} before all events arrived`)
+        if (performance.now() - pingedAt < 100) return false
+        pingedAt = performance.now()
         this.socket.send('{"type":"PING"}')
         return false
       },
-      () => `everything up to ${head.offset}, ${this.lastOffset} was the last`,
+      () => `events up to ${head.offset}, the last was ${this.lastOffset}`,
     )
     this.check()
     return this.events
@@ -132,13 +132,12 @@ export class EventClient extends WebsocketClient {
     }
     const event = StreamEvent.safeParse(message)
     if (!event.success) this.faults.push(`${text.slice(0, 500)}: ${event.error.message}`)
-    const heard = message as StreamEvent
-    if (heard.offset <= this.lastOffset) this.faults.push(`offset ${heard.offset} after ${this.lastOffset}`)
-    this.events.push(heard)
+    const received = message as StreamEvent
+    if (received.offset <= this.lastOffset) this.faults.push(`offset ${received.offset} after ${this.lastOffset}`)
+    this.events.push(received)
   }
 }
 
-/** `asker`: the server itself where anybody may ask, else who is signed in. */
 export async function ticketOf(asker: Pick<Served, 'get'>): Promise<string> {
   const answer = await asker.get('/events/ticket')
   expect(answer.status).toBe(200)
@@ -146,7 +145,7 @@ export async function ticketOf(asker: Pick<Served, 'get'>): Promise<string> {
   return (answer.json as { ticket: string }).ticket
 }
 
-/** The position that any answer of now reflects at least. */
+/** The present end of the stream. */
 export async function streamHead(server: Served): Promise<Position> {
   const { status, headers } = await server.get('/devices?limit=1')
   expect(status).toBe(200)

@@ -11,24 +11,24 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /**
- * The devices in `examples` do what the guide for devices says of a good one, against the server as people start it: what
- * they measured while it was dead is there once and in order, and what they are asked they do.
+ * The devices in `examples` follow the guide for devices, against a real server: values that they measured while it was
+ * down arrive once and in order, and they execute writes.
  */
 const examples = join(projectRoot, 'examples')
 
 interface Language {
   readonly tool: string
-  /** Answers what to run; throws what the tool says when it can't be made. */
-  readonly make: (folder: string) => readonly [string, ...string[]]
+  /** Returns the command line; throws the error of the compiler. */
+  readonly build: (folder: string) => readonly [string, ...string[]]
 }
 
 const languages: readonly (readonly [string, Language])[] = [
-  ['device.py', { tool: 'python3', make: () => ['python3', '-B', join(examples, 'device.py')] }],
+  ['device.py', { tool: 'python3', build: () => ['python3', '-B', join(examples, 'device.py')] }],
   [
     'device.cpp',
     {
       tool: 'g++',
-      make: (folder) => {
+      build: (folder) => {
         const program = join(folder, 'device')
         const line = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-o', program, join(examples, 'device.cpp')]
         const { status, stderr } = spawnSync('g++', line, { encoding: 'utf8' })
@@ -63,7 +63,7 @@ class Device {
     })
   }
 
-  /** How often it was welcomed, and with how much that it still had to send. */
+  /** Its connections, with the numbers of stored reports and of those still to send. */
   get welcomes(): { readonly stored: number; readonly toSend: number }[] {
     const lines = this.output.matchAll(/^linked, (\d+) stored, (\d+) to send$/gm)
     return [...lines].map(([, stored, toSend]) => ({ stored: Number(stored), toSend: Number(toSend) }))
@@ -88,22 +88,22 @@ class Device {
   }
 }
 
-describe.each(languages)('%s', (_, { tool, make }) => {
-  const isThere = spawnSync(tool, ['--version']).status === 0
+describe.each(languages)('%s', (_, { tool, build }) => {
+  const isInstalled = spawnSync(tool, ['--version']).status === 0
   let folder: string
   let server: StartedServer
   let admin: Person
   let program: readonly [string, ...string[]]
   let device: Device | undefined
 
-  // In CI it has to be there: making it fails then.
+  // In CI the tool is required: without it the build fails.
   beforeEach((context) => {
-    if (!isThere && !process.env.CI) context.skip(`SKIPPED, not passed: ${tool} is not there`)
+    if (!isInstalled && !process.env.CI) context.skip(`SKIPPED, not passed: ${tool} is not installed`)
   })
   beforeAll(async () => {
-    if (!isThere && !process.env.CI) return
+    if (!isInstalled && !process.env.CI) return
     folder = mkdtempSync(join(tmpdir(), 'examples-'))
-    program = make(folder)
+    program = build(folder)
     server = await StartedServer.start({ ...identityOn, PORT: String(await freePort()) })
     admin = await Person.signIn(server)
   })
@@ -128,7 +128,7 @@ describe.each(languages)('%s', (_, { tool, make }) => {
     return status === 200 ? (json as Record<string, { value?: number }>)[propId]?.value : undefined
   }
 
-  test('reports, does what it is asked, and says so', async () => {
+  test('reports values, executes writes and answers them', async () => {
     const { output } = await start('HALL')
     expect(output).toContain('linked, 0 stored')
     await until(async () => Number(await shown('HALL', reports)) > 2, 'its reports')
@@ -147,12 +147,12 @@ describe.each(languages)('%s', (_, { tool, make }) => {
     expect(device?.output).toContain('setpoint 23.5')
   })
 
-  test('measures on while the server is dead, and brings all of it, once and in order', async () => {
+  test('sends the values of a time without server once and in order', async () => {
     const cellar = await start('CELLAR')
     const counted = async () => Number(await shown('CELLAR', reports))
     await until(async () => (await counted()) > 10, 'some reports')
     await server.kill()
-    await until(() => cellar.output.includes('; again in '), 'the break to be noticed')
+    await until(() => cellar.output.includes('; again in '), 'the lost connection to be noticed')
     await server.startAgain()
     admin = await Person.signIn(server)
     await cellar.welcomed(2)
@@ -163,7 +163,7 @@ describe.each(languages)('%s', (_, { tool, make }) => {
     const before = await counted()
     await until(async () => (await counted()) > before + 5, 'new reports')
 
-    // From the very beginning of the stream: all that was ever stored of it.
+    // All its stored reports, from the start of the stream.
     const epoch = (await admin.get('/devices')).headers.get('stream-epoch') ?? ''
     const dashboard = await EventClient.open(server, { epoch, offset: 0, devices: 'CELLAR' }, admin)
     const counts = await until(() => {
@@ -175,7 +175,7 @@ describe.each(languages)('%s', (_, { tool, make }) => {
     expect(counts).toEqual(counts.map((_, index) => index + 1))
   })
 
-  test('ends when its secret is good no more, and does not begin with a wrong one', async () => {
+  test('ends if its secret is replaced or wrong', async () => {
     const attic = await start('ATTIC')
     expect((await admin.post('/devices/ATTIC/secret')).status).toBe(200)
     expect(await attic.ended()).toBe(1)

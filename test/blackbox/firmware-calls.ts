@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import type { EventClient } from '#test/blackbox/event-client'
 import type { Answer, Environment, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** What tests of firmware ask of a server. Contract 6. */
+/** Requests for firmware. Contract 6. */
 
-/** Bytes that are nobody else's. */
+/** An image that depends on the name. */
 export function imageOf(name: string, bytes = 1_000): Buffer {
   const start = createHash('sha256').update(name).digest()
   return Buffer.alloc(bytes, start)
@@ -16,7 +15,7 @@ export function sha256Of(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** As `curl -T` does it: no type, the length known. `query` with its `?`. */
+/** Uploads like `curl -T`: without type, with length. `query` starts with `?`. */
 export async function putImage(
   server: StartedServer,
   release: string,
@@ -33,7 +32,7 @@ export async function putImage(
   return { status: response.status, headers: response.headers, text, json: text && JSON.parse(text) }
 }
 
-/** `project/firmware`, with an image of its own. */
+/** Creates the release `project/firmware` with its own image. */
 export async function release(server: StartedServer, name: string, query = ''): Promise<Buffer> {
   const image = imageOf(`${name}${query}`)
   expect((await putImage(server, name, image, { query })).status).toBe(201)
@@ -44,49 +43,36 @@ export function put(server: StartedServer, path: string, body: unknown): Promise
   return server.ask(`/updates/projects/${path}`, { method: 'PUT', body })
 }
 
-/** Asks for an update by hand, and says what became of it. */
+/** Triggers an update and returns the answer. */
 export async function trigger(server: StartedServer, device: string): Promise<unknown> {
   const { status, json } = await server.ask(`/updates/${device}`, { method: 'POST' })
   expect(status).toBe(200)
   return json
 }
 
-export interface ShownUpdate {
+export interface UpdateView {
   readonly status: string
   readonly firmware?: string
   readonly progress?: number
   readonly message?: string
 }
 
-/** Where the update of one firmware stands. */
-async function standing(server: StartedServer, device: string, index = 0): Promise<ShownUpdate | undefined> {
+/** The update of one firmware. */
+async function updateOf(server: StartedServer, device: string, index = 0): Promise<UpdateView | undefined> {
   const { status, json } = await server.get(`/updates/${device}?depth=2`)
   expect(status).toBe(200)
-  const { firmwares } = json as { firmwares: { index: number; update?: ShownUpdate }[] }
+  const { firmwares } = json as { firmwares: { index: number; update?: UpdateView }[] }
   return firmwares.find((firmware) => firmware.index === index)?.update
 }
 
-/** Waits until it stands there. */
-export function comesTo(server: StartedServer, device: string, status: string, index = 0): Promise<ShownUpdate> {
-  let seen: ShownUpdate | undefined
+/** Waits until the update has this status. */
+export function untilUpdate(server: StartedServer, device: string, status: string, index = 0): Promise<UpdateView> {
+  let seen: UpdateView | undefined
   return until(
     async () => {
-      seen = await standing(server, device, index)
+      seen = await updateOf(server, device, index)
       return seen?.status === status && seen
     },
     () => `${device} to be ${status}, it is ${JSON.stringify(seen)}`,
   )
-}
-
-/** `0 STARTED 1.1.0 40% words` of each event about a device's updates, in order. */
-export async function toldOf(server: StartedServer, events: EventClient, device: string): Promise<readonly string[]> {
-  await events.caughtUp(server)
-  return events
-    .of('UPDATE_STATUS')
-    .filter(({ deviceIdentifier }) => deviceIdentifier === device)
-    .map(({ index, status, firmware, progress, message }) =>
-      [index, status, firmware, progress === undefined ? undefined : `${progress}%`, message]
-        .filter((part) => part !== undefined)
-        .join(' '),
-    )
 }

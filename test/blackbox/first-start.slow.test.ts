@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Person, readToken, root } from '#test/blackbox/people'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 
-/** What a first start prints, and the file that it makes. test/access shows who becomes administrator. Contract 2. */
+/** The output and the key file of a first start. `test/access` tests which user becomes administrator. Contract 2. */
 
 let folder: string
 const started: StartedServer[] = []
@@ -23,26 +23,26 @@ const start = async (environment: Environment = {}) => {
   started.push(server)
   return server
 }
-/** 20 Base58 characters, standing alone. */
-const printed = ({ run }: StartedServer) =>
+/** Printed words of 20 Base58 characters. */
+const printedPasswords = ({ run }: StartedServer) =>
   [...run.errors.matchAll(/(?<!\w)[1-9A-HJ-NP-Za-km-z]{20}(?!\w)/g)].map(([text]) => text)
 
-test('the password of the first administrator is printed once, on standard error and nowhere else', async () => {
+test('the generated password of the first administrator is printed once, to standard error', async () => {
   const server = await start()
-  const [password = '', ...more] = printed(server)
+  const [password = '', ...more] = printedPasswords(server)
   expect([password.length, more]).toEqual([20, []])
   expect(server.run.errors).toContain('admin')
   expect(server.run.output.split(password)).toHaveLength(2)
   await server.stop()
   const again = await start()
-  expect(printed(again)).toEqual([])
+  expect(printedPasswords(again)).toEqual([])
   expect((await readToken(again, { name: 'admin', password })).status).toBe(200)
 })
 
-test('a password of the environment is printed nowhere; the key file stays the same, is never replaced, and is for its owner', async () => {
+test('a given password is not printed; the key file is private to its owner and is never replaced', async () => {
   const environment = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
   const server = await start(environment)
-  expect([printed(server), server.run.output.includes(root.password)]).toEqual([[], false])
+  expect([printedPasswords(server), server.run.output.includes(root.password)]).toEqual([[], false])
   const file = join(folder, 'identity.key')
   expect(statSync(file).mode & 0o777).toBe(0o600)
   const { headers } = await Person.signIn(server)

@@ -6,7 +6,7 @@ import { EventClient } from '#test/blackbox/event-client'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** The simulated fleet against the server: what `npm run fleet -- --updates mixed` does. */
+/** `npm run fleet -- --updates mixed` against a server. */
 
 const image = Buffer.alloc(200_000, 'of a firmware, ')
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server?.finish()
 })
 
-/** What a device comes to in each behaviour: what it is said to be at last, and what it has then. */
+/** The last status of the update and the installed firmware, for each behaviour. */
 const ends = {
   well: ['DONE', '1.5.0'],
   slow: ['DONE', '1.5.0'],
@@ -34,7 +34,7 @@ const ends = {
   wrong: ['FAILED', '1.4.2'],
 } as const
 
-test('updates in its ways, and the server knows of each what became of it', async () => {
+test('a fleet updates in its various ways, and the server has the right status of each device', async () => {
   const events = await EventClient.open(server, { offset: 'now', types: 'UPDATE_STATUS' })
   fleet.start()
   expect(await fleet.allOnline(20_000)).toBe(true)

@@ -6,7 +6,7 @@ import { EventClient } from '#test/blackbox/event-client'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** The simulated fleet against the server: what `npm run fleet -- --writes mixed --flap 2` does. */
+/** `npm run fleet -- --writes mixed --flap 2` against a server. */
 
 let server: StartedServer
 let fleet: Fleet
@@ -26,7 +26,7 @@ const pathOf = (place: number) =>
   `/devices/${fleet.devices[place]?.identifier}/services/${controlsService.serviceIdentifier}`
 const put = (place: number, body: object) => server.ask(`${pathOf(place)}/properties`, { method: 'PUT', body })
 
-test('takes writes in its ways, and its levels turn alarms', async () => {
+test('a fleet answers writes in its various ways, and its levels change alarms', async () => {
   const { status } = await server.ask('/alarms', {
     method: 'POST',
     body: {
@@ -60,7 +60,7 @@ test('takes writes in its ways, and its levels turn alarms', async () => {
   for (const place of [2, 3]) expect(await setpointOf(place)).toBe(20)
 
   const names = fleet.devices.map(({ identifier }) => identifier)
-  const turnedOn = () => new Set(events.events.map((event) => 'deviceIdentifier' in event && event.deviceIdentifier))
+  const activated = () => new Set(events.events.map((event) => 'deviceIdentifier' in event && event.deviceIdentifier))
   for (const isActive of [true, false]) {
     const type = isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE'
     for (const name of names) {
@@ -68,7 +68,7 @@ test('takes writes in its ways, and its levels turn alarms', async () => {
       await until(() => events.events.some(isIt), `${type} of ${name}`)
     }
   }
-  expect([...turnedOn()].sort()).toEqual([...names].sort())
+  expect([...activated()].sort()).toEqual([...names].sort())
   fleet.pause()
   expect(await fleet.settled(10_000)).toBe(true)
   expect(fleet.report()).toMatchObject({

@@ -1,9 +1,6 @@
 import { createServer } from 'node:net'
 
-/**
- * A port that nobody listens on. For a server that is to come back where it was: one that chose its port itself can't, as
- * long as the system remembers its connections.
- */
+/** A free port, for a server that restarts on the same one. The system does not give a chosen port back soon enough. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

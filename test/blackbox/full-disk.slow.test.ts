@@ -16,11 +16,11 @@ const picture = 1
 const declaration = [{ serviceIdentifier: service, properties: [{ propId: picture, type: 'STRING' }] }]
 const schema = { name: 'S', properties: {} }
 
-/** A disk of 128 MiB, of which 80 are taken by something else. Architecture 5, contract 7 and 8. */
+/** A disk of 128 MiB, of which a ballast takes 80. Architecture 5, contract 7 and 8. */
 describe('a server whose disk is full', () => {
   let disk: string
   let ballast: string
-  let whyNot: string | undefined
+  let skipReason: string | undefined
   let server: StartedServer | undefined
 
   beforeEach(async () => {
@@ -28,22 +28,22 @@ describe('a server whose disk is full', () => {
     ballast = join(disk, 'ballast')
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=128m', 'tmpfs', disk], { stdio: 'pipe' })
-      whyNot = undefined
+      skipReason = undefined
     } catch (error) {
-      whyNot = `a small disk could not be mounted (needs root): ${error instanceof Error ? error.message : error}`
+      skipReason = `a small disk could not be mounted (needs root): ${error instanceof Error ? error.message : error}`
       if (process.env.CI) throw error
-      console.warn(`Skipped, the server was not tried on a full disk: ${whyNot}`)
+      console.warn(`Skipped, the server was not tried on a full disk: ${skipReason}`)
       return
     }
     await writeFile(ballast, new Uint8Array(80 * MIB))
   })
   afterEach(async () => {
     await server?.discard()
-    if (whyNot === undefined) execFileSync('umount', ['--lazy', disk])
+    if (skipReason === undefined) execFileSync('umount', ['--lazy', disk])
     rmdirSync(disk)
   })
 
-  /** While the store is read anew there is no answer for a moment, and that is said too. */
+  /** Undefined during 503, which the server answers while it reloads the store. */
   const statusOf = async (running: StartedServer) => {
     const { status, json, headers } = await running.get('/health/status')
     if (status === 503) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
@@ -52,7 +52,7 @@ describe('a server whose disk is full', () => {
     return (json as { database: { status: string } }).database.status
   }
 
-  /** A text that cannot be made smaller, begun with its number. */
+  /** An incompressible text that starts with its number. */
   const pictureOf = (seq: number) => {
     let word = seq
     const words = Array.from({ length: 5_000 }, () => {
@@ -62,7 +62,7 @@ describe('a server whose disk is full', () => {
     return `${seq} ${words.join('')}`
   }
 
-  /** Sends until the link is closed; gives the last number that was acknowledged. */
+  /** Sends until the connection is closed. Returns the last acknowledged number. */
   async function fill(link: LinkClient, flakeAddress: number, from: number): Promise<number> {
     let acknowledged = from - 1
     for (let seq = from; !link.closing; seq++) {
@@ -84,10 +84,10 @@ describe('a server whose disk is full', () => {
     ['without headroom', { STORAGE_HEADROOM_MB: '0' }],
     ['with headroom, synced', { STORAGE_HEADROOM_MB: '16', DURABILITY: 'disk' }],
   ])(
-    'refuses writes, reads on, and goes on by itself when there is room: %s',
+    'refuses writes, serves reads, and recovers when there is space: %s',
     { timeout: 240_000 },
     async ([_, environment], context) => {
-      if (whyNot !== undefined) return context.skip(whyNot)
+      if (skipReason !== undefined) return context.skip(skipReason)
       const running = await StartedServer.start(environment, join(disk, 'data'))
       server = running
       const dashboard = await EventClient.open(running)
@@ -101,7 +101,7 @@ describe('a server whose disk is full', () => {
       expect([code, code === 1013 ? [] : running.run.lines]).toEqual([1013, []])
       expect(first.waiting.filter((frame) => !Array.isArray(frame))).toMatchObject([{ type: 'ERROR', code: 'STORAGE' }])
 
-      // Writes are refused, with when to come back; each kind of them.
+      // Each kind of write is refused, with Retry-After.
       await until(async () => (await statusOf(running)) === 'read_only', 'the store to be read only')
       const writes: readonly (readonly [string, string, unknown])[] = [
         ['PUT', '/schemas/new', schema],
@@ -125,7 +125,7 @@ describe('a server whose disk is full', () => {
       expect(await refused.take({ type: 'ERROR' })).toMatchObject({ code: 'STORAGE' })
       expect((await refused.closed()).code).toBe(1013)
 
-      // Reads go on: state, schemas, events from the beginning.
+      // Reads work: state, schemas, events from the start.
       const shown = async () => {
         const { status, json } = await running.get(`/devices/${device}/services/${service}/properties`)
         expect(status).toBe(200)
@@ -145,7 +145,7 @@ describe('a server whose disk is full', () => {
       expect(numbersIn(late)).toEqual(numbersIn(dashboard))
       expect(numbersIn(late).length).toBeGreaterThanOrEqual(acknowledged)
 
-      // Somebody makes room.
+      // Free some space.
       await rm(ballast)
       await until(async () => (await statusOf(running)) === 'ok', 'the store to take writes again', 40_000)
       const second = await LinkClient.open(running, 'json')
@@ -158,7 +158,7 @@ describe('a server whose disk is full', () => {
       expect(await running.ask('/schemas/new', { method: 'PUT', body: schema })).toMatchObject({ status: 200 })
       expect(await shown()).toBe(welcome.seq + 20)
 
-      // Dashboards that stayed heard each number once, as does one that comes now.
+      // All sockets received each number once.
       const now = await EventClient.open(running, { epoch, offset: 0 })
       for (const client of [dashboard, late, now]) {
         await client.caughtUp(running)
@@ -167,7 +167,7 @@ describe('a server whose disk is full', () => {
         expect(numbersIn(client)).toEqual(upTo(welcome.seq + 20))
       }
 
-      // And it is all there for the next process.
+      // The next process has everything.
       expect(await running.stop()).toBe(0)
       await running.startAgain()
       const third = await LinkClient.open(running, 'json')
@@ -177,8 +177,8 @@ describe('a server whose disk is full', () => {
     },
   )
 
-  test('started on a full disk it says so', async (context) => {
-    if (whyNot !== undefined) return context.skip(whyNot)
+  test('a start on a full disk fails with this reason', async (context) => {
+    if (skipReason !== undefined) return context.skip(skipReason)
     await writeFile(join(disk, 'more'), new Uint8Array(64 * MIB)).catch(() => undefined)
     await expect(StartedServer.start({}, join(disk, 'data'))).rejects.toThrow(/ended at its start\n.*(full|space)/)
   })

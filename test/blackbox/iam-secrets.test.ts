@@ -8,28 +8,28 @@ import { EventClient } from '#test/blackbox/event-client'
 import { basicHeader, codeIn, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import type { Answer, StartedServer } from '#test/blackbox/started-server'
 
-/** Whatever opens something is kept by nobody but who it was given to. Contract 2, Tokens; 8. */
-test('no secret is in what the server prints, nor in what it stores', async () => {
+/** Contract 2, Tokens; 8. */
+test('no secret is in the output or in the stored files', async () => {
   const server = await startWithIdentity({ LOG_LEVEL: 'trace' })
   const secrets = new Map<string, string>([['the password of root', root.password]])
-  const keep = (what: string, text: string | undefined) => {
+  const addSecret: AddSecret = (what, text) => {
     expect(text, what).toMatch(/^.{10,}$/)
     secrets.set(`${what} ${secrets.size}`, text ?? '')
   }
   try {
-    await useEverything(server, keep)
-    await fail(server, [...secrets.values()])
+    await useAllSecrets(server, addSecret)
+    await expectRefusalsWithoutSecrets(server, [...secrets.values()])
     expect(secrets.size).toBeGreaterThan(25)
     expect(await server.stop()).toBe(0)
 
     const stored = await storedIn(server.dataFolder)
-    // It looks where things are, and finds what may be found.
+    // The search would find texts that are stored.
     for (const known of ['ann@acme.example', 'Reporting', '$argon2id$']) expect(stored).toContain(known)
     expect(server.run.output).toContain('/api/v1/events/[redacted]')
-    const places = { 'what it prints': server.run.output, 'what it stores': stored }
+    const places = { 'the output': server.run.output, 'the stored files': stored }
     const found = [...secrets].flatMap(([what, secret]) =>
       Object.entries(places).flatMap(([place, text]) =>
-        formsOf(secret)
+        encodingsOf(secret)
           .filter((form) => text.includes(form))
           .map(() => `${what} in ${place}`),
       ),
@@ -40,25 +40,24 @@ test('no secret is in what the server prints, nor in what it stores', async () =
   }
 })
 
-/** Everything that gives or takes a secret, once. */
-async function useEverything(
-  server: StartedServer,
-  keep: (what: string, text: string | undefined) => void,
-): Promise<void> {
+type AddSecret = (name: string, text: string | undefined) => void
+
+/** Sends one request of each kind that creates or uses a secret. */
+async function useAllSecrets(server: StartedServer, addSecret: AddSecret): Promise<void> {
   const admin = await Person.signIn(server)
-  keepAll(admin.tokens, 'a Basic token', keep)
+  addAll(admin.tokens, 'a Basic token', addSecret)
   const refreshed = await server.ask('/iam/token?grant_type=refresh_token', {
     method: 'POST',
     body: { refreshToken: admin.tokens.refreshToken },
   })
-  keepAll(refreshed.json as object, 'a refreshed token', keep)
+  addAll(refreshed.json as object, 'a refreshed token', addSecret)
 
   const invited = await admin.post('/iam/users', { name: 'ann', email: 'ann@acme.example', roles: ['viewer'] })
-  keep('a code', codeIn(invited))
-  const who = { name: 'ann', password: 'the password of ann, and nobody else' }
-  keep('a password', who.password)
-  await server.ask('/iam/signup', { method: 'POST', body: { ...who, code: codeIn(invited) } })
-  keep('an unused code', codeIn(await admin.post('/iam/users/ann/code')))
+  addSecret('a code', codeIn(invited))
+  const user = { name: 'ann', password: 'the password of ann' }
+  addSecret('a password', user.password)
+  await server.ask('/iam/signup', { method: 'POST', body: { ...user, code: codeIn(invited) } })
+  addSecret('an unused code', codeIn(await admin.post('/iam/users/ann/code')))
 
   for (const kind of ['api-keys', 'provisioning-keys']) {
     const made = await admin.post(`/iam/${kind}`, {
@@ -66,59 +65,59 @@ async function useEverything(
       ...(kind === 'api-keys' && { roles: ['viewer'] }),
     })
     const { key } = made.json as { key: string }
-    keep(`one of the ${kind}`, key)
-    keep(`what is secret of one of the ${kind}`, key.split('.').at(-1))
+    addSecret(`one of the ${kind}`, key)
+    addSecret(`the secret part of one of the ${kind}`, key.split('.').at(-1))
     await server.get('/iam/me', { 'x-api-key': key })
   }
   for (const path of ['/devices', '/devices/SECRET-1/secret']) {
     const made = await admin.post(path, path === '/devices' ? { deviceIdentifier: 'SECRET-1' } : undefined)
     const { secret } = made.json as { secret: string }
-    keep('the secret of a device', secret)
+    addSecret('the secret of a device', secret)
     if (path !== '/devices') await report(server, { name: 'SECRET-1', password: secret }, 1)
   }
   for (let count = 0; count < 2; count++) {
     const { ticket } = (await admin.get('/events/ticket')).json as { ticket: string }
-    keep('a ticket', ticket)
+    addSecret('a ticket', ticket)
     if (count === 0) await (await EventClient.with(server, ticket).opened()).close()
     else await EventClient.with(server, ticket, { offset: 'wrong' }).refused()
   }
-  await useSecondFactor(server, who, keep)
+  await useSecondFactor(server, user, addSecret)
 }
 
 async function useSecondFactor(
   server: StartedServer,
-  who: { name: string; password: string },
-  keep: (what: string, text: string | undefined) => void,
+  user: { name: string; password: string },
+  addSecret: AddSecret,
 ): Promise<void> {
-  const client = await DpopClient.signIn(server, who)
-  keepAll(client.signedIn, 'a DPoP token', keep)
-  const enrolled = await client.post('/auth/2fa/totp/enroll', { password: who.password })
+  const client = await DpopClient.signIn(server, user)
+  addAll(client.signedIn, 'a DPoP token', addSecret)
+  const enrolled = await client.post('/auth/2fa/totp/enroll', { password: user.password })
   expect(enrolled.status).toBe(200)
   const { secret, otpauthUri } = enrolled.json as { secret: string; otpauthUri: string }
-  keep('a TOTP secret', secret)
-  keep('a TOTP address', otpauthUri)
+  addSecret('a TOTP secret', secret)
+  addSecret('a TOTP address', otpauthUri)
   const code = new TOTP({ secret }).generate()
-  const activated = await client.post('/auth/2fa/totp/activate', { code, password: who.password })
+  const activated = await client.post('/auth/2fa/totp/activate', { code, password: user.password })
   expect(activated.status).toBe(200)
   const { recoveryCodes } = activated.json as { recoveryCodes: string[] }
-  for (const recovery of recoveryCodes) keep('a recovery code', recovery)
-  const login = await client.logIn(who)
+  for (const recovery of recoveryCodes) addSecret('a recovery code', recovery)
+  const login = await client.logIn(user)
   const { token, status } = login.json as SecondFactorNeeded
   expect(status).toBe('2fa_required')
-  keep('a token for the second factor', token)
+  addSecret('a token for the second factor', token)
   const done = client.keep(
     await client.prove('/auth/2fa/recovery', { method: 'POST', body: { token, code: recoveryCodes[0] } }),
   )
   expect(done.status).toBe(200)
-  keepAll(client.signedIn, 'a DPoP token', keep)
+  addAll(client.signedIn, 'a DPoP token', addSecret)
   await client.refresh()
-  keepAll(client.signedIn, 'a DPoP token', keep)
-  keep('a proof', (await client.headersFor('GET', '/iam/me', client.signedIn.accessToken)).dpop)
+  addAll(client.signedIn, 'a DPoP token', addSecret)
+  addSecret('a proof', (await client.headersFor('GET', '/iam/me', client.signedIn.accessToken)).dpop)
   await client.get('/iam/me')
 }
 
-/** Shown where they do not belong: what is refused is told to nobody either. */
-async function fail(server: StartedServer, secrets: readonly string[]): Promise<void> {
+/** Sends the secrets in bad requests: no refusal contains them. */
+async function expectRefusalsWithoutSecrets(server: StartedServer, secrets: readonly string[]): Promise<void> {
   for (const secret of secrets) {
     const signUp = (body: unknown) => server.ask('/iam/signup', { method: 'POST', body })
     const headers = basicHeader({ name: '*', password: secret })
@@ -136,18 +135,18 @@ async function fail(server: StartedServer, secrets: readonly string[]): Promise<
   }
 }
 
-function keepAll(of: object, what: string, keep: (what: string, text: string | undefined) => void): void {
-  for (const [name, text] of Object.entries(of)) keep(`${what} (${name})`, text as string)
+function addAll(secrets: object, what: string, addSecret: AddSecret): void {
+  for (const [name, text] of Object.entries(secrets)) addSecret(`${what} (${name})`, text as string)
 }
 
-/** As it is, and as it would be in other spellings. */
-function formsOf(secret: string): string[] {
+/** The secret in several encodings. */
+function encodingsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  // Of Base64 what is the same wherever in a text it begins would be three; who encodes it encodes it by itself.
+  // Only the Base64 text of the secret alone: inside a longer text there are three more forms.
   return [secret, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex'), encodeURIComponent(secret)]
 }
 
-/** Every row of the store, keys and values, and every other file that lies beside it. */
+/** All keys and values of the store, and all other files of the folder. */
 async function storedIn(folder: string): Promise<string> {
   const pieces: string[] = []
   const database = new Level<Buffer, Buffer>(join(folder, 'db'), { keyEncoding: 'buffer', valueEncoding: 'buffer' })

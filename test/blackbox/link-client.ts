@@ -28,7 +28,7 @@ function encode(protocol: Protocol, frame: unknown): string | Buffer {
   return protocol === 'json' ? JSON.stringify(frame) : packr.pack(frame)
 }
 
-/** One link of contract 7, from the devices' end. Frames that came wait in order until somebody takes them. */
+/** A device connection of contract 7. Received frames wait until `take` removes them. */
 export class LinkClient extends WebsocketClient {
   readonly protocol: Protocol
   readonly waiting: (Fields | unknown[])[] = []
@@ -55,7 +55,7 @@ export class LinkClient extends WebsocketClient {
     this.sendRaw(...frames.map((frame) => encode(this.protocol, frame)))
   }
 
-  /** All in as few packets as possible. */
+  /** Sends all frames in as few packets as possible. */
   sendRaw(...frames: (string | Uint8Array)[]): void {
     const { _socket: tcp } = this.socket as unknown as { _socket: { cork(): void; uncork(): void } }
     tcp.cork()
@@ -63,7 +63,7 @@ export class LinkClient extends WebsocketClient {
     tcp.uncork()
   }
 
-  /** The first frame that is like this one, taken out of those that wait. */
+  /** Removes the first waiting frame with these fields; waits for it if necessary. */
   async take(like: Fields | unknown[]): Promise<Fields> {
     const wanted = Object.entries(like)
     const isLike = (frame: Fields | unknown[]) =>
@@ -100,7 +100,7 @@ export class LinkClient extends WebsocketClient {
     await this.acknowledged(flakeAddress, seq + updates.length - 1)
   }
 
-  /** An ACK says everything up to its number; how many there are is the server's affair. */
+  /** Waits until `seq` is acknowledged. One ACK covers all numbers up to its own. */
   async acknowledged(flakeAddress: number, seq: number): Promise<void> {
     for (;;) {
       const ack = (await this.take({ type: 'ACK', flakeAddress })) as { seq: number }

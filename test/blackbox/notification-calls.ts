@@ -3,9 +3,9 @@ import { answerOf, type Person } from '#test/blackbox/people'
 import { climate, temperature } from '#test/blackbox/sensor'
 import { until } from '#test/blackbox/until'
 
-/** Functions, templates and subscriptions of these tests, and what becomes of their mails. */
+/** Requests for functions, templates, subscriptions and the outbox. */
 
-export interface Fn {
+export interface NamedResource {
   readonly name: string
   readonly resourceIdentifier: string
 }
@@ -32,45 +32,46 @@ const graph = {
   nodes: [
     { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: climate, propId: temperature },
     { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
-    { id: 'tell', type: 'email', template: 'heat' },
+    { id: 'mail', type: 'email', template: 'heat' },
   ],
   edges: [
     ['heat', 'hot'],
-    ['hot', 'tell'],
+    ['hot', 'mail'],
   ],
 }
 
-const words = {
+const template = {
   locales: {
     en: { subject: '{{deviceIdentifier}} {{value}}', text: '{{function}}: {{value}}, was {{previous}}' },
     de: { subject: '{{deviceIdentifier}} auf {{value}}', text: '{{function}}: {{value}}, vorher {{previous}}' },
   },
 }
 
-export async function putWords(who: Person): Promise<void> {
-  expect((await who.put('/templates/heat', words)).status).toBe(200)
+export async function putTemplate(person: Person): Promise<void> {
+  expect((await person.put('/templates/heat', template)).status).toBe(200)
 }
 
-/** Sends a mail for each temperature above 30, of all devices; `more` changes the body. */
-export async function makeFunction(who: Person, more: object = {}): Promise<Fn> {
+/** Creates a function that sends a mail for each temperature above 30 of any device. `more`: other fields of the body. */
+export async function makeFunction(person: Person, more: object = {}): Promise<NamedResource> {
   const body = { name: 'Heat', binding: {}, graph, ...more }
-  const answer = await who.post('/functions', body)
+  const answer = await person.post('/functions', body)
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
-  return answer.json as Fn
+  return answer.json as NamedResource
 }
 
-export const pathOf = ({ resourceIdentifier }: Fn) => `/functions/${resourceIdentifier.slice('crn#function:'.length)}`
+export const pathOf = ({ resourceIdentifier }: NamedResource) =>
+  `/functions/${resourceIdentifier.slice('crn#function:'.length)}`
 
-/** The path of what was made. */
-export async function subscribe(who: Person, fn: Fn, more: object = {}): Promise<string> {
+/** Returns the path of the subscription. */
+export async function subscribe(person: Person, fn: NamedResource, more: object = {}): Promise<string> {
   const body = { topic: fn.resourceIdentifier, type: 'email', locale: 'en', ...more }
-  const answer = await who.post('/notifications/subscribe', body)
+  const answer = await person.post('/notifications/subscribe', body)
   expect(answerOf(answer)).toEqual([201, { resourceIdentifier: expect.stringMatching(/^crn#subscription:\w{9,16}$/) }])
   return (answer.headers.get('location') ?? '').slice('/api/v1'.length)
 }
 
-export async function subscriptionsOf(who: Person): Promise<readonly Subscription[]> {
-  const answer = await who.get('/notifications/subscribe')
+export async function subscriptionsOf(person: Person): Promise<readonly Subscription[]> {
+  const answer = await person.get('/notifications/subscribe')
   expect(answer.status).toBe(200)
   return answer.json as Subscription[]
 }
@@ -81,26 +82,26 @@ async function outboxOf(admin: Person): Promise<Outbox> {
   return answer.json as Outbox
 }
 
-/** Until it shows all of this. */
-export async function untilOutbox(admin: Person, shown: object): Promise<Outbox> {
+/** Waits until the outbox has these values. */
+export async function untilOutbox(admin: Person, expected: object): Promise<Outbox> {
   let seen: Outbox | undefined
   return until(
     async () => {
       seen = await outboxOf(admin)
-      return isShown(seen, shown) && seen
+      return matches(seen, expected) && seen
     },
-    () => `${JSON.stringify(shown)} in the outbox, there is ${JSON.stringify(seen)}`,
+    () => `${JSON.stringify(expected)} in the outbox, which has ${JSON.stringify(seen)}`,
   )
 }
 
-/** Until nobody waits for anything. */
-export function untilAllTold(admin: Person): Promise<Outbox> {
+/** Waits until no mail is pending. */
+export function untilAllSent(admin: Person): Promise<Outbox> {
   return untilOutbox(admin, { waiting: { requests: 0, subscribers: 0 } })
 }
 
-function isShown(seen: object, shown: object): boolean {
+function matches(seen: object, expected: object): boolean {
   try {
-    expect(seen).toMatchObject(shown)
+    expect(seen).toMatchObject(expected)
     return true
   } catch {
     return false

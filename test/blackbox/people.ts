@@ -2,7 +2,6 @@ import { expect } from 'vitest'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import { type Answer, type Ask, type Environment, type Served, StartedServer } from '#test/blackbox/started-server'
 
-/** Somebody, his password and what is known of him. */
 export interface Credentials {
   readonly name: string
   readonly password: string
@@ -10,7 +9,7 @@ export interface Credentials {
 
 export const root: Credentials = { name: 'root', password: 'correct horse battery' }
 
-/** Identity on, with an administrator. Who fails is slowed down only where a test is about that. */
+/** IAM with an administrator and without rate limits. */
 export const identityOn: Environment = {
   IAM: 'on',
   ADMIN_NAME: root.name,
@@ -31,11 +30,11 @@ export function basicHeader({ name, password }: Credentials): Environment {
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` }
 }
 
-export function readToken(server: Served, who: Credentials, query = ''): Promise<Answer> {
-  return server.get(`/iam/token${query}`, basicHeader(who))
+export function readToken(server: Served, user: Credentials, query = ''): Promise<Answer> {
+  return server.get(`/iam/token${query}`, basicHeader(user))
 }
 
-/** Somebody who is signed in by the Basic scheme, and what he asks. */
+/** A user who is signed in with the Basic scheme. */
 export class Person {
   readonly server: Served
   readonly name: string
@@ -49,17 +48,17 @@ export class Person {
     this.tokens = tokens
   }
 
-  static async signIn(server: Served, who: Credentials = root): Promise<Person> {
-    const answer = await readToken(server, who, '?scope=offline')
+  static async signIn(server: Served, user: Credentials = root): Promise<Person> {
+    const answer = await readToken(server, user, '?scope=offline')
     expect([answer.status, answer.text.length > 0]).toEqual([200, true])
-    return new Person(server, who, answer.json as BasicTokens)
+    return new Person(server, user, answer.json as BasicTokens)
   }
 
   get headers(): Environment {
     return { authorization: `Bearer ${this.tokens.token}` }
   }
 
-  /** What his access token says. */
+  /** The claims of the access token. */
   get claims(): Record<string, unknown> {
     return JSON.parse(Buffer.from(this.tokens.token.split('.')[1] ?? '', 'base64url').toString())
   }
@@ -88,21 +87,21 @@ export class Person {
     return this.ask(path, { method: 'DELETE', body })
   }
 
-  /** Makes a role that allows this, or changes what it allows. */
+  /** Creates or replaces a role. */
   async putRole(role: string, ...grants: readonly object[]): Promise<void> {
     expect((await this.put(`/iam/roles/${role}`, { grants })).status).toBe(200)
   }
 
-  /** Invites somebody, who signs up at once. `query`: of another tenant. */
+  /** Invites a user and signs them up. `query`: selects another tenant. */
   async bring(name: string, roles: readonly string[], more: object = {}, query = ''): Promise<Credentials> {
     const invited = await this.post(`/iam/users${query}`, { name, roles, ...more })
     expect([invited.status, invited.json]).toEqual([201, expect.objectContaining({ name })])
-    const who = { name, password: `password of ${name}` }
-    await signUp(this.server, who, codeIn(invited))
-    return who
+    const user = { name, password: `password of ${name}` }
+    await signUp(this.server, user, codeIn(invited))
+    return user
   }
 
-  /** The same, and he signs in. */
+  /** Invites a user, signs them up and in. */
   async bringIn(name: string, roles: readonly string[], more: object = {}, query = ''): Promise<Person> {
     return Person.signIn(this.server, await this.bring(name, roles, more, query))
   }
@@ -113,7 +112,7 @@ export class Person {
     return json as Record<string, unknown>
   }
 
-  /** Whether his token is worth anything. */
+  /** Whether the token is valid. */
   async isIn(): Promise<boolean> {
     return (await this.get('/iam/me')).status === 200
   }
@@ -136,18 +135,17 @@ export function grant(
   return { permissions, devices, services }
 }
 
-/** Status, and what is said, of an answer in one look. */
-export function answerOf({ status, text }: Answer): [status: number, said: unknown] {
+export function answerOf({ status, text }: Answer): [status: number, body: unknown] {
   return [status, text === '' ? undefined : JSON.parse(text)]
 }
 
-/** Which fields of a request are said to be wrong. */
+/** The paths in the details of a validation error. */
 export function wrongFields(answer: Answer): readonly string[] {
   expect(answerOf(answer)).toEqual([400, { error: 'Validation Error', details: expect.any(Array) }])
   return (answer.json as { details: { path: string; message: string }[] }).details.map(({ path }) => path)
 }
 
-/** A device says by itself, with its own secret, how warm it is. `name`: the device, its tenant in front unless it is `default`. */
+/** A device reports a temperature with its own secret. Its name begins with `tenant/` unless the tenant is `default`. */
 export async function report(server: Served, device: Credentials, value: number): Promise<void> {
   const body = {
     deviceIdentifier: device.name.slice(device.name.indexOf('/') + 1),
@@ -160,7 +158,7 @@ export async function report(server: Served, device: Credentials, value: number)
 
 let names = 0
 
-/** A name that nobody has yet. */
+/** A new name. */
 export function newName(prefix: string): string {
   return `${prefix}-${++names}`
 }

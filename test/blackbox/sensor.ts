@@ -1,6 +1,6 @@
 import type { Declaration, Fields } from '#test/blackbox/link-client'
 
-/** What the devices of these tests declare when it does not matter much. */
+/** The service of most devices in these tests. */
 export const climate = 'climate'
 export const temperature = 0x2000
 export const label = 0x2001

@@ -5,19 +5,19 @@ import { LinkClient } from '#test/blackbox/link-client'
 import { type Environment, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** A frame of it is large, so that few of them fill the kernel's buffers, which take some megabytes a socket. */
+/** Large frames, so that few of them fill the buffers of the kernel, which are some megabytes for each socket. */
 const textCharacters = 50_000
 const service = 'camera'
-/** The picture is said in every frame; each note is said once and never again. */
+/** The picture is in every frame; each note is in one frame only. */
 const picture = 1
 const firstNote = 100
 const notes = 200
 const cameras = 4
 const floodFrames = 2_000
-/** More frames than the kernel's buffers on both sides of a socket hold, 10 MB and some. */
-const buffersHold = 350
+/** More frames than the buffers of the kernel on both sides of a socket hold, about 10 MB. */
+const bufferedFramesMax = 350
 
-/** Contract 4.5: neither cut off nor silently lossy, and nobody waits for a slow one. */
+/** Contract 4.5: a slow client stays connected, is notified of lost events, and delays no other client. */
 describe('a dashboard that does not read', () => {
   let server: StartedServer
   let link: LinkClient
@@ -48,25 +48,26 @@ describe('a dashboard that does not read', () => {
   })
 
   /**
-   * Frames of all cameras in turn. No faster than the quick one hears: it shares our thread, and is meant to be quick.
-   * Whoever stalls must not hold it up, or this does not end.
+   * Sends frames of all cameras in turn, and waits for the quick client, which runs on the same thread. If the slow client
+   * delayed the quick one, this would not end.
    */
   async function flood(frames: number): Promise<void> {
-    const filling = 'picture '.repeat(textCharacters / 8)
-    const heardBefore = quick.events.length
+    const padding = 'picture '.repeat(textCharacters / 8)
+    const receivedBefore = quick.events.length
     let sent = 0
     for (const end = frame + frames; frame < end; frame++, sent++) {
       const address = addresses[frame % cameras] as number
       const seq = Math.floor(frame / cameras) + 1
-      const updates = [picture, `${frame} ${filling}`]
+      const updates = [picture, `${frame} ${padding}`]
       const note = Math.floor(frame / cameras / 2)
       link.send(['U', address, seq, 0, note < notes ? [...updates, firstNote + note, frame] : updates])
-      if (sent % 20 === 19) await until(() => quick.events.length > heardBefore + sent, 'the quick one to hear')
+      if (sent % 20 === 19)
+        await until(() => quick.events.length > receivedBefore + sent, 'the quick client to receive it')
       link.waiting.length = 0
     }
   }
 
-  test('is caught up when it reads again; the others heard everything all the while', async () => {
+  test('is caught up when it reads again, and the others receive everything meanwhile', async () => {
     await begin()
     await flood(20)
     expect(await slow.caughtUp(20_000)).toBe(true)
@@ -74,10 +75,10 @@ describe('a dashboard that does not read', () => {
     const head = await streamHead(server)
     slow.stall()
     await flood(floodFrames)
-    // Everybody else has heard all of it while it still stalls: every frame, none left out.
+    // The quick client receives every frame while the slow one stalls.
     await quick.caughtUp(server)
-    const heard = quick.of('OBJECT_UPDATED').filter(({ offset }) => offset > head.offset)
-    expect(heard.map(({ updates }) => parseInt(String(updates[0]?.value), 10))).toEqual(
+    const received = quick.of('OBJECT_UPDATED').filter(({ offset }) => offset > head.offset)
+    expect(received.map(({ updates }) => parseInt(String(updates[0]?.value), 10))).toEqual(
       Array.from({ length: floodFrames }, (_, index) => 20 + index),
     )
     const position = slow.position?.offset ?? 0
@@ -87,11 +88,11 @@ describe('a dashboard that does not read', () => {
     expect(await slow.caughtUp(20_000)).toBe(true)
     expect(slow.faults).toEqual([])
     expect(await slow.differences()).toEqual([])
-    // It was behind, else this shows nothing: what was overridden meanwhile it never heard.
-    expect(slow.counts.events - eventsBefore).toBeLessThan(heard.length)
+    // It was behind: it did not receive overwritten values.
+    expect(slow.counts.events - eventsBefore).toBeLessThan(received.length)
     expect(slow.counts).toMatchObject({ connections: 1, notRecovered: 0, resyncs: 0 })
 
-    // And is live like the others.
+    // It is live again.
     const events = slow.counts.events
     await flood(20)
     expect(await slow.caughtUp(20_000)).toBe(true)
@@ -100,7 +101,7 @@ describe('a dashboard that does not read', () => {
     await quick.close()
   })
 
-  test('behind what is retained it is told to read the full state again, and goes on from there', {
+  test('behind the retained events it gets RESYNC, reads the full state and continues', {
     timeout: 240_000,
   }, async () => {
     await begin({ STREAM_RETENTION_MB: '1' })
@@ -114,9 +115,9 @@ describe('a dashboard that does not read', () => {
     await until(
       async () => {
         await flood(20)
-        return (await retainedFrom()) > before + buffersHold
+        return (await retainedFrom()) > before + bufferedFramesMax
       },
-      'the stream to be shortened past where it is',
+      'the stream to be cut after its position',
       60_000,
     )
     slow.unstall()
@@ -130,7 +131,7 @@ describe('a dashboard that does not read', () => {
     await quick.caughtUp(server)
     expect(quick.controls.filter(({ type }) => type === 'RESYNC')).toEqual([])
 
-    // Who comes back with the place it had then is not told half of it either.
+    // Resuming from its old position is refused completely.
     const { epoch } = await quick.stream()
     const late = await EventClient.open(server, { epoch, offset: before })
     expect(await late.stream()).toMatchObject({ recovered: false })

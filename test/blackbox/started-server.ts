@@ -8,13 +8,10 @@ import type { Running } from '#app/serve'
 import { projectRoot } from '#bench/project-root'
 import { until } from '#test/blackbox/until'
 
-/**
- * The built server as a child process on a free port, with a data folder of its own. It dies with whoever started it.
- * `SERVER_MAIN` names another build of it.
- */
+/** The built server. `SERVER_MAIN` names another build. */
 const program = process.env.SERVER_MAIN ?? join(projectRoot, 'dist/src/app/main.js')
 
-/** Loaded before the server: when the channel to us breaks, however we died, it ends. Does not keep it alive. */
+/** Loaded before the server: it ends when the test process ends, because then the channel closes. */
 const tether = `data:text/javascript,${encodeURIComponent(
   "process.once('disconnect', () => process.kill(process.pid, 'SIGKILL')); process.channel?.unref()",
 )}`
@@ -41,18 +38,18 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Of a body that is JSON; fails for any other. */
+  /** The parsed body; throws if it is not JSON. */
   readonly json: unknown
 }
 
 export interface Ask {
   readonly method?: string
-  /** Sent as JSON, unless it is text already. */
+  /** Sent as JSON, unless it is a string. */
   readonly body?: unknown
   readonly headers?: Environment
 }
 
-/** Asks a server for a path below its base path. */
+/** Sends a request to a path below the base path. */
 export async function askAt(base: string, path: string, { method = 'GET', body, headers = {} }: Ask): Promise<Answer> {
   const hasBody = body !== undefined
   const response = await fetch(base + path, {
@@ -71,25 +68,25 @@ export async function askAt(base: string, path: string, { method = 'GET', body, 
   }
 }
 
-/** Where clients reach a server: a process, or one in the process of the test. */
+/** The part of a server that clients use. */
 export type Served = Pick<StartedServer, 'base' | 'ws' | 'get' | 'ask'>
 
-/** A process of the server from its start to its end, which it may reach by itself. */
+/** One process of the server, on a free port. */
 export class ServerRun {
   readonly #child: ChildProcess
   readonly ended: Promise<Ending>
-  /** All that it printed. */
+  /** The output. */
   output = ''
-  /** Of that, what went to standard error. */
+  /** The output to standard error. */
   errors = ''
   isEnded = false
 
   constructor(environment: Environment, args: readonly string[] = []) {
-    if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
+    if (!existsSync(program)) throw new Error(`${program} is missing: npm run build`)
     const { NODE_OPTIONS: _, ...inherited } = process.env
-    // Without source maps, which take a fifth of each start.
+    // Source maps would take a fifth of each start.
     this.#child = spawn(process.execPath, ['--import', tether, program, ...args], {
-      // Away from any `.env`.
+      // A folder without `.env`.
       cwd: tmpdir(),
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
@@ -108,7 +105,7 @@ export class ServerRun {
       })
     }
     this.ended = new Promise((resolve) => {
-      // `close` and not `exit`: its last words are read by then.
+      // At `close`, and not at `exit`, all output has been read.
       this.#child.once('close', (code, signal) => {
         this.isEnded = true
         resolve(code ?? signal ?? -1)
@@ -134,16 +131,16 @@ function linesIn(output: string): LogLine[] {
     try {
       return line.startsWith('{') ? [JSON.parse(line) as LogLine] : []
     } catch {
-      // The last one may be half there.
+      // The last line may be incomplete.
       return []
     }
   })
 }
 
-/** A server that serves, and may be started again on its data. */
+/** A running server that can be restarted on its data. */
 export class StartedServer {
   readonly dataFolder: string
-  readonly #isFolderOurs: boolean
+  readonly #isFolderTemporary: boolean
   #environment: Environment
   #run: ServerRun | undefined
   #running: Running | undefined
@@ -152,7 +149,7 @@ export class StartedServer {
 
   private constructor(environment: Environment, dataFolder: string | undefined) {
     this.#environment = environment
-    this.#isFolderOurs = dataFolder === undefined
+    this.#isFolderTemporary = dataFolder === undefined
     this.dataFolder = dataFolder ?? mkdtempSync(join(tmpdir(), 'blackbox-'))
   }
 
@@ -162,7 +159,7 @@ export class StartedServer {
     return server
   }
 
-  /** The server in this process, for tests that need no process of their own: it cannot be killed or started again. */
+  /** Starts the server in this process, where it cannot be killed or restarted. */
   static async here(environment: Environment = {}): Promise<StartedServer> {
     const [{ serve }, { readConfig }, { createLog }] = await Promise.all([
       import('#app/serve'),
@@ -183,7 +180,7 @@ export class StartedServer {
     return server
   }
 
-  /** Another port: what still knocks at the old one must not be mistaken for who is meant. */
+  /** Restarts on another port, so that late connections to the old one fail. */
   async startAgain(environment: Environment = {}): Promise<void> {
     this.#environment = { ...this.#environment, ...environment }
     const run = new ServerRun({ DATA_DIR: this.dataFolder, ...this.#environment })
@@ -226,25 +223,25 @@ export class StartedServer {
     return askAt(this.base, path, ask)
   }
 
-  /** SIGTERM, as everybody is asked to leave. */
+  /** Sends SIGTERM. */
   async stop(): Promise<Ending> {
     this.run.signal('SIGTERM')
     return this.run.ended
   }
 
-  /** SIGKILL: no goodbye of any kind. */
+  /** Sends SIGKILL. */
   async kill(): Promise<void> {
     this.run.signal('SIGKILL')
     await this.run.ended
   }
 
-  /** Lines that say something is wrong with the server itself. */
+  /** Logged errors of the server itself. */
   get complaints(): LogLine[] {
     const lines = this.#running ? linesIn(this.#log) : this.run.lines
     return lines.filter(({ level }) => level === 'error' || level === 'fatal')
   }
 
-  /** For the end of a file: it stops in order, and nothing went wrong inside. */
+  /** Stops at the end of a test file, and expects no errors. */
   async finish(): Promise<void> {
     try {
       if (this.#running) {
@@ -259,9 +256,9 @@ export class StartedServer {
     }
   }
 
-  /** However it is: nothing of it is left. */
+  /** Kills the server if it runs, and deletes its data. */
   async discard(): Promise<void> {
     if (this.#run && !this.#run.isEnded) await this.kill()
-    if (this.#isFolderOurs) rmSync(this.dataFolder, { recursive: true, force: true })
+    if (this.#isFolderTemporary) rmSync(this.dataFolder, { recursive: true, force: true })
   }
 }

@@ -6,16 +6,16 @@ import { until } from '#test/blackbox/until'
 const services = [{ serviceIdentifier: climate, properties: [{ propId: temperature, type: 'FLOAT' }] }]
 
 /**
- * Devices that outlive servers and remember what they did: an id they know is answered and not done again. They are all on
- * one link at a time.
+ * Devices on one connection, which survive restarts of the server. They execute a WRITE once: they only answer an id that
+ * they know.
  */
 export class TestGateway {
   readonly devices: readonly string[]
-  /** What each did, by id, in order. */
-  readonly done = new Map<string, string[]>()
-  /** WRITEs that came, those that came again among them. */
-  heard = 0
-  /** Devices that do what they are asked, and cannot say so. */
+  /** The ids that each device executed, in order. */
+  readonly executed = new Map<string, string[]>()
+  /** The number of received WRITEs, with repetitions. */
+  writeCount = 0
+  /** The devices execute WRITEs and do not answer. */
   isSilent = false
   #link: LinkClient | undefined
 
@@ -23,13 +23,13 @@ export class TestGateway {
     this.devices = devices
   }
 
-  get didCount(): number {
+  get executedCount(): number {
     let count = 0
-    for (const ids of this.done.values()) count += ids.length
+    for (const ids of this.executed.values()) count += ids.length
     return count
   }
 
-  /** Links all of them, on a server that has just been started or not. */
+  /** Connects all devices to a server. */
   async link(server: StartedServer, headers: Readonly<Record<string, string>> = {}): Promise<void> {
     this.cut()
     const link = new LinkClient(server, 'json', ['link.v1.json'], headers)
@@ -54,9 +54,9 @@ export class TestGateway {
   }
 
   #answer(link: LinkClient, flakeAddress: number, device: string, id: string, updates: readonly Fields[]): void {
-    this.heard++
-    const ids = this.done.get(device) ?? []
-    this.done.set(device, ids)
+    this.writeCount++
+    const ids = this.executed.get(device) ?? []
+    this.executed.set(device, ids)
     if (!ids.includes(id)) ids.push(id)
     const results = updates.map(({ propId }) => ({ propId, status: 'OK' }))
     if (!this.isSilent && link.closing === undefined) link.send({ type: 'RESULT', flakeAddress, id, results })

@@ -1,29 +1,29 @@
-/** Generous: a loaded machine is slow, and how fast the server is belongs to the benches. */
+/** Generous, because a loaded machine is slow. Benches measure the speed of the server. */
 export const deadlineMs = 20_000
-const lookEveryMs = 5
+const pollEveryMs = 5
 /**
- * Most answers are there after some turns of the loop: not one of hundreds of waits should take a whole timer. Who looks on
- * like that takes the processor from whom he waits for.
+ * Most answers arrive after some turns of the loop, so hundreds of waits need no timer. Later, polling without a pause
+ * would take the processor from the server.
  */
 const withoutPauseMs = 20
 
 type Unfinished = undefined | null | false
 
-/** Looks again and again until there is something to see; throws what it waited for when that takes too long. */
+/** Polls until `poll` returns a value. Throws with `what` after the deadline. */
 export async function until<T>(
-  look: () => T | Unfinished | Promise<T | Unfinished>,
+  poll: () => T | Unfinished | Promise<T | Unfinished>,
   what: string | (() => string),
   withinMs = deadlineMs,
 ): Promise<T> {
   const begin = performance.now()
   for (;;) {
-    const seen = await look()
+    const seen = await poll()
     if (seen !== undefined && seen !== null && seen !== false) return seen
     const waitedMs = performance.now() - begin
-    if (waitedMs > withinMs) throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`)
+    if (waitedMs > withinMs) throw new Error(`timed out waiting for ${typeof what === 'string' ? what : what()}`)
     await new Promise((resolve) => {
       if (waitedMs < withoutPauseMs) setImmediate(resolve)
-      else setTimeout(resolve, lookEveryMs)
+      else setTimeout(resolve, pollEveryMs)
     })
   }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { comesTo } from '#test/blackbox/firmware-calls'
+import { untilUpdate } from '#test/blackbox/firmware-calls'
 import { type Fields, LinkClient, type Protocol } from '#test/blackbox/link-client'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-/** A FIRMWARE, as a device hears it. */
+/** A FIRMWARE message. */
 export interface Offer {
   readonly id: string
   readonly firmware: string
@@ -15,47 +15,47 @@ export interface Offer {
   readonly size: number
 }
 
-export interface SaidFirmware {
+export interface InstalledFirmware {
   readonly firmware: string
   readonly hardware?: string
   readonly index: number
 }
 
-interface DeviceManner {
+interface DeviceOptions {
   readonly protocol?: Protocol
   readonly project?: string
-  readonly firmwares?: readonly SaidFirmware[]
+  readonly firmwares?: readonly InstalledFirmware[]
 }
 
-/** One device on a link of its own, which does by hand what devices do about firmware. Contract 7. */
+/** One device with its own connection, whose test sends each message about firmware. Contract 7. */
 export class UpdatingDevice {
   readonly name: string
-  firmwares: readonly SaidFirmware[]
-  readonly #manner: DeviceManner
+  firmwares: readonly InstalledFirmware[]
+  readonly #options: DeviceOptions
   #link: LinkClient | undefined
   #address = 0
   #boots = 1
 
-  constructor(name: string, manner: DeviceManner = {}) {
+  constructor(name: string, options: DeviceOptions = {}) {
     this.name = name
-    this.#manner = manner
-    this.firmwares = manner.firmwares ?? [{ firmware: '1.0.0', index: 0 }]
+    this.#options = options
+    this.firmwares = options.firmwares ?? [{ firmware: '1.0.0', index: 0 }]
   }
 
-  static async linked(server: StartedServer, name: string, manner: DeviceManner = {}): Promise<UpdatingDevice> {
-    const device = new UpdatingDevice(name, manner)
+  static async linked(server: StartedServer, name: string, options: DeviceOptions = {}): Promise<UpdatingDevice> {
+    const device = new UpdatingDevice(name, options)
     await device.link(server)
     return device
   }
 
   get client(): LinkClient {
-    if (!this.#link) throw new Error(`${this.name} is on no link`)
+    if (!this.#link) throw new Error(`${this.name} is not connected`)
     return this.#link
   }
 
-  /** On a new link, of the session that it is in. */
+  /** Connects again in the same session. */
   async link(server: StartedServer): Promise<void> {
-    const { protocol = 'json' } = this.#manner
+    const { protocol = 'json' } = this.#options
     this.cut()
     this.#link = new LinkClient(server, protocol)
     await this.#link.opened()
@@ -63,30 +63,30 @@ export class UpdatingDevice {
   }
 
   async hello(): Promise<void> {
-    const { project = 'boiler' } = this.#manner
-    const said = { project, session: `boot-${this.#boots}` }
-    const welcome = await this.client.hello(this.name, [], { ...said, firmwares: this.firmwares })
+    const { project = 'boiler' } = this.#options
+    const fields = { project, session: `boot-${this.#boots}` }
+    const welcome = await this.client.hello(this.name, [], { ...fields, firmwares: this.firmwares })
     this.#address = welcome.flakeAddress
   }
 
-  /** Starts anew, with another version of one firmware if one is given. */
+  /** Restarts, with another version of one firmware if given. */
   async reboot(server: StartedServer, firmware?: string, index = 0): Promise<void> {
     this.#boots++
     if (firmware !== undefined)
-      this.firmwares = this.firmwares.map((said) => (said.index === index ? { ...said, firmware } : said))
+      this.firmwares = this.firmwares.map((each) => (each.index === index ? { ...each, firmware } : each))
     await this.link(server)
   }
 
-  async offered(like: Fields = {}): Promise<Offer> {
+  async takeOffer(like: Fields = {}): Promise<Offer> {
     return (await this.client.take({ type: 'FIRMWARE', flakeAddress: this.#address, ...like })) as unknown as Offer
   }
 
-  /** Offers that came and were not looked at. */
+  /** Received offers that were not taken. */
   get offers(): readonly Offer[] {
     return this.client.waiting.filter((frame) => (frame as Fields).type === 'FIRMWARE') as unknown as Offer[]
   }
 
-  says({ id }: Pick<Offer, 'id'>, status: string, more: Fields = {}): void {
+  sendStatus({ id }: Pick<Offer, 'id'>, status: string, more: Fields = {}): void {
     this.client.send({ type: 'FIRMWARE_STATUS', flakeAddress: this.#address, id, status, ...more })
   }
 
@@ -95,16 +95,16 @@ export class UpdatingDevice {
     this.#link = undefined
   }
 
-  /** From being offered to coming back with it. */
-  async installs(server: StartedServer, offer: Offer): Promise<void> {
-    for (const status of ['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED']) this.says(offer, status)
-    // A link that is cut may take with it what was said on it last.
-    await comesTo(server, this.name, 'REBOOTING', offer.index)
+  /** Installs an offered firmware and restarts with it. */
+  async install(server: StartedServer, offer: Offer): Promise<void> {
+    for (const status of ['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED']) this.sendStatus(offer, status)
+    // A connection that is cut may lose its last messages.
+    await untilUpdate(server, this.name, 'REBOOTING', offer.index)
     await this.reboot(server, offer.firmware, offer.index)
   }
 }
 
-/** Reads an image from its address as devices do that go on where they were: in ranges, and checks what came. */
+/** Downloads an image in ranges, as devices that continue a download do, and checks it. */
 export async function download({ url, size, sha256 }: Offer, pieceBytes = size): Promise<Buffer> {
   const pieces: Buffer[] = []
   for (let from = 0; from < size; from += pieceBytes) pieces.push(await downloadPart(url, from, pieceBytes, size))

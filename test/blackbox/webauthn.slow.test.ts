@@ -7,10 +7,10 @@ import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
 import { answerOf, type Credentials, newName, Person, readToken, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-/** As JSON, by `PublicKeyCredential.toJSON()`. */
+/** The result of `PublicKeyCredential.toJSON()`. */
 type CredentialJson = Readonly<Record<string, unknown>> & { readonly id: string }
 
-/** The little of a page that is used here. https://www.w3.org/TR/webauthn-3/#sctn-api */
+/** The used part of the Web API. https://www.w3.org/TR/webauthn-3/#sctn-api */
 interface Window {
   readonly PublicKeyCredential: Record<
     'parseCreationOptionsFromJSON' | 'parseRequestOptionsFromJSON',
@@ -21,7 +21,7 @@ interface Window {
   }
 }
 
-/** A page in Chromium with an authenticator that is touched whenever a page asks. */
+/** A page in Chromium with an authenticator that confirms every request. */
 class VirtualAuthenticator {
   readonly #browser: Browser
   readonly #page: Page
@@ -55,25 +55,25 @@ class VirtualAuthenticator {
     await this.#page.goto(url)
   }
 
-  /** An origin that is not that of the server: same host, another port. */
+  /** Visits another origin: same host, another port. */
   visitElsewhere(): Promise<void> {
     return this.visit(`http://localhost:${(this.#pages.address() as AddressInfo).port}`)
   }
 
   /** `navigator.credentials.create` or `.get` with options of the server. */
-  touch(what: 'create' | 'get', options: unknown): Promise<CredentialJson> {
+  touch(method: 'create' | 'get', options: unknown): Promise<CredentialJson> {
     return this.#page.evaluate(
       async ([method, json]) => {
         const { PublicKeyCredential: reader, navigator: browser } = globalThis as unknown as Window
         const read = method === 'create' ? 'parseCreationOptionsFromJSON' : 'parseRequestOptionsFromJSON'
         return (await browser.credentials[method]({ publicKey: reader[read](json) })).toJSON()
       },
-      [what, options as object] as const,
+      [method, options as object] as const,
     )
   }
 }
 
-/** WebAuthn in a browser; test/access/webauthn-flows shows each rule. Contract 2, Second factor. */
+/** `test/access/webauthn-flows` tests each rule. Contract 2, Second factor. */
 describe('WebAuthn in a browser', () => {
   let server: StartedServer
   let admin: Person
@@ -94,7 +94,7 @@ describe('WebAuthn in a browser', () => {
   })
 
   const ourPage = () => `http://localhost:${server.port}/api/v1/health`
-  // In CI there has to be one: there the launch above fails.
+  // In CI a browser is required: without it the launch above fails.
   beforeEach(async (context) => {
     if (!browser) context.skip(noBrowser)
     else await browser.visit(ourPage())
@@ -104,18 +104,18 @@ describe('WebAuthn in a browser', () => {
   const base = '/auth/2fa/webauthn'
   const badCode = [401, { error: 'invalid code' }]
 
-  const newUser = async (): Promise<{ who: Credentials; client: DpopClient }> => {
-    const who = await admin.bring(newName('keyed'), ['viewer'])
-    return { who, client: await DpopClient.signIn(server, who) }
+  const newUser = async (): Promise<{ user: Credentials; client: DpopClient }> => {
+    const user = await admin.bring(newName('keyed'), ['viewer'])
+    return { user, client: await DpopClient.signIn(server, user) }
   }
   const registration = async (client: DpopClient, { password }: Credentials) =>
     (await client.post(`${base}/register/options`, { password })).json
   const send = (client: DpopClient, { password }: Credentials, credential: CredentialJson) =>
     client.post(`${base}/register/verify`, { ...credential, name: 'Key ring', password })
   /** A login up to the challenge for the key. */
-  const begin = async (who: Credentials) => {
+  const begin = async (user: Credentials) => {
     const client = await DpopClient.make(server)
-    const need = (await client.logIn(who)).json as SecondFactorNeeded
+    const need = (await client.logIn(user)).json as SecondFactorNeeded
     const { token } = need
     const options = (await client.prove(`${base}/authenticate/options`, { method: 'POST', body: { token } })).json
     const verify = (credential: CredentialJson) =>
@@ -123,48 +123,48 @@ describe('WebAuthn in a browser', () => {
     return { client, need, options, verify }
   }
 
-  test('a key is registered, named and listed, needed to sign in, and removed by itself', async () => {
-    const { who, client } = await newUser()
-    const credential = await page().touch('create', await registration(client, who))
+  test('a key can be registered, listed, used to sign in, and removed with its own confirmation', async () => {
+    const { user, client } = await newUser()
+    const credential = await page().touch('create', await registration(client, user))
     const { id } = credential
     const recoveryCodes = Array(10).fill(expect.stringMatching(/^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/))
-    expect(answerOf(await send(client, who, credential))).toEqual([200, { id, recoveryCodes }])
+    expect(answerOf(await send(client, user, credential))).toEqual([200, { id, recoveryCodes }])
     const times = { createdAt: expect.any(Number), lastUsedAt: expect.any(Number) }
     expect(answerOf(await client.get(`${base}/credentials`))).toEqual([
       200,
       [{ id, name: 'Key ring', ...times, transports: ['usb'] }],
     ])
-    expect(answerOf(await readToken(server, who))).toEqual([401, { error: '2fa_required' }])
+    expect(answerOf(await readToken(server, user))).toEqual([401, { error: '2fa_required' }])
 
-    const login = await begin(who)
+    const login = await begin(user)
     expect(login.need).toMatchObject({ methods: ['webauthn', 'recovery'], enroll: false })
     const signed = await page().touch('get', login.options)
     expect(login.client.keep(await login.verify(signed)).status).toBe(200)
     expect(await login.client.isIn()).toBe(true)
     expect(answerOf(await login.verify(signed))).toEqual(badCode)
 
-    // The key, shown a moment ago, is as good as the password.
+    // A recent confirmation by the key replaces the password.
     const remove = () => login.client.ask(`${base}/credentials/${id}`, { method: 'DELETE' })
     expect((await remove()).status).toBe(400)
     const { json } = await login.client.post(`${base}/authenticate/options`, {})
     const confirmed = await login.client.post(`${base}/authenticate/verify`, await page().touch('get', json))
     expect(answerOf(confirmed)).toEqual([200, {}])
     expect((await remove()).status).toBe(204)
-    expect((await readToken(server, who)).status).toBe(200)
+    expect((await readToken(server, user)).status).toBe(200)
   })
 
-  test('a page of another origin neither registers a key nor signs in', async () => {
-    const { who, client } = await newUser()
-    const options = await registration(client, who)
+  test('a page of another origin can neither register a key nor sign in', async () => {
+    const { user, client } = await newUser()
+    const options = await registration(client, user)
     await page().visitElsewhere()
     const details = [{ path: 'response', message: expect.any(String) }]
-    expect(answerOf(await send(client, who, await page().touch('create', options)))).toEqual([
+    expect(answerOf(await send(client, user, await page().touch('create', options)))).toEqual([
       400,
       { error: 'Validation Error', details },
     ])
     await page().visit(ourPage())
-    expect((await send(client, who, await page().touch('create', await registration(client, who)))).status).toBe(200)
-    const login = await begin(who)
+    expect((await send(client, user, await page().touch('create', await registration(client, user)))).status).toBe(200)
+    const login = await begin(user)
     await page().visitElsewhere()
     expect(answerOf(await login.verify(await page().touch('get', login.options)))).toEqual(badCode)
   })

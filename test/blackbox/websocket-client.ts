@@ -6,12 +6,12 @@ export interface Closing {
   readonly reason: string
 }
 
-/** A websocket that was asked for: open, or refused with a status. */
+/** A websocket that is connecting, open, refused with a status, or closed. */
 export class WebsocketClient {
   readonly socket: WebSocket
   closing: Closing | undefined
   isOpen = false
-  /** HTTP status of an upgrade that was refused. */
+  /** HTTP status of a refused upgrade. */
   refusal: number | undefined
 
   constructor(url: string, protocols: readonly string[] = [], headers: Readonly<Record<string, string>> = {}) {
@@ -24,7 +24,7 @@ export class WebsocketClient {
       response.resume()
       request.destroy()
     })
-    // A close follows.
+    // The `close` event follows.
     this.socket.on('error', () => {})
     this.socket.on('close', (code, reason) => {
       this.closing = { code, reason: reason.toString() }
@@ -48,13 +48,13 @@ export class WebsocketClient {
     return until(() => this.closing, 'a websocket to be closed')
   }
 
-  /** Politely; waits for the other side. */
+  /** Closes with a handshake. */
   async close(): Promise<void> {
     this.socket.close()
     await this.closed()
   }
 
-  /** As a broken cable does it. */
+  /** Ends the connection without a handshake. */
   cut(): void {
     this.socket.terminate()
   }

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmware-calls'
+import { imageOf, put, release, sha256Of, untilUpdate } from '#test/blackbox/firmware-calls'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { UpdatingDevice } from '#test/blackbox/updating-device'
@@ -117,11 +117,11 @@ describe('firmware pages', () => {
     })
 
     await release(server, 'steps/1.1.0')
-    one.says(await one.offered({ firmware: '1.1.0' }), 'DOWNLOADING', { progress: 40 })
+    one.sendStatus(await one.takeOffer({ firmware: '1.1.0' }), 'DOWNLOADING', { progress: 40 })
     const list = page().getByRole('listbox', { name: 'Devices of the project' })
     await list.getByText('downloading 1.1.0, 40 %').waitFor()
-    await two.installs(server, await two.offered())
-    await comesTo(server, two.name, 'DONE')
+    await two.install(server, await two.takeOffer())
+    await untilUpdate(server, two.name, 'DONE')
     await list.getByText('done 1.1.0').waitFor()
     const counts = page().locator('.rollout-counts')
     await counts.getByText('1 done').waitFor()
@@ -163,7 +163,7 @@ describe('firmware pages', () => {
     const device = await connect('STOP-1', 'stops')
     await put(server, 'stops/rollout', { firmware: '1.1.0', percent: 100, errorThresholdPercent: 50, maxAttempts: 1 })
     await release(server, 'stops/1.1.0')
-    device.says(await device.offered(), 'FAILED', { message: 'no room' })
+    device.sendStatus(await device.takeOffer(), 'FAILED', { message: 'no room' })
     await visit(ann, '/firmware/stops')
     await page().getByText('The rollout has stopped').waitFor()
     await page().getByLabel('Show').selectOption('Failed or refused')
@@ -227,10 +227,10 @@ describe('firmware pages', () => {
     const dialog = dialogOf(page())
     await dialog.getByText('update available').waitFor()
     await button('Update HAND-1 now').click()
-    device.says(await device.offered(), 'STARTED')
+    device.sendStatus(await device.takeOffer(), 'STARTED')
     // The toast is inside the dialog, because elements outside a modal dialog are inert.
     await dialog.locator('.toast', { hasText: 'HAND-1: the update has started' }).waitFor()
-    await comesTo(server, 'HAND-1', 'STARTED')
+    await untilUpdate(server, 'HAND-1', 'STARTED')
     await page().keyboard.press('Escape')
 
     const away = await connect('HAND-2', 'hands')

@@ -1,10 +1,10 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import {
-  type Fn,
   makeFunction,
+  type NamedResource,
   pathOf,
-  putWords,
+  putTemplate,
   subscribe,
   subscriptionsOf,
   untilOutbox,
@@ -23,7 +23,7 @@ describe('notifications in a browser', () => {
   let bob: Credentials
   let bobElsewhere: Person
   let page: Visitor
-  let heat: Fn
+  let heat: NamedResource
   openPages(startWithIdentity, async (opened) => {
     ;({ server, browser } = opened)
     admin = await Person.signIn(server)
@@ -48,7 +48,7 @@ describe('notifications in a browser', () => {
   })
 
   test('a user subscribes to a function by mail, in a locale', async () => {
-    await putWords(admin)
+    await putTemplate(admin)
     heat = await makeFunction(admin)
     await page.page.reload()
     await page.field('Function').selectOption({ label: 'Heat' })

@@ -13,13 +13,13 @@ beforeAll(async () => {
 afterAll(() => server?.finish())
 
 describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
-  const ground = new DeviceClients(protocol, () => server)
-  afterEach(() => ground.cutAll())
+  const clients = new DeviceClients(protocol, () => server)
+  afterEach(() => clients.cutAll())
 
   test('HELLO, UPDATE in both forms, an error, a refused value, and BYE', async () => {
-    const link = await ground.link()
-    const events = await ground.events()
-    const device = ground.newName()
+    const link = await clients.link()
+    const events = await clients.events()
+    const device = clients.newName()
     const hello = { session: 'a', project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], colour: 'green' }
     const welcome = await link.hello(device.toLowerCase(), sensor, hello)
     const { flakeAddress } = welcome
@@ -45,7 +45,7 @@ describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
       { updates: [{ tag: 'error', error: 'broken "×"' }] },
       { updates: [{ propId: label, value: 'hall' }] },
     ])
-    expect(await ground.properties(device, climate)).toMatchObject({
+    expect(await clients.properties(device, climate)).toMatchObject({
       [temperature]: { tag: 'error' },
       [label]: { value: 'hall' },
     })
@@ -69,15 +69,15 @@ describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
       ['BOOL-ARRAY', [true, false]],
     ]
     const properties = values.map(([type], propId) => ({ propId, type }))
-    const { link, device, address } = await ground.sensor({ services: [{ serviceIdentifier: 'types', properties }] })
-    const events = await ground.eventsOf(device)
+    const { link, device, address } = await clients.sensor({ services: [{ serviceIdentifier: 'types', properties }] })
+    const events = await clients.eventsOf(device)
     const updates = values.map(([, value], propId) => ({ propId, value }))
     await link.report(address, 1, 'types', updates)
     link.send(['U', address, 2, 0, updates.flatMap(({ propId, value }) => [propId, value])])
     await link.take(['A', address, 2])
     const shown = values.map(([type, sent, value = sent], propId) => ({ propId, type, value }))
     expect(await events.caughtUp(server)).toMatchObject([{ updates: shown }, { updates: shown }])
-    expect(Object.values(await ground.properties(device, 'types'))).toMatchObject(shown)
+    expect(Object.values(await clients.properties(device, 'types'))).toMatchObject(shown)
   })
 })
 

@@ -62,7 +62,7 @@ const counts = (more: object) => ({
 })
 
 test('an action writes to all its devices, and shows their results', async () => {
-  const before = gateway.didCount
+  const before = gateway.executedCount
   const id = await begin(admin, { devices: ['b-1', 'A-1', 'a-1', 'NOBODY'] })
   expect(await done(id)).toEqual({
     id,
@@ -78,7 +78,7 @@ test('an action writes to all its devices, and shows their results', async () =>
       { deviceIdentifier: 'NOBODY', status: 'NOT_FOUND' },
     ],
   })
-  expect(gateway.didCount).toBe(before + 2)
+  expect(gateway.executedCount).toBe(before + 2)
 })
 
 test('an action has the present members of its groups and the devices in its own list', async () => {
@@ -132,12 +132,12 @@ describe('a caller who may not reach all devices', () => {
       grant({ service: ['read'] }, ['A-1', 'A-2']),
     )
     const who = await admin.bringIn(name, [name])
-    const before = gateway.done.get('A-2')?.length
+    const before = gateway.executed.get('A-2')?.length
     const id = await begin(who, { devices })
     expect(await done(id)).toMatchObject({ counts: counts({ total: 5, OK: 2, NOT_FOUND: 3 }) })
     expect(statuses(await done(id, who))).toEqual(['A-1 OK', 'A-2 NOT_FOUND'])
     expect((await done(id, who)).counts).toEqual(counts({ total: 2, OK: 1, NOT_FOUND: 1 }))
-    expect(gateway.done.get('A-2')?.length).toBe(before)
+    expect(gateway.executed.get('A-2')?.length).toBe(before)
   })
 
   test('gets 404 for an action without any visible device', async () => {

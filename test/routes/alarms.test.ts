@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   type Alarm,
   above,
-  heardOf,
+  alarmBody,
+  alarmEventsOf,
   idOf,
   makeAlarm,
   makeDevice,
@@ -10,7 +11,6 @@ import {
   rowsOf,
   shortOf,
   untilRows,
-  watching,
 } from '#test/blackbox/alarm-calls'
 import { EventClient } from '#test/blackbox/event-client'
 import { answerOf, type Credentials, identityOn, Person, report, wrongFields } from '#test/blackbox/people'
@@ -44,12 +44,12 @@ describe('alarms', () => {
   test('are created, activated, cleared, edited and deleted with events to a subscriber', async () => {
     const dashboard = await EventClient.open(server, { offset: 'now' }, admin)
     await report(server, a, 20)
-    const answer = await admin.post('/alarms', watching({ devices: ['a'] }))
+    const answer = await admin.post('/alarms', alarmBody({ devices: ['a'] }))
     const alarm = answer.json as Alarm
     expect(answerOf(answer)).toEqual([
       201,
       {
-        ...watching({ devices: ['A'], forSeconds: 0 }),
+        ...alarmBody({ devices: ['A'], forSeconds: 0 }),
         resourceIdentifier: expect.stringMatching(/^crn#alarm:[0-9A-HJ-NP-Za-km-z]{10}$/),
         createdBy: admin.claims.sub,
         createdAt: expect.any(Number),
@@ -73,15 +73,15 @@ describe('alarms', () => {
     await report(server, a, 41)
     await report(server, a, 20)
     await untilRows(admin, '(A)')
-    const edited = await admin.put(pathOf(alarm), watching({ name: 'Mild', condition: above(10), devices: ['A'] }))
+    const edited = await admin.put(pathOf(alarm), alarmBody({ name: 'Mild', condition: above(10), devices: ['A'] }))
     expect(answerOf(edited)).toMatchObject([200, { name: 'Mild', createdAt: alarm.createdAt }])
     await untilRows(admin, 'A')
     expect(answerOf(await admin.delete(pathOf(alarm)))).toEqual([204, undefined])
     await untilRows(admin)
-    for (const gone of [admin.get(pathOf(alarm)), admin.delete(pathOf(alarm)), admin.put(pathOf(alarm), watching())]) {
+    for (const gone of [admin.get(pathOf(alarm)), admin.delete(pathOf(alarm)), admin.put(pathOf(alarm), alarmBody())]) {
       expect(answerOf(await gone)).toEqual(unknown)
     }
-    expect(await heardOf(dashboard, admin)).toEqual([
+    expect(await alarmEventsOf(dashboard, admin)).toEqual([
       'put Warm',
       'A active',
       'A inactive',
@@ -99,9 +99,9 @@ describe('alarms', () => {
     expect(
       (await admin.put(`/schemas/${climate}`, { name: 'x', properties: { '0x2000': { name: 'room.warmth' } } })).status,
     ).toBeLessThan(300)
-    expect(wrongFields(await admin.post('/alarms', watching({ condition: { '>': [{ var: 'warmth' }, 1] } })))).toEqual([
-      'condition.>.0.var',
-    ])
+    expect(wrongFields(await admin.post('/alarms', alarmBody({ condition: { '>': [{ var: 'warmth' }, 1] } })))).toEqual(
+      ['condition.>.0.var'],
+    )
     await makeAlarm(admin, { condition: { '>': [{ var: 'room.warmth' }, 30] }, devices: ['A'] })
     await untilRows(admin, 'A')
     await admin.delete(`/schemas/${climate}`)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { DeviceClients, type LinkedSensor } from '#test/blackbox/device-clients'
+import { type ConnectedSensor, DeviceClients } from '#test/blackbox/device-clients'
 import type { Declaration, Fields, LinkClient } from '#test/blackbox/link-client'
 import { climate, degrees } from '#test/blackbox/sensor'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
@@ -75,15 +75,16 @@ beforeAll(async () => {
 afterAll(() => server?.finish())
 
 describe('a write', () => {
-  const ground = new DeviceClients('json', () => server)
-  afterEach(() => ground.cutAll())
-  const controlled = (more: { link?: LinkClient } = {}): Promise<LinkedSensor> => ground.sensor({ services, ...more })
+  const clients = new DeviceClients('json', () => server)
+  afterEach(() => clients.cutAll())
+  const controlled = (more: { link?: LinkClient } = {}): Promise<ConnectedSensor> =>
+    clients.sensor({ services, ...more })
 
   test.each(['devices', 'services'] as const)(
     'below /%s reaches the device, and the new value is shown',
     async (tree) => {
       const { link, device, address } = await controlled()
-      const events = await ground.events({ offset: 'now', devices: device })
+      const events = await clients.events({ offset: 'now', devices: device })
       const answer = put(server, trees[tree](device.toLowerCase(), controls), { setpoint: 22.5, '0x2011': 'HEATING' })
       const write = await asked(link)
       expect(write).toEqual({
@@ -97,7 +98,7 @@ describe('a write', () => {
         ],
       })
       // A write changes no value until the device reports it.
-      expect((await ground.properties(device, controls))[setpoint]).not.toHaveProperty('value')
+      expect((await clients.properties(device, controls))[setpoint]).not.toHaveProperty('value')
       link.send({ type: 'UPDATE', flakeAddress: address, seq: 1, serviceIdentifier: controls, updates: write.updates })
       answerWith(link, address, write.id, ...all('OK', write))
       const { status, json, headers } = await answer
@@ -161,7 +162,7 @@ describe('a write', () => {
   test('to a device that left, or never had a link, is 503', async () => {
     const { link, device, address } = await controlled()
     link.send({ type: 'BYE', flakeAddress: address })
-    const posting = ground.newName()
+    const posting = clients.newName()
     expect(
       (await server.ask('/link', { method: 'POST', body: { deviceIdentifier: posting, services, updates: [] } }))
         .status,
@@ -187,13 +188,13 @@ describe('a write', () => {
 })
 
 describe('an invalid write is refused before anything is sent', () => {
-  const ground = new DeviceClients('json', () => server)
+  const clients = new DeviceClients('json', () => server)
   let device: string
   let link: LinkClient
   beforeAll(async () => {
-    ;({ device, link } = await ground.sensor({ services }))
+    ;({ device, link } = await clients.sensor({ services }))
   })
-  afterAll(() => ground.cutAll())
+  afterAll(() => clients.cutAll())
   afterEach(async () => {
     // A message to the device would have arrived before this one.
     await link.hello(device, services)
@@ -243,15 +244,15 @@ describe('an invalid write is refused before anything is sent', () => {
 
 describe('a device that does not answer', () => {
   let impatient: StartedServer
-  const ground = new DeviceClients('msgpack', () => impatient)
+  const clients = new DeviceClients('msgpack', () => impatient)
   beforeAll(async () => {
     impatient = await StartedServer.here({ WRITE_TIMEOUT_S: '1' })
   })
-  afterEach(() => ground.cutAll())
+  afterEach(() => clients.cutAll())
   afterAll(() => impatient?.finish())
 
   test('gets 504, may answer late, and accepts another write', async () => {
-    const { link, device, address } = await ground.sensor()
+    const { link, device, address } = await clients.sensor()
     const path = trees.devices(device, climate)
     const before = performance.now()
     const answer = await put(impatient, path, { '0x2000': 20 })

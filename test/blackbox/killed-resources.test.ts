@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeAlarm, makeDevice, untilRows } from '#test/blackbox/alarm-calls'
 import { EventClient, streamHead } from '#test/blackbox/event-client'
-import { type Fn, makeFunction, pathOf, putWords, subscribe } from '#test/blackbox/notification-calls'
+import { makeFunction, type NamedResource, pathOf, putTemplate, subscribe } from '#test/blackbox/notification-calls'
 import { basicHeader, type Credentials, grant, Person, report, startWithIdentity } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-/** Each kind of thing is there after SIGKILL as it was answered before. */
+/** After SIGKILL, every kind of resource is as it was before. */
 
 let server: StartedServer
 let admin: Person
@@ -17,13 +17,13 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-async function killed(downMs = 0): Promise<void> {
+async function restart(downMs = 0): Promise<void> {
   await server.kill()
   await new Promise((resolve) => setTimeout(resolve, downMs))
   await server.startAgain()
 }
 
-test('everything that was made, changed and removed', async () => {
+test('created, changed and deleted resources', async () => {
   const asker = { get: (path: string) => admin.get(path) } as StartedServer
   const since = await streamHead(asker)
   oven = await makeDevice(admin, 'OVEN')
@@ -31,9 +31,9 @@ test('everything that was made, changed and removed', async () => {
   await report(server, await makeDevice(admin, 'GONE'), 1)
   await admin.patch('/meta/OVEN', { room: 'A' })
   await admin.put(`/schemas/${climate}`, { name: 'Climate', properties: { '0x2000': { name: 'warmth' } } })
-  const group = (await admin.post('/groups', { name: 'Hall', devices: ['OVEN'] })).json as Fn
+  const group = (await admin.post('/groups', { name: 'Hall', devices: ['OVEN'] })).json as NamedResource
   const [kept, gone] = [await makeFunction(admin, { binding: {} }), await makeFunction(admin)]
-  await putWords(admin)
+  await putTemplate(admin)
   await subscribe(admin, kept, { locale: 'de' })
   await subscribe(admin, gone)
   await admin.putRole('fitter', grant({ updates: ['*'] }, ['OVEN']))
@@ -59,14 +59,14 @@ test('everything that was made, changed and removed', async () => {
   }
   const before = await shown()
   expect(JSON.stringify(before)).not.toContain('GONE')
-  await killed()
-  // The counter of connects begins again with the process.
+  await restart()
+  // The number of connections starts again with the process.
   const after = JSON.parse(JSON.stringify(await shown()).replaceAll('"numConnects":0', '"numConnects":1'))
   expect(after).toEqual(before)
   expect((await server.get('/iam/token', basicHeader({ name: 'ann', password: 'password of ann' }))).status).toBe(200)
   await report(server, oven, 20)
   await untilRows(admin, '(OVEN)')
-  // The address of the device that was removed is not given to another one.
+  // The address of a deleted device is not used again.
   await report(server, await makeDevice(admin, 'NEW'), 1)
   const events = await EventClient.open(server, { ...since, types: 'OBJECT_UPDATED' }, admin)
   await events.caughtUp(asker)
@@ -76,12 +76,12 @@ test('everything that was made, changed and removed', async () => {
   events.cut()
 })
 
-test('an alarm that was due while the server was down is active since it was due', async () => {
+test('an alarm whose delay ended while the server was down is active since then', async () => {
   await makeAlarm(admin, { forSeconds: 1, devices: ['OVEN'], name: 'Due' })
   const before = Date.now()
   await report(server, oven, 41)
   const after = Date.now()
-  await killed(1_500)
+  await restart(1_500)
   const rows = await untilRows(admin, 'OVEN', 'OVEN')
   const since = Math.max(...rows.map((row) => row.since))
   expect([since >= before + 1_000, since <= after + 1_000]).toEqual([true, true])
