@@ -6,15 +6,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { done, environmentOf, failed, type Ran, runAdmin } from '#test/cli/admin-run'
-
-/** Who dies, or has no room, on the way to a backup and back. */
+import { type AdminResult, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 
 const MIB = 1024 * 1024
 const imageCount = 3
 const imageBytes = 30 * MIB
 
-describe('when something dies', () => {
+describe('backup and restore, interrupted', () => {
   let home: string
   let server: StartedServer
   let file: string
@@ -28,7 +26,7 @@ describe('when something dies', () => {
       expect((await fetch(url, { method: 'PUT', body })).status).toBe(201)
     }
     file = join(home, 'whole.backup')
-    done(await runAdmin({ args: ['backup', file], environment: environmentOf(server) }))
+    outputOf(await runAdmin({ args: ['backup', file], environment: environmentOf(server) }))
     expect(statSync(file).size).toBeGreaterThan(imageCount * imageBytes)
   })
   afterAll(async () => {
@@ -39,77 +37,77 @@ describe('when something dies', () => {
   const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
   const partsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.part'))
 
-  /** Runs a command, and does something to it as soon as something is so. */
-  async function disturbed(
+  /** Runs a command, and calls `disturb` as soon as `isReady` is true. */
+  async function runDisturbed(
     args: readonly string[],
     environment: Record<string, string>,
-    isSo: () => boolean,
+    isReady: () => boolean,
     disturb: (child: ChildProcess | undefined) => unknown,
-  ): Promise<Ran> {
+  ): Promise<AdminResult> {
     const children: ChildProcess[] = []
-    const running = runAdmin({ args, environment, begun: (child) => children.push(child) })
-    await until(isSo, 'the moment to disturb it', 30_000)
+    const running = runAdmin({ args, environment, started: (child) => children.push(child) })
+    await until(isReady, 'the moment to disturb it', 30_000)
     await disturb(children[0])
     return running
   }
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
     ['killed', () => server.kill(), /the answer was interrupted/],
-    ['asked to end', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
-  ])('the server, %s while it is backed up: the command says so and leaves nothing', async (_, end, said) => {
+    ['stopped', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
+  ])('a server that is %s during a backup: the command reports it and leaves no file', async (_, end, message) => {
     const folder = mkdtempSync(join(home, 'ended-'))
-    const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
     const args = ['backup', join(folder, 'a.backup')]
-    const ran = await disturbed(args, environmentOf(server), isSo, end)
-    expect(failed(ran, 1)).toMatch(said)
+    const ran = await runDisturbed(args, environmentOf(server), isReady, end)
+    expect(errorOf(ran, 1)).toMatch(message)
     expect(readdirSync(folder)).toEqual([])
     expect(server.complaints).toEqual([])
     await server.startAgain()
-    done(await runAdmin({ args, environment: environmentOf(server) }))
+    outputOf(await runAdmin({ args, environment: environmentOf(server) }))
     expect(readdirSync(folder)).toEqual(['a.backup'])
   })
 
-  test('who takes it, killed: the server goes on, and makes the next one', async () => {
+  test('a killed backup: the server continues, and can be backed up again', async () => {
     const folder = mkdtempSync(join(home, 'left-'))
-    const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
     const args = ['backup', join(folder, 'a.backup')]
-    await disturbed(args, environmentOf(server), isSo, (child) => child?.kill('SIGKILL'))
+    await runDisturbed(args, environmentOf(server), isReady, (child) => child?.kill('SIGKILL'))
     expect([existsSync(join(folder, 'a.backup')), partsIn(folder).length]).toEqual([false, 1])
     await until(() => server.run.lines.some(({ msg }) => msg === 'a backup was interrupted'), 'the server to notice')
-    done(await runAdmin({ args, environment: environmentOf(server) }))
+    outputOf(await runAdmin({ args, environment: environmentOf(server) }))
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('who takes it, ended by %s, leaves nothing', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('a backup that %s ends leaves no file', async (signal) => {
     const folder = mkdtempSync(join(home, 'asked-'))
-    const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    const isReady = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
     const args = ['backup', join(folder, 'a.backup')]
-    const ran = await disturbed(args, environmentOf(server), isSo, (child) => child?.kill(signal))
+    const ran = await runDisturbed(args, environmentOf(server), isReady, (child) => child?.kill(signal))
     expect([ran.code, readdirSync(folder)]).toEqual([null, []])
   })
 
-  test('who inspects a folder leaves no copy of it, also not of who was killed the other day', async () => {
+  test('inspect deletes its copy of a folder, and old copies of killed commands', async () => {
     const temporary = mkdtempSync(join(home, 'temporary-'))
     const [old, young] = ['device-data-inspect-old', 'device-data-inspect-young'].map((name) => join(temporary, name))
     for (const each of [old, young]) mkdirSync(join(each ?? '', 'db'), { recursive: true })
     const longAgoS = statSync(temporary).mtimeMs / 1_000 - 2 * 86_400
     utimesSync(old ?? '', longAgoS, longAgoS)
     const environment = { ...environmentOf(server), TMPDIR: temporary }
-    // In the middle of copying, for as long as it takes.
+    // Copying never ends.
     const before = `import fs from 'node:fs/promises'
       import { syncBuiltinESMExports } from 'node:module'
       fs.copyFile = () => new Promise(() => setInterval(() => {}, 1000))
       syncBuiltinESMExports()`
     const isCopying = () => readdirSync(temporary).some((name) => !/-(?:old|young)$/.test(name))
     const children: ChildProcess[] = []
-    const running = runAdmin({ args: ['inspect'], environment, before, begun: (child) => children.push(child) })
+    const running = runAdmin({ args: ['inspect'], environment, before, started: (child) => children.push(child) })
     await until(isCopying, 'the copy to begin', 30_000)
     children[0]?.kill('SIGINT')
     expect([(await running).code, readdirSync(temporary)]).toEqual([null, ['device-data-inspect-young']])
-    done(await runAdmin({ args: ['inspect'], environment }))
+    outputOf(await runAdmin({ args: ['inspect'], environment }))
     expect(readdirSync(temporary)).toEqual(['device-data-inspect-young'])
   })
 
-  test('who reads slowly holds up nobody but the next backup', async () => {
+  test('a slow download delays only the next backup', async () => {
     const controller = new AbortController()
     const first = await fetch(`${server.base}/backup`, { signal: controller.signal })
     expect(first.status).toBe(200)
@@ -120,7 +118,7 @@ describe('when something dies', () => {
     await until(async () => (await fetch(`${server.base}/backup`, { method: 'HEAD' })).status === 200, 'the next one')
   })
 
-  test('an image that is deleted meanwhile is in the backup, and then goes', async () => {
+  test('an image that is deleted during a backup is kept until its end', async () => {
     const body = Buffer.alloc(1000, 'image')
     const url = `${server.base}/updates/projects/small/releases/1.0.0`
     expect((await fetch(url, { method: 'PUT', body })).status).toBe(201)
@@ -129,31 +127,31 @@ describe('when something dies', () => {
     expect((await fetch(url, { method: 'DELETE' })).status).toBe(204)
     expect(existsSync(stored)).toBe(true)
     await response.arrayBuffer()
-    await until(() => !existsSync(stored), 'the image to go')
+    await until(() => !existsSync(stored), 'the image to be deleted')
   })
 
-  test('a restore, killed half-way: no server opens the folder, no restore goes on over it', async () => {
+  test('after a killed restore no server opens the folder and no restore continues', async () => {
     const folder = join(home, 'half')
     const images = join(folder, 'restoring', 'images')
-    const isSo = () => existsSync(images) && readdirSync(images).length > 1
+    const isReady = () => existsSync(images) && readdirSync(images).length > 1
     const args = ['restore', file]
-    await disturbed(args, into(folder), isSo, (child) => child?.kill('SIGKILL'))
+    await runDisturbed(args, into(folder), isReady, (child) => child?.kill('SIGKILL'))
     expect(readdirSync(folder)).toEqual(['restoring'])
-    const said = /a restore is under way here, or was interrupted/
+    const message = /a restore is under way here, or was interrupted/
     const run = new ServerRun({ DATA_DIR: folder })
     expect(await run.ended).toBe(1)
-    expect(run.output).toMatch(said)
-    expect(failed(await runAdmin({ args, environment: into(folder) }), 1)).toMatch(said)
-    expect(failed(await runAdmin({ args: ['inspect'], environment: into(folder) }), 1)).toMatch(said)
+    expect(run.output).toMatch(message)
+    expect(errorOf(await runAdmin({ args, environment: into(folder) }), 1)).toMatch(message)
+    expect(errorOf(await runAdmin({ args: ['inspect'], environment: into(folder) }), 1)).toMatch(message)
     expect(readdirSync(folder)).toEqual(['restoring'])
     rmSync(folder, { recursive: true })
-    done(await runAdmin({ args, environment: into(folder) }))
+    outputOf(await runAdmin({ args, environment: into(folder) }))
     const restored = await StartedServer.start({ IAM: 'off' }, folder)
     expect(readdirSync(join(folder, 'images')).length).toBe(imageCount)
     await restored.finish()
   })
 
-  test('a disk that fills up: neither a half backup nor a half restore is left', async (context) => {
+  test('a full disk leaves neither an incomplete backup nor an incomplete restore', async (context) => {
     const disk = mkdtempSync(join(tmpdir(), 'backup-disk-'))
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=60m', 'tmpfs', disk], { stdio: 'pipe' })
@@ -164,10 +162,10 @@ describe('when something dies', () => {
     }
     try {
       const backedUp = await runAdmin({ args: ['backup', join(disk, 'a.backup')], environment: environmentOf(server) })
-      expect(failed(backedUp, 1)).toMatch(/ENOSPC.*free some disk space/)
+      expect(errorOf(backedUp, 1)).toMatch(/ENOSPC.*free some disk space/)
       expect(readdirSync(disk)).toEqual([])
       const restored = await runAdmin({ args: ['restore', file], environment: into(join(disk, 'data')) })
-      expect(failed(restored, 1)).toContain('free some disk space')
+      expect(errorOf(restored, 1)).toContain('free some disk space')
       expect(readdirSync(disk)).toEqual([])
     } finally {
       execFileSync('umount', ['--lazy', disk])

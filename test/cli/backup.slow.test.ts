@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
-import { grant, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
+import { newName, Person, root, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
-import { administerAt } from '#test/cli/admin-here'
-import { adminProgram, cleanEnvironment, done, environmentOf, failed, runAdmin } from '#test/cli/admin-run'
+import { adminProgram, cleanEnvironment, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
+import { administerAt } from '#test/cli/administer-at'
 
-/** What is kept aside, and brought back, while the server goes on. Contract 8. */
+/** Backup, restore and inspect. Contract 8. */
 
-const rootThere = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
+const rootUser = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
 const image = Buffer.alloc(300_000, createHash('sha256').update('image').digest())
 
 async function upload(person: Person, path: string, body: Uint8Array): Promise<void> {
@@ -26,7 +26,7 @@ async function upload(person: Person, path: string, body: Uint8Array): Promise<v
   expect([answer.status, await answer.text()]).toEqual([201, expect.any(String)])
 }
 
-interface Found {
+interface Inspection {
   readonly tenants: readonly { readonly tenant: string; readonly actors: Record<string, { readonly count: number }> }[]
 }
 
@@ -46,13 +46,13 @@ describe('a backup', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  const as = (who: Record<string, string>, args: readonly string[]) =>
-    administerAt({ ...environmentOf(server), ...who }, args)
-  /** Another server's folder, and no port that anybody listens on. */
+  const as = (user: Record<string, string>, args: readonly string[]) =>
+    administerAt({ ...environmentOf(server), ...user }, args)
+  /** The settings of a server that does not run. */
   const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
   const note = (device: string, text: string) => admin.patch(`/meta/${device}`, { text })
 
-  test('of a running server, brought back, is what was there; later positions are not taken for known', {
+  test('of a running server is restored with its state, and later positions are unknown', {
     timeout: 240_000,
   }, async () => {
     const ann = await admin.bring(newName('ann'), ['viewer'])
@@ -61,13 +61,13 @@ describe('a backup', () => {
     for (let at = 0; at < 20; at++) await note('KEPT-1', `before ${at}`)
     const known = await dashboard.ping()
 
-    // While somebody writes.
+    // The backup runs while a client writes.
     let isOver = false
     const writing = (async () => {
       for (let at = 0; !isOver; at++) expect((await note('KEPT-1', `meanwhile ${at}`)).status).toBe(200)
     })()
     const file = join(home, 'first.backup')
-    const { code, out, notes } = await as(rootThere, ['backup', file])
+    const { code, out, notes } = await as(rootUser, ['backup', file])
     isOver = true
     await writing
     expect([code, out, notes]).toEqual([0, '', expect.stringMatching(/contains \d+ rows and 2 files/)])
@@ -81,10 +81,10 @@ describe('a backup', () => {
     await dashboard.close()
 
     const folder = join(home, 'restored')
-    expect(done(await administerAt(into(folder), ['restore', file]))).toBe('')
+    expect(outputOf(await administerAt(into(folder), ['restore', file]))).toBe('')
     const restored = await StartedServer.start({ IAM: 'on', RATE_LIMITS: 'off' }, folder)
     try {
-      // Whoever was signed in is, by the key that came along; who was disabled since is not any more.
+      // The key file is restored too, so tokens are valid. A user who was disabled later is enabled again.
       const again = { get: (path: string) => restored.get(path, admin.headers) }
       expect((await again.get('/iam/me')).status).toBe(200)
       expect((await Person.signIn(restored, ann)).name).toBe(ann.name)
@@ -105,7 +105,7 @@ describe('a backup', () => {
         return recovered
       }
       expect(await resumed()).toBe(false)
-      // Also when the same offsets were given to something else.
+      // Also when the restored server has used the same offsets.
       const person = await Person.signIn(restored)
       while ((await here.ping()).offset < beyond.offset + 5)
         await person.patch('/meta/KEPT-1', { text: `${Math.random()}` })
@@ -116,112 +116,83 @@ describe('a backup', () => {
     }
   })
 
-  test('goes through a pipe, and comes back through one', async () => {
+  test('can be written to and read from a pipe', async () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [adminProgram, 'backup', '-'], {
       cwd: tmpdir(),
-      env: { ...cleanEnvironment(), ...environmentOf(server), ...rootThere },
+      env: { ...cleanEnvironment(), ...environmentOf(server), ...rootUser },
       encoding: 'buffer',
       maxBuffer: 64 * 1024 * 1024,
     })
     expect(String(stderr)).toMatch(/^\d+ rows and \d+ files, \d+ bytes\n$/)
     expect(String(stderr)).toContain(` ${stdout.length} bytes`)
     const folder = join(home, 'piped')
-    expect(done(await runAdmin({ args: ['restore', '-'], environment: into(folder), input: stdout }))).toBe('')
+    expect(outputOf(await runAdmin({ args: ['restore', '-'], environment: into(folder), input: stdout }))).toBe('')
     expect(readdirSync(folder)).toContain('db')
   })
 
-  test('overwrites nothing', async () => {
+  test('overwrites no file', async () => {
     const file = join(home, 'twice.backup')
-    expect(done(await as(rootThere, ['backup', file]))).toBe('')
+    expect(outputOf(await as(rootUser, ['backup', file]))).toBe('')
     const bytes = readFileSync(file)
-    expect(failed(await as(rootThere, ['backup', file]), 1)).toContain('already exists')
+    expect(errorOf(await as(rootUser, ['backup', file]), 1)).toContain('already exists')
     expect(Buffer.compare(readFileSync(file), bytes)).toBe(0)
-    expect(failed(await as(rootThere, ['backup', join(home, 'nowhere', 'a')]), 1)).toContain('ENOENT')
+    expect(errorOf(await as(rootUser, ['backup', join(home, 'nowhere', 'a')]), 1)).toContain('ENOENT')
   })
 
-  test('is looked into, as is the folder that it came from', async () => {
-    const file = join(home, 'looked.backup')
-    done(await as(rootThere, ['backup', file]))
-    const said = done(await administerAt({}, ['inspect', file]))
-    expect(said).toMatch(/^TENANT +DEVICES +OTHERS/m)
-    expect(said).toMatch(/^TENANT.*\n(.*\n)?default +[12] +/m)
-    const ofBackup = JSON.parse(done(await administerAt({}, ['inspect', file, '--json'])))
-    const ofFolder = JSON.parse(done(await as({}, ['inspect', '--json'])))
+  test('can be inspected, like the data folder', async () => {
+    const file = join(home, 'inspected.backup')
+    outputOf(await as(rootUser, ['backup', file]))
+    const table = outputOf(await administerAt({}, ['inspect', file]))
+    expect(table).toMatch(/^TENANT +DEVICES +OTHERS/m)
+    expect(table).toMatch(/^TENANT.*\n(.*\n)?default +[12] +/m)
+    const ofBackup = JSON.parse(outputOf(await administerAt({}, ['inspect', file, '--json'])))
+    const ofFolder = JSON.parse(outputOf(await as({}, ['inspect', '--json'])))
     expect([ofBackup.hasIdentityKey, ofFolder.hasIdentityKey]).toEqual([true, true])
     expect(ofFolder.epochs).toEqual(ofBackup.epochs)
     expect(ofFolder.rows).toBeGreaterThan(10)
-    const devicesIn = (found: Found) => found.tenants.find(({ tenant }) => tenant === 'default')?.actors.device?.count
+    const devicesIn = (found: Inspection) =>
+      found.tenants.find(({ tenant }) => tenant === 'default')?.actors.device?.count
     expect(devicesIn(ofFolder)).toBeGreaterThan(0)
     expect(devicesIn(ofFolder)).toBe(devicesIn(ofBackup))
     expect((await server.get('/health')).status).toBe(200)
   })
 
-  test('of which the end is missing is refused, and leaves nothing', async () => {
+  test('that is cut off is refused, and nothing is restored', async () => {
     const file = join(home, 'cut.backup')
-    done(await as(rootThere, ['backup', file]))
+    outputOf(await as(rootUser, ['backup', file]))
     truncateSync(file, statSync(file).size - 10)
     const folder = join(home, 'cut')
     for (const args of [
       ['restore', file],
       ['inspect', file],
     ]) {
-      expect(failed(await administerAt(into(folder), args), 1)).toContain('cut off at byte')
+      expect(errorOf(await administerAt(into(folder), args), 1)).toContain('cut off at byte')
     }
     expect(existsSync(folder)).toBe(false)
   })
 
-  test('is not brought back over a server, nor over data', async () => {
+  test('is not restored over a running server or over data', async () => {
     const file = join(home, 'over.backup')
-    done(await as(rootThere, ['backup', file]))
+    outputOf(await as(rootUser, ['backup', file]))
     const before = readdirSync(server.dataFolder).sort()
-    expect(failed(await as({}, ['restore', file]), 1)).toMatch(/a server answers at .*stop it first/)
+    expect(errorOf(await as({}, ['restore', file]), 1)).toMatch(/a server answers at .*stop it first/)
     const hidden = { ...environmentOf(server), PORT: '0' }
-    expect(failed(await administerAt(hidden, ['restore', file]), 1)).toContain('is not empty')
+    expect(errorOf(await administerAt(hidden, ['restore', file]), 1)).toContain('is not empty')
     expect(readdirSync(server.dataFolder).sort()).toEqual(before)
-    expect(failed(await as({}, ['restore', file, '--url', server.base]), 2)).toContain('--url')
+    expect(errorOf(await as({}, ['restore', file, '--url', server.base]), 2)).toContain('--url')
   })
 
-  test('is for nobody who may not do everything', async () => {
-    const role = newName('nearly')
-    const most = Object.fromEntries(
-      [
-        'service',
-        'device',
-        'schemas',
-        'meta',
-        'alarms',
-        'notifications',
-        'functions',
-        'updates',
-        'users',
-        'roles',
-        'tenants',
-        'health',
-      ].map((resource) => [resource, ['*']]),
-    )
-    await admin.putRole(role, grant(most))
-    const nearly = await admin.bringIn(newName('nearly'), [role])
-    const viewer = await admin.bringIn(newName('viewer'), ['viewer'])
-    const tenantIdentifier = newName('other')
-    await admin.post('/iam/tenants', { tenantIdentifier, name: 'Other' })
-    const other = await admin.bringIn(newName('olaf'), ['admin'], {}, `?tenant=${tenantIdentifier}`)
-    for (const person of [nearly, viewer, other]) {
-      expect([person.name, (await person.get('/backup')).status, (await person.get('/backup')).text]).toEqual([
-        person.name,
-        403,
-        '',
-      ])
-    }
-    expect((await server.get('/backup')).status).toBe(401)
-    const who = { ADMIN_NAME: nearly.name, ADMIN_PASSWORD: nearly.password }
+  test('that is refused leaves no file; an API key of an administrator is enough', async () => {
+    const viewer = await admin.bring(newName('viewer'), ['viewer'])
     const file = join(home, 'stolen.backup')
-    expect(failed(await as(who, ['backup', file]), 1)).toContain('403 the caller has no permission')
+    const refused = await as({ ADMIN_NAME: viewer.name, ADMIN_PASSWORD: viewer.password }, ['backup', file])
+    expect(errorOf(refused, 1)).toContain('403 the caller has no permission')
     expect(existsSync(file)).toBe(false)
-    const key = done(await as(rootThere, ['key', 'add', 'api', newName('key'), '--role', 'admin'])).trim()
-    expect(done(await as({ ADMIN_API_KEY: key }, ['backup', file]))).toBe('')
+    const key = outputOf(await as(rootUser, ['key', 'add', 'api', newName('key'), '--role', 'admin'])).trim()
+    expect(outputOf(await as({ ADMIN_API_KEY: key }, ['backup', file]))).toBe('')
   })
 
-  test('of a folder whose server is stopped', async () => {
+  test('of a stopped server', async () => {
     const stopped = await startWithIdentity()
     const person = await Person.signIn(stopped)
     await person.post('/devices', { deviceIdentifier: 'STOPPED-1' })
@@ -229,21 +200,21 @@ describe('a backup', () => {
     const file = join(home, 'stopped.backup')
     const { code, notes } = await administerAt(environmentOf(stopped), ['backup', file])
     expect([code, notes]).toEqual([0, expect.stringContaining(`backing up the data folder ${stopped.dataFolder}`)])
-    const found = JSON.parse(done(await administerAt({}, ['inspect', file, '--json'])))
+    const found = JSON.parse(outputOf(await administerAt({}, ['inspect', file, '--json'])))
     expect(found.tenants[0]).toMatchObject({ tenant: 'default', actors: { device: { count: 1 } } })
     await stopped.startAgain()
-    // Its port is another one now: what was looked for in vain has the folder.
+    // The server now has another port, so the command does not find it, but the folder is in use.
     const missed = { ...environmentOf(stopped), PORT: '0' }
-    expect(failed(await administerAt(missed, ['backup', join(home, 'missed')]), 1)).toMatch(
+    expect(errorOf(await administerAt(missed, ['backup', join(home, 'missed')]), 1)).toMatch(
       /another process uses this folder[\s\S]*--url/,
     )
     await stopped.finish()
   })
 
-  test('where nobody signs in leaves the machine only straight', async () => {
+  test('without IAM is not sent through a proxy', async () => {
     const open = await StartedServer.start({ IAM: 'off' })
     const file = join(home, 'open.backup')
-    expect(done(await administerAt(environmentOf(open), ['backup', file]))).toBe('')
+    expect(outputOf(await administerAt(environmentOf(open), ['backup', file]))).toBe('')
     expect((await open.get('/backup')).status).toBe(200)
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']) {
       expect([name, (await open.get('/backup', { [name]: '127.0.0.1' })).status]).toEqual([name, 403])

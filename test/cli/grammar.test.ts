@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readSettings } from '#cli/settings'
 import { tableOf } from '#cli/table'
-import { administerAt } from '#test/cli/admin-here'
+import { administerAt } from '#test/cli/administer-at'
 
-/** What can be typed. Nothing of it gets as far as a server: none listens on this port, and IAM is off. */
-function type(line: string) {
+/** Runs a command line. It reaches no server: none listens on this port, and IAM is off. */
+function run(line: string) {
   return administerAt({ PORT: '0', IAM: 'off' }, line === '' ? [] : line.split(' '))
 }
 
@@ -23,9 +23,9 @@ const verbs = {
 }
 
 describe('help', () => {
-  test('names every subject, where settings come from, and how it ends', async () => {
+  test('names the subjects, settings and exit codes', async () => {
     for (const line of ['--help', 'help']) {
-      const { code, out, notes } = await type(line)
+      const { code, out, notes } = await run(line)
       expect([code, notes]).toEqual([0, ''])
       for (const word of [...Object.keys(verbs), '--url', '--json', 'ADMIN_PASSWORD', 'ADMIN_API_KEY', 'Exit codes']) {
         expect(out).toContain(word)
@@ -35,16 +35,16 @@ describe('help', () => {
   })
 
   test.each(Object.entries(verbs))('of %s names its verbs', async (subject, names) => {
-    const { code, out } = await type(`${subject} --help`)
+    const { code, out } = await run(`${subject} --help`)
     expect(code).toBe(0)
     for (const name of names) expect(out).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'))
-    expect((await type(`help ${subject}`)).out).toBe(out)
+    expect((await run(`help ${subject}`)).out).toBe(out)
   })
 
   test.each(Object.entries(verbs).flatMap(([subject, names]) => names.map((name) => `${subject} ${name}`)))(
-    'of %s says how it is used, and what holds for all',
+    'of %s has its usage and the common options',
     async (line) => {
-      const { code, out } = await type(`${line} --help`)
+      const { code, out } = await run(`${line} --help`)
       expect([code, out]).toEqual([0, expect.stringContaining(`Usage: npm run admin -- ${line}`)])
       expect(out).toContain('--url <url>')
       expect(out.includes('--tenant <tenant>')).toBe(!line.startsWith('tenant'))
@@ -52,7 +52,7 @@ describe('help', () => {
   )
 })
 
-describe('not understood, and nothing is tried:', () => {
+describe('a command line with an error:', () => {
   writeFileSync(join(folder, 'broken.json'), '{"grants":')
   test.each([
     ['', 'Usage:'],
@@ -75,14 +75,14 @@ describe('not understood, and nothing is tried:', () => {
     ['tenant set acme --two-factor maybe', "'maybe' is invalid"],
     ['tenant list --tenant other', "unknown option '--tenant'"],
     ['session end', "missing required argument 'name'"],
-  ])('%s', async (line, wanted) => {
-    const { code, out, notes } = await type(line)
+  ])('%s', async (line, message) => {
+    const { code, out, notes } = await run(line)
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(notes).toContain(wanted)
+    expect(notes).toContain(message)
   })
 })
 
-describe('what is understood gets to the server that is not there:', () => {
+describe('a valid command line:', () => {
   test.each([
     'user list',
     '--json user list',
@@ -94,7 +94,7 @@ describe('what is understood gets to the server that is not there:', () => {
     'tenant set acme --no-host --host a.example --basic',
     'session end ann 3Nc7xJr4Vq',
   ])('%s', async (line) => {
-    const { code, out, notes } = await type(line)
+    const { code, out, notes } = await run(line)
     expect({ code, out, notes }).toEqual({ code: 1, out: '', notes: expect.stringContaining('IAM is off') })
   })
 })
@@ -103,15 +103,15 @@ test.each<[string, Record<string, string>, string, object]>([
   ['the environment', { ADMIN_NAME: 'ann', ADMIN_API_KEY: 'k' }, '', { name: 'ann', apiKey: 'k' }],
   ['.env', {}, 'ADMIN_NAME=ann\nADMIN_PASSWORD=correct horse', { name: 'ann', password: 'correct horse' }],
   ['both: the environment wins', { ADMIN_NAME: 'ann' }, 'ADMIN_NAME=bob', { name: 'ann', password: undefined }],
-  ['nothing, said as nothing', { ADMIN_NAME: '' }, 'ADMIN_NAME=bob', { name: undefined }],
-])('who asks is read from %s', (_, environment, dotenv, wanted) => {
+  ['an empty value, which counts as unset', { ADMIN_NAME: '' }, 'ADMIN_NAME=bob', { name: undefined }],
+])('credentials are read from %s', (_, environment, dotenv, expected) => {
   const { reading, ...settings } = readSettings(environment, dotenv)
-  expect(settings).toMatchObject(wanted)
-  // To the server they would ask for somebody, and a half of them would be a mistake.
+  expect(settings).toMatchObject(expected)
+  // They are not settings of the server, which would create this administrator.
   expect(reading).toMatchObject({ config: { adminName: undefined, adminPassword: undefined } })
 })
 
-test('a table holds nothing that moves the cursor', () => {
+test('a table has no control characters', () => {
   const columns = [
     ['NAME', 'name'],
     ['AGENT', 'agent'],

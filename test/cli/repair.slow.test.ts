@@ -6,10 +6,8 @@ import { databaseFindings } from '#cli/doctor/database'
 import { folderFindings } from '#cli/doctor/folder'
 import { EventClient } from '#test/blackbox/event-client'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
-import { administerAt } from '#test/cli/admin-here'
-import { done, environmentOf, failed } from '#test/cli/admin-run'
-
-/** From damage to a server that runs again. */
+import { environmentOf, errorOf, outputOf } from '#test/cli/admin-process'
+import { administerAt } from '#test/cli/administer-at'
 
 const devices = 20
 let server: StartedServer
@@ -32,12 +30,12 @@ const admin = (...args: string[]) => administerAt(environmentOf(server), args)
 const numbersOf = (text: string) =>
   [...text.matchAll(/"deviceIdentifier":"PUMP-(\d+)"/g)].map(([, digits]) => Number(digits)).sort((a, b) => a - b)
 
-test('repair does nothing while a server runs, or if nothing is damaged', async () => {
-  expect(failed(await admin('repair'), 1)).toMatch(/a server answers at .*: stop it first/)
-  expect(failed(await admin('--url', server.base, 'repair'), 2)).toMatch(/repair works on DATA_DIR of this machine/)
+test('repair does nothing while a server runs or if the database is intact', async () => {
+  expect(errorOf(await admin('repair'), 1)).toMatch(/a server answers at .*: stop it first/)
+  expect(errorOf(await admin('--url', server.base, 'repair'), 2)).toMatch(/repair works on DATA_DIR of this machine/)
   expect(await databaseFindings(config())).toMatchObject([{ verdict: 'ok' }])
   await server.kill()
-  expect(done(await admin('repair'))).toMatch(/the database is intact; nothing was done\n$/)
+  expect(outputOf(await admin('repair'))).toMatch(/the database is intact; nothing was done\n$/)
 })
 
 test('a start names the damage; after the repair the server runs, and no client resumes', async () => {
@@ -53,18 +51,18 @@ test('a start names the damage; after the repair the server runs, and no client 
   expect(run.output).toContain('npm run admin -- repair')
   expect(await databaseFindings(config())).toMatchObject([{ verdict: 'wrong', said: expect.stringContaining(log) }])
 
-  const said = done(await admin('repair'))
-  const [, kept = ''] = /The damaged database is in (damaged-[0-9T-]+), unchanged/.exec(said) ?? []
-  expect(readFileSync(join(server.dataFolder, kept, log))).toEqual(bytes)
-  expect(said).toContain(`  ${log} is damaged at byte`)
+  const report = outputOf(await admin('repair'))
+  const [, backup = ''] = /The damaged database is in (damaged-[0-9T-]+), unchanged/.exec(report) ?? []
+  expect(readFileSync(join(server.dataFolder, backup, log))).toEqual(bytes)
+  expect(report).toContain(`  ${log} is damaged at byte`)
   expect(await databaseFindings(config())).toMatchObject([{ verdict: 'ok' }])
   expect(await folderFindings(config())).toContainEqual(
-    expect.objectContaining({ said: expect.stringContaining(kept) }),
+    expect.objectContaining({ said: expect.stringContaining(backup) }),
   )
 
   await server.startAgain()
   const left = numbersOf((await server.get('/devices')).text)
-  // The first that were created, and no gap.
+  // The first devices, without a gap.
   expect(left).toEqual(left.map((_, place) => place))
   expect(left.length).toBeGreaterThan(0)
   expect(left.length).toBeLessThan(devices)

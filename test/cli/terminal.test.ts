@@ -4,12 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { adminProgram, cleanEnvironment, environmentOf } from '#test/cli/admin-run'
+import { adminProgram, cleanEnvironment, environmentOf } from '#test/cli/admin-process'
 
-/** util-linux's: runs a command at a terminal of its own, which it passes on. */
+/** `script` of util-linux runs a command in a terminal. */
 const hasTerminal = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0
 
-/** Somebody sits there. */
 describe.skipIf(!hasTerminal)('at a terminal', () => {
   let server: StartedServer
   beforeAll(async () => {
@@ -17,8 +16,8 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
   })
   afterAll(() => server?.finish())
 
-  /** Types `keys` when asked; answers all that the terminal showed. */
-  async function typing(keys: string): Promise<{ code: number | null; shown: string }> {
+  /** Types `keys` at the password prompt. Returns everything that the terminal showed. */
+  async function typePassword(keys: string): Promise<{ code: number | null; shown: string }> {
     const line = `'${process.execPath}' '${adminProgram}' user list --user ${root.name}`
     const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
       cwd: tmpdir(),
@@ -34,15 +33,15 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
     await until(
       () => shown.includes('Password of '),
-      () => `the question\n${shown}`,
+      () => `the prompt\n${shown}`,
     )
     child.stdin.write(keys)
     const code = await ended
     return { code, shown }
   }
 
-  test('a password is asked for, and not shown', async () => {
-    const { code, shown } = await typing(`${root.password}x\u007f\r`)
+  test('a password is asked for and not shown', async () => {
+    const { code, shown } = await typePassword(`${root.password}x\u007f\r`)
     expect({ code, shown }).toEqual({ code: 0, shown: expect.stringMatching(/\nroot +active/) })
     expect(shown).toContain(`Password of root at http://127.0.0.1:${server.port}/api/v1: `)
     expect(shown).not.toContain(root.password.slice(0, 3))
@@ -51,8 +50,8 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
   test.each([
     ['Ctrl-C', '\u0003'],
     ['Ctrl-D', '\u0004'],
-  ])('%s gives up', async (_, keys) => {
-    const { code, shown } = await typing(keys)
+  ])('%s cancels', async (_, keys) => {
+    const { code, shown } = await typePassword(keys)
     expect({ code, shown }).toEqual({ code: 2, shown: expect.stringContaining('no password was given') })
   })
 })

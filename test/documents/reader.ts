@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
 import { freePort } from '#test/blackbox/free-port'
 import { until } from '#test/blackbox/until'
-import { cleanEnvironment } from '#test/cli/admin-run'
+import { cleanEnvironment } from '#test/cli/admin-process'
 import { isPrinted, type ShellBlock } from '#test/documents/document'
 import { Serving, Terminal } from '#test/documents/typed'
 

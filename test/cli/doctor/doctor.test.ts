@@ -15,10 +15,9 @@ import { portFindings } from '#cli/doctor/port'
 import { clockFindings, syncFinding } from '#cli/doctor/timing'
 import { Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { cleanEnvironment, environmentOf } from '#test/cli/admin-run'
+import { cleanEnvironment, environmentOf } from '#test/cli/admin-process'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
-/** The settings with these, as the server would read them. */
 function configOf(environment: Record<string, string>): Config {
   const reading = readConfig(environment)
   if ('mistakes' in reading) throw new Error(reading.mistakes.join())
@@ -41,23 +40,23 @@ describe('a data folder', () => {
   }
   const key = `${'k'.repeat(43)}\n`
 
-  test('that is not there yet will be', async () => {
+  test('that does not exist yet is fine', async () => {
     expect(await found()).toEqual(['ok DATA_DIR: data does not exist yet; the first start creates it'])
     expect(existsSync(folder)).toBe(false)
   })
 
-  test('that can never be one is said', async () => {
+  test('that is a file is wrong', async () => {
     writeFileSync(folder, 'a file')
     expect(await found()).toEqual([expect.stringMatching(/^wrong DATA_DIR: .*ENOTDIR/)])
   })
 
-  test('as the server leaves it is fine', async () => {
+  test('of a server is fine', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, 'identity.key'), key, { mode: 0o600 })
     expect(await found()).toEqual(['ok DATA_DIR: data', 'ok identity.key: readable by its owner only'])
   })
 
-  test('that others may look into is said, and their key all the more', async () => {
+  test('that other users can read is a hint, and a readable key is wrong', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true })
     chmodSync(folder, 0o755)
     writeFileSync(join(folder, 'identity.key'), key)
@@ -68,7 +67,7 @@ describe('a data folder', () => {
     ])
   })
 
-  test('whose key is no key, or is gone, is said', async () => {
+  test('with an invalid or missing key is reported', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
     expect((await found())[1]).toMatch(/^hint identity.key: does not exist, although there is a database/)
     expect((await found({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
@@ -76,19 +75,19 @@ describe('a data folder', () => {
     expect((await found())[1]).toMatch(/^wrong identity.key: .*is not a valid key/)
   })
 
-  test('that a restore died in is said', async () => {
+  test('of an interrupted restore is wrong', async () => {
     mkdirSync(join(folder, 'restoring'), { recursive: true, mode: 0o700 })
     expect((await found())[0]).toMatch(/^wrong DATA_DIR: .*restore/)
   })
 
-  test('that was repaired: what to check', async () => {
+  test('that was repaired has a hint about checks', async () => {
     mkdirSync(join(folder, 'damaged-2026-11-24'), { recursive: true, mode: 0o700 })
     const [finding] = await folderFindings(configOf({ DATA_DIR: folder }))
     expect(finding).toMatchObject({ verdict: 'hint', said: expect.stringContaining('damaged-2026-11-24') })
     expect(finding?.todo).toMatch(/check users, roles, API keys, sessions/)
   })
 
-  test('with images that have other bytes', async () => {
+  test('with damaged images is wrong', async () => {
     const images = join(folder, 'images')
     mkdirSync(images, { recursive: true })
     const [whole, damaged, gone] = ['whole', 'damaged', 'gone'].map((text) =>
@@ -104,7 +103,7 @@ describe('a data folder', () => {
     expect(await imageFindings(configOf({ DATA_DIR: home }))).toEqual([])
   })
 
-  test('has room, or not enough for what was set', async () => {
+  test('needs enough space for the settings', async () => {
     const verdicts = async (more: Record<string, string>) =>
       (await diskFindings(configOf({ DATA_DIR: folder, ...more }))).map(({ verdict }) => verdict)
     expect((await verdicts({ STREAM_RETENTION_MB: '1', STORAGE_HEADROOM_MB: '0' }))[0]).toBe('ok')
@@ -114,7 +113,7 @@ describe('a data folder', () => {
     expect(full[0]?.verdict).toBe('wrong')
   })
 
-  test('is written to for a moment, and left as it was', async () => {
+  test('is measured with a temporary file', async () => {
     mkdirSync(folder)
     const { verdict, said } = await syncFinding(configOf({ DATA_DIR: folder }), realWorld)
     expect([verdict, said]).toEqual(['ok', expect.stringMatching(/^\d+\.\d ms, worst \d+\.\d ms/)])
@@ -123,7 +122,7 @@ describe('a data folder', () => {
     expect((await syncFinding(configOf({ DATA_DIR: join(home, 'file') }), realWorld)).verdict).toBe('wrong')
   })
 
-  test('a slow disk matters to who waits for it', async () => {
+  test('a slow disk matters only with DURABILITY=disk', async () => {
     const steps = { at: 0 }
     const slow = { ...realWorld, monotonic: () => (steps.at += 30) }
     expect((await syncFinding(configOf({ DATA_DIR: folder, DURABILITY: 'disk' }), slow)).verdict).toBe('hint')
@@ -138,7 +137,7 @@ describe('a clock', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  /** Says this, and goes on by so much of the time that passes. */
+  /** A clock that begins at `start` and runs at `rate`. */
   const world = (start: number, rate = 1) => {
     const began = realWorld.monotonic()
     return { ...realWorld, now: () => Math.round(start + (realWorld.monotonic() - began) * rate) }
@@ -147,15 +146,15 @@ describe('a clock', () => {
     (await clockFindings(configOf({ DATA_DIR: folder }), world(start, rate))).map(({ verdict }) => verdict)
   const good = Date.UTC(2030, 5, 1)
 
-  test('that goes is fine', async () => {
+  test('that runs is fine', async () => {
     expect(await verdicts(good)).toEqual(['ok'])
   })
 
-  test.each([0, Date.UTC(2020, 0, 1), Date.UTC(2150, 0, 1)])('that says %i is wrong', async (start) => {
+  test.each([0, Date.UTC(2020, 0, 1), Date.UTC(2150, 0, 1)])('at %i is wrong', async (start) => {
     expect(await verdicts(start)).toEqual(['wrong'])
   })
 
-  test('that lies behind what was written is wrong', async () => {
+  test('older than the stored files is wrong', async () => {
     mkdirSync(join(folder, 'db'))
     writeFileSync(join(folder, 'db', '000003.log'), '')
     utimesSync(join(folder, 'db', '000003.log'), good / 1000, good / 1000)
@@ -163,12 +162,12 @@ describe('a clock', () => {
     expect(await verdicts(good + 1_000)).toEqual(['ok'])
   })
 
-  test.each([10, -10])('that jumps (%i times too fast) is worth a thought', async (rate) => {
+  test.each([10, -10])('that runs %i times too fast is a hint', async (rate) => {
     expect(await verdicts(good, rate)).toEqual(['hint'])
   })
 })
 
-describe('whom it talks to', () => {
+describe('other servers', () => {
   const open: { close(done?: () => void): unknown }[] = []
   afterEach(() => {
     for (const server of open.splice(0)) server.close()
@@ -179,10 +178,10 @@ describe('whom it talks to', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return String((server.address() as AddressInfo).port)
   }
-  const answering = (status: number, heard: (string | undefined)[] = []) =>
+  const answering = (status: number, received: (string | undefined)[] = []) =>
     listening(
       createHttpServer((request, response) => {
-        heard.push(request.headers.authorization)
+        received.push(request.headers.authorization)
         response.writeHead(status, { Connection: 'close' }).end('{}')
       }),
     )
@@ -191,7 +190,7 @@ describe('whom it talks to', () => {
     return `${finding?.verdict} ${finding?.said}`
   }
 
-  test('a port is free, taken by something, or not ours to have', async () => {
+  test('a port is free, in use, or of another host', async () => {
     const free = createServer()
     const number = await listening(free)
     await new Promise((resolve) => free.close(resolve))
@@ -203,23 +202,23 @@ describe('whom it talks to', () => {
     expect(await port({ PORT: number, HOST: '192.0.2.1' })).toMatch(/^wrong /)
   })
 
-  test('who has taken the port is shown no key', async () => {
-    const shown: unknown[] = []
-    const pretending = createHttpServer(({ headers }, response) => {
-      shown.push(headers['x-api-key'])
+  test('the API key is not sent to another program on the port', async () => {
+    const keys: unknown[] = []
+    const impostor = createHttpServer(({ headers }, response) => {
+      keys.push(headers['x-api-key'])
       response.writeHead(200, { Connection: 'close' }).end('{"status":"ok"}')
     })
-    const config = configOf({ PORT: await listening(pretending), DATA_DIR: join(tmpdir(), 'nobody-has-this-folder') })
+    const config = configOf({ PORT: await listening(impostor), DATA_DIR: join(tmpdir(), 'missing-folder') })
     const [finding, ...more] = await portFindings(config, 'the-key')
     expect([finding?.verdict, finding?.said, more]).toEqual([
       'wrong',
       expect.stringContaining('may be another one'),
       [],
     ])
-    expect(new Set(shown)).toEqual(new Set([undefined]))
+    expect(new Set(keys)).toEqual(new Set([undefined]))
   })
 
-  test('mail is tried as far as its password', async () => {
+  test('a mail server is tested up to the sign-in', async () => {
     const mail = await RealSmtpServer.open()
     open.push(mail)
     const verdict = async (url: string) => (await mailFinding(configOf({ SMTP_URL: url }))).verdict
@@ -229,16 +228,18 @@ describe('whom it talks to', () => {
     expect((await mailFinding(configOf({}))).verdict).toBe('ok')
   })
 
-  test('mail that nobody takes is said, without the password', async () => {
+  test('a mail server that refuses or is missing is wrong, and the password is not shown', async () => {
     const refusing = await RealSmtpServer.open({
       disabledCommands: ['STARTTLS'],
       onAuth: ({ password }, _, done) => done(new Error(`no such password: ${password}`)),
     })
     open.push(refusing)
-    const { verdict, said } = await mailFinding(configOf({ SMTP_URL: `smtp://ann:hunter2@127.0.0.1:${refusing.port}` }))
-    expect([verdict, said.includes('hunter2')]).toEqual(['wrong', false])
-    const nobody = await mailFinding(configOf({ SMTP_URL: 'smtp://127.0.0.1:1' }))
-    expect([nobody.verdict, nobody.said]).toEqual(['wrong', expect.stringContaining('127.0.0.1:1')])
+    const refused = await mailFinding(configOf({ SMTP_URL: `smtp://ann:hunter2@127.0.0.1:${refusing.port}` }))
+    expect(refused.verdict).toBe('wrong')
+    expect(refused.said).not.toContain('hunter2')
+    const missing = await mailFinding(configOf({ SMTP_URL: 'smtp://127.0.0.1:1' }))
+    expect(missing.verdict).toBe('wrong')
+    expect(missing.said).toContain('127.0.0.1:1')
   })
 
   test.each([
@@ -248,14 +249,14 @@ describe('whom it talks to', () => {
     [403, 'wrong'],
     [503, 'hint'],
   ])('an update server that answers %i: %s', async (status, verdict) => {
-    const heard: (string | undefined)[] = []
-    const url = `http://127.0.0.1:${await answering(status, heard)}`
+    const received: (string | undefined)[] = []
+    const url = `http://127.0.0.1:${await answering(status, received)}`
     const finding = await updateServerFinding(configOf({ UPDATE_SERVER_URL: url, UPDATE_SERVER_TOKEN: 'its-token' }))
-    expect([finding.verdict, heard]).toEqual([verdict, ['Bearer its-token']])
+    expect([finding.verdict, received]).toEqual([verdict, ['Bearer its-token']])
     expect(finding.said).not.toContain('its-token')
   })
 
-  test('an update server that is not there', async () => {
+  test('a missing update server is wrong', async () => {
     expect((await updateServerFinding(configOf({ UPDATE_SERVER_URL: 'http://127.0.0.1:1' }))).verdict).toBe('wrong')
     expect((await updateServerFinding(configOf({}))).verdict).toBe('ok')
   })
@@ -289,7 +290,7 @@ describe('the command', () => {
     })
   }
 
-  test('finds a running server, and hears more of it by a key', async () => {
+  test('finds a running server, and shows more with an API key', async () => {
     const admin = await Person.signIn(server, root)
     const { key } = (await admin.post('/iam/api-keys', { name: 'doctor', roles: ['viewer'] })).json as { key: string }
     const plain = await doctor(environmentOf(server))
@@ -301,7 +302,7 @@ describe('the command', () => {
     expect(JSON.parse(out)).toContainEqual({ verdict: 'ok', about: 'server', said: '0 devices, 0 links, 0 sockets' })
   })
 
-  test('ends with 1 where something is wrong, and says what to do', async () => {
+  test('exits with 1 if something is wrong, and names the remedy', async () => {
     const { code, out } = await doctor({ ...environmentOf(server), DURABILITY: 'some', PORT: 'http' })
     expect(code).toBe(1)
     expect(out).toMatch(/^WRONG {2}configuration: PORT: got "http", takes .* → /m)
@@ -310,7 +311,7 @@ describe('the command', () => {
     expect([iam.code, iam.out]).toEqual([1, expect.stringMatching(/^WRONG {2}IAM: is off/m)])
   })
 
-  test('says what it does', async () => {
+  test('has a help', async () => {
     expect(await doctor({ PORT: 'http' }, '--help')).toEqual({ code: 0, out: expect.stringContaining('Exit code') })
     expect(await doctor({}, '--jsno')).toEqual({ code: 2, out: '' })
   })

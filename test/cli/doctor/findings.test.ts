@@ -45,14 +45,14 @@ describe('open files', () => {
     expect(openFilesFinding(limits(soft)).verdict).toBe(verdict)
   })
 
-  test('that nobody tells are none of ours', () => {
+  test('are fine if the limit is unknown', () => {
     for (const text of [undefined, '', 'Max processes 100 100 processes'])
       expect(openFilesFinding(text).verdict).toBe('ok')
   })
 })
 
 describe('settings', () => {
-  test('are said mistake by mistake', () => {
+  test('have one finding for each error', () => {
     const found = settingsFindings(readConfig({ PORT: 'http', DURABILITY: 'some' }))
     expect(found.map(({ verdict, said }) => [verdict, said.split(':')[0]])).toEqual([
       ['wrong', 'PORT'],
@@ -60,11 +60,11 @@ describe('settings', () => {
     ])
   })
 
-  test('that are fine are said to be', () => {
+  test('have a finding if they are valid', () => {
     expect(settingsFindings(readConfig({}))).toMatchObject([{ verdict: 'ok' }])
   })
 
-  test('are warned of where the server would warn', () => {
+  test('have the warnings of the server', () => {
     expect(settingsFindings(readConfig({ DISABLE_CONNECT_UPDATE: 'on' }))).toMatchObject([{ verdict: 'hint' }])
   })
 
@@ -76,27 +76,27 @@ describe('settings', () => {
 
   const https = 'https://devices.example.com'
   test.each<[string, Record<string, string>, readonly string[]]>([
-    ['alone on this machine', {}, []],
-    ['behind a proxy on this machine', { TRUST_PROXY: 'on', PUBLIC_URL: https }, []],
-    ['nobody signs in, on this machine', { IAM: 'off' }, ['hint IAM']],
-    ['nobody signs in, for all', { IAM: 'off', HOST: '0.0.0.0' }, ['wrong IAM', 'hint HOST']],
-    ['for all, without TLS', { HOST: '0.0.0.0' }, ['hint HOST']],
-    ['for all, behind a proxy', { HOST: '0.0.0.0', TRUST_PROXY: 'on', PUBLIC_URL: https }, ['hint TRUST_PROXY']],
-    ['TLS somewhere, and no proxy trusted', { PUBLIC_URL: https }, ['hint TRUST_PROXY']],
-    ['a proxy, and no address', { TRUST_PROXY: 'on' }, ['hint PUBLIC_URL']],
-    ['an address without TLS', { TRUST_PROXY: 'on', PUBLIC_URL: 'http://devices.example.com' }, ['hint PUBLIC_URL']],
-    ['an address of this machine without TLS', { PUBLIC_URL: 'http://localhost:8080' }, []],
-    ['mail without an address', { SMTP_URL: 'smtp://mail.example' }, ['hint PUBLIC_URL']],
-  ])('together: %s', (_, environment, wanted) => {
+    ['local', {}, []],
+    ['local, behind a proxy', { TRUST_PROXY: 'on', PUBLIC_URL: https }, []],
+    ['local, without IAM', { IAM: 'off' }, ['hint IAM']],
+    ['public, without IAM', { IAM: 'off', HOST: '0.0.0.0' }, ['wrong IAM', 'hint HOST']],
+    ['public, without TLS', { HOST: '0.0.0.0' }, ['hint HOST']],
+    ['public, behind a proxy', { HOST: '0.0.0.0', TRUST_PROXY: 'on', PUBLIC_URL: https }, ['hint TRUST_PROXY']],
+    ['TLS without a trusted proxy', { PUBLIC_URL: https }, ['hint TRUST_PROXY']],
+    ['a proxy without a public URL', { TRUST_PROXY: 'on' }, ['hint PUBLIC_URL']],
+    ['a public URL without TLS', { TRUST_PROXY: 'on', PUBLIC_URL: 'http://devices.example.com' }, ['hint PUBLIC_URL']],
+    ['a local URL without TLS', { PUBLIC_URL: 'http://localhost:8080' }, []],
+    ['mail without a public URL', { SMTP_URL: 'smtp://mail.example' }, ['hint PUBLIC_URL']],
+  ])('combined: %s', (_, environment, expected) => {
     const reading = readConfig(environment)
     if ('mistakes' in reading) throw new Error(reading.mistakes.join())
     const found = combinationFindings(reading.config)
-    expect(found.map(({ verdict, about }) => `${verdict} ${about}`)).toEqual(wanted)
+    expect(found.map(({ verdict, about }) => `${verdict} ${about}`)).toEqual(expected)
     for (const { todo } of found) expect(todo).toBeTruthy()
   })
 })
 
-test('a finding is one line, whatever it says', () => {
+test('a finding is printed in one line', () => {
   expect(lineOf({ verdict: 'wrong', about: 'port', said: 'a\nb\u001b[2J', todo: 'c\td' })).toBe(
     'WRONG  port: a b [2J → c d',
   )

@@ -2,28 +2,28 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { done, failed, type Ran } from '#test/cli/admin-run'
+import { type AdminResult, errorOf, outputOf } from '#test/cli/admin-process'
 
-export type Typed = (args: readonly string[], input?: string) => Promise<Ran>
+type RunCommand = (args: readonly string[], input?: string) => Promise<AdminResult>
 
-/** 128 bit. */
+/** 128 bits. */
 const code = /^[1-9A-HJ-NP-Za-km-z]{22}\n$/
 const grants = [
   { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] },
 ]
 
-/** What every verb does, one after the other, on a server that knows nobody but its administrators. */
-export async function everyVerb(typed: Typed): Promise<void> {
+/** Runs every command on a server that has only its administrators. */
+export async function runAllCommands(run: RunCommand): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'admin-'))
   const file = join(folder, 'ops.json')
   writeFileSync(file, JSON.stringify({ grants }))
-  const succeeds = async (args: string, input?: string) => done(await typed(words(args), input))
+  const succeeds = async (args: string, input?: string) => outputOf(await run(args.split(' '), input))
   const json = async (args: string, input?: string) => JSON.parse(await succeeds(`${args} --json`, input)) as unknown
   try {
     await tenants(succeeds, json)
     await roles(succeeds, json, file)
     await users(succeeds, json)
-    await sessions(typed, succeeds)
+    await sessions(run, succeeds)
     await keys(succeeds, json)
     expect(await succeeds('user delete ann')).toBe('')
     expect(await succeeds('role delete ops')).toBe('')
@@ -58,7 +58,7 @@ async function roles(succeeds: Succeeds, json: Json, file: string): Promise<void
   expect(await json(`role put ops --file ${file}`)).toMatchObject({ name: 'ops', grants, builtIn: false })
   const shown = await succeeds('role show ops')
   expect(JSON.parse(shown)).toEqual({ grants })
-  // What is shown can be put.
+  // The output of `show` is an input of `put`.
   expect(await succeeds('role put ops --file - --tenant other', shown)).toBe('')
   expect(await json('role show ops --tenant other')).toMatchObject({ resourceIdentifier: 'crn#role:other/ops', grants })
   expect(await succeeds('role list')).toMatch(/^NAME +GRANTS +BUILT IN\n(.*\n)*ops +1 +no\n/)
@@ -77,16 +77,16 @@ async function users(succeeds: Succeeds, json: Json): Promise<void> {
   expect([email, changed.roles]).toEqual([undefined, ['ops']])
   expect(await json('user disable ann')).toMatchObject({ state: 'disabled' })
   expect(await json('user enable ann')).toMatchObject({ state: 'invited', roles: ['ops'] })
-  // Somebody of another tenant is nobody here.
+  // Users of another tenant are not listed.
   expect(await succeeds('user add bob --tenant other')).toMatch(code)
   expect(await json('user list --tenant other')).toEqual([expect.objectContaining({ name: 'bob', roles: [] })])
   expect(await json('user list')).not.toContainEqual(expect.objectContaining({ name: 'bob' }))
 }
 
-async function sessions(typed: Typed, succeeds: Succeeds): Promise<void> {
+async function sessions(run: RunCommand, succeeds: Succeeds): Promise<void> {
   expect(await succeeds('session list ann')).toBe('ID  SCHEME  CREATED  LAST USED  ADDRESS  AGENT\n')
   expect(await succeeds('session end ann')).toBe('')
-  expect(failed(await typed(['session', 'end', 'ann', '3Nc7xJr4Vq']), 1)).toContain('404')
+  expect(errorOf(await run(['session', 'end', 'ann', '3Nc7xJr4Vq']), 1)).toContain('404')
 }
 
 async function keys(succeeds: Succeeds, json: Json): Promise<void> {
@@ -104,8 +104,4 @@ async function keys(succeeds: Succeeds, json: Json): Promise<void> {
   for (const { id } of all) expect(await succeeds(`key delete ${id}`)).toBe('')
   expect(await json('key list')).toEqual([])
   expect(await succeeds('key list signing')).toMatch(/^KEY +CREATED +RETIRES\n\S+ +\S+ +-\n/)
-}
-
-function words(line: string): string[] {
-  return line.split(' ')
 }

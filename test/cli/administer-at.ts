@@ -2,29 +2,29 @@ import { PassThrough, Writable } from 'node:stream'
 import { administer } from '#cli/command'
 import { readSettings } from '#cli/settings'
 import { TemporaryFiles } from '#cli/temporary-files'
-import { type Ran, runAdmin } from '#test/cli/admin-run'
+import { type AdminResult, runAdmin } from '#test/cli/admin-process'
 
-/** A command line in this process: the process itself matters in few tests. Only standard input, where there is any, needs one. */
+/** Runs the command in this process, or in its own process if it needs standard input. */
 export async function administerAt(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
   input?: string,
-): Promise<Ran> {
+): Promise<AdminResult> {
   if (input !== undefined) return runAdmin({ args, environment, input })
-  const said = { out: '', notes: '' }
-  const keeping = (where: keyof typeof said) =>
+  const output = { out: '', notes: '' }
+  const writerTo = (stream: keyof typeof output) =>
     new Writable({
       decodeStrings: false,
       write(text, _encoding, done) {
-        said[where] += text
+        output[stream] += text
         done()
       },
     })
   const code = await administer(args, readSettings(environment, ''), {
     input: new PassThrough(),
-    out: keeping('out'),
-    notes: keeping('notes'),
+    out: writerTo('out'),
+    notes: writerTo('notes'),
     temporaryFiles: new TemporaryFiles(),
   })
-  return { code, ...said }
+  return { code, ...output }
 }
