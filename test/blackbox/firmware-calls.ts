@@ -43,13 +43,6 @@ export function put(server: StartedServer, path: string, body: unknown): Promise
   return server.ask(`/updates/projects/${path}`, { method: 'PUT', body })
 }
 
-/** Triggers an update and returns the answer. */
-export async function trigger(server: StartedServer, device: string): Promise<unknown> {
-  const { status, json } = await server.ask(`/updates/${device}`, { method: 'POST' })
-  expect(status).toBe(200)
-  return json
-}
-
 export interface UpdateView {
   readonly status: string
   readonly firmware?: string

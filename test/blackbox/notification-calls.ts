@@ -94,11 +94,6 @@ export async function untilOutbox(admin: Person, expected: object): Promise<Outb
   )
 }
 
-/** Waits until no mail is pending. */
-export function untilAllSent(admin: Person): Promise<Outbox> {
-  return untilOutbox(admin, { waiting: { requests: 0, subscribers: 0 } })
-}
-
 function matches(seen: object, expected: object): boolean {
   try {
     expect(seen).toMatchObject(expected)

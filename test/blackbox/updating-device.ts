@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { expect } from 'vitest'
 import { untilUpdate } from '#test/blackbox/firmware-calls'
 import { type Fields, LinkClient, type Protocol } from '#test/blackbox/link-client'
 import type { StartedServer } from '#test/blackbox/started-server'
@@ -102,20 +100,4 @@ export class UpdatingDevice {
     await untilUpdate(server, this.name, 'REBOOTING', offer.index)
     await this.reboot(server, offer.firmware, offer.index)
   }
-}
-
-/** Downloads an image in ranges, as devices that continue a download do, and checks it. */
-export async function download({ url, size, sha256 }: Offer, pieceBytes = size): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  for (let from = 0; from < size; from += pieceBytes) pieces.push(await downloadPart(url, from, pieceBytes, size))
-  const image = Buffer.concat(pieces)
-  expect([image.length, createHash('sha256').update(image).digest('hex')]).toEqual([size, sha256])
-  return image
-}
-
-async function downloadPart(url: string, from: number, bytes: number, size: number): Promise<Buffer> {
-  const to = Math.min(from + bytes, size)
-  const response = await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })
-  expect([response.status, response.headers.get('content-range')]).toEqual([206, `bytes ${from}-${to - 1}/${size}`])
-  return Buffer.from(await response.arrayBuffer())
 }
