@@ -18,7 +18,7 @@ export const createAction = defineRoute({
   source: 'contract 3.6',
   summary: 'Write properties of one service of many devices',
   access: { resource: 'service', action: 'update', within: 'tenant' },
-  body: { schema: ActionBody },
+  body: { schema: ActionBody, acceptsNames: true },
   answers: {
     202: { description: 'The action is stored and will run', schema: z.object({ id: ServerMadeId }) },
     ...errorAnswers(400, 401, 403, 404, 409, 503),

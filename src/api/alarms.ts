@@ -63,7 +63,7 @@ export const createAlarm = defineRoute({
   source: 'contract 5.3',
   summary: 'Create an alarm on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
-  body: { schema: AlarmBody },
+  body: { schema: AlarmBody, acceptsNames: true },
   answers: { 201: { description: 'Made', schema: AlarmEntry }, ...errorAnswers(400, 401, 403, 404, 409, 429) },
   example: { body, status: 201, answer: example },
 })
@@ -88,7 +88,7 @@ export const putAlarm = defineRoute({
   summary: `Replace an alarm; from then on the caller's permissions count for it`,
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   parameters: alarm,
-  body: { schema: AlarmBody },
+  body: { schema: AlarmBody, acceptsNames: true },
   answers: {
     200: { description: 'The alarm', schema: changeAnswer(AlarmEntry, 'resourceIdentifier') },
     ...errorAnswers(400, 401, 403, 404, 409, 412, 429),

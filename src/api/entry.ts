@@ -72,6 +72,8 @@ export interface RouteBody<B extends z.ZodType = z.ZodType> {
   readonly bytesMax?: number
   /** The body is passed on as it arrives, without a deadline or a schema. The handler reads it from `upload`. */
   readonly isStreamed?: true
+  /** Services, properties, alarms and groups may be given by name. */
+  readonly acceptsNames?: true
 }
 
 export interface RouteAnswer {

@@ -104,7 +104,7 @@ export const createFunction = defineRoute({
   source: 'contract 5.4',
   summary: 'Create a function that sends mails on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
-  body: { schema: FunctionBody },
+  body: { schema: FunctionBody, acceptsNames: true },
   answers: { 201: { description: 'Made', schema: FunctionEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { body, status: 201, answer: example },
 })
@@ -133,7 +133,7 @@ export const updateFunction = defineRoute({
   summary: `Change a function; from then on the caller's permissions count for it`,
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: fn,
-  body: { schema: FunctionPatch },
+  body: { schema: FunctionPatch, acceptsNames: true },
   answers: {
     200: { description: 'The function', schema: changeAnswer(FunctionEntry, 'resourceIdentifier') },
     ...errorAnswers(400, 401, 403, 404, 409, 412),

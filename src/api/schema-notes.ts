@@ -17,6 +17,7 @@ import {
   PropertyId,
   ServerMadeId,
   ServiceIdentifier,
+  ServiceReference,
   Sha256,
   Timestamp,
 } from '#model/identifier'
@@ -27,7 +28,7 @@ import { PropertyValue } from '#model/property-type'
 import { PropertyWrites } from '#model/property-write'
 import { RoleGrants, roleGrantsMax } from '#model/role'
 import { Grant } from '#model/scope'
-import { ServiceSchema } from '#model/service-schema'
+import { ServiceSchema, schemaNameCharactersMax } from '#model/service-schema'
 import { Locale, SubscriptionId } from '#model/subscription'
 import { HostName, TenantReference } from '#model/tenant'
 import {
@@ -48,6 +49,15 @@ const scalarValue = { type: ['number', 'string', 'boolean'] }
 export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType, SchemaNote>([
   [DeviceIdentifier, note('Name of a device. Case does not matter; the result is in upper case.')],
   [ServiceIdentifier, note('Name of a service. One in the form of a UUID becomes lower case.')],
+  [
+    ServiceReference,
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: schemaNameCharactersMax,
+      description: 'A service, by its identifier or by the name of its schema. Answers have the identifier.',
+    },
+  ],
   [PropertyId, note('Number of a property; `0x2000` in hexadecimal is the same as 8192.')],
   [FlakeAddress, note('Number of a device within its tenant, assigned at its creation and never again.')],
   [Timestamp, note('Unix milliseconds.')],
@@ -147,7 +157,7 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [NewUserName, { ...note(`A user name, except \`${anonymousName}\` in any case.`), maxLength: 64 }],
   [SubscriptionId, { pattern: '^[0-9A-HJ-NP-Za-km-z]{9,16}$' }],
   [TenantReference, note('A tenant, bare or as `crn#tenant:<id>`.')],
-  [GroupReference, note('A group, by its id or as `crn#group:<id>`.')],
+  [GroupReference, note('A group, by its id, as `crn#group:<id>`, or by its name.')],
   [HostName, note('As in a URL after `https://`, with a port if only that one is meant.')],
   // Fields of queries are sent as text, and have another type.
   [booleanField, { type: 'boolean' }],

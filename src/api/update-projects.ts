@@ -242,7 +242,7 @@ export const putRollout = defineRoute({
   summary: 'Create or replace a rollout of a firmware to a part of the fleet; it needs no release yet',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: project,
-  body: { schema: RolloutBody },
+  body: { schema: RolloutBody, acceptsNames: true },
   answers: {
     200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
     ...errorAnswers(400, 401, 403, 404, 409),

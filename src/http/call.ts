@@ -71,6 +71,8 @@ export type Answerer<P = unknown, Q = unknown, B = unknown> = (call: Call<P, Q, 
 export interface Binding {
   readonly entry: RouteEntry
   readonly answer: Answerer
+  /** Replaces names in a body by identifiers, before it is validated. @throws Problem for names without a meaning */
+  readonly resolve?: (caller: Caller, body: unknown) => unknown
 }
 
 /** Binds an entry to its handler with the entry's own types. */

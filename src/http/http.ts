@@ -200,14 +200,33 @@ function answer(
       return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
     })
     inTurn(exchange, bytes, () => {
-      const body = countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, raw))
+      const { named, refused = binding } = resolved(binding, caller, raw)
+      const body =
+        refused === binding
+          ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, named))
+          : undefined
       inTurn(exchange, bytes, () => {
         const now = stillPermitted(exchange, binding, rawParameters)
         const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
-        exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+        exchange.proceed(answered(exchange, refused, call), (reply) => exchange.respond(reply))
       })
     })
   })
+}
+
+/**
+ * The body with identifiers for names. A name without a meaning is refused in place of the handler, because a repeated
+ * request gets its stored answer, even if names have changed since.
+ */
+function resolved(binding: Binding, caller: Caller, raw: unknown): { named: unknown; refused?: Binding } {
+  try {
+    return { named: binding.resolve ? binding.resolve(caller, raw) : raw }
+  } catch (error) {
+    const answer = () => {
+      throw error
+    }
+    return { named: raw, refused: { ...binding, answer } }
+  }
 }
 
 /** Runs a step for a body now, or for a large body in the next turn of the event loop. */

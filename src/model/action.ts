@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BoundDevices, BoundGroups } from '#model/group'
-import { DeviceIdentifier, ServerMadeId, ServiceIdentifier, Timestamp } from '#model/identifier'
+import { DeviceIdentifier, ServerMadeId, ServiceIdentifier, ServiceReference, Timestamp } from '#model/identifier'
 import { jsonWithin } from '#model/json-value'
 import { PropertyWrites } from '#model/property-write'
 
@@ -41,7 +41,7 @@ export const ActionBody = z
   .strictObject({
     devices: BoundDevices.optional(),
     groups: BoundGroups.optional(),
-    serviceIdentifier: ServiceIdentifier,
+    serviceIdentifier: ServiceReference,
     updates: ActionUpdates,
   })
   .refine(({ devices, groups }) => devices !== undefined || groups !== undefined, {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AlarmCondition, type Condition } from '#model/condition'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { BoundDevices, BoundGroups, BoundName } from '#model/group'
-import { ServiceIdentifier, Timestamp } from '#model/identifier'
+import { ServiceIdentifier, ServiceReference, Timestamp } from '#model/identifier'
 
 /** Alarms: conditions on properties of devices. §1.3, contract 5.3. */
 
@@ -36,7 +36,7 @@ export type Severity = z.infer<typeof Severity>
 export const AlarmBody = z.strictObject({
   name: BoundName,
   severity: Severity,
-  serviceIdentifier: ServiceIdentifier,
+  serviceIdentifier: ServiceReference,
   condition: AlarmCondition,
   forSeconds: z.int().min(0).max(forSecondsMax).optional(),
   devices: BoundDevices.optional(),
@@ -69,6 +69,7 @@ export interface StoredAlarm {
 /** An alarm as the API returns it. */
 export const AlarmEntry = z.object({
   ...AlarmBody.shape,
+  serviceIdentifier: ServiceIdentifier,
   forSeconds: z.int().min(0).max(forSecondsMax),
   resourceIdentifier: ResourceIdentifier,
   createdBy: z.string(),

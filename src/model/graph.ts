@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Condition, variablesIn } from '#model/condition'
 import { idOfCrn } from '#model/crn'
 import { edgeFaults, nodeMessage } from '#model/graph-edges'
-import { isServerMadeId, PropertyId, parsePropertyKey, ServiceIdentifier, ShortName } from '#model/identifier'
+import { isServerMadeId, PropertyId, parsePropertyKey, ServiceReference, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
 import { utf8BytesOf } from '#model/text'
@@ -106,7 +106,7 @@ const Trigger = z.discriminatedUnion(
     z.strictObject({
       ...trigger,
       on: z.literal('property'),
-      serviceIdentifier: ServiceIdentifier,
+      serviceIdentifier: ServiceReference,
       propId: PropertyReference,
       to: Scalar.exactOptional(),
     }),

@@ -75,6 +75,9 @@ export const ServiceIdentifier = z
   .overwrite(lowerCaseOfUuid)
 export type ServiceIdentifier = z.infer<typeof ServiceIdentifier>
 
+/** The same in requests that also accept the name of a schema; names are replaced before this is checked. */
+export const ServiceReference = ServiceIdentifier.clone()
+
 /** The normal form, or undefined if the text is not a service identifier. Same result as `ServiceIdentifier`. */
 export function serviceIdentifierOf(text: string): string | undefined {
   if (text.length > identifierCharactersMax || !servicePattern.test(text)) return undefined

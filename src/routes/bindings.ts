@@ -19,6 +19,7 @@ import { jwksRoutes } from '#routes/jwks'
 import { linkRoutes, linkSocket } from '#routes/link'
 import { loginRoutes } from '#routes/login'
 import { metaRoutes } from '#routes/meta'
+import { withNames } from '#routes/names'
 import { outboxRoutes } from '#routes/outbox'
 import { provisioningKeyRoutes } from '#routes/provisioning-keys'
 import { releaseRoutes } from '#routes/releases'
@@ -53,7 +54,7 @@ export function bindingsOf(
   identity: Identity | undefined,
   operation: OperationOptions,
 ): Binding[] {
-  return [
+  const bindings = [
     ...healthRoutes(context, operation),
     ...backupRoutes(context, operation.backups),
     ...deviceRoutes(context),
@@ -81,6 +82,7 @@ export function bindingsOf(
     ...jwksRoutes(identity?.keys),
     ...(identity ? signedInBindings(context, identity) : []),
   ]
+  return bindings.map((binding) => withNames(context, binding))
 }
 
 /** Routes at the root. Contract 1.1. */
