@@ -31,8 +31,8 @@ afterEach(async () => {
   await mailServer?.close()
 })
 
-const subjects = () => mailServer.got.map(({ raw }) => readMail(raw).subject)
-const untilArrived = (count: number) => until(() => mailServer.got.length >= count, `${count} mails`)
+const subjects = () => mailServer.received.map(({ raw }) => readMail(raw).subject)
+const untilArrived = (count: number) => until(() => mailServer.received.length >= count, `${count} mails`)
 
 /** The mail server answers no mail until the returned function is called. */
 function holdAnswers(): () => void {
@@ -40,9 +40,9 @@ function holdAnswers(): () => void {
   const held = new Promise<void>((resolve) => {
     release = resolve
   })
-  mailServer.answering = () => held
+  mailServer.onMail = () => held
   return () => {
-    mailServer.answering = () => {}
+    mailServer.onMail = () => {}
     release()
   }
 }
@@ -61,7 +61,7 @@ test('a server that stops waits for the answer to a mail, but not forever', asyn
   await untilArrived(2)
   expect(subjects()).toEqual(['OVEN 40', 'OVEN 41'])
   expect(await server.stop()).toBe(0)
-  mailServer.answering = () => {}
+  mailServer.onMail = () => {}
 })
 
 test('a start fails if the folder for mails cannot be created', async () => {

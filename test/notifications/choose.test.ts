@@ -15,7 +15,7 @@ function requestAt(seq: number, at = now): DeliveryRequest {
   return { seq, at, device: 'A', node: 'n', template: 't', value: 1, previous: 0, cause: { on: 'status' } }
 }
 
-/** Requests by number, with how long ago they came; `seq` of the head is the last one's unless said. */
+/** A subscription with requests by number and age; `seq` of the head defaults to the last request. */
 function pending(
   fn: string,
   ages: Readonly<Record<number, number>>,
@@ -37,7 +37,7 @@ const fresh: Mail = { hour: { from: 0, count: 0 }, retry: null }
 const inHour = (count: number, agoMs = minute): Mail => ({ hour: { from: now - agoMs, count }, retry: null })
 const retrying = (inMs: number): Mail => ({ ...fresh, retry: { attempts: 1, nextAt: now + inMs } })
 
-/** In a word. */
+/** A short form of the choice. */
 function shortOf(choice: Choice): string {
   switch (choice.type) {
     case 'idle':
@@ -56,37 +56,37 @@ function shortOf(choice: Choice): string {
 const one = pending('F', { 1: 0 })
 const two = pending('F', { 1: 5, 2: 0 })
 
-describe('what is next', () => {
+describe('the next mail', () => {
   test.each<readonly [string, Mail, readonly Pending[], string]>([
     ['nothing', fresh, [], 'idle'],
-    ['nothing, though an hour runs', inHour(60), [], 'idle'],
+    ['nothing within an hour', inHour(60), [], 'idle'],
     ['the first mail', fresh, [one], 'send F 1'],
     ['the oldest of one function', fresh, [two], 'send F 1'],
     ['the oldest of several', fresh, [one, pending('G', { 7: 1 })], 'send G 7'],
-    ['of those of one time the function that comes first', fresh, [pending('G', { 1: 0 }), one], 'send F 1'],
-    ['of one function by number, whatever the clock', fresh, [pending('F', { 1: 0, 2: 9 })], 'send F 1'],
+    ['the first function of several at the same time', fresh, [pending('G', { 1: 0 }), one], 'send F 1'],
+    ['the lowest number of one function, ignoring the clock', fresh, [pending('F', { 1: 0, 2: 9 })], 'send F 1'],
     ['one more within the hour', inHour(59), [two], 'send F 1'],
     ['none within a full hour', inHour(60), [two], 'wait 59 min'],
-    ['none within an hour that is fuller than it may be now', inHour(90), [one], 'wait 59 min'],
+    ['none within an hour above a lowered limit', inHour(90), [one], 'wait 59 min'],
     ['one, when the hour was full and is over', inHour(60, hour), [one], 'send F 1'],
     ['a digest, when the hour was full and is over', inHour(60, hour), [two], 'digest F'],
     ['a digest of all functions', inHour(60, hour), [one, pending('G', { 1: 1 })], 'digest F,G'],
-    ['the hour ends to the millisecond', inHour(60, hour - 1), [one], `wait ${1 / minute} min`],
-    ['one by one, when the hour was not full', inHour(59, hour), [two], 'send F 1'],
-    ['an hour that begins later than now is over', inHour(60, -minute), [two], 'digest F'],
-    ['no more than is left of a retry', retrying(minute), [one], 'wait 1 min'],
-    ['a retry whose time has come', retrying(0), [one], 'send F 1'],
-    ['a retry so far ahead that the clock was put back', retrying(2 * hour), [one], 'send F 1'],
+    ['the hour ends exactly', inHour(60, hour - 1), [one], `wait ${1 / minute} min`],
+    ['a single mail, when the hour was not full', inHour(59, hour), [two], 'send F 1'],
+    ['an hour that starts in the future is over', inHour(60, -minute), [two], 'digest F'],
+    ['the rest of a retry delay', retrying(minute), [one], 'wait 1 min'],
+    ['a retry that is due', retrying(0), [one], 'send F 1'],
+    ['a retry too far ahead, because the clock was set back', retrying(2 * hour), [one], 'send F 1'],
     ['too old', fresh, [pending('F', { 1: day })], 'expire F 1'],
-    ['as old as may be', fresh, [pending('F', { 1: day - 1 })], 'send F 1'],
-    ['all that are too old', fresh, [pending('F', { 1: day + 9, 3: day, 4: 5 })], 'expire F 1,3'],
+    ['just young enough', fresh, [pending('F', { 1: day - 1 })], 'send F 1'],
+    ['all expired requests', fresh, [pending('F', { 1: day + 9, 3: day, 4: 5 })], 'expire F 1,3'],
     ['from the future', fresh, [pending('F', { 1: -hour })], 'send F 1'],
     ['too old, but the hour is full', inHour(60), [pending('F', { 1: day })], 'wait 59 min'],
     ['too old before a digest', inHour(60, hour), [pending('F', { 1: day, 2: 0 })], 'expire F 1'],
-    ['behind a gap', fresh, [pending('F', { 9: 0 })], 'send F 9'],
-    ['behind a gap when the hour was full', inHour(60, hour), [pending('F', { 9: 0 })], 'digest F'],
-    ['one, and others were missed', inHour(60, hour), [pending('F', { 9: 0 }, { cursor: 8, missed: 3 })], 'digest F'],
-    ['only a gap, and no hour runs', fresh, [pending('F', {}, { seq: 4 })], 'digest F'],
+    ['after a gap', fresh, [pending('F', { 9: 0 })], 'send F 9'],
+    ['after a gap when the hour was full', inHour(60, hour), [pending('F', { 9: 0 })], 'digest F'],
+    ['one request and missed ones', inHour(60, hour), [pending('F', { 9: 0 }, { cursor: 8, missed: 3 })], 'digest F'],
+    ['only a gap, outside an hour', fresh, [pending('F', {}, { seq: 4 })], 'digest F'],
     ['only a gap', inHour(1), [pending('F', {}, { seq: 4 })], 'wait 59 min'],
     ['only missed ones', inHour(1), [pending('F', {}, { cursor: 4, seq: 4, missed: 2 })], 'wait 59 min'],
     [
@@ -96,7 +96,7 @@ describe('what is next', () => {
       'digest F',
     ],
     [
-      'one of another function before what was missed',
+      'one of another function before missed ones',
       inHour(1),
       [pending('F', {}, { seq: 4 }), pending('G', { 1: 0 })],
       'send G 1',
@@ -120,15 +120,15 @@ test.each([
   [4, 2],
   [5, 2],
   [9, 6],
-])('moved to %i, what lies between and was never kept is remembered', (to, missed) => {
+])('moving the cursor to %i counts skipped requests that were not stored', (to, missed) => {
   const from = pending('F', { 1: 0, 4: 0, 5: 0 }, { seq: 9 })
   expect(moveTo(from, to).missed).toBe(missed)
   const again = pending('F', { 1: 0, 4: 0, 5: 0 }, { seq: 9, missed: 10 })
   expect(moveTo(again, to).missed).toBe(missed && missed + 10)
 })
 
-/** What a course of requests, failures and hours comes to, in a plain model that does what was chosen. */
-describe('whatever comes', () => {
+/** Random requests, failures and delays, applied by a simple model that follows the choices. */
+describe('any sequence', () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ type: fc.constant('request' as const), fn: fc.constantFrom('F', 'G') }) },
     fc.record({
@@ -150,7 +150,7 @@ describe('whatever comes', () => {
     requests: DeliveryRequest[]
   }
 
-  test('no more than so many an hour, everything is heard once, in its turn or too late', () => {
+  test('respects the hourly limit, and sends or expires every request once', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (steps, max) => {
         let at = now
@@ -159,7 +159,7 @@ describe('whatever comes', () => {
           F: { seq: 0, cursor: 0, missed: 0, requests: [] },
           G: { seq: 0, cursor: 0, missed: 0, requests: [] },
         }
-        const told = { sent: 0, digested: 0, expired: 0 }
+        const totals = { sent: 0, digested: 0, expired: 0 }
         const sentAt: number[] = []
         let clockPutBack = false
         let last = ''
@@ -178,7 +178,7 @@ describe('whatever comes', () => {
           expect(to).toBeGreaterThanOrEqual(topic.cursor)
           topic.cursor = to
         }
-        const leaves = () => {
+        const count = () => {
           const isOver = at >= mail.hour.from + hour || at < mail.hour.from
           mail = { hour: isOver ? { from: at, count: 1 } : { ...mail.hour, count: mail.hour.count + 1 }, retry: null }
           expect(mail.hour.count).toBeLessThanOrEqual(max)
@@ -190,23 +190,23 @@ describe('whatever comes', () => {
           if (choice.type === 'wait') expect(choice.until).toBeGreaterThan(at)
           if (choice.type === 'idle' || choice.type === 'wait') return false
           if (choice.type === 'expire') {
-            told.expired += choice.requests.length
+            totals.expired += choice.requests.length
             move(choice.pending, choice.requests.at(-1)?.seq ?? 0)
             mail = { ...mail, retry: null }
           } else if (fails) mail = { ...mail, retry: { attempts: 1, nextAt: at + minute } }
           else if (choice.type === 'send') {
-            told.sent++
+            totals.sent++
             expect(choice.request.seq).toBeGreaterThan(choice.pending.cursor)
             move(choice.pending, choice.request.seq)
-            leaves()
+            count()
           } else {
             for (const each of choice.pendings) {
               const topic = topics[each.subscription.function as 'F' | 'G']
               move(each, each.head.seq)
-              told.digested += each.requests.length + topic.missed
+              totals.digested += each.requests.length + topic.missed
               topic.missed = 0
             }
-            leaves()
+            count()
           }
           return true
         }
@@ -222,13 +222,13 @@ describe('whatever comes', () => {
             if (each.type === 'request') topic.requests = [...topic.requests, requestAt(topic.seq, at)].slice(-3)
           }
         }
-        // Nothing fails any more, and time goes by.
+        // Nothing fails from here on.
         last = ''
         for (let rounds = 0; rounds < 200 && last !== 'idle'; rounds++) if (!run(false)) at += 30 * minute
         const all = topics.F.seq + topics.G.seq
-        expect(told.sent + told.digested + told.expired).toBe(all)
+        expect(totals.sent + totals.digested + totals.expired).toBe(all)
         if (clockPutBack) return
-        // Within any hour: as many as fill what is left of one and of the next.
+        // Any 60 minutes overlap at most two counted hours.
         for (const [index, first] of sentAt.entries()) {
           expect(sentAt.slice(index).filter((time) => time < first + hour).length).toBeLessThanOrEqual(2 * max)
         }

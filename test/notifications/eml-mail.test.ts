@@ -35,7 +35,7 @@ const files = async () => (await readdir(folder)).sort()
 const nameOf = (n: number) => `0${1_700_000_000_000 + n}-${'a'.repeat(16)}.eml`
 
 describe('a mail in a folder', () => {
-  test('is a file that only its owner reads, named by its time and Message-ID', async () => {
+  test('is a file readable by its owner only, named by time and Message-ID', async () => {
     const mail = await opened()
     await mail.send(sampleMail(7, { id: `0123456789abcdef${'0'.repeat(16)}@devices.example` }))
     expect(await files()).toEqual(['01700000000007-0123456789abcdef.eml'])
@@ -43,7 +43,7 @@ describe('a mail in a folder', () => {
     expect(mode & 0o077).toBe(0)
   })
 
-  test('is one file however often it is sent, the last one', async () => {
+  test('is one file, replaced if it is sent again', async () => {
     const mail = await opened()
     await mail.send(sampleMail(1))
     await mail.send(sampleMail(1, { subject: 'again' }))
@@ -51,7 +51,7 @@ describe('a mail in a folder', () => {
     expect(readMail(await readFile(join(folder, nameOf(1)), 'latin1')).subject).toBe('again')
   })
 
-  test('that was not finished goes at the next start; what is not ours stays', async () => {
+  test('that is incomplete is deleted at the next start; foreign files stay', async () => {
     await mkdir(folder, { recursive: true })
     await writeFile(join(folder, `${nameOf(1)}.tmp`), 'half')
     await writeFile(join(folder, 'notes.txt'), 'mine')
@@ -59,7 +59,7 @@ describe('a mail in a folder', () => {
     expect(await files()).toEqual(['notes.txt'])
   })
 
-  test('is never seen half', async () => {
+  test('is never visible while incomplete', async () => {
     const mail = await opened()
     const text = 'x'.repeat(200_000)
     const sent = mail.send(sampleMail(1, { text }))
@@ -76,14 +76,14 @@ describe('a mail in a folder', () => {
   })
 })
 
-describe('with too many, the oldest go', () => {
-  test('by their time, not by when they came', async () => {
+describe('above the limit the oldest files are deleted', () => {
+  test('by the time of the mail, not of the file', async () => {
     const mail = await opened(3)
     for (const n of [5, 3, 4, 1, 6]) await mail.send(sampleMail(n))
     expect(await files()).toEqual([4, 5, 6].map(nameOf))
   })
 
-  test('also those of a time before', async () => {
+  test('including those of earlier runs', async () => {
     await mkdir(folder, { recursive: true })
     for (let n = 0; n < 5; n++) await writeFile(join(folder, nameOf(n)), 'old')
     const mail = await opened(3)
@@ -92,13 +92,13 @@ describe('with too many, the oldest go', () => {
     expect(await files()).toEqual([3, 4, 9].map(nameOf))
   })
 
-  test('one sent twice counts once', async () => {
+  test('a mail that is sent twice counts once', async () => {
     const mail = await opened(2)
     for (const n of [1, 2, 2, 2, 1]) await mail.send(sampleMail(n))
     expect(await files()).toEqual([1, 2].map(nameOf))
   })
 
-  test('one that does not go is told, and refuses nothing', async () => {
+  test('a file that cannot be deleted is reported, and mails are still accepted', async () => {
     const mail = await opened(1)
     await mkdir(join(folder, nameOf(1), 'x'), { recursive: true })
     await mail.close()
@@ -109,8 +109,8 @@ describe('with too many, the oldest go', () => {
   })
 })
 
-describe('nobody is to blame', () => {
-  test('for a folder that is gone, and it goes on when it is back', async () => {
+describe('a failing disk refuses mails temporarily', () => {
+  test('a missing folder, until it is back', async () => {
     const mail = await opened()
     await rm(folder, { recursive: true })
     await expect(mail.send(sampleMail(1))).rejects.toMatchObject({ kind: 'transport', code: 'ENOENT' })
@@ -119,7 +119,7 @@ describe('nobody is to blame', () => {
     expect(await files()).toEqual([nameOf(1)])
   })
 
-  test('for a full disk, and nothing half is left there', async (context) => {
+  test('a full disk, without leaving incomplete files', async (context) => {
     await mkdir(folder, { recursive: true })
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder], { stdio: 'pipe' })
@@ -140,7 +140,7 @@ describe('nobody is to blame', () => {
     }
   })
 
-  test('for a folder that cannot be written to', async (context) => {
+  test('a folder without write permission', async (context) => {
     if (process.getuid?.() === 0) context.skip('root writes everywhere')
     const mail = await opened()
     await chmod(folder, 0o500)

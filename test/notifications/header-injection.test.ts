@@ -10,8 +10,8 @@ import { smtpMail } from '#notifications/smtp-mail'
 import { headerOf, readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
-/** Everything that somebody may say about a mail, each in its place. */
-interface Said {
+/** All texts of a mail that come from users. */
+interface UserTexts {
   readonly function: string
   readonly alarm: string
   readonly device: string
@@ -24,7 +24,7 @@ interface Said {
   readonly to: string
 }
 
-const harmless: Said = {
+const harmless: UserTexts = {
   function: 'Too hot',
   alarm: 'Fire',
   device: 'PUMP-7',
@@ -37,13 +37,13 @@ const harmless: Said = {
   to: 'ann@people.example',
 }
 
-const attempts: readonly (readonly [what: string, text: string])[] = [
+const attempts: readonly (readonly [name: string, text: string])[] = [
   ['a line break', 'a\nBcc: bob@evil.example'],
   ['a carriage return', 'a\rBcc: bob@evil.example'],
   ['both', 'a\r\nBcc: bob@evil.example'],
   ['a folded line', 'a\r\n Bcc: bob@evil.example'],
   ['a folded line with a tab', 'a\r\n\tBcc: bob@evil.example'],
-  ['the end of headers', 'a\r\n\r\nfrom here it is mine'],
+  ['the end of headers', 'a\r\n\r\nanother body'],
   ['the end of the mail', 'a\r\n.\r\nMAIL FROM:<bob@evil.example>\r\nRCPT TO:<bob@evil.example>\r\nDATA\r\n'],
   ['a bare dot', '\n.\n'],
   ['a zero', 'a\0Bcc: bob@evil.example'],
@@ -94,34 +94,34 @@ afterAll(async () => {
   await server.close()
 })
 
-/** What a template makes of it, unless it may not be kept. */
-function bodyOf({ subject, text, html }: Said): TemplateBody | undefined {
+/** A template with these texts, unless it is invalid. */
+function bodyOf({ subject, text, html }: UserTexts): TemplateBody | undefined {
   const tags = '{{function}} {{alarm}} {{device}} {{value}} {{meta.place}}'
   const en = { subject: `${tags}${subject}`, text: `${tags}\n${text}`, html: `<p>${tags}</p>${html}` }
   return TemplateBody.safeParse({ locales: { en } }).data
 }
 
-async function got(said: Said) {
-  const body = bodyOf(said)
+async function send(texts: UserTexts) {
+  const body = bodyOf(texts)
   if (!body) return undefined
-  const { device, value, meta } = said
+  const { device, value, meta } = texts
   const run = { device, at: 1_700_000_000_000, value, previous: null, cause: { on: 'alarm', alarm: 'a' } } as const
   const around: { meta: JsonObject; functionName: string; alarmName: string } = {
-    functionName: said.function,
-    alarmName: said.alarm,
+    functionName: texts.function,
+    alarmName: texts.alarm,
     meta: { place: meta },
   }
-  const text = renderMail(body, said.locale, dataOf(run, around))
-  const before = server.got.length
+  const text = renderMail(body, texts.locale, dataOf(run, around))
+  const before = server.received.length
   const unsubscribeUrl = 'https://devices.example/api/v1/notifications/unsubscribe/a?tenant=b&user=c&sig=d'
   await mail.send(
-    mailOf({ mail, to: said.to, seed: 'seed', date: run.at, text, listId: 'f.devices.example', unsubscribeUrl }),
+    mailOf({ mail, to: texts.to, seed: 'seed', date: run.at, text, listId: 'f.devices.example', unsubscribeUrl }),
   )
-  return { mails: server.got.slice(before), text }
+  return { mails: server.received.slice(before), text }
 }
 
 function expectHarmless(
-  { mails, text }: NonNullable<Awaited<ReturnType<typeof got>>>,
+  { mails, text }: NonNullable<Awaited<ReturnType<typeof send>>>,
   to = harmless.to,
   header = to,
 ): void {
@@ -134,7 +134,7 @@ function expectHarmless(
   expect(headerOf(headers, 'to')).toBe(header)
   expect(headerOf(headers, 'from')).toBe('"Devices, \\"Dr.\\"" <devices@devices.example>')
   expect(headerOf(headers, 'list-id')).toBe('<f.devices.example>')
-  // A header's value may begin and end with white space that nobody sees.
+  // White space around the value of a header is not significant.
   expect(subject.trim()).toBe(text.subject.trim())
   expect(subject).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
   expect(plain.trimEnd()).toBe(text.text.replace(/\r\n?/g, '\n').trimEnd())
@@ -142,21 +142,21 @@ function expectHarmless(
   for (const line of raw.split('\r\n')) expect(Buffer.byteLength(line, 'latin1')).toBeLessThanOrEqual(998)
 }
 
-test('a mail of harmless words arrives as it is', async () => {
-  const arrived = await got(harmless)
+test('a harmless mail arrives unchanged', async () => {
+  const arrived = await send(harmless)
   expect(arrived?.text.subject).toBe('Too hot Fire PUMP-7 91.5 cellar')
   if (arrived) expectHarmless(arrived)
 })
 
 describe.each(['function', 'alarm', 'device', 'value', 'meta', 'subject', 'text', 'html', 'locale'] as const)(
-  'a mail is one mail to one person, whatever stands in %s:',
+  'a mail stays one mail to one recipient with any text as %s:',
   (place) => {
     test.each(attempts)('%s', async (_, text) => {
-      const arrived = await got({ ...harmless, [place]: text })
-      // What nobody may keep as a template cannot come this far.
-      const mayKeep = bodyOf({ ...harmless, [place]: text }) !== undefined
-      expect(arrived !== undefined).toBe(mayKeep)
-      if (!['subject', 'text', 'html'].includes(place)) expect(mayKeep).toBe(true)
+      const arrived = await send({ ...harmless, [place]: text })
+      // Invalid templates are refused before.
+      const isValid = bodyOf({ ...harmless, [place]: text }) !== undefined
+      expect(arrived !== undefined).toBe(isValid)
+      if (!['subject', 'text', 'html'].includes(place)) expect(isValid).toBe(true)
       if (arrived) expectHarmless(arrived)
     })
   },
@@ -166,8 +166,8 @@ test.each<[to: string, header?: string]>([
   ["!#$%&'*+/=?^_`{|}~-@people.example"],
   ["o'hara+a/b=c@people.example"],
   ['ann@münchen.example', 'ann@xn--mnchen-3ya.example'],
-])('an address is one address: %s', async (to, header) => {
-  const arrived = await got({ ...harmless, to })
+])('an address stays one address: %s', async (to, header) => {
+  const arrived = await send({ ...harmless, to })
   if (arrived) expectHarmless(arrived, to, header)
   expect(arrived).toBeDefined()
 })

@@ -23,25 +23,25 @@ const common = {
   function: 'Too hot',
 }
 
-describe('what a template reads', () => {
-  test.each<[what: string, cause: RunData['cause'], more: Partial<RunSurroundings>, said: object]>([
-    ['of a property without a schema', run.cause, {}, { on: 'property', service: 'heat', property: '0x2000' }],
+describe('the data of a template', () => {
+  test.each<[name: string, cause: RunData['cause'], more: Partial<RunSurroundings>, expected: object]>([
+    ['a property without a schema', run.cause, {}, { on: 'property', service: 'heat', property: '0x2000' }],
     [
-      'of a property by its names',
+      'a property with its names',
       run.cause,
       { schema },
       { on: 'property', service: 'Heating', property: 'temperature' },
     ],
     [
-      'of one that the schema does not know',
+      'a property that the schema lacks',
       { on: 'property', service: 'heat', propId: 1 },
       { schema },
       { on: 'property', service: 'Heating', property: '0x0001' },
     ],
-    ['of an alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, { alarmName: 'Fire' }, { on: 'alarm', alarm: 'Fire' }],
-    ['of an alarm that is gone', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, {}, { on: 'alarm', alarm: '2Vb7qYx9Kd' }],
-    ['of a status', { on: 'status' }, {}, { on: 'status' }],
-  ])('%s', (_, cause, more, said) => {
-    expect(dataOf({ ...run, cause }, { ...around, ...more })).toEqual({ ...common, ...said })
+    ['an alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, { alarmName: 'Fire' }, { on: 'alarm', alarm: 'Fire' }],
+    ['a deleted alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, {}, { on: 'alarm', alarm: '2Vb7qYx9Kd' }],
+    ['a status', { on: 'status' }, {}, { on: 'status' }],
+  ])('%s', (_, cause, more, expected) => {
+    expect(dataOf({ ...run, cause }, { ...around, ...more })).toEqual({ ...common, ...expected })
   })
 })

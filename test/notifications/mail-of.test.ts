@@ -12,7 +12,7 @@ const parts: MailParts = {
 }
 const url = 'https://devices.example/api/v1/notifications/unsubscribe/3Xc8rZy1Le?tenant=acme&user=crn%23user%3Aa&sig=x'
 
-test('a mail says what it was made of, and no more', () => {
+test('a mail contains exactly its parts', () => {
   expect(mailOf(parts)).toEqual({
     id: expect.stringMatching(/^[0-9a-f]{32}@devices\.example$/),
     date: 1_700_000_000_000,
@@ -23,7 +23,7 @@ test('a mail says what it was made of, and no more', () => {
   })
 })
 
-test('its Message-ID follows from the seed alone', () => {
+test('the Message-ID depends on the seed only', () => {
   const { id } = mailOf(parts)
   expect(mailOf({ ...parts, to: 'bob@people.example', text: { subject: 'x', text: 'y' }, date: 1 }).id).toBe(id)
   expect(mailOf({ ...parts, seed: 'acme\nfunction\n1\nbob' }).id).not.toBe(id)
@@ -32,7 +32,7 @@ test('its Message-ID follows from the seed alone', () => {
 test.each([
   [url, true],
   [url.replace('https', 'http'), false],
-])('it can be ended by %s', (unsubscribeUrl, isOneClick) => {
+])('the subscription can be ended at %s', (unsubscribeUrl, isOneClick) => {
   const message = mailOf({ ...parts, listId: 'f.devices.example', unsubscribeUrl })
   expect(message).toMatchObject({ listId: 'f.devices.example', unsubscribe: { url: unsubscribeUrl, isOneClick } })
 })

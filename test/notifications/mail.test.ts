@@ -18,7 +18,7 @@ describe('mail by SMTP', () => {
   mailSuite(async (from) => {
     const server = await RealSmtpServer.open()
     const mail = smtpMail({ url: `smtp://127.0.0.1:${server.port}`, from, world: realWorld })
-    const arrived = async () => server.got.map(({ raw }) => arrivedOf(raw))
+    const arrived = async () => server.received.map(({ raw }) => arrivedOf(raw))
     return { mail, arrived, close: () => server.close() }
   })
 })

@@ -1,19 +1,16 @@
 import { domainOf, senderOf } from '#model/mail-address'
 import { closedCode, type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 
-/** The oldest go. */
-const mailsKept = 10_000
-
-/** Mail that goes nowhere and is remembered. */
+/** Mail that is only recorded. */
 export class MemoryMail implements Mail {
   readonly kind = 'eml'
   readonly from: string
   readonly host: string
-  /** In the order in which they arrived, each as often as it did. */
+  /** Arrived mails in order, including repeated ones. */
   readonly sent: MailMessage[] = []
-  /** What becomes of a mail: refused by what this throws, or gives when it is awaited. */
-  answering: (message: MailMessage) => void | Promise<void> = () => {}
-  readonly #underWay = new Set<Promise<void>>()
+  /** Called before a mail arrives; an error refuses it. */
+  onSend: (message: MailMessage) => void | Promise<void> = () => {}
+  readonly #pending = new Set<Promise<void>>()
   #isClosed = false
 
   constructor(from = 'device-data-backend@localhost') {
@@ -26,22 +23,21 @@ export class MemoryMail implements Mail {
   async send(message: MailMessage): Promise<void> {
     if (this.#isClosed) throw new MailRefused('transport', closedCode)
     const taken = this.#take(message)
-    this.#underWay.add(taken)
+    this.#pending.add(taken)
     try {
       await taken
     } finally {
-      this.#underWay.delete(taken)
+      this.#pending.delete(taken)
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.allSettled(this.#underWay)
+    await Promise.allSettled(this.#pending)
   }
 
   async #take(message: MailMessage): Promise<void> {
-    await this.answering(message)
-    if (this.sent.length >= mailsKept) this.sent.shift()
+    await this.onSend(message)
     this.sent.push(message)
   }
 }

@@ -1,6 +1,6 @@
-/** A mail as whoever gets it reads it. RFC 5322, 2045, 2047. */
+/** A decoded mail. RFC 5322, 2045, 2047. */
 export interface ReadMail {
-  /** In order, names in lower case, unfolded and as they stand. */
+  /** In order, unfolded, with names in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly subject: string
   readonly text: string
@@ -11,19 +11,19 @@ export function readMail(raw: string): ReadMail {
   const { headers, body } = partOf(raw)
   const boundary = /boundary="([^"]+)"/.exec(headerOf(headers, 'content-type'))?.[1]
   const parts = boundary === undefined ? [{ headers, body }] : partsOf(body, boundary)
-  const wordsOf = (type: string) => {
+  const textOf = (type: string) => {
     const part = parts.find((each) => headerOf(each.headers, 'content-type').startsWith(type))
-    return part && wordsIn(part.body, headerOf(part.headers, 'content-transfer-encoding'))
+    return part && decodedBody(part.body, headerOf(part.headers, 'content-transfer-encoding'))
   }
   return {
     headers,
     subject: decodedWords(headerOf(headers, 'subject')),
-    text: wordsOf('text/plain') ?? '',
-    html: wordsOf('text/html'),
+    text: textOf('text/plain') ?? '',
+    html: textOf('text/html'),
   }
 }
 
-/** All values of this name, joined: a name that stands twice shows. */
+/** All values of this name, joined, so that tests notice a repeated header. */
 export function headerOf(headers: ReadMail['headers'], name: string): string {
   return headers
     .filter(([each]) => each === name)
@@ -52,7 +52,7 @@ function partsOf(body: string, boundary: string) {
     .map((part) => partOf(part.replace(/^\r\n/, '').replace(/\r\n$/, '')))
 }
 
-function wordsIn(body: string, encoding: string): string {
+function decodedBody(body: string, encoding: string): string {
   const decoded =
     encoding === 'base64'
       ? Buffer.from(body, 'base64').toString()
@@ -62,7 +62,7 @@ function wordsIn(body: string, encoding: string): string {
   return decoded.replace(/\r\n/g, '\n').replace(/\n$/, '')
 }
 
-/** Once: what was encoded may look encoded again. */
+/** Decodes once, because the decoded text may look encoded. */
 function decodedWords(value: string): string {
   const words = /=\?utf-8\?([qb])\?([^?]*)\?=(?:[ \t]+(?==\?))?/gi
   const bytes = value.replace(words, (_, kind: string, text: string) =>

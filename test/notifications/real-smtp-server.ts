@@ -1,25 +1,25 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-/** A mail as the server got it. */
-export interface GotMail {
+/** A received mail. */
+export interface ReceivedMail {
   readonly from: string
   readonly to: readonly string[]
   readonly raw: string
-  /** Whether it came by TLS. */
+  /** Whether it was received by TLS. */
   readonly isSecure: boolean
 }
 
-/** A mail server on this machine that takes everything, unless it is told otherwise. */
+/** A local mail server that accepts everything unless `onMail` refuses. */
 export class RealSmtpServer {
-  /** All that came whole, whatever was answered. */
-  readonly got: GotMail[] = []
-  /** What becomes of a mail that came whole: refused by what this throws, or gives when it is awaited. */
-  answering: (mail: GotMail) => void | Promise<void> = () => {}
-  /** What people signed in with. */
+  /** All complete mails, including refused ones. */
+  readonly received: ReceivedMail[] = []
+  /** Called for each complete mail; an error refuses it. */
+  onMail: (mail: ReceivedMail) => void | Promise<void> = () => {}
+  /** The credentials of all sign-ins. */
   readonly signedIn: { readonly user: string | null | undefined; readonly password: string | null | undefined }[] = []
   connectionsMade = 0
-  /** At once. */
+  /** The most connections at the same time. */
   connectionsMax = 0
   #connections = 0
   readonly #server: SMTPServer
@@ -48,17 +48,17 @@ export class RealSmtpServer {
           const from = mailFrom === false ? '' : mailFrom.address
           const raw = Buffer.concat(pieces).toString('latin1')
           const mail = { from, to: rcptTo.map(({ address }) => address), raw, isSecure: secure }
-          this.got.push(mail)
+          this.received.push(mail)
           this.#answer(mail).then(() => done(), done)
         })
       },
       ...options,
     })
-    // What a connection ends with is for whoever made it.
+    // Errors of a connection are tested at the client.
     this.#server.on('error', () => {})
   }
 
-  /** `port` 0: any that is free. */
+  /** `port` 0 is any free port. */
   static async open(
     options: SMTPServerOptions = { disabledCommands: ['STARTTLS'] },
     port = 0,
@@ -76,7 +76,7 @@ export class RealSmtpServer {
     return new Promise((closed) => this.#server.close(() => closed()))
   }
 
-  async #answer(mail: GotMail): Promise<void> {
-    await this.answering(mail)
+  async #answer(mail: ReceivedMail): Promise<void> {
+    await this.onMail(mail)
   }
 }

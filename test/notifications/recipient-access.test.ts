@@ -18,7 +18,7 @@ const fn: StoredFunction = {
   edit: 1,
 }
 
-/** Enough to hear of everything that the function finds, and not more. */
+/** Exactly the permissions for all requests of the function. */
 const enough: Grant = {
   permissions: { notifications: ['read'], functions: ['read'], service: ['read'], alarms: ['read'], meta: ['read'] },
   devices: ['A', 'B', 'C'],
@@ -43,7 +43,14 @@ interface Case {
   readonly hall?: readonly string[]
 }
 
-function heard({ grants = [enough], recipient, fn: changed = {}, device = 'A', cause = property, hall = ['C'] }: Case) {
+function skipReason({
+  grants = [enough],
+  recipient,
+  fn: changed = {},
+  device = 'A',
+  cause = property,
+  hall = ['C'],
+}: Case) {
   return mayReceive({
     recipient: { scope: scopeOf(grants), isActive: true, address: 'ann@example.com', ...recipient },
     function: changed === null ? undefined : { ...fn, ...changed },
@@ -52,75 +59,75 @@ function heard({ grants = [enough], recipient, fn: changed = {}, device = 'A', c
   })
 }
 
-describe('somebody hears of it', () => {
+describe('a user gets a mail', () => {
   test.each<readonly [string, Case]>([
-    ['of a device that is named', {}],
-    ['of a device of a group', { device: 'C' }],
+    ['about a listed device', {}],
+    ['about a device of a group', { device: 'C' }],
     [
-      'of any device, where it is about all',
+      'about any device, if the function applies to all',
       { fn: { devices: null, groups: null }, device: 'X', grants: [{ ...enough, devices: ['*'] }] },
     ],
-    ['by several roles together', { grants: [without('service'), without('notifications')] }],
+    ['with grants of several roles', { grants: [without('service'), without('notifications')] }],
     ['at an address beyond ASCII', { recipient: { address: 'änn@bücher.example' } }],
   ])('%s', (_, each) => {
-    for (const cause of causes) expect(heard({ ...each, cause })).toBeUndefined()
+    for (const cause of causes) expect(skipReason({ ...each, cause })).toBeUndefined()
   })
 })
 
-describe('somebody does not hear of it, and the reason is', () => {
+describe('a user gets no mail', () => {
   test.each<readonly [string, SkipReason, Case]>([
-    ['the function is gone', 'unbound', { fn: null }],
-    ['it is disabled', 'unbound', { fn: { enabled: false } }],
-    ['it names the device no more', 'unbound', { fn: { devices: ['B'] } }],
+    ['the function was deleted', 'unbound', { fn: null }],
+    ['the function is disabled', 'unbound', { fn: { enabled: false } }],
+    ['the device was removed from the function', 'unbound', { fn: { devices: ['B'] } }],
     ['the device left the group', 'unbound', { device: 'C', hall: ['D'] }],
-    ['the group is gone', 'unbound', { device: 'C', fn: { groups: ['other'] } }],
-    ['it is bound to nothing', 'unbound', { fn: { devices: [], groups: null } }],
-    ['he may not sign in', 'disabled', { recipient: { isActive: false } }],
-    ['he reads no notifications', 'forbidden', { grants: [without('notifications')] }],
-    ['he reads no functions', 'forbidden', { grants: [without('functions')] }],
-    ['he reads no service', 'forbidden', { grants: [without('service')] }],
-    ['he reads one of the devices no more', 'forbidden', { grants: [{ ...enough, devices: ['A', 'C'] }] }],
-    ['a device came to the group that he does not read', 'forbidden', { hall: ['C', 'D'] }],
-    ['he has no roles', 'forbidden', { grants: [] }],
-    ['he has no address', 'no_address', { recipient: { address: null } }],
-    ['no mail goes to his address', 'bad_address', { recipient: { address: '"a b"@example.com' } }],
-    ['his address is two', 'bad_address', { recipient: { address: 'a@b.example,c@d.example' } }],
+    ['the group was removed from the function', 'unbound', { device: 'C', fn: { groups: ['other'] } }],
+    ['the function applies to nothing', 'unbound', { fn: { devices: [], groups: null } }],
+    ['the user is disabled', 'disabled', { recipient: { isActive: false } }],
+    ['no permission for notifications', 'forbidden', { grants: [without('notifications')] }],
+    ['no permission for functions', 'forbidden', { grants: [without('functions')] }],
+    ['no permission for services', 'forbidden', { grants: [without('service')] }],
+    ['no permission for one of the devices', 'forbidden', { grants: [{ ...enough, devices: ['A', 'C'] }] }],
+    ['no permission for a device that was added to the group', 'forbidden', { hall: ['C', 'D'] }],
+    ['no roles', 'forbidden', { grants: [] }],
+    ['no address', 'no_address', { recipient: { address: null } }],
+    ['an invalid address', 'bad_address', { recipient: { address: '"a b"@example.com' } }],
+    ['two addresses', 'bad_address', { recipient: { address: 'a@b.example,c@d.example' } }],
   ])('%s: %s', (_, reason, each) => {
-    for (const cause of causes) expect(heard({ ...each, cause })).toBe(reason)
+    for (const cause of causes) expect(skipReason({ ...each, cause })).toBe(reason)
   })
 
   test.each<readonly [string, Case, DeliveryCause]>([
-    ['another service', { grants: [{ ...enough, services: ['heating'] }] }, property],
-    ['alarms of this device', { grants: [without('alarms')] }, alarm],
-    ['what is said about this device', { grants: [without('meta')] }, status],
+    ['the service', { grants: [{ ...enough, services: ['heating'] }] }, property],
+    ['alarms', { grants: [without('alarms')] }, alarm],
+    ['metadata', { grants: [without('meta')] }, status],
     [
-      'alarms of others only',
+      'alarms of this device',
       { grants: [without('alarms'), { ...enough, permissions: { alarms: ['read'] }, devices: ['B'] }] },
       alarm,
     ],
-  ])('he reads %s: only what he is told by that', (_, each, cause) => {
-    expect(causes.map((other) => heard({ ...each, cause: other }))).toEqual(
+  ])('without permission for %s only requests about it are skipped', (_, each, cause) => {
+    expect(causes.map((other) => skipReason({ ...each, cause: other }))).toEqual(
       causes.map((other) => (other === cause ? 'forbidden' : undefined)),
     )
   })
 
-  test('the first of several', () => {
+  test('the first of several reasons', () => {
     const all: Case = { fn: { enabled: false }, recipient: { isActive: false, address: null }, grants: [] }
-    expect(heard(all)).toBe('unbound')
-    expect(heard({ ...all, fn: {} })).toBe('disabled')
-    expect(heard({ ...all, fn: {}, recipient: { address: null } })).toBe('forbidden')
-    expect(heard({ recipient: { address: null } })).toBe('no_address')
+    expect(skipReason(all)).toBe('unbound')
+    expect(skipReason({ ...all, fn: {} })).toBe('disabled')
+    expect(skipReason({ ...all, fn: {}, recipient: { address: null } })).toBe('forbidden')
+    expect(skipReason({ recipient: { address: null } })).toBe('no_address')
   })
 })
 
-describe('how much happened that is not kept', () => {
+describe('the number of requests that were only counted', () => {
   const triggers = [
     { id: 'property', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: 1 },
     { id: 'alarm', type: 'trigger', on: 'alarm', alarmId: 'Z' },
     { id: 'status', type: 'trigger', on: 'status' },
   ] as const
   const membersOf = () => ['C']
-  const toldTo = (grants: readonly Grant[]) => {
+  const receivable = (grants: readonly Grant[]) => {
     const scope = scopeOf(grants)
     const ofEach = triggers.filter((node) =>
       mayReceiveAll(scope, { ...fn, graph: { nodes: [node], edges: [] } }, membersOf),
@@ -137,8 +144,8 @@ describe('how much happened that is not kept', () => {
     ['no alarms', [without('alarms')], ['property', 'status']],
     ['alarms of some of the devices', [without('alarms'), ofAlarms(['A', 'C'])], ['property', 'status']],
     ['alarms by another role', [without('alarms'), ofAlarms(['A', 'B', 'C'])], ['property', 'alarm', 'status']],
-    ['nothing that is said about devices', [without('meta')], ['property', 'alarm']],
-  ])('is told to recipient reads %s, of what he reads everywhere', (_, grants, ofEach) => {
-    expect(toldTo(grants)).toEqual({ ofEach, ofAll: ofEach.length === triggers.length })
+    ['no metadata', [without('meta')], ['property', 'alarm']],
+  ])('is for users who may receive all requests: %s', (_, grants, ofEach) => {
+    expect(receivable(grants)).toEqual({ ofEach, ofAll: ofEach.length === triggers.length })
   })
 })

@@ -1,12 +1,12 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
-/** What is said to it, in order; `END`: the dot behind a mail. */
+/** Commands in order; `GREETING` is the connection, `END` the dot after a mail. */
 export type SmtpStep = 'GREETING' | 'EHLO' | 'HELO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'END'
 
-/** How it answers: a reply, or one of the ways in which a server does not. */
+/** A reply, or no reply. */
 export type SmtpAnswer = `${number} ${string}` | 'drop' | 'silence'
 
-const usual: Readonly<Record<string, string>> = {
+const defaultReplies: Readonly<Record<string, string>> = {
   GREETING: '220 mail.example ESMTP',
   EHLO: '250-mail.example\r\n250 AUTH PLAIN',
   HELO: '250 mail.example',
@@ -14,12 +14,12 @@ const usual: Readonly<Record<string, string>> = {
   DATA: '354 go on',
 }
 
-/** A mail server by RFC 5321 that answers as it is told to, at every step. */
+/** An SMTP server with scripted answers for every step. RFC 5321. */
 export class RefusingSmtpServer {
-  /** Of each step, `nth` of its kind from 1; undefined: as usual. */
-  answering: (step: SmtpStep, nth: number) => SmtpAnswer | undefined = () => undefined
-  readonly heard: string[] = []
-  /** Ends of mails that came, whatever was answered. */
+  /** The answer to the `nth` command of this step; undefined is the default. */
+  answerTo: (step: SmtpStep, nth: number) => SmtpAnswer | undefined = () => undefined
+  readonly commands: string[] = []
+  /** The number of complete mails, including refused ones. */
   mails = 0
   connections = 0
   readonly #server: Server
@@ -69,7 +69,7 @@ export class RefusingSmtpServer {
           this.mails++
           this.#answer(socket, 'END')
         } else {
-          this.heard.push(line)
+          this.commands.push(line)
           const step = (line.split(' ')[0] ?? '').toUpperCase()
           isInMail = this.#answer(socket, step).startsWith('354')
         }
@@ -80,7 +80,7 @@ export class RefusingSmtpServer {
   #answer(socket: Socket, step: string): string {
     const nth = (this.#counts.get(step) ?? 0) + 1
     this.#counts.set(step, nth)
-    const answer = this.answering(step as SmtpStep, nth) ?? usual[step] ?? '250 fine'
+    const answer = this.answerTo(step as SmtpStep, nth) ?? defaultReplies[step] ?? '250 fine'
     if (answer === 'drop') socket.destroy()
     else if (answer !== 'silence') socket.write(`${answer}\r\n`)
     return answer

@@ -1,6 +1,6 @@
 import type { MailMessage } from '#notifications/mail'
 
-/** A mail; `n` makes it another. */
+/** A mail that differs by `n`. */
 export function sampleMail(n = 0, more: Partial<MailMessage> = {}): MailMessage {
   return {
     id: `${String(n).padStart(32, 'a')}@devices.example`,

@@ -39,7 +39,7 @@ afterEach(async () => {
   for (const mail of opened.splice(0)) await mail.close()
 })
 
-describe('a server that does not take it', () => {
+describe('a failing server', () => {
   let server: RefusingSmtpServer
 
   beforeEach(async () => {
@@ -92,44 +92,44 @@ describe('a server that does not take it', () => {
     ['END', 'silence', 'later', 'TIMEOUT'],
   ]
 
-  test.each(rows)('at %s: %s is %s %s, and it is asked again', async (step, answer, kind, code) => {
-    server.answering = (each) => (each === step ? answer : undefined)
+  test.each(rows)('at %s: %s is %s %s, and the next mail is sent', async (step, answer, kind, code) => {
+    server.answerTo = (each) => (each === step ? answer : undefined)
     const mail = mailTo(url())
     const refused = await refusalOf(mail)
     expect([refused?.kind, refused?.code]).toEqual([kind, code])
     expect(inspect(refused, { depth: 10, showHidden: true })).not.toMatch(/ann@|people\.example|secret|devices@/)
-    server.answering = () => undefined
+    server.answerTo = () => undefined
     expect(await refusalOf(mail, 1)).toBeUndefined()
   })
 
-  test('what was sent whole and not answered may have arrived', async () => {
-    server.answering = (step) => (step === 'END' ? 'drop' : undefined)
+  test('a mail that was sent but not answered may have arrived', async () => {
+    server.answerTo = (step) => (step === 'END' ? 'drop' : undefined)
     expect(await refusalOf(mailTo(url()))).toMatchObject({ kind: 'later' })
     expect(server.mails).toBe(1)
   })
 
-  test('an old HELO is enough without a password', async () => {
-    server.answering = (step) => (step === 'EHLO' ? '500 what' : undefined)
+  test('HELO is used if EHLO is unknown and no password is needed', async () => {
+    server.answerTo = (step) => (step === 'EHLO' ? '500 what' : undefined)
     expect(await refusalOf(mailTo(`smtp://127.0.0.1:${server.port}`))).toBeUndefined()
   })
 
-  test('one that answers a little and never ends is given up after all', async () => {
-    server.answering = (step) => (step === 'MAIL' ? 'silence' : undefined)
+  test('a server that answers too slowly times out', async () => {
+    server.answerTo = (step) => (step === 'MAIL' ? 'silence' : undefined)
     const mail = mailTo(url(), { ...patient, wholeMs: 200 })
     expect(await refusalOf(mail)).toMatchObject({ kind: 'transport', code: 'TIMEOUT' })
-    server.answering = (step) => (step === 'END' ? 'silence' : undefined)
+    server.answerTo = (step) => (step === 'END' ? 'silence' : undefined)
     expect(await refusalOf(mail, 1)).toMatchObject({ kind: 'later', code: 'TIMEOUT' })
-    server.answering = () => undefined
+    server.answerTo = () => undefined
     expect(await refusalOf(mail, 2)).toBeUndefined()
   })
 
-  test('one that speaks no TLS is given up', async () => {
-    server.answering = () => 'silence'
+  test('a server without TLS times out', async () => {
+    server.answerTo = () => 'silence'
     const mail = mailTo(`smtps://127.0.0.1:${server.port}`, { ...patient, connectMs: 200 })
     expect(await refusalOf(mail)).toMatchObject({ kind: 'transport', code: 'TIMEOUT' })
   })
 
-  test('one that is away and comes back', async () => {
+  test('a server that restarts', async () => {
     const { port } = server
     await server.close()
     const mail = mailTo(`smtp://127.0.0.1:${port}`)
@@ -138,25 +138,25 @@ describe('a server that does not take it', () => {
     expect(await refusalOf(mail, 1)).toBeUndefined()
   })
 
-  test('no such host', async () => {
+  test('an unknown host', async () => {
     const refused = await refusalOf(mailTo('smtp://no-such-host.invalid', patient))
     expect(refused).toMatchObject({ kind: 'transport', code: 'DNS' })
   })
 
-  test.each<[what: string, drops: readonly number[], kind: MailFault | undefined]>([
+  test.each<[name: string, drops: readonly number[], kind: MailFault | undefined]>([
     ['once', [2], undefined],
     ['twice', [2, 3], 'transport'],
-  ])('a connection that was closed meanwhile is replaced: %s', async (_, drops, kind) => {
-    server.answering = (step, nth) => (step === 'MAIL' && drops.includes(nth) ? 'drop' : undefined)
+  ])('a closed connection is replaced: %s', async (_, drops, kind) => {
+    server.answerTo = (step, nth) => (step === 'MAIL' && drops.includes(nth) ? 'drop' : undefined)
     const mail = mailTo(url())
     expect(await refusalOf(mail)).toBeUndefined()
     expect((await refusalOf(mail, 1))?.kind).toBe(kind)
   })
 
-  test('a mail that was begun is never sent again by itself', async () => {
+  test('a mail whose data was sent is not retried automatically', async () => {
     const mail = mailTo(url())
     await mail.send(sampleMail(0))
-    server.answering = (step) => (step === 'END' ? 'drop' : undefined)
+    server.answerTo = (step) => (step === 'END' ? 'drop' : undefined)
     expect(await refusalOf(mail, 1)).toMatchObject({ kind: 'later' })
     expect(server.mails).toBe(2)
   })
@@ -165,10 +165,10 @@ describe('a server that does not take it', () => {
     ['GREETING', 'transport'],
     ['RCPT', 'transport'],
     ['END', 'later'],
-  ])('one that is silent at %s does not hold up whoever closes', async (step, kind) => {
+  ])('a server that hangs at %s does not delay closing', async (step, kind) => {
     const mail = mailTo(url(), patient)
     const isSilent = new Promise<void>((resolve) => {
-      server.answering = (each) => {
+      server.answerTo = (each) => {
         if (each !== step) return undefined
         resolve()
         return 'silence'
@@ -180,8 +180,8 @@ describe('a server that does not take it', () => {
     expect(await refused).toMatchObject({ kind, code: 'CONNECTION' })
   })
 
-  test('what is refused costs no connection', async () => {
-    server.answering = (step) => (step === 'RCPT' ? '550 unknown' : undefined)
+  test('a refusal keeps the connection', async () => {
+    server.answerTo = (step) => (step === 'RCPT' ? '550 unknown' : undefined)
     const mail = mailTo(url())
     for (let n = 0; n < 3; n++) expect(await refusalOf(mail, n)).toMatchObject({ kind: 'recipient' })
     expect(server.connections).toBe(1)
@@ -189,13 +189,13 @@ describe('a server that does not take it', () => {
 })
 
 describe('connections', () => {
-  test('are at most four, kept, and made anew after a hundred mails', async () => {
+  test('are at most four, reused, and replaced after a hundred mails', async () => {
     const server = await RealSmtpServer.open()
-    const mail = mailTo(`smtp://127.0.0.1:${server.port}`)
+    const mail = mailTo(`smtp://127.0.0.1:${server.port}`, patient)
     await Promise.all(Array.from({ length: 40 }, (_, n) => mail.send(sampleMail(n))))
     expect(server.connectionsMade).toBeLessThanOrEqual(4)
     for (let n = 40; n < 500; n++) await mail.send(sampleMail(n))
-    expect(server.got).toHaveLength(500)
+    expect(server.received).toHaveLength(500)
     expect(server.connectionsMax).toBeLessThanOrEqual(4)
     expect(server.connectionsMade).toBeGreaterThan(4)
     await mail.close()
@@ -206,43 +206,43 @@ describe('connections', () => {
 describe('a password', () => {
   const offering = { hideSTARTTLS: false }
 
-  test.each<[what: string, open: () => Promise<RealSmtpServer>, isSecure: boolean]>([
-    ['as it is to this machine', () => RealSmtpServer.open(), false],
-    [
-      'by TLS where it is offered, whoever signed the certificate of this machine',
-      () => RealSmtpServer.open(offering),
-      true,
-    ],
-  ])('goes %s', async (_, open, isSecure) => {
+  test.each<[name: string, open: () => Promise<RealSmtpServer>, isSecure: boolean]>([
+    ['unencrypted to this machine', () => RealSmtpServer.open(), false],
+    ['by TLS if this machine offers it, with any certificate', () => RealSmtpServer.open(offering), true],
+  ])('is sent %s', async (_, open, isSecure) => {
     const server = await open()
-    const mail = mailTo(`smtp://m%C3%A9:pa%40ss@127.0.0.1:${server.port}`)
+    const mail = mailTo(`smtp://m%C3%A9:pa%40ss@127.0.0.1:${server.port}`, patient)
     expect(await refusalOf(mail)).toBeUndefined()
     expect(server.signedIn).toEqual([{ user: 'mé', password: 'pa@ss' }])
-    expect(server.got).toMatchObject([{ isSecure }])
+    expect(server.received).toMatchObject([{ isSecure }])
     await mail.close()
     await server.close()
   })
 
-  // 0.0.0.0 leads to this machine and is not known to.
-  test.each<[what: string, open: () => Promise<RealSmtpServer>, url: string]>([
+  // 0.0.0.0 reaches this machine, but does not count as local.
+  test.each<[name: string, open: () => Promise<RealSmtpServer>, url: string]>([
     ['without TLS', () => RealSmtpServer.open(), 'smtp://me:secret@0.0.0.0'],
-    ['to a certificate that nobody signed', () => RealSmtpServer.open(offering), 'smtp://me:secret@0.0.0.0'],
-    ['to one with TLS from the start', () => RealSmtpServer.open({ secure: true }), 'smtps://me:secret@127.0.0.1'],
-  ])('goes nowhere %s', async (_, open, url) => {
+    ['to a self-signed certificate', () => RealSmtpServer.open(offering), 'smtp://me:secret@0.0.0.0'],
+    [
+      'to a self-signed certificate with implicit TLS',
+      () => RealSmtpServer.open({ secure: true }),
+      'smtps://me:secret@127.0.0.1',
+    ],
+  ])('is not sent %s', async (_, open, url) => {
     const server = await open()
-    const mail = mailTo(`${url}:${server.port}`)
+    const mail = mailTo(`${url}:${server.port}`, patient)
     expect(await refusalOf(mail)).toMatchObject({ kind: 'transport' })
     expect(server.signedIn).toEqual([])
-    expect(server.got).toEqual([])
+    expect(server.received).toEqual([])
     await mail.close()
     await server.close()
   })
 
-  test('without one, mail goes over the network without TLS where none is offered', async () => {
+  test('mail without a password is sent without TLS if none is offered', async () => {
     const server = await RealSmtpServer.open()
-    const mail = mailTo(`smtp://0.0.0.0:${server.port}`)
+    const mail = mailTo(`smtp://0.0.0.0:${server.port}`, patient)
     expect(await refusalOf(mail)).toBeUndefined()
-    expect(server.got).toMatchObject([{ isSecure: false, from, to: ['ann@people.example'] }])
+    expect(server.received).toMatchObject([{ isSecure: false, from, to: ['ann@people.example'] }])
     await mail.close()
     await server.close()
   })

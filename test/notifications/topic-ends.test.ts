@@ -1,27 +1,24 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { told } from '#test/actors/acting-tenant'
-import { DeliveryStage } from '#test/notifications/delivery-stage'
+import { DeliveryFixture } from '#test/notifications/delivery-fixture'
 
-let room: DeliveryStage
-afterEach(async () => {
-  expect(room.stage.bugs).toEqual([])
-  await room.close()
-})
+let fixture: DeliveryFixture
+afterEach(() => fixture.close())
 
 const names = Array.from({ length: 7 }, (_, index) => `u${index}`)
 
 async function open(): Promise<void> {
-  room = await DeliveryStage.open()
-  await room.putTemplate()
+  fixture = await DeliveryFixture.open()
+  await fixture.putTemplate()
   for (const fn of ['F', 'G']) {
-    await room.putFunction(fn)
-    for (const name of names) await room.subscribe(name, fn)
+    await fixture.putFunction(fn)
+    for (const name of names) await fixture.subscribe(name, fn)
   }
 }
 
-/** `<user> <subscription>` of those that were said to have ended. */
+/** `<user> <subscription>` of each `unsubscribed` event. */
 function ended(): string[] {
-  return room.stage.events
+  return fixture.stage.events
     .flatMap(({ event }) => (event.kind === 'unsubscribed' ? [`${event.user} ${event.subscription}`] : []))
     .sort()
 }
@@ -29,86 +26,86 @@ function ended(): string[] {
 const allOfF = names.map((name) => `crn#user:${name} ${name}-F`)
 
 async function expectEnded(): Promise<void> {
-  await room.pass(10_000)
-  expect(await room.entries('topic')).toEqual(names.map((name) => `G/${name}/${name}-G`))
-  expect(await room.entries('ending')).toEqual([])
+  await fixture.advance(10_000)
+  expect(await fixture.entries('topic')).toEqual(names.map((name) => `G/${name}/${name}-G`))
+  expect(await fixture.entries('ending')).toEqual([])
   for (const name of names) {
-    expect(room.subscriber(name).subscriptions.map(({ id }) => id)).toEqual([`${name}-G`])
+    expect(fixture.subscriber(name).subscriptions.map(({ id }) => id)).toEqual([`${name}-G`])
   }
-  expect(room.deliveries.countOf('default', 'F')).toBe(0)
+  expect(fixture.deliveries.countOf('default', 'F')).toBe(0)
 }
 
-describe('with a function end', () => {
-  test('all subscriptions to it, each said to whose it is, and no others', async () => {
+describe('deleting a function', () => {
+  test('ends all its subscriptions with an event each, and no others', async () => {
     await open()
-    await room.tell({ type: 'delete_function', id: 'F' })
+    await fixture.askTenant({ type: 'delete_function', id: 'F' })
     await expectEnded()
     expect(ended()).toEqual(allOfF)
   })
 
-  test('also those to one that ended at the same time, and of many requests that wait nothing is left', async () => {
+  test('ends those of another function deleted at the same time, and drops pending requests', async () => {
     await open()
-    for (let value = 0; value < 3; value++) room.requestSoon(value, 'G')
-    const both = ['F', 'G'].map((id) => room.tell({ type: 'delete_function', id }))
+    for (let value = 0; value < 3; value++) fixture.requestSoon(value, 'G')
+    const both = ['F', 'G'].map((id) => fixture.askTenant({ type: 'delete_function', id }))
     await Promise.all(both)
-    await room.pass(10_000)
-    expect(await room.entries('topic')).toEqual([])
-    expect(await room.entries('ending')).toEqual([])
-    expect(await room.entries('delivering')).toEqual([])
+    await fixture.advance(10_000)
+    expect(await fixture.entries('topic')).toEqual([])
+    expect(await fixture.entries('ending')).toEqual([])
+    expect(await fixture.entries('delivering')).toEqual([])
     expect(ended()).toHaveLength(14)
   })
 
-  test('killed at each step, the next process ends what is left, and each is said once', async () => {
+  test('continues in the next process after a kill at any step, with one event each', async () => {
     for (let count = 0; count < 40; count += 3) {
       await open()
-      void room.stage.system.ask(
+      void fixture.stage.system.ask(
         { kind: 'tenant', tenant: 'default', id: 'default' },
         { type: 'delete_function', id: 'F' },
       )
       for (let step = 0; step < count; step++) {
-        room.world.step()
-        await new Promise((told) => setImmediate(told))
+        fixture.world.step()
+        await new Promise((resolve) => setImmediate(resolve))
       }
       const before = ended()
-      room = await room.restart()
-      await room.pass(10_000)
-      const isDeleted = room.views.storedOf('default', 'F') === undefined
+      fixture = await fixture.restart()
+      await fixture.advance(10_000)
+      const isDeleted = fixture.views.storedOf('default', 'F') === undefined
       if (isDeleted) {
         await expectEnded()
-        // What died before anybody heard of it is in the stream, and is not said twice.
+        // No event is sent by both processes.
         expect(new Set([...before, ...ended()]).size).toBe(before.length + ended().length)
       } else expect([before, ended()]).toEqual([[], []])
     }
   })
 
-  test('it is remembered until the last of many has ended', async () => {
-    room = await DeliveryStage.open()
-    await room.putFunction('F')
+  test('is stored until the last of many subscriptions has ended', async () => {
+    fixture = await DeliveryFixture.open()
+    await fixture.putFunction('F')
     const many = Array.from({ length: 100 }, (_, index) => `u${index}`)
-    await Promise.all(many.map((name) => room.subscribe(name)))
-    const row = room.stage.journal.indexKey('default', 'ending', 'F')
+    await Promise.all(many.map((name) => fixture.subscribe(name)))
+    const row = fixture.stage.journal.indexKey('default', 'ending', 'F')
     const left: number[] = []
-    const { journal } = room.stage
+    const { journal } = fixture.stage
     const write = journal.write.bind(journal)
     journal.write = (commit) => {
       if (commit.records.get(row) === null) left.push(many.length - ended().length)
       return write(commit)
     }
-    await room.tell({ type: 'delete_function', id: 'F' })
-    await room.pass(10_000)
+    await fixture.askTenant({ type: 'delete_function', id: 'F' })
+    await fixture.advance(10_000)
     expect(left).toEqual([0])
-    expect(await room.entries('ending')).toEqual([])
+    expect(await fixture.entries('ending')).toEqual([])
   })
 
-  test('a failed write is tried again', async () => {
+  test('is retried after a failed write', async () => {
     await open()
-    await room.tell({ type: 'put_function', id: 'H', isNew: true, body: told, author: 'crn#user:u0' })
-    await room.subscribe('u0', 'H')
-    await room.tell({ type: 'delete_function', id: 'H' })
-    room.faults.next = { fail: 'full', reachedDisk: false }
-    void room.tell({ type: 'delete_function', id: 'F' }).catch(() => {})
-    await room.pass(60_000)
-    if (room.views.storedOf('default', 'F')) await room.tell({ type: 'delete_function', id: 'F' })
+    await fixture.askTenant({ type: 'put_function', id: 'H', isNew: true, body: told, author: 'crn#user:u0' })
+    await fixture.subscribe('u0', 'H')
+    await fixture.askTenant({ type: 'delete_function', id: 'H' })
+    fixture.faults.next = { fail: 'full', reachedDisk: false }
+    void fixture.askTenant({ type: 'delete_function', id: 'F' }).catch(() => {})
+    await fixture.advance(60_000)
+    if (fixture.views.storedOf('default', 'F')) await fixture.askTenant({ type: 'delete_function', id: 'F' })
     await expectEnded()
   })
 })

@@ -224,7 +224,7 @@ describe('other servers', () => {
     const verdict = async (url: string) => (await mailFinding(configOf({ SMTP_URL: url }))).verdict
     expect(await verdict(`smtp://ann:secret@127.0.0.1:${mail.port}`)).toBe('ok')
     expect(mail.signedIn).toEqual([{ user: 'ann', password: 'secret' }])
-    expect(mail.got).toEqual([])
+    expect(mail.received).toEqual([])
     expect((await mailFinding(configOf({}))).verdict).toBe('ok')
   })
 

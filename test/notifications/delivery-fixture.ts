@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { AddRequest } from '#actors/delivery/commands'
 import { deliveryActor } from '#actors/delivery/delivery'
 import { type DeliveryState, deliveryAddress } from '#actors/delivery/state'
@@ -35,36 +36,36 @@ import { atOnce } from '#test/rules/at-once'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
-/** What every process of a stage has: its store, who is who, and what arrived from all of them. */
-interface Kept {
+/** State that survives a restart: the store, the recipients, and the mails of all processes. */
+interface SharedState {
   readonly world: ManualWorld
   readonly place: ReturnType<typeof faultyPlace>['place']
   readonly faults: Faults
   readonly mailsPerHourMax: number
-  readonly people: Map<string, StoredRecipient>
+  readonly recipients: Map<string, StoredRecipient>
   readonly arrived: MailMessage[]
 }
 
-/** Functions, subscribers and who brings them their mails, on a store in memory; devices ask for nothing by themselves. */
-export class DeliveryStage {
+/** Functions, subscribers and deliveries on a store in memory. Tests make the requests that devices would. */
+export class DeliveryFixture {
   readonly stage: RuntimeFixture
   readonly views: FunctionViews
   readonly mail = new MemoryMail('Devices <devices@iot.example>')
   readonly deliveries: Deliveries
-  /** What is logged above information. */
-  readonly complaints: string[] = []
-  /** What becomes of a mail before it arrives. */
-  answering: (message: MailMessage) => void | Promise<void> = () => {}
-  readonly #kept: Kept
+  /** Log lines of the levels warn and error. */
+  readonly warnings: string[] = []
+  /** Called before a mail arrives; may delay or refuse it. */
+  onSend: (message: MailMessage) => void | Promise<void> = () => {}
+  readonly #shared: SharedState
 
-  private constructor(kept: Kept) {
-    this.#kept = kept
-    const { world, place, mailsPerHourMax } = kept
+  private constructor(shared: SharedState) {
+    this.#shared = shared
+    const { world, place, mailsPerHourMax } = shared
     const notices = noticeBus()
     const log = {
       info: () => {},
-      warn: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
-      error: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
+      warn: (fields: object, message: string) => this.warnings.push(`${message}: ${JSON.stringify(fields)}`),
+      error: (fields: object, message: string) => this.warnings.push(`${message}: ${JSON.stringify(fields)}`),
     }
     this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
     this.stage = new RuntimeFixture({
@@ -81,9 +82,9 @@ export class DeliveryStage {
         ] as unknown as AnyDefinition<Entry>[],
     })
     const { system, journal } = this.stage
-    this.mail.answering = async (message) => {
-      await this.answering(message)
-      kept.arrived.push(message)
+    this.mail.onSend = async (message) => {
+      await this.onSend(message)
+      shared.arrived.push(message)
     }
     this.deliveries = new Deliveries({
       system,
@@ -91,8 +92,8 @@ export class DeliveryStage {
       functions: this.views,
       mail: this.mail,
       mailsPerHourMax,
-      scopeOf: (_, user) => this.#personOf(user).scope,
-      addressOf: (_, user) => this.#personOf(user),
+      scopeOf: (_, user) => this.#recipientOf(user).scope,
+      addressOf: (_, user) => this.#recipientOf(user),
       unsubscribeUrls: { urlOf: (base, of) => `${base}/${Object.values(of).join('/')}` },
       publicUrls: [],
       log,
@@ -110,24 +111,33 @@ export class DeliveryStage {
     this.views.load([...tenantsThere(system)].map((tenant) => system.wake(tenantAddress(tenant))))
   }
 
-  static async open(mailsPerHourMax = 60): Promise<DeliveryStage> {
+  static async open(mailsPerHourMax = 60): Promise<DeliveryFixture> {
     const world = new ManualWorld()
-    const shared = { mailsPerHourMax, people: new Map<string, StoredRecipient>(), arrived: [] }
-    return DeliveryStage.#begin({ world, ...faultyPlace(world), ...shared })
+    const shared = { mailsPerHourMax, recipients: new Map<string, StoredRecipient>(), arrived: [] }
+    return DeliveryFixture.#begin({ world, ...faultyPlace(world), ...shared })
   }
 
-  static async #begin(kept: Kept): Promise<DeliveryStage> {
-    const made = new DeliveryStage(kept)
+  /** A fixture with function `F`, its template, and these subscribers. */
+  static async openSubscribed(names: readonly string[], mailsPerHourMax = 60): Promise<DeliveryFixture> {
+    const fixture = await DeliveryFixture.open(mailsPerHourMax)
+    await fixture.putTemplate()
+    await fixture.putFunction()
+    for (const name of names) await fixture.subscribe(name)
+    return fixture
+  }
+
+  static async #begin(shared: SharedState): Promise<DeliveryFixture> {
+    const made = new DeliveryFixture(shared)
     await made.stage.open()
     made.#load()
     await during(made.world, made.deliveries.open())
     return made
   }
 
-  /** The process dies, of its writes in flight so many having reached the disk; another one starts and goes on. */
-  async restart(writesKept = 0): Promise<DeliveryStage> {
+  /** Kills the process when `writesKept` of the writes in flight have reached the disk, and starts another. */
+  async restart(writesKept = 0): Promise<DeliveryFixture> {
     this.stage.crash(writesKept)
-    return DeliveryStage.#begin(this.#kept)
+    return DeliveryFixture.#begin(this.#shared)
   }
 
   get world(): ManualWorld {
@@ -135,19 +145,19 @@ export class DeliveryStage {
   }
 
   get faults(): Faults {
-    return this.#kept.faults
+    return this.#shared.faults
   }
 
-  get people(): Map<string, StoredRecipient> {
-    return this.#kept.people
+  get recipients(): Map<string, StoredRecipient> {
+    return this.#shared.recipients
   }
 
-  /** Mails that somebody has, of all processes, in the order in which they came. */
+  /** Arrived mails of all processes, in order. */
   get arrived(): readonly MailMessage[] {
-    return this.#kept.arrived
+    return this.#shared.arrived
   }
 
-  /** `<to>: <subject>` of each. */
+  /** `<to>: <subject>` of each arrived mail. */
   get subjects(): readonly string[] {
     return this.arrived.map(({ to, subject }) => `${to}: ${subject}`)
   }
@@ -156,23 +166,23 @@ export class DeliveryStage {
     return during(this.world, this.stage.system.ask(address, command))
   }
 
-  tell(command: TenantCommand, tenant = 'default'): Promise<unknown> {
+  askTenant(command: TenantCommand, tenant = 'default'): Promise<unknown> {
     return this.ask(tenantAddress(tenant), command)
   }
 
   /** A function that mails each change by template `words`. */
   async putFunction(id = 'F', more: Partial<FunctionBody> = {}, tenant = 'default'): Promise<void> {
     const isNew = this.views.storedOf(tenant, id) === undefined
-    await this.tell({ type: 'put_function', id, isNew, body: { ...told, ...more }, author: ann }, tenant)
+    await this.askTenant({ type: 'put_function', id, isNew, body: { ...told, ...more }, author: ann }, tenant)
   }
 
   async putTemplate(body: TemplateBody = words, name = 'words', tenant = 'default'): Promise<void> {
-    await this.tell({ type: 'put_template', name, body, author: ann }, tenant)
+    await this.askTenant({ type: 'put_template', name, body, author: ann }, tenant)
   }
 
   async putGroup(id: string, devices: readonly string[]): Promise<void> {
     const isNew = this.views.membersOf('default', id) === undefined
-    await this.tell({ type: 'put_group', id, isNew, body: { name: id, devices }, author: ann })
+    await this.askTenant({ type: 'put_group', id, isNew, body: { name: id, devices }, author: ann })
   }
 
   async addTenant(tenantIdentifier: string): Promise<void> {
@@ -184,10 +194,10 @@ export class DeliveryStage {
     await this.ask(deviceAddress('default', device), { type: 'add', flakeAddress: 1, meta })
   }
 
-  /** Somebody at `<name>@example.com` who may do everything, unless said. */
-  person(name: string, more: Partial<StoredRecipient> = {}): void {
-    const known = this.people.get(name) ?? { scope: everything, isActive: true, address: `${name}@example.com` }
-    this.people.set(name, { ...known, ...more })
+  /** Sets the address and permissions of a user; the defaults are `<name>@example.com` and all permissions. */
+  setRecipient(name: string, more: Partial<StoredRecipient> = {}): void {
+    const known = this.recipients.get(name) ?? { scope: everything, isActive: true, address: `${name}@example.com` }
+    this.recipients.set(name, { ...known, ...more })
   }
 
   async subscribe(
@@ -195,7 +205,7 @@ export class DeliveryStage {
     fn = 'F',
     { locale = 'en', tenant = 'default', id = `${name}-${fn}` } = {},
   ): Promise<void> {
-    if (!this.people.has(name)) this.person(name)
+    if (!this.recipients.has(name)) this.setRecipient(name)
     const createdBy = `crn#user:${name}`
     const subscription = subscriptionOf(fn, id, { locale, createdBy })
     const { head } = this.stage.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
@@ -206,18 +216,18 @@ export class DeliveryStage {
     await this.ask(subscriberAddress('default', name), { type: 'unsubscribe', id: `${name}-${fn}` })
   }
 
-  /** Something happened: a value of property 1 of service `svc`. */
+  /** Requests a mail about a value of property 1 of service `svc`. */
   async request(value: number, fn = 'F', tenant = 'default', device = 'A'): Promise<void> {
     await this.ask(deliveryAddress(tenant, fn), requestOf(this.world.now(), value, device))
   }
 
-  /** The same, not waited for. */
+  /** Requests a mail without waiting for the commit. */
   requestSoon(value: number, fn = 'F'): void {
     void this.stage.system.ask(deliveryAddress('default', fn), requestOf(this.world.now(), value)).catch(() => {})
   }
 
-  /** Time goes by until nothing is left to be done at once. */
-  pass(ms = 3_000): Promise<void> {
+  /** Advances the clock; the default is long enough for everything that is due now. */
+  advance(ms = 3_000): Promise<void> {
     return this.world.advance(ms)
   }
 
@@ -233,7 +243,7 @@ export class DeliveryStage {
     return (this.stage.system.peek(outboxAddress('default')) as OutboxState).tally
   }
 
-  /** How many were told in no way, by reason. */
+  /** The number of requests that were not delivered, by reason. */
   get failures(): Record<string, number> {
     return Object.fromEntries(Object.entries(this.tally.failures).map(([reason, { count }]) => [reason, count]))
   }
@@ -246,14 +256,23 @@ export class DeliveryStage {
     return rows
   }
 
+  /** Expects that no request is left after all deliveries. */
+  async expectIdle(ms?: number): Promise<void> {
+    await this.advance(ms)
+    expect([...this.delivery().requests]).toEqual([])
+    expect(await this.entries('delivering')).toEqual([])
+    expect(this.deliveries.figuresOf('default')).toEqual({ requests: 0, subscribers: 0 })
+  }
+
   async close(): Promise<void> {
+    expect(this.stage.bugs).toEqual([])
     this.deliveries.stop()
     await this.stage.close()
   }
 
-  #personOf(user: string): StoredRecipient {
+  #recipientOf(user: string): StoredRecipient {
     const name = user.slice('crn#user:'.length)
-    return this.people.get(name) ?? { scope: everything, isActive: true, address: null }
+    return this.recipients.get(name) ?? { scope: everything, isActive: true, address: null }
   }
 }
 
