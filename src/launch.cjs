@@ -36,10 +36,10 @@ const tools = {
   knip: 'node_modules/knip/bin/knip.js',
 }
 const sourceFolders = ['src', 'actors', 'bench']
-/** The second writes types for users of the client library; the container needs none. */
-const projects = ['tsconfig.build.json', 'tsconfig.client.json']
-const buildInputs = ['tsconfig.json', ...projects, 'package.json', 'package-lock.json']
+const project = 'tsconfig.build.json'
+const buildInputs = ['tsconfig.json', project, 'package.json', 'package-lock.json']
 const dashboard = 'src/dashboard'
+const clientPackage = 'src/client/package'
 const viteConfig = join(dashboard, 'vite.config.ts')
 const viewer = 'src/routes/pages/viewer'
 
@@ -49,11 +49,13 @@ const builds = [
     stamp: 'dist/.built-from',
     inputs: () => [
       ...buildInputs.filter(exists),
-      ...filesIn(...sourceFolders).filter((path) => path.endsWith('.ts') && !path.startsWith(join(dashboard, '/'))),
+      ...filesIn(...sourceFolders).filter(
+        (path) =>
+          path.endsWith('.ts') && ![dashboard, clientPackage].some((folder) => path.startsWith(join(folder, '/'))),
+      ),
     ],
     make: () => {
-      for (const project of projects.filter(exists))
-        runTool('the sources could not be compiled', tools.tsc, '-p', project)
+      runTool('the sources could not be compiled', tools.tsc, '-p', project)
       removeStaleOutput()
     },
   },
@@ -82,6 +84,7 @@ const commands = {
       [tools.biome, 'check', '--error-on-warnings', ...args],
       [tools.tsc, '--noEmit'],
       [tools.tsc, '--noEmit', '-p', dashboard],
+      [tools.tsc, '--noEmit', '-p', clientPackage],
       [tools.knip],
       ['test/language-check.mjs'],
     ].filter((line) => spawnSync(process.execPath, line, { cwd: root, stdio: 'inherit' }).status !== 0)
@@ -90,6 +93,7 @@ const commands = {
   build: async (args) => {
     if (args.includes('--settings')) await writeSettingsTable()
     if (args.includes('--description')) makePages('--description')
+    if (args.includes('--client')) makeClientPackage()
   },
 }
 
@@ -281,6 +285,13 @@ function build() {
 
 function makePages(...args) {
   runTool('the pages could not be made', 'dist/src/routes/pages/make.js', ...args)
+}
+
+/** Writes the package `device-data-client`: declarations, then modules, then the script for pages without a bundler. */
+function makeClientPackage() {
+  const build = [tools.vite, 'build', '-c', join(clientPackage, 'vite.config.ts'), '-l', 'warn']
+  for (const line of [[tools.tsc, '-p', clientPackage], build, [...build, '--mode', 'script']])
+    runTool('the client package could not be made', ...line)
 }
 
 /** Standard output is for the started program, so builds write to standard error. */

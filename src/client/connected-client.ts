@@ -172,7 +172,7 @@ export class ConnectedClient {
   state(options: StateOptions = {}): State {
     const { WebSocket } = this.#platform
     if (!WebSocket) {
-      throw new TypeError('WebSocket is missing: pass one to connect(), or run node --experimental-websocket')
+      throw new TypeError('Node 20 has no WebSocket: install the package ws (npm install ws), or pass one to connect()')
     }
     const state = new LiveState(options, {
       platform: this.#platform,

@@ -10,7 +10,7 @@ export interface ConnectOptions {
    */
   readonly store?: SessionStore
   readonly fetch?: typeof globalThis.fetch
-  /** Node 20 has no WebSocket: pass the one of the package `ws`, or run `node --experimental-websocket`. */
+  /** Default: the one of the environment. Node 20 has none: there it is the one of the package `ws`, if installed. */
   readonly WebSocket?: SocketConstructor
   /** Unix milliseconds. */
   readonly now?: () => number

@@ -29,6 +29,7 @@ interface Globals {
   readonly requestAnimationFrame?: (task: () => void) => unknown
   readonly addEventListener?: (type: 'online', listener: () => void) => void
   readonly removeEventListener?: (type: 'online', listener: () => void) => void
+  readonly process?: { getBuiltinModule?(name: 'module'): { createRequire(from: string): (name: 'ws') => unknown } }
 }
 
 const globals = globalThis as unknown as Globals
@@ -41,7 +42,7 @@ export function platformOf(options: ConnectOptions): Platform {
   const frame = globals.requestAnimationFrame?.bind(globalThis)
   return {
     fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
-    WebSocket: options.WebSocket ?? globals.WebSocket,
+    WebSocket: options.WebSocket ?? globals.WebSocket ?? installedWebSocket(),
     now: options.now ?? (() => Date.now()),
     random: options.random ?? (() => Math.random()),
     sleep,
@@ -53,6 +54,15 @@ export function platformOf(options: ConnectOptions): Platform {
       globals.addEventListener?.('online', listener)
       return () => globals.removeEventListener?.('online', listener)
     },
+  }
+}
+
+/** Node 20 has no `WebSocket`: then the class of the package `ws`, if it is installed beside this library. */
+function installedWebSocket(): SocketConstructor | undefined {
+  try {
+    return globals.process?.getBuiltinModule?.('module').createRequire(import.meta.url)('ws') as SocketConstructor
+  } catch {
+    return undefined
   }
 }
 

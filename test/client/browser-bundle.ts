@@ -2,25 +2,13 @@ import { join } from 'node:path'
 import { build, type Rolldown } from 'vite'
 import { projectRoot } from '#bench/project-root'
 
-/** The client as Vite builds it for pages: a module, or a script that leaves it in `deviceData`. */
-export async function bundleOf(format: 'es' | 'iife'): Promise<readonly Rolldown.OutputChunk[]> {
+/** The script of the client package, which leaves the library in `deviceData`. */
+export async function buildScript(): Promise<readonly Rolldown.OutputChunk[]> {
   const output = (await build({
-    configFile: false,
+    configFile: join(projectRoot, 'src/client/package/vite.config.ts'),
+    mode: 'script',
     logLevel: 'error',
-    root: projectRoot,
-    build: {
-      write: false,
-      lib: {
-        entry: join(projectRoot, 'src/client/client.ts'),
-        formats: [format],
-        name: 'deviceData',
-        fileName: 'client',
-      },
-      rolldownOptions: { output: { minify: true } },
-    },
-    resolve: {
-      alias: [{ find: /^#(client|model|api)\/(.*)$/, replacement: join(projectRoot, 'src/$1/$2.ts') }],
-    },
+    build: { write: false },
   })) as Rolldown.RolldownOutput[]
   return output.flatMap((built) => built.output).filter((part) => part.type === 'chunk')
 }

@@ -4,7 +4,7 @@ import type * as library from '#client/client'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { newName, Person, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { bundleOf } from '#test/client/browser-bundle'
+import { buildScript } from '#test/client/browser-bundle'
 
 /** What the pages of this test hold. */
 interface Window {
@@ -32,7 +32,7 @@ describe('the client in a browser', () => {
       console.warn(noBrowser)
       return
     }
-    script = (await bundleOf('iife')).map(({ code }) => code).join('')
+    script = (await buildScript()).map(({ code }) => code).join('')
     server = await startWithIdentity({ ACCESS_TOKEN_LIFETIME_S: String(lifetimeS) })
     browser = await launchChromium()
     context = await browser.newContext()

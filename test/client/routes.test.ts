@@ -7,7 +7,7 @@ import type { Answer, Body, Client, Item, ListName, Parameters, Query, RouteName
 describe('the types of calls', () => {
   test('name every module that has entries', () => {
     const folder = join(projectRoot, 'src/api')
-    const named = readFileSync(join(projectRoot, 'src/client/routes.ts'), 'utf8')
+    const named = readFileSync(join(projectRoot, 'src/client/route-table.ts'), 'utf8')
     const missing = readdirSync(folder)
       .filter((name) => name !== 'entry.ts' && readFileSync(join(folder, name), 'utf8').includes('= defineRoute('))
       .map((name) => `#api/${name.replace('.ts', '')}`)

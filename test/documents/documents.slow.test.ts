@@ -22,6 +22,7 @@ const documents = [
 const notRunIn: Readonly<Record<string, number>> = {
   'README.md': 1,
   'CONTRIBUTING.md': 5,
+  'docs/client.md': 1,
   'docs/operator-guide.md': 2,
   'ops/README.md': 1,
 }
