@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { build, type Rolldown } from 'vite'
 import { projectRoot } from '#bench/project-root'
 
-/** The script of the client package, which leaves the library in `deviceData`. */
+/** Builds the script of the client package, which defines `deviceData`. */
 export async function buildScript(): Promise<readonly Rolldown.OutputChunk[]> {
   const output = (await build({
     configFile: join(projectRoot, 'src/client/package/vite.config.ts'),

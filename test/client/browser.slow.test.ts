@@ -6,7 +6,7 @@ import { newName, Person, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { buildScript } from '#test/client/browser-bundle'
 
-/** What the pages of this test hold. */
+/** The used part of the pages. */
 interface Window {
   deviceData: typeof library
   client: library.Client
@@ -19,7 +19,6 @@ interface Database {
   }
 }
 
-/** Tabs, IndexedDB and locks of a real browser. */
 describe('the client in a browser', () => {
   let server: StartedServer
   let browser: Browser | undefined
@@ -62,7 +61,7 @@ describe('the client in a browser', () => {
 
   const restored = (page: Page) => page.evaluate(() => (globalThis as unknown as Window).client.restore())
 
-  test('tabs share a session that outlives them, and whose key nobody can read', async () => {
+  test('tabs share a session that outlives them and whose key cannot be read', async () => {
     const admin = await Person.signIn(server)
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
     const [one, other] = [await openPage(), await openPage()]

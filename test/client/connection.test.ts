@@ -1,13 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
 import { type Client, connect, type SocketConstructor } from '#client/client'
 import { until } from '#test/blackbox/until'
-import { AnsweringFetch, json } from '#test/client/answering-fetch'
+import { json, TestFetch } from '#test/client/test-fetch'
 
 let client: Client | undefined
 
 afterEach(() => client?.close())
 
-test('a server that says when to come back is not asked before, by its own clock', async () => {
+test('the client waits for Retry-After, by the clock of the server', async () => {
   const at = 1_790_000_000_000
   const aheadMs = 600_000
   const busy = () =>
@@ -15,7 +15,7 @@ test('a server that says when to come back is not asked before, by its own clock
   const never = class {} as unknown as SocketConstructor
   client = connect({
     url: 'http://server.example',
-    fetch: new AnsweringFetch(busy).fetch,
+    fetch: new TestFetch(busy).fetch,
     WebSocket: never,
     now: () => at,
     random: () => 0.5,

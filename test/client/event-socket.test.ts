@@ -3,23 +3,22 @@ import { EventSocket, type EventSocketListener } from '#client/event-socket'
 import type { Socket, SocketEvent } from '#client/options'
 import { platformOf } from '#client/platform'
 import { until } from '#test/blackbox/until'
-import { WaitedTime } from '#test/client/waited-time'
+import { VirtualTime } from '#test/client/virtual-time'
 
-/** How a socket is watched: asked when it says nothing, called stale, given up. */
-describe('one socket of the event stream', () => {
-  let time: WaitedTime
-  let line: Line
-  /** What the listener was told, and when. */
-  let told: (readonly [what: string, atMs: number])[]
+describe('an event socket', () => {
+  let time: VirtualTime
+  let socket: FakeSocket
+  /** The calls of the listener with their times. */
+  let calls: (readonly [call: string, atMs: number])[]
 
   beforeEach(() => {
-    time = new WaitedTime()
-    line = new Line(() => say('ping'))
-    told = []
+    time = new VirtualTime()
+    socket = new FakeSocket(() => record('ping'))
+    calls = []
   })
 
-  function say(what: string): void {
-    told.push([what, time.passedMs])
+  function record(call: string): void {
+    calls.push([call, time.passedMs])
   }
 
   function open(): EventSocket {
@@ -27,78 +26,77 @@ describe('one socket of the event stream', () => {
       began: () => {},
       resync: () => {},
       positioned: () => {},
-      received: ({ offset }) => say(`event ${offset}`),
-      stale: (isStale) => say(isStale ? 'stale' : 'heard again'),
-      closed: (code) => say(`closed ${code}`),
+      received: ({ offset }) => record(`event ${offset}`),
+      stale: (isStale) => record(isStale ? 'stale' : 'not stale'),
+      closed: (code) => record(`closed ${code}`),
     }
-    const socket = new EventSocket(platformOf({ now: time.now, sleep: time.sleep }), line, listener)
-    line.say('{"type":"STREAM","epoch":"e","offset":1,"recovered":true}')
-    return socket
+    const eventSocket = new EventSocket(platformOf({ now: time.now, sleep: time.sleep }), socket, listener)
+    socket.receive('{"type":"STREAM","epoch":"e","offset":1,"recovered":true}')
+    return eventSocket
   }
 
-  const isClosed = () => told.some(([what]) => what.startsWith('closed'))
+  const isClosed = () => calls.some(([call]) => call.startsWith('closed'))
 
-  test('that answers nothing is asked after ten seconds, stale after fifteen, given up after thirty', async () => {
+  test('without answers is pinged after 10 s, stale after 15 s, and closed after 30 s', async () => {
     open()
     await until(isClosed, 'the end')
-    expect(told).toEqual([
+    expect(calls).toEqual([
       ['ping', 10_000],
       ['stale', 15_000],
       ['closed 1006', 30_000],
     ])
   })
 
-  test('that answers is neither, also where nobody looks for a minute', async () => {
+  test('with answers is neither, also if timers run once a minute', async () => {
     time.leastMs = 60_000
-    line.answers = true
-    const socket = open()
+    socket.isAnswering = true
+    const eventSocket = open()
     await until(() => time.passedMs >= 20 * 60_000, 'twenty minutes')
-    expect(new Set(told.map(([what]) => what))).toEqual(new Set(['ping']))
-    line.answers = false
+    expect(new Set(calls.map(([call]) => call))).toEqual(new Set(['ping']))
+    socket.isAnswering = false
     await until(isClosed, 'the end')
-    expect(told.at(-1)?.[0]).toBe('closed 1006')
-    socket.close()
+    expect(calls.at(-1)?.[0]).toBe('closed 1006')
+    eventSocket.close()
   })
 
-  test('that is asked all the time is given up as soon', async () => {
-    const socket = open()
+  test('that is pinged repeatedly is closed as early', async () => {
+    const eventSocket = open()
     while (!isClosed()) {
-      socket.ping()
+      eventSocket.ping()
       await time.sleep(50)
     }
     expect(time.passedMs).toBeLessThan(30_000)
   })
 
-  test('that is heard again is stale no more', async () => {
-    const socket = open()
-    await until(() => told.some(([what]) => what === 'stale'), 'stale')
-    line.say('{"type":"DEVICE_ADD","offset":2,"timestamp":1,"deviceIdentifier":"A"}')
-    expect(told.slice(-2).map(([what]) => what)).toEqual(['heard again', 'event 2'])
-    socket.close()
+  test('is not stale after the next message', async () => {
+    const eventSocket = open()
+    await until(() => calls.some(([call]) => call === 'stale'), 'stale')
+    socket.receive('{"type":"DEVICE_ADD","offset":2,"timestamp":1,"deviceIdentifier":"A"}')
+    expect(calls.slice(-2).map(([call]) => call)).toEqual(['not stale', 'event 2'])
+    eventSocket.close()
   })
 
-  test.each(['<html>', '', '{', 'null'])('that says %j is no event stream, and closed', (text) => {
+  test.each(['<html>', '', '{', 'null'])('that receives %j is closed', (text) => {
     open()
-    line.say(text)
-    expect(told.map(([what]) => what)).toEqual(['closed 1006'])
-    expect(line.isOpen).toBe(false)
+    socket.receive(text)
+    expect(calls.map(([call]) => call)).toEqual(['closed 1006'])
+    expect(socket.isOpen).toBe(false)
   })
 })
 
-/** The server's side of it is the test. */
-class Line implements Socket {
-  answers = false
+class FakeSocket implements Socket {
+  isAnswering = false
   isOpen = true
   readonly #listeners: ((event: SocketEvent) => void)[] = []
-  readonly #asked: () => void
+  readonly #pinged: () => void
 
-  constructor(asked: () => void) {
-    this.#asked = asked
+  constructor(pinged: () => void) {
+    this.#pinged = pinged
   }
 
   send(): void {
-    this.#asked()
-    if (this.answers) queueMicrotask(() => this.say('{"type":"PONG","epoch":"e","offset":1}'))
+    this.#pinged()
+    if (this.isAnswering) queueMicrotask(() => this.receive('{"type":"PONG","epoch":"e","offset":1}'))
   }
 
   close(): void {
@@ -109,7 +107,7 @@ class Line implements Socket {
     if (type === 'message') this.#listeners.push(listener)
   }
 
-  say(data: string): void {
+  receive(data: string): void {
     for (const listener of this.#listeners) listener({ data })
   }
 }

@@ -1,4 +1,4 @@
-/** Time that runs so many times as fast, for a client that waits half a minute before it gives something up. */
+/** Time that runs `factor` times as fast, because a client has timeouts of half a minute. */
 export function fasterTime(factor: number) {
   const began = Date.now()
   return {

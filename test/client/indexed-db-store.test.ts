@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { KeyPair, SessionStore, StoredSession } from '#client/options'
 import { indexedDbStore } from '#client/session-store'
 
-/** Where browsers keep a session. That keys are kept without being read only a browser shows. */
+/** `browser.slow.test.ts` tests that keys cannot be read. */
 
 const session: StoredSession = { keys: { privateKey: {} } as KeyPair, accessToken: 'a', refreshToken: 'r' }
 
@@ -11,12 +11,12 @@ beforeEach(() => vi.stubGlobal('indexedDB', new IDBFactory()))
 afterEach(() => vi.unstubAllGlobals())
 
 function store(name = 'http://a/api/v1'): SessionStore {
-  const made = indexedDbStore(name)
-  if (!made) throw new Error('there is no IndexedDB')
-  return made
+  const created = indexedDbStore(name)
+  if (!created) throw new Error('IndexedDB is missing')
+  return created
 }
 
-test('keeps a session for all that have its name, and for no other', async () => {
+test('keeps a session under its name', async () => {
   await store().write(session)
   expect(await store().read()).toEqual(session)
   expect(await store('http://b/api/v1').read()).toBeUndefined()
@@ -24,45 +24,45 @@ test('keeps a session for all that have its name, and for no other', async () =>
   expect(await store().read()).toBeUndefined()
 })
 
-test('does not take what is no session', async () => {
+test('ignores an invalid session', async () => {
   await store().write({ ...session, refreshToken: undefined as unknown as string })
   expect(await store().read()).toBeUndefined()
 })
 
-test('keeps it for as long as the page is there where nothing can be stored', async () => {
+test('keeps a session in memory if nothing can be stored', async () => {
   const refuse = () => {
     throw new DOMException('not here', 'SecurityError')
   }
   vi.stubGlobal('indexedDB', { open: refuse })
-  const kept = store()
-  await kept.write(session)
-  expect(await kept.read()).toEqual(session)
-  await kept.remove()
-  expect(await kept.read()).toBeUndefined()
+  const sessions = store()
+  await sessions.write(session)
+  expect(await sessions.read()).toEqual(session)
+  await sessions.remove()
+  expect(await sessions.read()).toBeUndefined()
 })
 
-test('lets one at a time, by the locks of the browser where it has them, and after one that failed', async () => {
-  const asked: string[] = []
+test('runs exclusive tasks one after the other, also after a failed one, with the locks of the browser', async () => {
+  const lockNames: string[] = []
   const request = (name: string, run: () => Promise<unknown>) => {
-    asked.push(name)
+    lockNames.push(name)
     return run()
   }
   vi.stubGlobal('navigator', { locks: { request } })
-  const kept = store()
+  const sessions = store()
   const order: number[] = []
-  const slow = kept.exclusively(async () => {
+  const slow = sessions.exclusively(async () => {
     await new Promise((resolve) => setTimeout(resolve, 5))
     order.push(1)
     throw new Error('failed')
   })
-  const next = kept.exclusively(async () => order.push(2))
+  const next = sessions.exclusively(async () => order.push(2))
   await expect(slow).rejects.toThrow('failed')
   await next
   expect(order).toEqual([1, 2])
-  expect(asked).toEqual(Array(2).fill('device-data-backend http://a/api/v1'))
+  expect(lockNames).toEqual(Array(2).fill('device-data-backend http://a/api/v1'))
 })
 
-test('is none where there is no IndexedDB', () => {
+test('is undefined without IndexedDB', () => {
   vi.stubGlobal('indexedDB', undefined)
   expect(indexedDbStore('http://a')).toBeUndefined()
 })

@@ -1,47 +1,24 @@
-import { tokenRefused } from '#test/client/answering-fetch'
+import { TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fetch'
 
-export interface Recorded {
-  readonly method: string
-  /** Below the base path of the API. */
-  readonly path: string
-  readonly headers: Headers
-  status: number
-}
+/** Sends requests to a real server. A test can expire tokens and lose answers. */
+export class RecordedFetch extends TestFetch {
+  /** Whether the answer is lost after the server has sent it. */
+  isLost: (request: TestRequest) => boolean = () => false
+  readonly #expired = new Set<string | null>()
 
-/** The platform's `fetch`, with a record of what it was asked, and losses that a test decides on. */
-export class RecordedFetch {
-  readonly asked: Recorded[] = []
-  /** Whether the answer gets lost, after the server has given it. */
-  loses: (asked: Recorded) => boolean = () => false
-  /** What came with requests and is refused from now on. */
-  readonly #ended = new Set<string | null>()
-
-  readonly fetch: typeof globalThis.fetch = async (url, init) => {
-    const { pathname, search } = new URL(String(url))
-    const asked: Recorded = {
-      method: init?.method ?? 'GET',
-      path: pathname.replace('/api/v1', '') + search,
-      headers: new Headers(init?.headers),
-      status: 0,
-    }
-    this.asked.push(asked)
-    const isEnded = this.#ended.has(asked.headers.get('authorization'))
-    const response = isEnded ? tokenRefused() : await globalThis.fetch(url, init)
-    asked.status = response.status
-    if (this.loses(asked)) {
+  constructor() {
+    super(async (request, forward) => {
+      const isExpired = this.#expired.has(request.headers.get('authorization'))
+      const response = isExpired ? tokenRefused() : await forward()
+      request.status = response.status
+      if (!this.isLost(request)) return response
       await response.arrayBuffer()
-      throw new TypeError('lost')
-    }
-    return response
+      return new TypeError('lost')
+    })
   }
 
-  /** The token that was shown last has come to its end, sooner than it says. */
-  endToken(): void {
-    this.#ended.add(this.asked.at(-1)?.headers.get('authorization') ?? null)
-  }
-
-  /** How often, and with which outcome, this was asked. */
-  statusesOf(route: string): number[] {
-    return this.asked.filter(({ method, path }) => `${method} ${path}` === route).map(({ status }) => status)
+  /** Expires the token of the last request. */
+  expireToken(): void {
+    this.#expired.add(this.requests.at(-1)?.headers.get('authorization') ?? null)
   }
 }

@@ -5,17 +5,17 @@ import { projectRoot } from '#bench/project-root'
 import type { Answer, Body, Client, Item, ListName, Parameters, Query, RouteName } from '#client/client'
 
 describe('the types of calls', () => {
-  test('name every module that has entries', () => {
+  test('include every module with entries', () => {
     const folder = join(projectRoot, 'src/api')
-    const named = readFileSync(join(projectRoot, 'src/client/route-table.ts'), 'utf8')
+    const source = readFileSync(join(projectRoot, 'src/client/route-table.ts'), 'utf8')
     const missing = readdirSync(folder)
       .filter((name) => name !== 'entry.ts' && readFileSync(join(folder, name), 'utf8').includes('= defineRoute('))
       .map((name) => `#api/${name.replace('.ts', '')}`)
-      .filter((specifier) => !named.includes(`import('${specifier}')`))
+      .filter((specifier) => !source.includes(`import('${specifier}')`))
     expect(missing).toEqual([])
   })
 
-  test('are those of the entries', () => {
+  test('equal those of the entries', () => {
     expectTypeOf<'GET /devices'>().toExtend<RouteName>()
     expectTypeOf<'GET /nothing'>().not.toExtend<RouteName>()
     expectTypeOf<Parameters<'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties'>>().toEqualTypeOf<
@@ -32,7 +32,7 @@ describe('the types of calls', () => {
     expectTypeOf<'GET /iam/me'>().not.toExtend<ListName>()
   })
 
-  test('ask for what a route needs', () => {
+  test('require parameters and bodies of routes', () => {
     const calls = (client: Client) => [
       client.call('GET /devices'),
       client.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: 'PUMP-7' } }),
@@ -48,11 +48,11 @@ describe('the types of calls', () => {
       client.call('DELETE /devices/:deviceIdentifier', { parameters: {} }),
       // @ts-expect-error the body is missing
       client.call('POST /auth/token'),
-      // @ts-expect-error a field that is none
+      // @ts-expect-error an unknown field
       client.call('POST /auth/token', { body: { refreshToken: 't', more: 1 } }),
-      // @ts-expect-error nothing is called so
+      // @ts-expect-error an unknown route
       client.call('GET /device'),
-      // @ts-expect-error no list
+      // @ts-expect-error not a list
       client.pages('GET /iam/me'),
     ]
     expect(calls).toBeTypeOf('function')

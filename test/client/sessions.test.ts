@@ -7,7 +7,7 @@ import { type Credentials, newName, Person, startWithIdentity } from '#test/blac
 import type { StartedServer } from '#test/blackbox/started-server'
 import { RecordedFetch } from '#test/client/recorded-fetch'
 
-/** Signing in and staying so, against the real server. §5, contract 2. */
+/** Sessions on a real server. §5, contract 2. */
 describe('a client’s session', () => {
   let server: StartedServer
   let admin: Person
@@ -23,14 +23,13 @@ describe('a client’s session', () => {
   afterAll(() => server?.finish())
 
   const url = () => `http://127.0.0.1:${server.port}`
-  /** A client, and what it asked. */
   const client = (options: ConnectOptions = {}) => {
     const record = new RecordedFetch()
     return { record, client: connect({ url: url(), fetch: record.fetch, ...options }) }
   }
-  const ended = () => new Promise((resolve) => setTimeout(resolve, (lifetimeS + 1) * 1_000))
-  const somebody = async (roles = ['viewer']) => {
-    // His own sign-ins are another's session, and the administrator's tokens do not last.
+  const tokenExpired = () => new Promise((resolve) => setTimeout(resolve, (lifetimeS + 1) * 1_000))
+  const newUser = async (roles = ['viewer']) => {
+    // The token of the administrator may have expired.
     admin = await Person.signIn(server)
     return admin.bring(newName('person'), roles)
   }
@@ -44,35 +43,35 @@ describe('a client’s session', () => {
     return error as Problem
   }
 
-  test('begins with one nonce, says who it is, and ends', async () => {
-    const who = await somebody(['operator'])
+  test('needs one nonce, has name and permissions, and ends', async () => {
+    const user = await newUser(['operator'])
     const { client: person, record } = client()
     expect(person.session.value).toEqual({ state: 'unknown', permissions: {} })
-    const heard: string[] = []
-    person.session.subscribe(() => heard.push(person.session.value.state))
-    expect(await signIn(person, who)).toBe('signed in')
+    const states: string[] = []
+    person.session.subscribe(() => states.push(person.session.value.state))
+    expect(await signIn(person, user)).toBe('signed in')
     expect(record.statusesOf('POST /auth/login')).toEqual([400, 200])
-    expect(person.session.value).toMatchObject({ state: 'signed in', name: who.name, tenant: 'default' })
+    expect(person.session.value).toMatchObject({ state: 'signed in', name: user.name, tenant: 'default' })
     expect(may(person.session.value, 'service', 'update')).toBe(true)
     expect(may(person.session.value, 'users', 'read')).toBe(false)
     expect(await person.call('GET /devices', { query: { depth: 2, raw: false } })).toEqual([])
-    expect(record.asked.filter(({ status }) => status === 400)).toHaveLength(1)
-    expect(record.asked.at(-1)?.headers.get('authorization')).toMatch(/^DPoP /)
+    expect(record.requests.filter(({ status }) => status === 400)).toHaveLength(1)
+    expect(record.requests.at(-1)?.headers.get('authorization')).toMatch(/^DPoP /)
     await person.signOut()
     expect(person.session.value.state).toBe('signed out')
     expect((await problemOf(person.call('GET /devices'))).status).toBe(401)
-    expect(heard).toEqual(['signed in', 'signed out'])
+    expect(states).toEqual(['signed in', 'signed out'])
   })
 
-  test('is taken up by whoever shares the store, and ends for all', async () => {
-    const who = await somebody()
+  test('is shared by clients of one store, and ends for all', async () => {
+    const user = await newUser()
     const store = new MemoryStore()
     const { client: first } = client({ store })
-    await signIn(first, who)
-    const kept = await store.read()
-    expect(kept?.keys.privateKey.extractable).toBe(false)
+    await signIn(first, user)
+    const stored = await store.read()
+    expect(stored?.keys.privateKey.extractable).toBe(false)
     const { client: second, record } = client({ store })
-    expect(await second.restore()).toMatchObject({ state: 'signed in', name: who.name })
+    expect(await second.restore()).toMatchObject({ state: 'signed in', name: user.name })
     expect(record.statusesOf('POST /auth/token')).toEqual([])
     await second.signOut()
     expect(await store.read()).toBeUndefined()
@@ -81,60 +80,60 @@ describe('a client’s session', () => {
     expect(await client({ store }).client.restore()).toMatchObject({ state: 'signed out' })
   })
 
-  test('is renewed once for all that wait, in all that share it', async () => {
-    const who = await somebody()
+  test('is renewed once for all calls of all its clients', async () => {
+    const user = await newUser()
     const store = new MemoryStore()
     const one = client({ store })
     const other = client({ store })
-    await signIn(one.client, who)
+    await signIn(one.client, user)
     await other.client.restore()
-    await ended()
+    await tokenExpired()
     const calls = [one, other].flatMap(({ client }) => Array.from({ length: 10 }, () => client.call('GET /iam/me')))
-    expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(20).fill(who.name))
+    expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(20).fill(user.name))
     const renewals = [one, other].flatMap(({ record }) => record.statusesOf('POST /auth/token'))
     expect(renewals.filter((status) => status === 200)).toHaveLength(1)
   })
 
-  test('outlives a renewal whose answer is lost', async () => {
-    const who = await somebody()
+  test('survives a renewal whose answer is lost', async () => {
+    const user = await newUser()
     const { client: person, record } = client()
-    await signIn(person, who)
-    record.endToken()
+    await signIn(person, user)
+    record.expireToken()
     let lost = 0
-    record.loses = ({ path, status }) => path === '/auth/token' && status === 200 && lost++ === 0
-    expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
+    record.isLost = ({ path, status }) => path === '/auth/token' && status === 200 && lost++ === 0
+    expect(await person.call('GET /iam/me')).toMatchObject({ name: user.name })
     expect([lost > 0, record.statusesOf('POST /auth/token').filter((status) => status === 200)]).toEqual([
       true,
       [200, 200],
     ])
-    record.endToken()
-    expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
+    record.expireToken()
+    expect(await person.call('GET /iam/me')).toMatchObject({ name: user.name })
   })
 
-  test('is over when the server says so, and no call goes on', async () => {
-    const who = await somebody()
+  test('is over when the server ends it', async () => {
+    const user = await newUser()
     const { client: person } = client()
-    await signIn(person, who)
-    await admin.patch(`/iam/users/${who.name}`, { state: 'disabled' })
+    await signIn(person, user)
+    await admin.patch(`/iam/users/${user.name}`, { state: 'disabled' })
     expect((await problemOf(person.call('GET /devices'))).message).toBe('session over')
     expect(person.session.value.state).toBe('signed out')
   })
 
-  test('holds with a clock that goes wrong by an hour', async () => {
-    const who = await somebody()
+  test('works with a clock that is wrong by an hour', async () => {
+    const user = await newUser()
     for (const wrongMs of [-3_600_000, 3_600_000]) {
       const { client: person, record } = client({ now: () => Date.now() + wrongMs })
-      expect(await signIn(person, who)).toBe('signed in')
-      expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
-      // The time, then the nonce: later proofs have both.
+      expect(await signIn(person, user)).toBe('signed in')
+      expect(await person.call('GET /iam/me')).toMatchObject({ name: user.name })
+      // The client corrects the time, then the nonce. Later proofs have both.
       expect(record.statusesOf('POST /auth/login')).toEqual([401, 400, 200])
       expect(record.statusesOf('GET /iam/me')).toEqual([200, 200])
       expect(Math.abs(person.now() - Date.now())).toBeLessThan(60_000)
     }
   })
 
-  test('asks which tenant is meant', async () => {
-    const { name, password } = await somebody()
+  test('asks for the tenant if there are several', async () => {
+    const { name, password } = await newUser()
     admin = await Person.signIn(server)
     for (const tenantIdentifier of ['one', 'two']) {
       expect((await admin.post('/iam/tenants', { tenantIdentifier, name: tenantIdentifier })).status).toBe(201)
@@ -155,66 +154,66 @@ describe('a client’s session', () => {
     expect(person.session.value).toMatchObject({ tenant: 'two', name: `${name}-two` })
   })
 
-  test('waits for a second factor that has to be set up, and for it ever after', async () => {
+  test('waits for the setup of a required second factor, and later for its code', async () => {
     admin = await Person.signIn(server)
     const strict = { tenantIdentifier: 'strict', name: 'Strict', twoFactor: 'required' }
     expect((await admin.post('/iam/tenants', strict)).status).toBe(201)
-    const who = await admin.bring(newName('strict'), ['viewer'], {}, '?tenant=strict')
+    const user = await admin.bring(newName('strict'), ['viewer'], {}, '?tenant=strict')
     const { client: person } = client()
-    expect(await signIn(person, who)).toEqual({ secondFactor: { methods: ['totp', 'webauthn'], enroll: true } })
+    expect(await signIn(person, user)).toEqual({ secondFactor: { methods: ['totp', 'webauthn'], enroll: true } })
     expect(person.session.value).toMatchObject({ state: 'second factor', enroll: true })
     const { secret, otpauthUri } = await person.enrollTotp()
     expect(otpauthUri).toMatch(/^otpauth:/)
     const { recoveryCodes } = await person.activateTotp(new TOTP({ secret }).generate())
-    expect(person.session.value).toMatchObject({ state: 'signed in', name: who.name })
+    expect(person.session.value).toMatchObject({ state: 'signed in', name: user.name })
     await person.signOut()
-    expect(await signIn(person, who)).toEqual({
+    expect(await signIn(person, user)).toEqual({
       secondFactor: { methods: expect.arrayContaining(['totp', 'recovery']), enroll: false },
     })
     const wrong = await problemOf(person.secondFactor({ code: '000000' }))
     expect([wrong.status, person.session.value.state]).toEqual([401, 'second factor'])
     expect(await person.secondFactor({ recovery: recoveryCodes[0] ?? '' })).toBe('signed in')
-    expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
-    const { client: program } = client({ credentials: { scheme: 'basic', ...who } })
+    expect(await person.call('GET /iam/me')).toMatchObject({ name: user.name })
+    const { client: program } = client({ credentials: { scheme: 'basic', ...user } })
     expect(await problemOf(program.call('GET /iam/me'))).toMatchObject({ status: 401, code: '2fa_required' })
-    const { client: other } = client({ credentials: { scheme: 'dpop', email: who.name, password: who.password } })
+    const { client: other } = client({ credentials: { scheme: 'dpop', email: user.name, password: user.password } })
     expect(await problemOf(other.call('GET /iam/me'))).toMatchObject({ status: 401, code: '2fa_required' })
   })
 
-  test('tells a wrong password from a token that ended', async () => {
-    const who = await somebody()
+  test('distinguishes a wrong password from an expired token', async () => {
+    const user = await newUser()
     const { client: person, record } = client()
-    expect(await problemOf(person.signIn({ email: who.name, password: 'wrong password' }))).toMatchObject({
+    expect(await problemOf(person.signIn({ email: user.name, password: 'wrong password' }))).toMatchObject({
       status: 401,
       message: 'invalid credentials',
     })
-    await signIn(person, who)
+    await signIn(person, user)
     const body = { current: 'wrong password', password: 'another password' }
     expect((await problemOf(person.call('PUT /auth/password', { body }))).message).toBe('invalid credentials')
     expect(record.statusesOf('PUT /auth/password')).toEqual([401])
     expect(person.session.value.state).toBe('signed in')
   })
 
-  test('of a program begins by itself, is renewed, and begins anew when it was ended', async () => {
-    const who = await somebody()
+  test('of a program starts automatically, is renewed, and starts again after its end', async () => {
+    const user = await newUser()
     for (const credentials of [
-      { scheme: 'basic', ...who },
-      { scheme: 'dpop', email: who.name, password: who.password },
+      { scheme: 'basic', ...user },
+      { scheme: 'dpop', email: user.name, password: user.password },
     ] as const) {
       const { client: program, record } = client({ credentials })
       const calls = Array.from({ length: 5 }, () => program.call('GET /iam/me'))
-      expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(5).fill(who.name))
+      expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(5).fill(user.name))
       const signsIn = credentials.scheme === 'basic' ? 'GET /iam/token?scope=offline' : 'POST /auth/login'
       const renews =
         credentials.scheme === 'basic' ? 'POST /iam/token?grant_type=refresh_token&scope=offline' : 'POST /auth/token'
-      const done = (route: string) => record.statusesOf(route).filter((status) => status === 200).length
-      record.endToken()
+      const successCount = (route: string) => record.statusesOf(route).filter((status) => status === 200).length
+      record.expireToken()
       await Promise.all([program.call('GET /iam/me'), program.call('GET /iam/me')])
-      expect([done(signsIn), done(renews)]).toEqual([1, 1])
+      expect([successCount(signsIn), successCount(renews)]).toEqual([1, 1])
       admin = await Person.signIn(server)
-      expect((await admin.delete(`/iam/users/${who.name}/sessions`)).status).toBe(204)
-      expect(await program.call('GET /iam/me')).toMatchObject({ name: who.name })
-      expect(done(signsIn)).toBe(2)
+      expect((await admin.delete(`/iam/users/${user.name}/sessions`)).status).toBe(204)
+      expect(await program.call('GET /iam/me')).toMatchObject({ name: user.name })
+      expect(successCount(signsIn)).toBe(2)
     }
   })
 
@@ -230,7 +229,7 @@ describe('a client’s session', () => {
     })
   })
 
-  test('calls say what is wrong', async () => {
+  test('calls report errors', async () => {
     const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
     const invalid = await problemOf(program.call('GET /devices', { query: { limit: 0 } }))
     expect(invalid).toMatchObject({
@@ -254,14 +253,5 @@ describe('a client’s session', () => {
     await expect(
       program.call('GET /devices/:deviceIdentifier', { parameters: { deviceIdentifier: '..' } }),
     ).rejects.toBeInstanceOf(TypeError)
-  })
-
-  test('nobody can be called as everybody is while IAM is off', async () => {
-    const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
-    const body = { name: 'Anonymous', roles: ['viewer'] }
-    expect(await problemOf(program.call('POST /iam/users', { body }))).toMatchObject({
-      status: 400,
-      details: [{ path: 'name', message: 'must not be anonymous, the user of all requests while IAM is off' }],
-    })
   })
 })

@@ -4,19 +4,19 @@ import { WebSocket } from 'ws'
 import { type Client, connect, type State } from '#client/client'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { readSnapshot, snapshotOf } from '#test/client/device-snapshot'
 import { fasterTime } from '#test/client/faster-time'
-import { foldedOf, readFrom } from '#test/client/folded'
-import { ShakyProxy } from '#test/client/shaky-proxy'
+import { UnreliableProxy } from '#test/client/unreliable-proxy'
 
-/** The state that a client keeps, over a network that breaks, against what the real server answers. §1.7, contract 4. */
-describe('a state over a bad network', () => {
+/** The state of a client behind an unreliable proxy, compared with the server. §1.7, contract 4. */
+describe('a state on an unreliable network', () => {
   let server: StartedServer
-  let proxy: ShakyProxy
+  let proxy: UnreliableProxy
   let client: Client
 
   beforeAll(async () => {
     server = await StartedServer.start()
-    proxy = await ShakyProxy.before(server.port)
+    proxy = await UnreliableProxy.before(server.port)
     client = connect({ url: proxy.url, WebSocket, ...fasterTime(15) })
   })
   afterAll(async () => {
@@ -26,14 +26,14 @@ describe('a state over a bad network', () => {
   })
 
   const names = ['A', 'B', 'C', 'D', 'E']
-  const device = fc.constantFrom(...names.map((name) => `SHAKY-${name}`))
+  const device = fc.constantFrom(...names.map((name) => `DEVICE-${name}`))
   const service = fc.constantFrom('climate', 'light')
   const propId = fc.constantFrom(1, 2, 3)
   const value = fc.integer({ min: 0, max: 255 })
   const properties = (items: readonly number[]) => items.map((propId) => ({ propId, type: 'UINT8' }))
 
-  /** What happens at the server. */
-  const happening = fc.oneof(
+  /** A change on the server. */
+  const change = fc.oneof(
     {
       weight: 8,
       arbitrary: fc
@@ -54,7 +54,7 @@ describe('a state over a bad network', () => {
         .map((step) => ({ kind: 'meta' as const, ...step })),
     },
   )
-  /** What happens to the network. */
+  /** A change of the network. */
   const trouble = fc.oneof(
     fc.record({ kind: fc.constant('cut' as const) }),
     fc.record({ kind: fc.constant('stall' as const) }),
@@ -62,10 +62,10 @@ describe('a state over a bad network', () => {
     fc.record({ kind: fc.constant('down' as const), isDown: fc.boolean() }),
     fc.record({ kind: fc.constant('delay' as const), delayMs: fc.integer({ min: 0, max: 20 }) }),
     fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 300 }) }),
-    // Longer than a client is silent.
+    // Longer than the ping interval of a client.
     fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1_500, max: 2_500 }) }),
   )
-  const step = fc.oneof({ weight: 4, arbitrary: happening }, { weight: 1, arbitrary: trouble })
+  const step = fc.oneof({ weight: 4, arbitrary: change }, { weight: 1, arbitrary: trouble })
   type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
   const post = (path: string, body: unknown, method = 'POST') => server.ask(path, { method, body })
@@ -89,12 +89,12 @@ describe('a state over a bad network', () => {
     else if (step.kind === 'cut') proxy.cut()
     else if (step.kind === 'stall') proxy.stall()
     else if (step.kind === 'resume') proxy.resume()
-    else if (step.kind === 'down') proxy.down(step.isDown)
+    else if (step.kind === 'down') proxy.setDown(step.isDown)
     else if (step.kind === 'delay') proxy.delay(step.delayMs)
     else await new Promise((resolve) => setTimeout(resolve, step.ms))
   }
 
-  async function settled(state: State): Promise<void> {
+  async function settle(state: State): Promise<void> {
     proxy.heal()
     const head = Number((await server.get('/devices?limit=1')).headers.get('stream-offset'))
     await until(
@@ -103,7 +103,7 @@ describe('a state over a bad network', () => {
     )
   }
 
-  test('comes to what the server says, whatever happened on the way', async () => {
+  test('equals the state of the server after any changes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
@@ -115,8 +115,8 @@ describe('a state over a bad network', () => {
           try {
             for (const step of steps) await run(step)
             state ??= client.state()
-            await settled(state)
-            expect(foldedOf(state)).toEqual(await readFrom(server))
+            await settle(state)
+            expect(snapshotOf(state)).toEqual(await readSnapshot(server))
           } finally {
             state?.close()
           }
@@ -126,12 +126,12 @@ describe('a state over a bad network', () => {
     )
   }, 200_000)
 
-  test('goes on where it was when the server was killed, and reads anew from one that never knew it', async () => {
+  test('resumes after SIGKILL of the server, and reads everything from another server', async () => {
     proxy.heal()
     const state = client.state()
     const other = await StartedServer.start()
-    const said: string[] = []
-    const heard: string[] = []
+    const connectionStates: string[] = []
+    const events: string[] = []
     const deviceIdentifier = 'KILLED-1'
     const report = (at: StartedServer, value: number) =>
       at.ask('/link', {
@@ -147,26 +147,26 @@ describe('a state over a bad network', () => {
       await report(server, 1)
       await until(() => shown() === 1 && state.connection.value.state === 'live', 'the first report')
       state.connection.subscribe(() => {
-        // Each attempt is told.
-        if (said.at(-1) !== state.connection.value.state) said.push(state.connection.value.state)
+        // Each attempt notifies.
+        if (connectionStates.at(-1) !== state.connection.value.state)
+          connectionStates.push(state.connection.value.state)
       })
-      // Told at once; states are told a moment later, those of one moment as one.
-      state.events(({ type, offset }) => heard.push(`${type} ${offset - before}`))
+      state.events(({ type, offset }) => events.push(`${type} ${offset - before}`))
       const before = state.position?.offset ?? 0
       await server.kill()
       await server.startAgain()
       await report(server, 2)
-      proxy.lead(server.port)
-      await until(() => shown() === 2 && state.connection.value.state === 'live', 'what was missed')
-      expect([said, heard]).toEqual([['reconnecting', 'catching up', 'live'], ['OBJECT_UPDATED 1']])
+      proxy.forwardTo(server.port)
+      await until(() => shown() === 2 && state.connection.value.state === 'live', 'the missed report')
+      expect([connectionStates, events]).toEqual([['reconnecting', 'catching up', 'live'], ['OBJECT_UPDATED 1']])
       await report(other, 3)
-      proxy.lead(other.port)
+      proxy.forwardTo(other.port)
       proxy.cut()
       await until(() => shown() === 3 && state.connection.value.state === 'live', 'the other server')
-      expect(foldedOf(state)).toEqual(await readFrom(other))
+      expect(snapshotOf(state)).toEqual(await readSnapshot(other))
     } finally {
       state.close()
-      proxy.lead(server.port)
+      proxy.forwardTo(server.port)
       await other.finish()
     }
   })

@@ -8,22 +8,22 @@ import { ConnectionLost, Problem } from '#client/problem'
 import { pagesOf } from '#client/requests'
 import { SyncedList, strip } from '#client/synced-list'
 import type { RawAnswer, Request } from '#client/transport'
-import { noProperties, type Reported, someEvents, TinyServer } from '#test/client/tiny-server'
+import { anyChange, ListServer, propertyCount, type ReportEvent } from '#test/client/list-server'
 
-/** Reading a list while it changes, page by page, with pages that fail. Contract 3.4, 4. */
+/** A list is read page by page while it changes and pages fail. Contract 3.4, 4. */
 
 const everything = { depth: 2, devices: undefined, services: undefined } as const
 
-/** A list that is read from a server of some lines, answer by answer. */
-class Stage {
-  readonly server = new TinyServer()
+/** A list and a simple server. The test decides when each answer and each event arrives. */
+class ListFixture {
+  readonly server = new ListServer()
   readonly fleet = new Fleet((task) => task())
   readonly failures: (readonly [status: number | undefined, isFinal: boolean])[] = []
   readonly waits: number[] = []
   readonly requests: Request[] = []
   readonly list: SyncedList
-  readonly #asked: { request: Request; resolve(answer: RawAnswer): void; reject(error: Error): void }[] = []
-  #told = 0
+  readonly #pending: { request: Request; resolve(answer: RawAnswer): void; reject(error: Error): void }[] = []
+  #deliveredCount = 0
 
   constructor() {
     const kind = new DeviceList(this.fleet, everything, undefined)
@@ -31,20 +31,20 @@ class Stage {
       this.waits.push(ms)
     }
     const platform = { ...platformOf({ sleep, random: () => 0.5 }), yieldToOthers: () => Promise.resolve() }
-    const ask = (request: Request) => {
+    const send = (request: Request) => {
       this.requests.push(request)
-      return new Promise<RawAnswer>((resolve, reject) => this.#asked.push({ request, resolve, reject }))
+      return new Promise<RawAnswer>((resolve, reject) => this.#pending.push({ request, resolve, reject }))
     }
     this.list = new SyncedList(kind, {
       platform,
-      pages: (first) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, ask),
+      pages: (first) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, send),
       failed: (problem, isFinal) => this.failures.push([(problem as Problem).status, isFinal]),
     })
   }
 
-  /** The oldest question is answered as the server is now, or fails. */
+  /** Answers the oldest request from the present state, or fails it. */
   async answer(error?: Error): Promise<boolean> {
-    const next = this.#asked.shift()
+    const next = this.#pending.shift()
     if (!next) return false
     if (error) next.reject(error)
     else next.resolve(this.server.answer(next.request))
@@ -52,24 +52,24 @@ class Stage {
     return true
   }
 
-  /** So many events arrive. */
-  tell(count = Number.POSITIVE_INFINITY): void {
-    for (const event of this.server.log.slice(this.#told, this.#told + count)) {
-      this.#told++
+  /** Delivers `count` events. */
+  deliver(count = Number.POSITIVE_INFINITY): void {
+    for (const event of this.server.log.slice(this.#deliveredCount, this.#deliveredCount + count)) {
+      this.#deliveredCount++
       this.list.received(event)
     }
   }
 
   async finish(): Promise<void> {
-    this.tell()
-    while (await this.answer()) this.tell()
+    this.deliver()
+    while (await this.answer()) this.deliver()
   }
 
   async turns(): Promise<void> {
     for (let turn = 0; turn < 30; turn++) await Promise.resolve()
   }
 
-  /** As a fold of some lines has it. */
+  /** The list as the simple server keeps it. */
   get folded(): FoldedState {
     const folded = new FoldedState()
     folded.replace(
@@ -85,123 +85,127 @@ class Stage {
   }
 }
 
-describe('a list that is kept', () => {
+describe('a synchronized list', () => {
   const step = fc.oneof(
-    { weight: 6, arbitrary: someEvents.map((happen) => ({ kind: 'happen' as const, happen })) },
+    { weight: 6, arbitrary: anyChange.map((change) => ({ kind: 'change' as const, change })) },
     { weight: 4, arbitrary: fc.constant({ kind: 'answer' as const }) },
     { weight: 1, arbitrary: fc.constant({ kind: 'lose' as const }) },
-    { weight: 3, arbitrary: fc.integer({ min: 1, max: 5 }).map((count) => ({ kind: 'tell' as const, count })) },
+    { weight: 3, arbitrary: fc.integer({ min: 1, max: 5 }).map((count) => ({ kind: 'deliver' as const, count })) },
     { weight: 1, arbitrary: fc.constant({ kind: 'start over' as const }) },
   )
 
-  test('is what the server has, in whatever order answers and events come', async () => {
+  test('equals the list of the server for any order of answers and events', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 80, size: 'max' }), async (steps) => {
-        const stage = new Stage()
-        stage.list.startOver(0)
+        const fixture = new ListFixture()
+        fixture.list.startOver(0)
         for (const step of steps) {
-          if (step.kind === 'happen') stage.server.happen(step.happen)
-          else if (step.kind === 'answer') await stage.answer()
-          else if (step.kind === 'lose') await stage.answer(new ConnectionLost('lost'))
-          else if (step.kind === 'tell') stage.tell(step.count)
-          // What was not told by then never is.
+          if (step.kind === 'change') fixture.server.apply(step.change)
+          else if (step.kind === 'answer') await fixture.answer()
+          else if (step.kind === 'lose') await fixture.answer(new ConnectionLost('lost'))
+          else if (step.kind === 'deliver') fixture.deliver(step.count)
+          // Undelivered events never arrive after a new start.
           else {
-            stage.tell()
-            stage.list.startOver(stage.server.head)
+            fixture.deliver()
+            fixture.list.startOver(fixture.server.head)
           }
-          await stage.turns()
+          await fixture.turns()
         }
-        await stage.finish()
-        expect(stage.list.isSynced).toBe(true)
-        expect(stage.failures.every(([, isFinal]) => !isFinal)).toBe(true)
-        expect(stage.folded.differences(stage.server.state)).toEqual([])
+        await fixture.finish()
+        expect(fixture.list.isSynced).toBe(true)
+        expect(fixture.failures.every(([, isFinal]) => !isFinal)).toBe(true)
+        expect(fixture.folded.differences(fixture.server.state)).toEqual([])
       }),
       { numRuns: 300 },
     )
   })
 
-  test('goes on with the page that failed, and asks again where what was read is too old', async () => {
-    const stage = new Stage()
-    for (const device of ['A', 'B', 'C']) stage.server.happen({ kind: 'add', device })
-    stage.list.startOver(0)
-    await stage.answer()
-    await stage.answer(new ConnectionLost('lost'))
-    await stage.answer()
-    expect(stage.requests.map(({ path }) => path)).toEqual([
+  test('repeats a failed page, and starts again if its state is too old', async () => {
+    const fixture = new ListFixture()
+    for (const device of ['A', 'B', 'C']) fixture.server.apply({ kind: 'add', device })
+    fixture.list.startOver(0)
+    await fixture.answer()
+    await fixture.answer(new ConnectionLost('lost'))
+    await fixture.answer()
+    expect(fixture.requests.map(({ path }) => path)).toEqual([
       '/devices?depth=2&limit=2',
       '/devices?depth=2&limit=2&cursor=B',
       '/devices?depth=2&limit=2&cursor=B',
     ])
-    expect([stage.list.isSynced, stage.fleet.devices.size, stage.fleet.devices.isComplete]).toEqual([true, 3, true])
-    stage.list.startOver(7)
-    expect(stage.fleet.devices.isComplete).toBe(false)
-    await stage.answer()
-    expect(stage.list.isSynced).toBe(false)
-    expect(stage.fleet.devices.size).toBe(3)
-    for (const device of ['D', 'E', 'F', 'G']) stage.server.happen({ kind: 'add', device })
-    await stage.finish()
-    expect([stage.list.isSynced, stage.fleet.devices.size]).toEqual([true, 7])
+    expect([fixture.list.isSynced, fixture.fleet.devices.size, fixture.fleet.devices.isComplete]).toEqual([
+      true,
+      3,
+      true,
+    ])
+    fixture.list.startOver(7)
+    expect(fixture.fleet.devices.isComplete).toBe(false)
+    await fixture.answer()
+    expect(fixture.list.isSynced).toBe(false)
+    expect(fixture.fleet.devices.size).toBe(3)
+    for (const device of ['D', 'E', 'F', 'G']) fixture.server.apply({ kind: 'add', device })
+    await fixture.finish()
+    expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 7])
   })
 
-  test('is not read again where nothing changed', async () => {
-    const stage = new Stage()
-    stage.server.happen({ kind: 'add', device: 'A' })
-    stage.list.startOver(0)
-    await stage.finish()
-    const before = stage.fleet.devices.get('A')
-    stage.list.startOver(1)
-    await stage.finish()
-    expect(stage.requests.at(-1)?.headers).toEqual({ 'if-none-match': 'W/"1"' })
-    expect([stage.list.isSynced, stage.fleet.devices.get('A')]).toEqual([true, before])
+  test('is not read again if nothing changed', async () => {
+    const fixture = new ListFixture()
+    fixture.server.apply({ kind: 'add', device: 'A' })
+    fixture.list.startOver(0)
+    await fixture.finish()
+    const before = fixture.fleet.devices.get('A')
+    fixture.list.startOver(1)
+    await fixture.finish()
+    expect(fixture.requests.at(-1)?.headers).toEqual({ 'if-none-match': 'W/"1"' })
+    expect([fixture.list.isSynced, fixture.fleet.devices.get('A')]).toEqual([true, before])
   })
 
-  test('is empty for who may not read it, also of what else he hears, and says when it can’t be read at all', async () => {
-    const stage = new Stage()
-    stage.server.happen({ kind: 'add', device: 'A' })
-    stage.list.startOver(0)
-    await stage.finish()
-    stage.list.startOver(1)
-    await stage.answer(new Problem(403, undefined))
-    expect([stage.list.isSynced, stage.fleet.devices.size, stage.failures]).toEqual([true, 0, []])
-    stage.server.happen({ kind: 'add', device: 'B' })
-    stage.tell()
-    expect(stage.fleet.devices.size).toBe(0)
-    stage.list.startOver(1)
-    await stage.answer(new Problem(400, { error: 'no' }))
-    expect([stage.list.isSynced, stage.failures, stage.waits]).toEqual([false, [[400, true]], []])
-    stage.list.startOver(1)
-    await stage.finish()
-    expect([stage.list.isSynced, stage.fleet.devices.size]).toEqual([true, 2])
+  test('is empty without the permission to read it, and reports if it cannot be read', async () => {
+    const fixture = new ListFixture()
+    fixture.server.apply({ kind: 'add', device: 'A' })
+    fixture.list.startOver(0)
+    await fixture.finish()
+    fixture.list.startOver(1)
+    await fixture.answer(new Problem(403, undefined))
+    expect([fixture.list.isSynced, fixture.fleet.devices.size, fixture.failures]).toEqual([true, 0, []])
+    fixture.server.apply({ kind: 'add', device: 'B' })
+    fixture.deliver()
+    expect(fixture.fleet.devices.size).toBe(0)
+    fixture.list.startOver(1)
+    await fixture.answer(new Problem(400, { error: 'no' }))
+    expect([fixture.list.isSynced, fixture.failures, fixture.waits]).toEqual([false, [[400, true]], []])
+    fixture.list.startOver(1)
+    await fixture.finish()
+    expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 2])
   })
 
-  test('is read all the same behind refusals of others that stand in between', async () => {
-    const stage = new Stage()
-    for (const device of ['A', 'B', 'C']) stage.server.happen({ kind: 'add', device })
-    stage.list.startOver(0)
-    for (const status of [401, 404, 409, 413]) await stage.answer(new Problem(status, undefined))
-    await stage.answer()
-    await stage.answer(new Problem(503, undefined, new Headers({ 'retry-after': '7' })))
-    await stage.answer(new Problem(429, undefined, new Headers({ 'retry-after': '86400' })))
-    await stage.finish()
-    expect([stage.list.isSynced, stage.fleet.devices.size]).toEqual([true, 3])
-    expect(stage.failures.map(([status]) => status)).toEqual([401, 404, 409, 413, 503, 429])
-    // Twice as long each time; not before what was said, up to five minutes of it.
-    expect(stage.waits).toEqual([250, 500, 1_000, 2_000, 7_250, 300_500])
+  test('is read after refusals by proxies', async () => {
+    const fixture = new ListFixture()
+    for (const device of ['A', 'B', 'C']) fixture.server.apply({ kind: 'add', device })
+    fixture.list.startOver(0)
+    for (const status of [401, 404, 409, 413]) await fixture.answer(new Problem(status, undefined))
+    await fixture.answer()
+    await fixture.answer(new Problem(503, undefined, new Headers({ 'retry-after': '7' })))
+    await fixture.answer(new Problem(429, undefined, new Headers({ 'retry-after': '86400' })))
+    await fixture.finish()
+    expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 3])
+    expect(fixture.failures.map(([status]) => status)).toEqual([401, 404, 409, 413, 503, 429])
+    // The wait doubles, and is at least Retry-After, of which five minutes count.
+    expect(fixture.waits).toEqual([250, 500, 1_000, 2_000, 7_250, 300_500])
   })
 })
 
-test('events without what later ones say again come to the same', () => {
+test('events without overwritten values have the same result', () => {
   fc.assert(
-    fc.property(fc.array(someEvents, { maxLength: 40, size: 'max' }), (happenings) => {
-      const server = new TinyServer()
-      for (const happen of happenings) server.happen({ ...happen, device: 'A' } as typeof happen)
-      const [whole, less] = [new FoldedState(), new FoldedState()]
+    fc.property(fc.array(anyChange, { maxLength: 40, size: 'max' }), (changes) => {
+      const server = new ListServer()
+      for (const change of changes) server.apply({ ...change, device: 'A' } as typeof change)
+      const [complete, reduced] = [new FoldedState(), new FoldedState()]
       const stripped = strip(server.log)
-      for (const event of server.log) whole.apply(event)
-      for (const event of stripped) less.apply(event)
-      expect(less.differences(whole)).toEqual([])
-      const items = stripped.flatMap((event) => (event.type === 'OBJECT_UPDATED' ? (event as Reported).updates : []))
-      expect(items.length).toBeLessThanOrEqual(noProperties)
+      for (const event of server.log) complete.apply(event)
+      for (const event of stripped) reduced.apply(event)
+      expect(reduced.differences(complete)).toEqual([])
+      const items = stripped.flatMap((event) => (event.type === 'OBJECT_UPDATED' ? (event as ReportEvent).updates : []))
+      expect(items.length).toBeLessThanOrEqual(propertyCount)
     }),
   )
 })

@@ -4,10 +4,10 @@ import type { RawAnswer, Request } from '#client/transport'
 import type { EventOf, StreamEvent } from '#model/event'
 import { modifierOf } from '#model/modifier'
 
-export type Reported = EventOf<'OBJECT_UPDATED'>
+export type ReportEvent = EventOf<'OBJECT_UPDATED'>
 
-/** Something that happens to a device. */
-export type Happening =
+/** A change of a device. */
+export type Change =
   | { readonly kind: 'add' | 'delete'; readonly device: string }
   | {
       readonly kind: 'report'
@@ -20,19 +20,19 @@ const devices = ['A', 'B', 'C', 'D', 'E', 'F']
 const services = ['climate', 'light']
 const propIds = [1, 2, 3]
 
-/** Of one device. */
-export const noProperties = services.length * propIds.length
+/** The number of properties of a device. */
+export const propertyCount = services.length * propIds.length
 
 const device = fc.constantFrom(...devices)
 const item = fc.record({ propId: fc.constantFrom(...propIds) }).chain(({ propId }) =>
   fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 0, max: 9 }).map((value) => ({ propId, value })) },
     { weight: 1, arbitrary: fc.constant({ propId, error: 'broken' }) },
-    // Not any more.
+    // A removed property.
     { weight: 1, arbitrary: fc.constant({ propId }) },
   ),
 )
-export const someEvents: fc.Arbitrary<Happening> = fc.oneof(
+export const anyChange: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
@@ -45,8 +45,8 @@ export const someEvents: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('add' as const, 'delete' as const), device }) },
 )
 
-/** The part of the server that a list of devices meets: a state, its events, and pages of what is there now. */
-export class TinyServer {
+/** A simple server of a device list: its state, its events, and its pages. */
+export class ListServer {
   readonly state = new FoldedState()
   readonly log: StreamEvent[] = []
 
@@ -54,9 +54,9 @@ export class TinyServer {
     return this.log.length
   }
 
-  happen(happening: Happening): void {
+  apply(change: Change): void {
     const offset = this.head + 1
-    const event = eventOf(happening, { offset, timestamp: 1_000 + offset })
+    const event = eventOf(change, { offset, timestamp: 1_000 + offset })
     this.log.push(event)
     this.state.apply(event)
   }
@@ -64,8 +64,8 @@ export class TinyServer {
   answer({ path, headers }: Request): RawAnswer {
     const query = new URLSearchParams(path.split('?')[1])
     const etag = `W/"${this.head}"`
-    const said = { 'stream-epoch': 'e', 'stream-offset': String(this.head), etag }
-    if (headers?.['if-none-match'] === etag) return { status: 304, headers: new Headers(said), body: undefined }
+    const fields = { 'stream-epoch': 'e', 'stream-offset': String(this.head), etag }
+    if (headers?.['if-none-match'] === etag) return { status: 304, headers: new Headers(fields), body: undefined }
     const limit = Number(query.get('limit'))
     const left = [...this.state.devices]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -73,9 +73,9 @@ export class TinyServer {
     const page = left.slice(0, limit)
     const cursor = page.at(-1)?.[0]
     const link = `</api/v1/devices?depth=2&limit=${limit}&cursor=${cursor}>; rel="next"`
-    const body = page.map(([deviceIdentifier, kept]) => ({
+    const body = page.map(([deviceIdentifier, servicesOfDevice]) => ({
       deviceIdentifier,
-      services: [...kept].map(([serviceIdentifier, properties]) => ({
+      services: [...servicesOfDevice].map(([serviceIdentifier, properties]) => ({
         serviceIdentifier,
         properties: Object.fromEntries(
           [...properties].map(([propId, property]) => [
@@ -85,14 +85,14 @@ export class TinyServer {
         ),
       })),
     }))
-    return { status: 200, headers: new Headers({ ...said, ...(left.length > limit && { link }) }), body }
+    return { status: 200, headers: new Headers({ ...fields, ...(left.length > limit && { link }) }), body }
   }
 }
 
-function eventOf(happening: Happening, place: { readonly offset: number; readonly timestamp: number }): StreamEvent {
-  const { device: deviceIdentifier } = happening
-  if (happening.kind !== 'report') {
-    const type = happening.kind === 'add' ? 'DEVICE_ADD' : 'DEVICE_DELETE'
+function eventOf(change: Change, place: { readonly offset: number; readonly timestamp: number }): StreamEvent {
+  const { device: deviceIdentifier } = change
+  if (change.kind !== 'report') {
+    const type = change.kind === 'add' ? 'DEVICE_ADD' : 'DEVICE_DELETE'
     return { type, ...place, deviceIdentifier }
   }
   return {
@@ -100,8 +100,8 @@ function eventOf(happening: Happening, place: { readonly offset: number; readonl
     ...place,
     flakeAddress: 1,
     deviceIdentifier,
-    serviceIdentifier: happening.service,
-    updates: happening.items.map(({ propId, value, error }) => ({
+    serviceIdentifier: change.service,
+    updates: change.items.map(({ propId, value, error }) => ({
       propId,
       type: 'UINT8',
       modifier: modifierOf(error === undefined ? 0 : 8),

@@ -3,21 +3,21 @@ import { connect, type Problem } from '#client/client'
 import { makeKeys } from '#client/dpop-proof'
 import type { KeyPair, StoredSession } from '#client/options'
 import { MemoryStore } from '#client/session-store'
-import { AnsweringFetch, type Asked, json, tokenRefused } from '#test/client/answering-fetch'
+import { json, TestFetch, type TestRequest, tokenRefused } from '#test/client/test-fetch'
 
-/** In whose name a client asks, whoever signs in beside it: in another tab, or in the same. Contract 2, Sessions. */
+/** The user of a client when another user signs in, in the same tab or another one. Contract 2, Sessions. */
 
 const grants = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
 const me = (name: string) => ({ name, tenant: 'default', roles: ['admin'], grants })
 
-/** Says whose it is, as the server's do. */
+/** A token with the claims of the server's tokens. */
 function tokenOf(name: string, sid: string, number: number): string {
   const now = Math.floor(Date.now() / 1000)
   const claims = { sub: `crn#user:${name}`, sid, number, iat: now, exp: now + 600 }
   return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.e30`
 }
 
-function claimsOf({ headers }: Asked): { sub: string; sid: string; number: number } | undefined {
+function claimsOf({ headers }: TestRequest): { sub: string; sid: string; number: number } | undefined {
   const [, claims] = headers.get('authorization')?.split('.') ?? []
   return claims === undefined ? undefined : JSON.parse(Buffer.from(claims, 'base64url').toString())
 }
@@ -35,19 +35,19 @@ describe('a session', () => {
     refreshToken: `${name} ${sid} ${number}`,
   })
 
-  /** Renews whoever's refresh token is the last one of his session, while that lasts. */
-  class Server extends AnsweringFetch {
+  /** A server that renews the sessions that are not over. */
+  class Server extends TestFetch {
     /** Sessions that ended. */
     readonly over = new Set<string>()
-    /** The next access token has come to its end. */
+    /** Refuses the next access token. */
     isRefusing = false
 
-    constructor(answer: (asked: Asked) => Promise<Response | undefined> = async () => undefined) {
-      super(async (asked) => (await answer(asked)) ?? this.#answer(asked))
+    constructor(answer: (request: TestRequest) => Promise<Response | undefined> = async () => undefined) {
+      super(async (request) => (await answer(request)) ?? this.#answer(request))
     }
 
-    #answer(asked: Asked): Response {
-      const { path, body } = asked
+    #answer(request: TestRequest): Response {
+      const { path, body } = request
       if (path === '/auth/login') {
         const { email } = body as { email: string }
         return json(200, sessionOf(email, 'new', 1))
@@ -56,7 +56,7 @@ describe('a session', () => {
         const [name = '', sid = '', number] = (body as { refreshToken: string }).refreshToken.split(' ')
         return this.over.has(sid) ? json(401, { error: 'no' }) : json(200, sessionOf(name, sid, Number(number) + 1))
       }
-      const claims = claimsOf(asked)
+      const claims = claimsOf(request)
       const isRefused = this.isRefusing || !claims || this.over.has(claims.sid)
       this.isRefusing = false
       if (isRefused) return tokenRefused()
@@ -71,36 +71,36 @@ describe('a session', () => {
     return client
   }
 
-  test('that somebody else has left in the store is not taken up, nor touched', async () => {
+  test('of another user in the store is neither used nor changed', async () => {
     const server = new Server()
     const store = new MemoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
-    const his = sessionOf('bob', 'b', 1)
-    await store.write(his)
-    const older = server.asked.length
+    const othersSession = sessionOf('bob', 'b', 1)
+    await store.write(othersSession)
+    const before = server.requests.length
     server.isRefusing = true
     expect(await tab.call('GET /iam/me')).toMatchObject({ name: 'ann' })
-    expect(server.asked.slice(older).map((asked) => claimsOf(asked)?.sub ?? 'nobody')).not.toContain('crn#user:bob')
-    expect([await store.read(), tab.session.value.name]).toEqual([his, 'ann'])
-    // And from then on, until it is over: then he is shown as himself.
+    expect(server.requests.slice(before).map((request) => claimsOf(request)?.sub)).not.toContain('crn#user:bob')
+    expect([await store.read(), tab.session.value.name]).toEqual([othersSession, 'ann'])
+    // When it is over, the client can use the session of the other user.
     server.over.add('a')
     expect(await tab.call('GET /iam/me').catch(({ status }: Problem) => status)).toBe(401)
-    expect([tab.session.value.state, await store.read()]).toEqual(['signed out', his])
+    expect([tab.session.value.state, await store.read()]).toEqual(['signed out', othersSession])
     expect(await tab.restore()).toMatchObject({ state: 'signed in', name: 'bob' })
   })
 
-  test('of the same user in the store is gone on with, also where it is another one', async () => {
+  test('of the same user in the store is used, also if it is another one', async () => {
     const server = new Server()
     const store = new MemoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
     await store.write(sessionOf('ann', 'b', 1))
     server.over.add('a')
     expect(await tab.call('GET /iam/me')).toMatchObject({ name: 'ann' })
-    expect(server.asked.map((asked) => claimsOf(asked)?.sid)).toEqual(['a', 'a', 'b'])
-    expect(server.countOf('POST /auth/token')).toBe(0)
+    expect(server.requests.map((request) => claimsOf(request)?.sid)).toEqual(['a', 'a', 'b'])
+    expect(server.statusesOf('POST /auth/token')).toEqual([])
   })
 
-  test('is forgotten with its tokens that another tab has by now, and no other', async () => {
+  test('is deleted with newer tokens of another tab, and no other session is', async () => {
     const server = new Server()
     const store = new MemoryStore()
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
@@ -108,47 +108,47 @@ describe('a session', () => {
     await tab.signOut()
     expect(await store.read()).toBeUndefined()
     const other = await tabOf(server, store, sessionOf('ann', 'a', 1))
-    const his = sessionOf('bob', 'b', 1)
-    await store.write(his)
+    const othersSession = sessionOf('bob', 'b', 1)
+    await store.write(othersSession)
     await other.signOut()
-    expect(await store.read()).toEqual(his)
+    expect(await store.read()).toEqual(othersSession)
   })
 
-  test('is not lost to somebody in between who answers its renewal', async () => {
+  test('is not lost if a proxy answers its renewal', async () => {
     const store = new MemoryStore()
     const server = new Server(async ({ path }) =>
       path === '/auth/token' ? new Response('<html>', { headers: { 'content-type': 'text/html' } }) : undefined,
     )
     const tab = connect({ url: 'http://server.example', fetch: server.fetch, store })
-    const kept = sessionOf('ann', 'a', 1)
-    await store.write(kept)
+    const stored = sessionOf('ann', 'a', 1)
+    await store.write(stored)
     server.isRefusing = true
     await expect(tab.restore()).rejects.toThrow('the answer contains no tokens')
-    expect(await store.read()).toEqual(kept)
+    expect(await store.read()).toEqual(stored)
   })
 
-  test('that ends while somebody else signs in has nothing done in his name', async () => {
+  test('that ends while another user signs in does not repeat its request as that user', async () => {
     const store = new MemoryStore()
     const server: Server = new Server(async ({ method }) => {
       if (method !== 'DELETE') return undefined
       server.over.add('a')
-      await tab.signIn({ email: 'bob', password: 'his password' })
+      await tab.signIn({ email: 'bob', password: 'password of bob' })
       return tokenRefused()
     })
     const tab = await tabOf(server, store, sessionOf('ann', 'a', 1))
     const parameters = { deviceIdentifier: 'PUMP-1' }
     await expect(tab.call('DELETE /devices/:deviceIdentifier', { parameters })).rejects.toMatchObject({ status: 401 })
-    expect(server.countOf('DELETE /devices/PUMP-1')).toBe(1)
+    expect(server.statusesOf('DELETE /devices/PUMP-1')).toHaveLength(1)
     expect(tab.session.value).toMatchObject({ state: 'signed in', name: 'bob' })
   })
 
-  test('is that of who signed in last, whenever it is heard who asked before', async () => {
+  test('belongs to the last sign-in, also if an earlier answer comes later', async () => {
     const store = new MemoryStore()
-    let isHeld = true
+    let isFirst = true
     const server: Server = new Server(async ({ path }) => {
-      if (path !== '/iam/me' || !isHeld) return undefined
-      isHeld = false
-      await tab.signIn({ email: 'bob', password: 'his password' })
+      if (path !== '/iam/me' || !isFirst) return undefined
+      isFirst = false
+      await tab.signIn({ email: 'bob', password: 'password of bob' })
       return json(200, me('ann'))
     })
     await store.write(sessionOf('ann', 'a', 1))
@@ -162,8 +162,8 @@ test.each([
   ['signed in', { roles: ['viewer'], grants }],
   ['signed in', { roles: [], grants: [] }],
   ['IAM off', { roles: [], grants }],
-])('whoever is called anonymous is %s with %j', async (state, rights) => {
-  const server = new AnsweringFetch(() => json(200, { name: 'anonymous', tenant: 'default', ...rights }))
+])('a user named anonymous is %s with %j', async (state, rights) => {
+  const server = new TestFetch(() => json(200, { name: 'anonymous', tenant: 'default', ...rights }))
   const client = connect({ url: 'http://server.example', fetch: server.fetch, credentials: { apiKey: 'a.b.c' } })
   expect(await client.restore()).toMatchObject({ state, name: 'anonymous' })
 })

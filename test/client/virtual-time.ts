@@ -1,12 +1,11 @@
-/** Time that passes only where somebody waits: it is so much later at once. What a client waited for is kept. */
-export class WaitedTime {
+/** Time that only passes in `sleep`, at once. It records the waits of a client. */
+export class VirtualTime {
   readonly waits: number[] = []
-  /** Browsers wake a page that is not seen once a minute. */
+  /** The shortest wait. Browsers run timers of hidden pages once a minute. */
   leastMs = 0
   #at = 1_790_000_000_000
   readonly #began = this.#at
 
-  /** Since it began. */
   get passedMs(): number {
     return this.#at - this.#began
   }

@@ -1,8 +1,8 @@
 import type { DeviceView, State } from '#client/client'
 import type { StartedServer } from '#test/blackbox/started-server'
 
-/** Devices as they are compared: by identifier, what is told in events of each. */
-export type Folded = Readonly<Record<string, unknown>>
+/** The part of devices that events contain, by identifier. */
+export type DeviceSnapshot = Readonly<Record<string, unknown>>
 
 interface ListedDevice {
   readonly deviceIdentifier: string
@@ -20,13 +20,13 @@ interface ListedMeta {
   readonly meta: unknown
 }
 
-/** What the client holds. */
-export function foldedOf(state: State): Folded {
-  return sorted([...state.devices.entries()].map(([device, view]) => [device, shownOf(view)]))
+/** The devices of a client. */
+export function snapshotOf(state: State): DeviceSnapshot {
+  return sorted([...state.devices.entries()].map(([device, view]) => [device, viewOf(view)]))
 }
 
-/** What the server answers by now. */
-export async function readFrom(server: StartedServer): Promise<Folded> {
+/** The devices of the server. */
+export async function readSnapshot(server: StartedServer): Promise<DeviceSnapshot> {
   const devices = (await server.get('/devices?depth=2')).json as readonly ListedDevice[]
   const metas = (await server.get('/meta?depth=1')).json as readonly ListedMeta[]
   const metaOf = new Map(metas.map((meta) => [meta.deviceIdentifier, meta]))
@@ -41,14 +41,14 @@ export async function readFrom(server: StartedServer): Promise<Folded> {
   )
 }
 
-function shownOf({ status, meta, services }: DeviceView): unknown {
+function viewOf({ status, meta, services }: DeviceView): unknown {
   return { status, meta, services: withValues([...services].map(([name, service]) => [name, [...service.values()]])) }
 }
 
-/** Of what was declared without a value events say nothing, until it has one. */
+/** Only properties with a value or an error, because events contain no others. */
 function withValues(
   services: readonly (readonly [string, readonly { propId: number; value?: unknown; error?: unknown }[]])[],
-): Folded {
+): DeviceSnapshot {
   const shown = services.flatMap(([name, properties]) => {
     const known = properties.filter(({ value, error }) => value !== undefined || error !== undefined)
     return known.length === 0
@@ -58,6 +58,6 @@ function withValues(
   return sorted(shown)
 }
 
-function sorted(entries: readonly (readonly [string, unknown])[]): Folded {
+function sorted(entries: readonly (readonly [string, unknown])[]): DeviceSnapshot {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

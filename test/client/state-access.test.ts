@@ -6,19 +6,19 @@ import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { fasterTime } from '#test/client/faster-time'
-import { ShakyProxy } from '#test/client/shaky-proxy'
+import { UnreliableProxy } from '#test/client/unreliable-proxy'
 
-/** What a state shows to whom, and what becomes of it when that changes. Contract 2, 4. */
-describe('a state of somebody', () => {
+/** States of users whose permissions change. Contract 2, 4. */
+describe('a state', () => {
   let server: StartedServer
-  let proxy: ShakyProxy
+  let proxy: UnreliableProxy
   let admin: Person
   let owner: Client
   const clients: Client[] = []
 
   beforeAll(async () => {
     server = await startWithIdentity()
-    proxy = await ShakyProxy.before(server.port)
+    proxy = await UnreliableProxy.before(server.port)
     admin = await Person.signIn(server)
     owner = clientOf(root)
   })
@@ -47,7 +47,7 @@ describe('a state of somebody', () => {
     return device
   }
 
-  test('shows what its roles reach, and follows when they are changed', async () => {
+  test('shows what the roles of the user allow, and follows their changes', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
     const role = newName('role')
     const all = { service: ['read'], meta: ['read'] }
@@ -63,21 +63,21 @@ describe('a state of somebody', () => {
     const service = () => state.device(other.name).value?.services.get(climate)
     await until(() => service()?.valueAt(temperature) === 25, 'a change of the other device')
     expect(service()?.get(temperature)).toMatchObject({ type: 'FLOAT', tag: 'value', value: 25 })
-    // Without meta, and without anything at all.
+    // Without read on meta, then without any device.
     await admin.putRole(role, grant({ service: ['read'] }, [one.name]))
     await until(() => state.devices.has(one.name) && state.device(one.name).value?.status === undefined, 'no status')
     await admin.putRole(role, grant({ schemas: ['read'] }))
-    await until(() => state.devices.size === 0, 'nothing')
+    await until(() => state.devices.size === 0, 'no devices')
     await admin.putRole(role, grant(all))
     await until(() => state.devices.has(one.name), 'devices again')
-    // No event at all may be heard: the socket is closed with 4403.
+    // The user may receive no event, so the socket is closed with 4403.
     await admin.putRole(role, grant({ users: ['read'] }))
-    await until(() => state.devices.size === 0, 'nothing again')
+    await until(() => state.devices.size === 0, 'no devices again')
     await admin.putRole(role, grant(all))
     await until(() => state.devices.has(one.name) && state.devices.has(other.name), 'all devices', 60_000)
   })
 
-  test('has the values again that it had, when a right comes back and nothing was told meanwhile', async () => {
+  test('has its values again when a permission returns without an event in between', async () => {
     const device = await makeDevice()
     const role = newName('role')
     const all = { service: ['read'], meta: ['read'] }
@@ -92,35 +92,35 @@ describe('a state of somebody', () => {
     await until(() => value() === 20, 'the value again')
   })
 
-  test('lets go of a device that is removed, also of who hears nothing of devices', async () => {
+  test('drops a deleted device, also without read on devices', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
     const role = newName('role')
     await admin.putRole(role, grant({ service: ['read'], meta: ['read'] }))
     const state = clientOf(await admin.bring(newName('person'), [role])).state()
     await state.ready
-    const heard: string[] = []
-    state.events(({ type }) => heard.push(type))
+    const received: string[] = []
+    state.events(({ type }) => received.push(type))
     await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: one.name } })
-    await until(() => !state.devices.has(one.name), 'the device to go')
-    expect([heard.includes('OBJECT_UPDATED'), heard.includes('DEVICE_DELETE')]).toEqual([true, false])
-    // One that only offers something else now is looked at, and stays.
+    await until(() => !state.devices.has(one.name), 'the device to be dropped')
+    expect([received.includes('OBJECT_UPDATED'), received.includes('DEVICE_DELETE')]).toEqual([true, false])
+    // A device that now has other services stays.
     const services = [{ ...sensor[0], serviceIdentifier: 'other' }]
     const body = { deviceIdentifier: other.name, services, updates: [] }
     expect((await server.ask('/link', { method: 'POST', body, headers: basicHeader(other) })).status).toBe(204)
-    const seen = () => [...(state.device(other.name).value?.services.keys() ?? [])]
-    await until(() => seen().join() === 'other', 'what it offers now, of which no event tells')
+    const serviceNames = () => [...(state.device(other.name).value?.services.keys() ?? [])]
+    await until(() => serviceNames().join() === 'other', 'its new service, for which there is no event')
   })
 
-  test('lets go of a removed device without services, of which who hears nothing of devices hears nothing', async () => {
+  test('drops a deleted device without services, for which there is no event without read on devices', async () => {
     const deviceIdentifier = newName('SILENT').toUpperCase()
     await owner.call('POST /devices', { body: { deviceIdentifier } })
     const others = [await makeDevice(), await makeDevice()]
     const role = newName('role')
     await admin.putRole(role, grant({ service: ['read'], meta: ['read'] }))
     const { name, password } = await admin.bring(newName('person'), [role])
-    const asked: URL[] = []
+    const requested: URL[] = []
     const fetch: typeof globalThis.fetch = (url, init) => {
-      asked.push(new URL(String(url)))
+      requested.push(new URL(String(url)))
       return globalThis.fetch(url, init)
     }
     const credentials = { scheme: 'dpop', email: name, password } as const
@@ -128,19 +128,19 @@ describe('a state of somebody', () => {
     clients.push(client)
     const state = client.state()
     await state.ready
-    const heard: string[] = []
-    state.events((event) => JSON.stringify(event).includes(deviceIdentifier) && heard.push(event.type))
+    const received: string[] = []
+    state.events((event) => JSON.stringify(event).includes(deviceIdentifier) && received.push(event.type))
     expect(state.devices.has(deviceIdentifier)).toBe(true)
     await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier } })
-    await until(() => !state.devices.has(deviceIdentifier), 'the device to go')
-    expect(heard).toEqual([])
+    await until(() => !state.devices.has(deviceIdentifier), 'the device to be dropped')
+    expect(received).toEqual([])
     expect(others.every((other) => state.devices.has(other.name))).toBe(true)
-    // None of those that would be heard of was asked after.
-    const named = new Set(asked.flatMap(({ searchParams }) => searchParams.getAll('deviceIdentifier')))
+    // Devices with events are not requested.
+    const named = new Set(requested.flatMap(({ searchParams }) => searchParams.getAll('deviceIdentifier')))
     expect(others.some((other) => named.has(other.name))).toBe(false)
   })
 
-  test('ends with its session, shows nothing any more, and begins again with the next', async () => {
+  test('is empty after its session, and continues with the next session', async () => {
     const device = await makeDevice()
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
     const client = connect({ url: proxy.url, WebSocket })
@@ -156,41 +156,44 @@ describe('a state of somebody', () => {
     await client.signIn({ email: name, password })
     await until(() => state.connection.value.state === 'live', 'the state to be live again')
     expect(value()).toBe(20)
-    // Somebody else at the same page, who may see less.
+    // Another user on the same page, with fewer permissions.
     const role = newName('role')
     await admin.putRole(role, grant({ service: ['read'] }, ['NONE']))
     const other = await admin.bring(newName('person'), [role])
     await client.signIn({ email: other.name, password: other.password })
-    await until(() => state.connection.value.state === 'live' && state.devices.size === 0, 'the other one’s state')
+    await until(
+      () => state.connection.value.state === 'live' && state.devices.size === 0,
+      'the state of the other user',
+    )
   })
 
-  test('is live only when all that was asked for is read, however often that is refused on the way', async () => {
+  test('is live only when all requested lists are read, also after refusals', async () => {
     await makeDevice()
-    const held = new Set<() => void>()
+    const pending = new Set<() => void>()
     let refusals = 1
     const fetch: typeof globalThis.fetch = async (url, init) => {
-      if (String(url).includes('/alarms/status')) await new Promise<void>((resolve) => held.add(resolve))
-      // As a proxy does while what stands behind it is put up anew.
+      if (String(url).includes('/alarms/status')) await new Promise<void>((resolve) => pending.add(resolve))
+      // As a proxy answers while its server restarts.
       if (String(url).includes('/devices') && refusals-- > 0) return new Response('no such upstream', { status: 404 })
       return globalThis.fetch(url, init)
     }
     const client = clientOf(root, fetch)
     const state = client.state()
-    const told: unknown[] = []
-    state.connection.subscribe(() => told.push(state.connection.value.problem))
+    const problems: unknown[] = []
+    state.connection.subscribe(() => problems.push(state.connection.value.problem))
     await state.ready
-    expect(told).toContainEqual(expect.objectContaining({ status: 404 }))
+    expect(problems).toContainEqual(expect.objectContaining({ status: 404 }))
     expect(state.connection.value).toEqual({ state: 'live', since: expect.any(Number) })
     const { alarms } = state
     expect(state.connection.value.state).toBe('catching up')
-    await until(() => held.size > 0, 'the question')
+    await until(() => pending.size > 0, 'the request')
     expect([state.connection.value.state, alarms.isComplete]).toEqual(['catching up', false])
-    for (const release of held) release()
+    for (const release of pending) release()
     await until(() => state.connection.value.state === 'live', 'live')
     expect(alarms.isComplete).toBe(true)
   })
 
-  test('has schemas, alarms, firmware and subscriptions when they are asked for, over breaks too', async () => {
+  test('has schemas, alarms, updates and subscriptions on request, also after lost connections', async () => {
     const device = await makeDevice()
     const state = owner.state()
     await state.ready
@@ -218,7 +221,7 @@ describe('a state of somebody', () => {
     await until(() => alarms.get(key)?.active === false, 'the end of the alarm')
     const { resourceIdentifier: topic } = await owner.call('POST /functions', {
       body: {
-        name: 'Told',
+        name: 'Warm',
         enabled: true,
         binding: { devices: [device.name] },
         graph: {
@@ -239,7 +242,7 @@ describe('a state of somebody', () => {
     await until(() => !alarms.has(key) && !state.devices.has(device.name), 'the end of the device')
   })
 
-  test('shows of a device that is looked at also what has no value yet', async () => {
+  test('shows properties without a value of a device that is subscribed to', async () => {
     const state = owner.state()
     await state.ready
     const deviceIdentifier = newName('DECLARED').toUpperCase()
@@ -249,7 +252,7 @@ describe('a state of somebody', () => {
     const headers = basicHeader({ name: deviceIdentifier, password: secret })
     const body = { deviceIdentifier, services: sensor, updates: [] }
     expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(204)
-    await until(() => properties()?.size === 3, 'what it declared')
+    await until(() => properties()?.size === 3, 'the declared properties')
     expect(properties()?.get(temperature)).toEqual({
       propId: temperature,
       type: 'FLOAT',
@@ -259,27 +262,27 @@ describe('a state of somebody', () => {
     state.close()
   })
 
-  test('is told once for many changes, and only who watches that device', async () => {
+  test('notifies once for many changes, and only subscribers of the device', async () => {
     const [one, other] = [await makeDevice(), await makeDevice()]
     const state = owner.state({ devices: [one.name, other.name], types: ['OBJECT_UPDATED', 'META_SET'] })
     await state.ready
     expect(state.devices.size).toBe(2)
-    const told: string[] = []
-    const end = state.device(one.name).subscribe(() => told.push('one'))
-    state.device(other.name).subscribe(() => told.push('other'))
-    state.devices.subscribe((changed) => told.push([...changed].join()))
+    const notified: string[] = []
+    const end = state.device(one.name).subscribe(() => notified.push('one'))
+    state.device(other.name).subscribe(() => notified.push('other'))
+    state.devices.subscribe((changed) => notified.push([...changed].join()))
     const events: string[] = []
     state.events(({ type }) => events.push(type))
     const before = state.devices.value
     await report(server, one, 21)
-    await until(() => told.length >= 2, 'the change')
-    expect(told).toEqual([one.name, 'one'])
+    await until(() => notified.length >= 2, 'the change')
+    expect(notified).toEqual([one.name, 'one'])
     expect(state.devices.value).not.toBe(before)
     end()
     const parameters = { deviceIdentifier: other.name }
     await owner.call('PATCH /meta/:deviceIdentifier', { parameters, body: { hall: null } })
-    await until(() => told.length >= 4, 'the other change')
-    expect(told.slice(2)).toEqual([other.name, 'other'])
+    await until(() => notified.length >= 4, 'the other change')
+    expect(notified.slice(2)).toEqual([other.name, 'other'])
     expect(state.device(other.name).value?.meta).toEqual({})
     expect(events).toEqual(['OBJECT_UPDATED', 'META_SET'])
     state.close()

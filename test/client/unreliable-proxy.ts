@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A network between a client and a server on this machine that stalls, is slow, and breaks, as it is told. */
-export class ShakyProxy {
+/** A proxy that a test can slow down, stall and disconnect. */
+export class UnreliableProxy {
   readonly #server = createServer((socket) => this.#accept(socket))
   readonly #sockets = new Set<Socket>()
   #target: number
@@ -9,15 +9,15 @@ export class ShakyProxy {
   #isDown = false
   #stalled: Promise<void> | undefined
   #resume: () => void = () => {}
-  /** Connections that were ever made. */
+  /** The number of accepted connections. */
   accepted = 0
 
   private constructor(target: number) {
     this.#target = target
   }
 
-  static async before(target: number): Promise<ShakyProxy> {
-    const proxy = new ShakyProxy(target)
+  static async before(target: number): Promise<UnreliableProxy> {
+    const proxy = new UnreliableProxy(target)
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve))
     return proxy
   }
@@ -26,23 +26,23 @@ export class ShakyProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** The server came back elsewhere. */
-  lead(target: number): void {
+  /** Forwards new connections to another port. */
+  forwardTo(target: number): void {
     this.#target = target
   }
 
-  /** Everything breaks, in the middle of whatever was said. */
+  /** Breaks all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Nobody comes through any more, or again. */
-  down(isDown: boolean): void {
+  /** Breaks all connections and refuses new ones, or accepts them again. */
+  setDown(isDown: boolean): void {
     this.#isDown = isDown
     if (isDown) this.cut()
   }
 
-  /** Nothing arrives, either way, and nothing breaks. */
+  /** Forwards nothing until `resume`, and keeps connections open. */
   stall(): void {
     this.#stalled ??= new Promise((resolve) => {
       this.#resume = resolve
@@ -54,7 +54,7 @@ export class ShakyProxy {
     this.#resume()
   }
 
-  /** Each piece arrives so much later. */
+  /** Delays each chunk. */
   delay(delayMs: number): void {
     this.#delayMs = delayMs
   }
@@ -62,7 +62,7 @@ export class ShakyProxy {
   heal(): void {
     this.delay(0)
     this.resume()
-    this.down(false)
+    this.setDown(false)
   }
 
   async close(): Promise<void> {
@@ -71,27 +71,27 @@ export class ShakyProxy {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  #accept(near: Socket): void {
+  #accept(client: Socket): void {
     this.accepted++
     if (this.#isDown) {
-      near.destroy()
+      client.destroy()
       return
     }
-    const far = connect(this.#target, '127.0.0.1')
-    this.#lead(near, far)
-    this.#lead(far, near)
+    const server = connect(this.#target, '127.0.0.1')
+    this.#pipe(client, server)
+    this.#pipe(server, client)
   }
 
-  #lead(from: Socket, to: Socket): void {
+  #pipe(from: Socket, to: Socket): void {
     this.#sockets.add(from)
     from.on('data', (data) => {
       from.pause()
-      void this.#pass().then(() => {
+      void this.#wait().then(() => {
         to.write(data)
         from.resume()
       })
     })
-    from.on('end', () => void this.#pass().then(() => to.end()))
+    from.on('end', () => void this.#wait().then(() => to.end()))
     from.on('error', () => {})
     from.on('close', () => {
       this.#sockets.delete(from)
@@ -99,7 +99,7 @@ export class ShakyProxy {
     })
   }
 
-  async #pass(): Promise<void> {
+  async #wait(): Promise<void> {
     if (this.#delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.#delayMs))
     while (this.#stalled !== undefined) await this.#stalled
   }
