@@ -5,7 +5,7 @@ import { MemoryMail } from '#test/notifications/memory-mail'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
-/** Options of a server whose store, images and mails are in memory, without sockets and without a log. */
+/** Options of a server with store, images and mails in memory, without sockets and log. */
 export function inMemory(world: World): AssemblyOptions {
   return {
     world,

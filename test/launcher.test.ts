@@ -16,7 +16,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
-/** The launcher in a small project, whose compiler and npm write down that they were called. */
+/** The launcher in a small project, whose compiler and npm record their calls. */
 
 let folder: string
 const at = (path: string) => join(folder, path)
@@ -27,7 +27,7 @@ function put(path: string, content: string): void {
   writeFileSync(at(path), content)
 }
 
-const noted = `require('fs').appendFileSync('calls', process.argv[1].split('/').at(-1) + ' ' + process.argv.slice(2).join(' ') + '\\n')`
+const recordCall = `require('fs').appendFileSync('calls', process.argv[1].split('/').at(-1) + ' ' + process.argv.slice(2).join(' ') + '\\n')`
 const engines = (node: string) => JSON.stringify({ engines: { node } })
 const runtime = `node_modules/.runtime/node_modules/node-${process.platform}-${process.arch}/bin/node`
 const binary = `node_modules/uWebSockets.js/uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
@@ -41,8 +41,11 @@ beforeEach(() => {
   put('tsconfig.build.json', '{}')
   put('src/app/main.ts', 'console.log(1)')
   put(binary, '')
-  put('npm-cli.js', noted)
-  put('node_modules/typescript/bin/tsc', `${noted}; require('fs').cpSync('src/app/main.ts', 'dist/src/app/main.js')`)
+  put('npm-cli.js', recordCall)
+  put(
+    'node_modules/typescript/bin/tsc',
+    `${recordCall}; require('fs').cpSync('src/app/main.ts', 'dist/src/app/main.js')`,
+  )
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -74,7 +77,7 @@ test('installs and builds only what has changed', async () => {
   expect(calls().slice(2)).toEqual([compiled, compiled])
 })
 
-test('several at once install and build once, also behind one that was killed', async () => {
+test('several launches at once install and build once, also after a killed one', async () => {
   put('dist/.lock', String(spawnSync(process.execPath, ['--version']).pid))
   const ends = await Promise.all(Array.from({ length: 6 }, () => launch('start')))
   expect(ends.map(([code, out]) => [code, out])).toEqual(Array(6).fill([0, '1\n']))
@@ -85,10 +88,10 @@ test.runIf(process.platform === 'linux')(
   'a Node without a binary installs Node 22 once, and runs with it',
   async () => {
     rmSync(at(binary))
-    // Stands for Node 22: it has the binary.
+    // Represents Node 22, which has the binary.
     const script = `#!/bin/sh\n: > ${binary}\nexec ${process.execPath} "$@"\n`
     const write = `require('fs').mkdirSync('${dirname(runtime)}', { recursive: true }); require('fs').writeFileSync('${runtime}', ${JSON.stringify(script)}, { mode: 0o755 })`
-    put('npm-cli.js', `${noted}; if (process.argv.includes('--prefix')) { ${write} }`)
+    put('npm-cli.js', `${recordCall}; if (process.argv.includes('--prefix')) { ${write} }`)
     const [code, out, errors] = await launch('start')
     expect([code, out]).toEqual([0, '1\n'])
     expect(errors).toContain(`no binary for Node ${process.version}: installing Node 22 into node_modules/.runtime\n`)
@@ -98,7 +101,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('an installation by npm alone will do', async () => {
+test('an installation by npm is accepted', async () => {
   put('package-lock.json', '{"packages":{"":{},"a":{"version":"1.0.0"},"b":{"version":"1.0.0","optional":true}}}')
   put('node_modules/.package-lock.json', '{"packages":{"a":{"version":"1.0.0"}}}')
   expect(await launch('start')).toEqual([0, '1\n', building])
@@ -124,8 +127,8 @@ test.each<[string, () => void, string, string]>([
     'start',
     'the sources could not be compiled',
   ],
-  ['a program that is not there', () => {}, 'bench', 'bench: bench/run.ts was not built'],
-])('%s is named in one line, without a stack', async (_, prepare, command, complaint) => {
+  ['a missing program', () => {}, 'bench', 'bench: bench/run.ts was not built'],
+])('%s is reported in one line without a stack', async (_, prepare, command, complaint) => {
   prepare()
   const [code, out, errors] = await launch(command)
   expect([code, out]).toEqual([1, ''])

@@ -5,9 +5,9 @@ import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'
 
-test('what bare loops tell is what the server tells, to the byte', () => {
+test('bare loops send the same bytes as the server', () => {
   const type = propertyTypeOf('FLOAT')
-  if (!type) throw new Error('FLOAT is no type')
+  if (!type) throw new Error('FLOAT is not a type')
   const properties = [1, 2].map((propId) => ({ propId, type, modifier: modifierFlags.isReadOnly }))
   const shape = new Shapes(() => undefined).intern('svc', properties)
   const about = { kind: 'reported', device: 'LOAD-1', flakeAddress: 7, shape, at: 5, timestamp: 5, seq: 1 } as const

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EventCounts } from '#bench/load/event-counts'
 
-test('the least and the sum are those of all counts, whoever moves', () => {
-  const move = fc.record({ place: fc.nat(4), events: fc.nat(3) })
+test('the least and the sum equal those of all counts', () => {
+  const step = fc.record({ place: fc.nat(4), events: fc.nat(3) })
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 5 }), fc.array(move, { maxLength: 80 }), (dashboards, moves) => {
+    fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 80 }), (dashboards, steps) => {
       const counts = new EventCounts(dashboards)
       const plain = Array.from({ length: dashboards }, () => 0)
-      for (const { place, events } of moves) {
+      for (const { place, events } of steps) {
         const at = place % dashboards
         counts.add(at, events)
         plain[at] = (plain[at] as number) + events
@@ -22,6 +22,6 @@ test('the least and the sum are those of all counts, whoever moves', () => {
   )
 })
 
-test('of none, the least is more than anything', () => {
+test('the least of no counts is infinite', () => {
   expect(new EventCounts(0).least).toBe(Infinity)
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { FrameReader, frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
 import { MessageCounter } from '#bench/load/messages'
 
-/** A frame as a server sends it: unmasked. RFC 6455 §5.2. */
+/** An unmasked frame. RFC 6455 §5.2. */
 function serverFrame(payload: Buffer, opcode: number): Buffer {
   const { length } = payload
   const head = Buffer.alloc(length < 126 ? 2 : length <= 0xffff ? 4 : 10)
@@ -19,7 +19,7 @@ function serverFrame(payload: Buffer, opcode: number): Buffer {
   return Buffer.concat([head, payload])
 }
 
-/** Around every length at which the head takes another form. */
+/** Lengths around those at which the header changes. */
 const lengths = fc.oneof(
   fc.constantFrom(0, 1, 124, 125, 126, 127, 128, 65_534, 65_535, 65_536, 65_537),
   fc.integer({ min: 0, max: 300 }),
@@ -38,16 +38,16 @@ function payloadOf(length: number, seed: number): Buffer {
 const textOf = (payload: Buffer, opcode: number) => `${opcode} ${payload.toString('latin1')}`
 
 function read(pieces: readonly Buffer[]): readonly string[] {
-  const heard: string[] = []
+  const frames: string[] = []
   const reader = new FrameReader((bytes, start, end, opcode) => {
-    heard.push(textOf(bytes.subarray(start, end), opcode))
+    frames.push(textOf(bytes.subarray(start, end), opcode))
   })
   for (const piece of pieces) reader.push(piece)
-  return heard
+  return frames
 }
 
-describe('frames of a server', () => {
-  test('are the same however they are cut', () => {
+describe('received frames', () => {
+  test('are read from any chunks', () => {
     fc.assert(
       fc.property(
         fc.array(frame, { maxLength: 6 }),
@@ -63,15 +63,15 @@ describe('frames of a server', () => {
     )
   })
 
-  test.each([0, 125, 126, 200, 65_536])('of %d bytes are the same when every byte comes alone', (length) => {
+  test.each([0, 125, 126, 200, 65_536])('of %d bytes are read from single bytes', (length) => {
     const sent = [payloadOf(length, 1), payloadOf(3, 2)].map((payload) => ({ payload, opcode: opcodes.text }))
     const bytes = Buffer.concat(sent.map(({ payload, opcode }) => serverFrame(payload, opcode)))
-    // The payload itself in one piece: what matters is where the heads are cut.
+    // Only the headers are split: the payload is one chunk.
     const head = Array.from(bytes.subarray(0, 12), (byte) => Buffer.of(byte))
     expect(read([...head, bytes.subarray(12)])).toEqual(sent.map(({ payload, opcode }) => textOf(payload, opcode)))
   })
 
-  test('are not heard before they are whole', () => {
+  test('are not read before they are complete', () => {
     const whole = serverFrame(payloadOf(126, 0), opcodes.binary)
     expect(read([whole.subarray(0, -1)])).toEqual([])
     expect(read([whole])).toHaveLength(1)
@@ -81,7 +81,7 @@ describe('frames of a server', () => {
 /** RFC 6455 §5.5. */
 const controlBytesMax = 125
 
-test('text frames are counted however they are cut, and pings noticed', () => {
+test('text frames and pings are counted in any chunks', () => {
   fc.assert(
     fc.property(
       fc.array(

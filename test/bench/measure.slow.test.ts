@@ -6,13 +6,13 @@ import { pairedRatios, spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
 
-/** A question whose variants note that they were asked, and answer by `answer`. */
-function question(
+/** A benchmark that records its measurements and returns the figures of `answer`. */
+function benchmarkOf(
   cases: readonly (Omit<Case, 'variants'> & { readonly variants: readonly string[] })[],
   answer: (key: string, round: Round) => Figures | Promise<Figures> = () => ({ speed: 1 }),
-): { readonly question: Benchmark; readonly asked: string[] } {
-  const asked: string[] = []
-  const made: Benchmark = {
+): { readonly benchmark: Benchmark; readonly measured: string[] } {
+  const measured: string[] = []
+  const benchmark: Benchmark = {
     figures: { speed: form, size: { title: 'size', digits: 0 } },
     targets: [],
     cases: cases.map((each) => ({
@@ -21,48 +21,48 @@ function question(
         name,
         async measure(round) {
           const key = `${each.name}/${name}`
-          asked.push(`${round.number} ${key}`)
+          measured.push(`${round.number} ${key}`)
           return await answer(key, round)
         },
       })),
     })),
   }
-  return { question: made, asked }
+  return { benchmark, measured }
 }
 
 function options(rounds: number, more: Partial<MeasureOptions> = {}): MeasureOptions {
   return { rounds, isQuick: false, print: () => {}, ...more }
 }
 
-test('every variant is measured in every round, and the order turns round each time', async () => {
-  const { question: asking, asked } = question([
+test('every variant is measured in every round, in alternating order', async () => {
+  const { benchmark, measured } = benchmarkOf([
     { name: 'a', variants: ['x', 'y', 'z'] },
     { name: 'b', variants: ['x', 'y'] },
   ])
-  await measure(asking, options(3))
-  expect(asked).toEqual([
+  await measure(benchmark, options(3))
+  expect(measured).toEqual([
     ...['0 a/x', '0 a/y', '0 a/z', '0 b/x', '0 b/y'],
     ...['1 a/z', '1 a/y', '1 a/x', '1 b/y', '1 b/x'],
     ...['2 a/x', '2 a/y', '2 a/z', '2 b/x', '2 b/y'],
   ])
 })
 
-test('a case that takes long is measured in its rounds only', async () => {
-  const { question: asking, asked } = question([
+test('a long case is measured in fewer rounds', async () => {
+  const { benchmark, measured } = benchmarkOf([
     { name: 'long', variants: ['x'], roundsMax: 2 },
     { name: 'short', variants: ['x'] },
   ])
-  const { results } = await measure(asking, options(4))
-  expect(asked.filter((line) => line.endsWith('long/x'))).toEqual(['0 long/x', '1 long/x'])
+  const { results } = await measure(benchmark, options(4))
+  expect(measured.filter((line) => line.endsWith('long/x'))).toEqual(['0 long/x', '1 long/x'])
   expect(results.map(({ variants }) => variants[0]?.rounds.length)).toEqual([2, 4])
 })
 
-test('figures are spread over the rounds, ratios are paired with the baseline of the same round', async () => {
-  const { question: asking } = question(
+test('figures have a spread over rounds, and ratios compare with the baseline of the same round', async () => {
+  const { benchmark } = benchmarkOf(
     [{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }],
     (key, { number }) => ({ speed: (key === 'a/bare' ? 100 : 50) * (number + 1), size: number }),
   )
-  const { results } = await measure(asking, options(3))
+  const { results } = await measure(benchmark, options(3))
   const [bare, ours] = results[0]?.variants ?? []
   expect(ours).toEqual({
     name: 'ours',
@@ -72,29 +72,29 @@ test('figures are spread over the rounds, ratios are paired with the baseline of
       { speed: 150, size: 2 },
     ],
     figures: { speed: { median: 100, min: 50, max: 150 }, size: { median: 1, min: 0, max: 2 } },
-    // Not of `size`: it is not compared.
+    // `size` is not compared.
     ratios: { speed: { median: 0.5, min: 0.5, max: 0.5 } },
     isLoadFull: false,
   })
   expect(bare?.ratios).toEqual({})
 })
 
-describe('what fails costs nothing but itself', () => {
-  const both: Parameters<typeof question>[0] = [
+describe('a failed measurement', () => {
+  const both: Parameters<typeof benchmarkOf>[0] = [
     { name: 'a', variants: ['bare', 'ours'], baseline: 'bare' },
     { name: 'b', variants: ['ours'] },
   ]
   const wrong = new Error('the server ended')
 
-  test('the others are measured on, and ratios are of rounds in which neither failed', async () => {
-    const { question: asking, asked } = question(both, (key, { number }) => {
+  test('does not stop the others, and ratios need both measurements of a round', async () => {
+    const { benchmark, measured } = benchmarkOf(both, (key, { number }) => {
       if (key === 'a/ours' && number === 1) throw wrong
       if (key === 'a/bare' && number === 3) throw wrong
-      // A ratio of each round's own: it tells which rounds were paired.
+      // Each round has another ratio, which shows the pairs.
       return { speed: key === 'a/bare' ? 10 : 10 * (number + 1) }
     })
-    const { results, failures } = await measure(asking, options(4))
-    expect(asked).toHaveLength(12)
+    const { results, failures } = await measure(benchmark, options(4))
+    expect(measured).toHaveLength(12)
     expect(failures).toEqual([
       { what: 'round 2  a / ours', error: wrong.stack },
       { what: 'round 4  a / bare', error: wrong.stack },
@@ -109,30 +109,30 @@ describe('what fails costs nothing but itself', () => {
 })
 
 test.each([
-  ['below nine tenths of a core', [89, 89.9, 100], false],
-  ['from nine tenths on, in the median', [0, 90, 90], true],
+  ['below 90 % of a core', [89, 89.9, 100], false],
+  ['a median of 90 % or more', [0, 90, 90], true],
 ])('the load is full or not: %s', async (_, loads, isLoadFull) => {
-  const { question: asking } = question([{ name: 'a', variants: ['x'] }], (_, { number }) => ({
+  const { benchmark } = benchmarkOf([{ name: 'a', variants: ['x'] }], (_, { number }) => ({
     loadCpu: loads[number] as number,
   }))
   const figures = { loadCpu: { title: 'load CPU, %', digits: 0 } }
-  const { results } = await measure({ ...asking, figures }, options(3))
+  const { results } = await measure({ ...benchmark, figures }, options(3))
   expect(results[0]?.variants[0]?.isLoadFull).toBe(isLoadFull)
 })
 
-describe('a load that did not get to reading', () => {
-  // As it comes from the load's process.
+describe('a load generator that was too slow', () => {
+  // The error of the other process.
   const disturbed = new Error(new SlowLoadError(3).stack)
 
-  test('is asked again, and the report knows', async () => {
+  test('is measured again, and the report has the repeats', async () => {
     const lines: string[] = []
     let tries = 0
-    const { question: asking, asked } = question([{ name: 'a', variants: ['x', 'y'] }], (key) => {
+    const { benchmark, measured } = benchmarkOf([{ name: 'a', variants: ['x', 'y'] }], (key) => {
       if (key === 'a/x' && ++tries < 3) throw disturbed
       return { speed: tries }
     })
-    const { results, failures, repeats } = await measure(asking, options(1, { print: (line) => lines.push(line) }))
-    expect(asked).toEqual(['0 a/x', '0 a/x', '0 a/x', '0 a/y'])
+    const { results, failures, repeats } = await measure(benchmark, options(1, { print: (line) => lines.push(line) }))
+    expect(measured).toEqual(['0 a/x', '0 a/x', '0 a/x', '0 a/y'])
     expect(failures).toEqual([])
     expect(repeats).toEqual(['round 1  a / x', 'round 1  a / x'])
     expect(lines[0]).toBe(`round 1  a / x is measured again: ${SlowLoadError.text}`)
@@ -147,7 +147,7 @@ test.each([
   expect(spreadOf(values)).toEqual(spread)
 })
 
-test('ratios are those of the same round, not of the medians', () => {
+test('ratios pair the values of a round, not the medians', () => {
   expect(pairedRatios([1, 9, 5], [9, 1, 5])).toEqual({ median: 1, min: 1 / 9, max: 9 })
 })
 
@@ -155,7 +155,7 @@ describe('a target', () => {
   const flat = (median: number) => ({ median, min: median, max: median })
   const aimed = { case: 'a', variant: 'ours', figure: 'speed' }
   const whenLoadIsFull = 'perCpu'
-  /** The ratio of the rates is limited by the load; a CPU second of ours buys four fifths. */
+  /** The load limits the ratio of the rates; the ratio for each CPU second is 0.8. */
   const results = (isOursFull = false, isBareFull = false): readonly CaseResult[] => [
     {
       name: 'a',
@@ -182,8 +182,8 @@ describe('a target', () => {
     [{ isRatio: true, atLeast: 1.01 }, false],
     [{ isRatio: true, comparedWith: 'bare', atLeast: 1.25 }, true],
     [{ isRatio: true, comparedWith: 'bare', atLeast: 1.26 }, false],
-  ])('is judged by the median: %j', (wanted, isHeld) => {
-    expect(judge([{ ...aimed, ...wanted }], results())).toMatchObject([{ figure: 'speed', isHeld }])
+  ])('is compared with the median: %j', (limits, isHeld) => {
+    expect(judge([{ ...aimed, ...limits }], results())).toMatchObject([{ figure: 'speed', isHeld }])
   })
 
   test.each([
@@ -191,20 +191,20 @@ describe('a target', () => {
     ['the baseline', { isRatio: true, whenLoadIsFull }, false, true, 'perCpu', false],
     ['neither', { isRatio: true, whenLoadIsFull }, false, false, 'speed', true],
     ['both, without another figure', { isRatio: true }, true, true, 'speed', true],
-    ['the baseline, which a figure does not concern', { whenLoadIsFull }, false, true, 'speed', true],
-  ])('names another figure for a full load of %s', (_, wanted, isOursFull, isBareFull, figure, isHeld) => {
-    const target = { ...aimed, ...wanted, atLeast: 0.9 }
+    ['the baseline, for a figure that is no ratio', { whenLoadIsFull }, false, true, 'speed', true],
+  ])('uses another figure for a full load of %s', (_, options, isOursFull, isBareFull, figure, isHeld) => {
+    const target = { ...aimed, ...options, atLeast: 0.9 }
     expect(judge([target], results(isOursFull, isBareFull))).toMatchObject([{ figure, isHeld }])
   })
 
   test.each([{ case: 'b' }, { variant: 'other' }, { figure: 'size' }])(
-    'without a measurement is a mistake: %j',
+    'without a measurement is an error: %j',
     (wrong) => {
       expect(() => judge([{ ...aimed, ...wrong }], results())).toThrow(/has no/)
     },
   )
 
-  test('whose measurement failed is not held', () => {
+  test('with a failed measurement is missed', () => {
     const target = { ...aimed, figure: 'size', atMost: 1 }
     expect(judge([target], results(), true)).toMatchObject([{ reached: undefined, isHeld: false }])
   })

@@ -6,12 +6,12 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { projectRoot } from '#bench/project-root'
 
-/** What can be said of the compose files without an engine: that they are what they should be, and name what is there. */
+/** Checks of the compose files without a container engine. */
 
 const folder = join(projectRoot, 'ops/compose')
 const files = ['compose.yaml', 'compose.nginx.yaml'] as const
 
-/** Of the compose specification what we use; a word that is not of it is a mistake. */
+/** The part of the compose specification that the files use. */
 const Service = z.strictObject({
   build: z.string().optional(),
   image: z.string().optional(),
@@ -46,10 +46,10 @@ const composeOf = (file: string) => Compose.parse(parse(readFileSync(join(folder
 describe.each(files)('%s', (file) => {
   const compose = composeOf(file)
 
-  test('names files and volumes that are there', () => {
+  test('names existing files and volumes', () => {
     for (const { volumes = [], build, extends: base } of Object.values(compose.services)) {
       for (const volume of volumes) {
-        // A name may have a default or a word for who forgot it.
+        // A variable may have a default or an error message.
         const [source = ''] = volume.replace(/\$\{[^}]*\}/g, '$').split(':')
         if (source.startsWith('.')) expect(existsSync(resolve(folder, source)), volume).toBe(true)
         else if (!source.startsWith('$')) expect(Object.keys(compose.volumes)).toContain(source)
@@ -59,14 +59,14 @@ describe.each(files)('%s', (file) => {
     }
   })
 
-  test('shows nothing but the proxy to the outside', () => {
+  test('publishes only the ports of the proxy', () => {
     const published = Object.entries(compose.services).flatMap(([, { ports = [] }]) => ports)
     expect(published.map((port) => port.split(':')[0]).sort()).toEqual(
       file === 'compose.yaml' ? ['443', '443', '80'] : ['443', '80'],
     )
   })
 
-  test('every service waits for those that are there', () => {
+  test('services depend on existing services', () => {
     for (const { depends_on = {}, network_mode } of Object.values(compose.services)) {
       for (const name of Object.keys(depends_on)) expect(compose.services[name]).toBeDefined()
       if (network_mode) expect(compose.services[network_mode.replace('service:', '')]).toBeDefined()
@@ -74,7 +74,7 @@ describe.each(files)('%s', (file) => {
   })
 })
 
-test('the server writes nowhere but into its volume, may do nothing special, and has time to end', () => {
+test('the server writes only to its volume, has no capabilities, and has time to stop', () => {
   const { server } = composeOf('compose.yaml').services
   expect(server).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
   expect(server?.volumes).toEqual(['data:/data'])
@@ -83,9 +83,9 @@ test('the server writes nowhere but into its volume, may do nothing special, and
   expect(server?.ports).toBeUndefined()
 })
 
-test('nginx is started with the configuration that is tried elsewhere, under the name that was given', () => {
+test('nginx gets the tested configuration with the given domain', () => {
   const command = composeOf('compose.nginx.yaml').services.nginx?.command?.at(-1) ?? ''
-  // As compose hands it over.
+  // Compose replaces $$ with $.
   const line = command.replaceAll('$$', '$').replace(/ && exec nginx.*$/, '')
   const redirected = line.replace(
     '/etc/nginx/device-data-backend.conf',
@@ -101,10 +101,10 @@ test('nginx is started with the configuration that is tried elsewhere, under the
 })
 
 const noCaddy = spawnSync('caddy', ['version']).error
-  ? 'Skipped, the Caddyfile was not looked at: caddy is not installed (apt-get install caddy)'
+  ? 'Skipped, the Caddyfile was not checked: caddy is not installed (apt-get install caddy)'
   : undefined
 
-test('Caddy takes its configuration', (context) => {
+test('Caddy accepts its configuration', (context) => {
   if (noCaddy !== undefined && !process.env.CI) return context.skip(noCaddy)
   const caddyfile = join(folder, 'Caddyfile')
   const options = { encoding: 'utf8' as const, env: { ...process.env, DOMAIN: 'my.example' } }
@@ -113,6 +113,6 @@ test('Caddy takes its configuration', (context) => {
   const adapted = spawnSync('caddy', ['adapt', '--adapter', 'caddyfile', '--config', caddyfile], options)
   expect(adapted.stdout).toContain('"host":["my.example"]')
   expect(adapted.stdout).toContain('"dial":"server:8080"')
-  // What is not formatted is warned of.
+  // Caddy warns about a file that is not formatted.
   expect(adapted.stderr).not.toContain('not formatted')
 })

@@ -1,57 +1,56 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
+import { freePort } from '#test/blackbox/free-port'
 import { until } from '#test/blackbox/until'
 
-/** The name in the configuration that we ship. */
+/** The domain in the shipped configuration. */
 export const domain = 'devices.example.com'
 const site = join(projectRoot, 'ops/nginx/device-data-backend.conf')
 
-/** Debian puts it where the path of a user may not lead. */
+/** In Debian nginx is in a folder that PATH may not have. */
 const environment = { ...process.env, PATH: `${process.env.PATH}${delimiter}/usr/sbin` }
 
-/** Why the tests can't run; undefined where they can. */
+/** The reason to skip the tests; undefined if they can run. */
 export const noNginx = ['nginx', 'openssl']
   .filter((name) => spawnSync(name, [name === 'nginx' ? '-v' : 'version'], { env: environment }).error)
   .map((name) => `Skipped, nothing was tried behind a proxy: ${name} is not installed (apt-get install ${name})`)[0]
 
-export interface Asked {
+export interface ProxyRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** From which address of this machine: all of 127/8 are. */
+  /** The local address of the client, in 127/8. */
   readonly from?: string
-  /** What is said to be asked; by default the domain, with its port. */
+  /** The Host header; by default the domain and port. */
   readonly host?: string
 }
 
-export interface Told {
+export interface ProxyAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
 }
 
-/** nginx as Debian has it, with the configuration that we ship: other ports, its own certificate, nothing else changed. */
+/** nginx with the shipped configuration, except for ports and certificate. */
 export class NginxProxy {
   readonly port: number
   readonly #folder: string
   readonly #child: ChildProcess
-  #said = ''
+  #errors = ''
 
   private constructor(folder: string, port: number, child: ChildProcess) {
     this.#folder = folder
     this.port = port
     this.#child = child
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#said += text
+      this.#errors += text
     })
   }
 
-  /** In front of a server on loopback. */
   static async start(serverPort: number): Promise<NginxProxy> {
     const folder = mkdtempSync(join(tmpdir(), 'nginx-'))
     const [tlsPort, plainPort] = [await freePort(), await freePort()]
@@ -66,7 +65,7 @@ export class NginxProxy {
         .replaceAll(/listen 80/g, `listen 127.0.0.1:${plainPort}`)
         .replaceAll('/etc/nginx/device-data', certificates),
     )
-    writeFileSync(join(folder, 'nginx.conf'), surroundings(folder))
+    writeFileSync(join(folder, 'nginx.conf'), mainConfiguration(folder))
     const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], {
       env: environment,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -74,10 +73,10 @@ export class NginxProxy {
     const proxy = new NginxProxy(folder, tlsPort, child)
     await until(
       async () => {
-        if (child.exitCode !== null) throw new Error(`nginx ended at its start\n${proxy.#said}`)
+        if (child.exitCode !== null) throw new Error(`nginx ended at its start\n${proxy.#errors}`)
         return (await proxy.ask('/api/v1/health').catch(() => undefined))?.status === 200
       },
-      () => `nginx to serve\n${proxy.#said}`,
+      () => `nginx to serve\n${proxy.#errors}`,
     )
     return proxy
   }
@@ -86,10 +85,12 @@ export class NginxProxy {
     return `https://${domain}:${this.port}`
   }
 
-  /** `path` as it is sent, from the root. */
-  ask(path: string, { method = 'GET', headers = {}, body, from = '127.0.0.1', host }: Asked = {}): Promise<Told> {
+  ask(
+    path: string,
+    { method = 'GET', headers = {}, body, from = '127.0.0.1', host }: ProxyRequest = {},
+  ): Promise<ProxyAnswer> {
     return new Promise((resolve, reject) => {
-      const asked = request(
+      const sent = request(
         {
           host: '127.0.0.1',
           port: this.port,
@@ -117,8 +118,8 @@ export class NginxProxy {
           response.on('error', reject)
         },
       )
-      asked.on('error', reject)
-      asked.end(body)
+      sent.on('error', reject)
+      sent.end(body)
     })
   }
 
@@ -132,8 +133,8 @@ export class NginxProxy {
   }
 }
 
-/** What Debian's own nginx.conf has around a site, without its log files, as whoever runs the tests. */
-function surroundings(folder: string): string {
+/** The nginx.conf of Debian, without log files and user. */
+function mainConfiguration(folder: string): string {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return [
     'daemon off;',
@@ -163,12 +164,4 @@ function makeCertificate(folder: string): void {
     `/CN=${domain}`,
   ]
   execFileSync('openssl', ['req', '-x509', ...kind, ...files], { stdio: 'pipe' })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' ? (address?.port ?? 0) : 0
 }

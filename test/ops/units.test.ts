@@ -4,19 +4,17 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
-/** The units of systemd that we ship. */
-
 const folder = join(projectRoot, 'ops/systemd')
 const units = readdirSync(folder)
 const textOf = (unit: string) => readFileSync(join(folder, unit), 'utf8')
 const noAnalyze = spawnSync('systemd-analyze', ['--version']).error
-  ? 'Skipped, units were only read: systemd-analyze is not installed (apt-get install systemd)'
+  ? 'Skipped, units were not verified: systemd-analyze is not installed (apt-get install systemd)'
   : undefined
 
-/** The highest exposure that `systemd-analyze security` may find, in tenths: 15 when this was written. */
+/** The highest exposure by `systemd-analyze security`, in tenths. It was 15 at first. */
 const exposureMax = 20
 
-test('there are those that the guide names', () => {
+test('the folder has the units of the guide', () => {
   expect(units.sort()).toEqual([
     'device-data-backend.service',
     'device-data-backup.service',
@@ -25,7 +23,7 @@ test('there are those that the guide names', () => {
 })
 
 describe.skipIf(noAnalyze !== undefined && !process.env.CI)('systemd', () => {
-  test('finds no fault with them', () => {
+  test('verifies the units', () => {
     const { status, stdout, stderr } = spawnSync(
       'systemd-analyze',
       ['verify', ...units.map((unit) => join(folder, unit))],
@@ -34,12 +32,12 @@ describe.skipIf(noAnalyze !== undefined && !process.env.CI)('systemd', () => {
       },
     )
     const ours = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('device-data'))
-    // A machine may have its node elsewhere.
+    // Node may be installed in another folder.
     expect(ours.filter((line) => !line.includes('is not executable'))).toEqual([])
     if (ours.length === 0) expect(status).toBe(0)
   })
 
-  test('finds the server shut in', () => {
+  test('finds a low exposure of the server', () => {
     const { status, stdout } = spawnSync(
       'systemd-analyze',
       ['security', '--offline=true', `--threshold=${exposureMax}`, join(folder, 'device-data-backend.service')],
@@ -49,7 +47,7 @@ describe.skipIf(noAnalyze !== undefined && !process.env.CI)('systemd', () => {
   })
 })
 
-test('the server is node itself, keeps what it writes in one folder, and is not tried again with a bad setting', () => {
+test('the server is the node process, writes to one folder, and is not restarted with bad settings', () => {
   const text = textOf('device-data-backend.service')
   expect(text).toMatch(/^ExecStart=\/usr\/bin\/node --enable-source-maps dist\/src\/app\/main\.js$/m)
   expect(text).toMatch(/DATA_DIR=\/var\/lib\/device-data$/m)

@@ -3,8 +3,6 @@ import { diskStateAfter } from '#bench/proof/power/disk-state'
 import type { FileOperation } from '#bench/proof/power/file-operations'
 import { SeededRandom } from '#bench/random'
 
-/** What a power loss may leave, tried by all chances there are: what must be there always is, what may be missing once is. */
-
 const create = (path: string, file: number): FileOperation => ({ kind: 'create', path, file })
 const write = (file: number, at: number, text: string): FileOperation => ({
   kind: 'write',
@@ -14,7 +12,7 @@ const write = (file: number, at: number, text: string): FileOperation => ({
 })
 const sync = (file: number): FileOperation => ({ kind: 'sync', file })
 
-/** What came of 300 chances: files as `path=content`, by how often. */
+/** The disk states of 300 seeds: files as `path=content`. */
 function statesOf(operations: readonly FileOperation[]): ReadonlySet<string> {
   const states = new Set<string>()
   for (let seed = 1; seed <= 300; seed++) {
@@ -24,23 +22,23 @@ function statesOf(operations: readonly FileOperation[]): ReadonlySet<string> {
   return states
 }
 
-describe('a disk behind a power loss', () => {
-  test('holds what was synced, with its name, always', () => {
+describe('a disk after a power loss', () => {
+  test('always has synced files', () => {
     expect(statesOf([create('a', 1), write(1, 0, 'kept'), sync(1)])).toEqual(new Set(['a=kept']))
   })
 
-  test('may hold nothing, less, zeros or all of what was not', () => {
+  test('may have nothing, a part, zeros or all of unsynced bytes', () => {
     const states = statesOf([create('a', 1), write(1, 0, 'kept'), sync(1), write(1, 4, 'loose')])
     for (const state of ['a=kept', 'a=keptl', 'a=keptloose', 'a=kept\0\0\0\0\0']) expect(states).toContain(state)
     for (const state of states) expect(state).toMatch(/^a=kept(l?o?o?s?e?|\0{5})$/)
   })
 
-  test('may lack a name that was given after the last sync of anything, and holds names in their order', () => {
+  test('may lack names after the last sync, and has earlier names before later ones', () => {
     const states = statesOf([create('a', 1), sync(1), create('b', 2), create('c', 3), { kind: 'remove', path: 'a' }])
     expect(states).toEqual(new Set(['a=', 'a= b=', 'a= b= c=', 'b= c=']))
   })
 
-  test('has what took the place of another whole, or the other', () => {
+  test('has either the old or the new file after a rename', () => {
     const replaced: readonly FileOperation[] = [
       create('CURRENT', 1),
       write(1, 0, 'one'),
@@ -53,7 +51,7 @@ describe('a disk behind a power loss', () => {
     expect(statesOf([...replaced, { kind: 'sync_folder', path: '.' }])).toEqual(new Set(['CURRENT=two']))
   })
 
-  test('a name that a synced folder holds may still lead to a file without its bytes', () => {
+  test('may have an empty file with a synced name', () => {
     const states = statesOf([create('a', 1), write(1, 0, 'loose'), { kind: 'sync_folder', path: '.' }])
     expect(states).toContain('a=')
     expect(states).not.toContain('')

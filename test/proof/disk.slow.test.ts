@@ -5,7 +5,7 @@ import { faultAt } from '#bench/proof/disk-faults'
 
 const hasStrace = spawnSync('strace', ['--version']).status === 0
 
-test('of what is refused two thirds hit a server that serves, and half of that is one call alone at least', () => {
+test('two thirds of the faults hit a running server, and at least half of these a single call', () => {
   const faults = Array.from({ length: 36 }, (_, place) => faultAt(place))
   const serving = faults.filter(({ moment }) => moment === 'serving')
   expect(serving).toHaveLength(24)
@@ -14,13 +14,13 @@ test('of what is refused two thirds hit a server that serves, and half of that i
   expect([...calls].sort()).toEqual(['fdatasync', 'fsync', 'mmap', 'openat', 'pread64', 'read', 'rename', 'write'])
 })
 
-/** Against the built server, as `npm run proof -- disk` is: a start, and then writes of one that serves. */
-test('a disk that refuses a write, once or from then on, costs nothing that was acknowledged', {
+/** A short run of `npm run proof -- disk`. */
+test('a disk that refuses writes loses no acknowledged change', {
   timeout: 240_000,
 }, async (context) => {
   if (!hasStrace) {
-    if (process.env.CI) throw new Error('strace is not there')
-    return context.skip('strace is not there')
+    if (process.env.CI) throw new Error('strace is not installed')
+    return context.skip('strace is not installed')
   }
   const seed = Date.now() % 1_000_000_000
   const report = await proveDisk({ seed, refusals: 3, fillings: 0, print: () => {} })

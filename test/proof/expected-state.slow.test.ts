@@ -4,20 +4,18 @@ import { ExpectedState, type Workload } from '#bench/proof/workloads/expected-st
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { SeededRandom } from '#bench/random'
 
-/** The expected state of the kill proof, compared with a server that forgets: it must notice. */
-
 interface Thing {
   readonly id: string
   readonly content: string
 }
 
-/** Answers as the server does, until it is killed. */
+/** A server of things that can be killed and lose state. */
 class ForgetfulServer extends ProofApi {
   readonly things = new Map<string, Thing>()
-  #made = 0
+  #createdCount = 0
   #answersLeft = Number.POSITIVE_INFINITY
-  /** Of the request after the last answer: done, or not. */
-  isDoneUnanswered = false
+  /** Whether the request after the last answer is executed. */
+  isExecutedUnanswered = false
 
   constructor() {
     super('http://nowhere', '', '')
@@ -37,12 +35,12 @@ class ForgetfulServer extends ProofApi {
 
   override async ask(method: string, path: string, { body }: { body?: object } = {}): Promise<HttpAnswer> {
     const isCut = this.#answersLeft-- <= 0
-    if (isCut && !(this.isDoneUnanswered && this.#answersLeft === -1)) throw new Error('nobody is there')
+    if (isCut && !(this.isExecutedUnanswered && this.#answersLeft === -1)) throw new Error('no server')
     const slot = path.slice(1)
     const before = this.things.get(slot)
     if (method === 'DELETE') this.things.delete(slot)
     else {
-      const id = before?.id ?? `AbcdEfgh${String(++this.#made + 10).replaceAll('0', 'z')}`.slice(-10)
+      const id = before?.id ?? `AbcdEfgh${String(++this.#createdCount + 10).replaceAll('0', 'z')}`.slice(-10)
       this.things.set(slot, { id, content: (body as { content: string }).content })
     }
     if (isCut) throw new Error('killed before it answered')
@@ -65,44 +63,48 @@ const workload: Workload = {
   },
 }
 
-async function life(server: ForgetfulServer, state: ExpectedState, answers: number): Promise<readonly string[]> {
+async function runUntilKilled(
+  server: ForgetfulServer,
+  state: ExpectedState,
+  answers: number,
+): Promise<readonly string[]> {
   server.killAfter(answers)
-  // Each slot ends at the first request without an answer.
+  // A slot ends at its first request without an answer.
   await state.run(() => false)
   server.start()
   return state.check()
 }
 
-function opened(own: Partial<Workload> = {}): { server: ForgetfulServer; state: ExpectedState } {
+function open(own: Partial<Workload> = {}): { server: ForgetfulServer; state: ExpectedState } {
   const server = new ForgetfulServer()
   let number = 0
   return { server, state: new ExpectedState({ ...workload, ...own }, server, new SeededRandom(1), () => ++number) }
 }
 
 describe('the expected state', () => {
-  test.each([false, true])('agrees with a server that forgets nothing; the last request done: %s', async (isDone) => {
-    const { server, state } = opened()
-    server.isDoneUnanswered = isDone
-    for (let round = 0; round < 20; round++) expect(await life(server, state, 7)).toEqual([])
+  test.each([false, true])('agrees with a correct server; the last request is executed: %s', async (isExecuted) => {
+    const { server, state } = open()
+    server.isExecutedUnanswered = isExecuted
+    for (let round = 0; round < 20; round++) expect(await runUntilKilled(server, state, 7)).toEqual([])
     expect(state.counts.things?.acknowledged).toBeGreaterThan(100)
-    expect((state.counts.things?.landed ?? 0) > 0).toBe(isDone)
+    expect((state.counts.things?.landed ?? 0) > 0).toBe(isExecuted)
   })
 
   test.each<[string, (things: Map<string, Thing>, before: Thing | undefined) => void, RegExp]>([
-    ['nothing of a slot', (things) => things.delete('one'), /one contains nothing, and "one \d+" was acknowledged/],
+    ['lost a slot', (things) => things.delete('one'), /one contains nothing, and "one \d+" was acknowledged/],
     [
-      'an earlier state',
+      'restored an earlier state',
       (things, before) => before && things.set('one', before),
       /one contains "one \d+", and "one \d+"/,
     ],
     [
-      'another id',
+      'changed an id',
       (things) => things.set('one', { ...(things.get('one') as Thing), id: 'ZZZZZZZZZZ' }),
       /one had the id \w+, and has ZZZZZZZZZZ/,
     ],
-  ])('differs where a killed server has %s', async (_, forget, said) => {
-    const { server, state } = opened({ slots: ['one'] })
-    // It dies between two requests: all were answered.
+  ])('finds that a killed server has %s', async (_, damage, message) => {
+    const { server, state } = open({ slots: ['one'] })
+    // It is killed between two requests.
     const work = (answers: number) => {
       server.killAfter(answers)
       return state.run(() => server.isDead)
@@ -111,18 +113,18 @@ describe('the expected state', () => {
     const before = server.things.get('one')
     await work(8)
     server.start()
-    forget(server.things, before)
-    expect((await state.check()).join()).toMatch(said)
+    damage(server.things, before)
+    expect((await state.check()).join()).toMatch(message)
   })
 
-  test('calls onUnavailable where the outcome is unknown', async () => {
+  test('calls onUnavailable if the outcome is unknown', async () => {
     const statuses: number[] = []
     for (const status of [200, 409, 503, 504]) {
       const onUnavailable = () => statuses.push(status)
-      const { server, state } = opened({
+      const { server, state } = open({
         slots: ['one'],
         busyStatuses: [409],
-        nextChange: (...asked) => ({ ...workload.nextChange(...asked), onUnavailable }),
+        nextChange: (...request) => ({ ...workload.nextChange(...request), onUnavailable }),
       })
       server.ask = async () => ({ status, headers: {}, text: '' })
       await state.changeEach()
@@ -132,17 +134,17 @@ describe('the expected state', () => {
     expect(statuses).toEqual([503, 504])
   })
 
-  test('finds an id that is given again', async () => {
-    const { server, state } = opened()
-    await life(server, state, 2)
+  test('finds an id that is used twice', async () => {
+    const { server, state } = open()
+    await runUntilKilled(server, state, 2)
     const [first] = server.things.values()
     for (const slot of workload.slots) server.things.set(slot, { content: slot, id: first?.id ?? '' })
     expect((await state.check()).length).toBeGreaterThan(0)
   })
 
-  test('finds events that are missing, doubled or made up', async () => {
-    const { server, state } = opened()
-    await life(server, state, 6)
+  test('finds missing, duplicate and unknown events', async () => {
+    const { server, state } = open()
+    await runUntilKilled(server, state, 6)
     const required = state.requiredEvents
     expect(state.eventFaults(true)).toHaveLength(Math.min(5, required.length))
     for (const text of required) state.receive({ text })
@@ -156,10 +158,10 @@ describe('the expected state', () => {
     ])
   })
 
-  test('lets a slow subscriber miss values, and nothing else', async () => {
+  test('allows a slow subscriber to miss overwritten values only', async () => {
     for (const isOverridable of [true, false]) {
-      const { server, state } = opened({ isOverridable })
-      await life(server, state, 6)
+      const { server, state } = open({ isOverridable })
+      await runUntilKilled(server, state, 6)
       expect(state.eventFaults(true).length).toBeGreaterThan(0)
       expect(state.eventFaults(false).length > 0).toBe(!isOverridable)
     }

@@ -18,7 +18,7 @@ describe('the slope of points', () => {
     expect(() => slopeOf(pointsOf(Array.from({ length: pointsMin - 1 }, () => 1)))).toThrow(RangeError)
   })
 
-  test('lies in its 95 % interval about as often as that says', () => {
+  test('is within its 95 % interval in about 95 % of the cases', () => {
     const tries = 400
     let missed = 0
     for (let seed = 1; seed <= tries; seed++) {

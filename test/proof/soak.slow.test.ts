@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { gauges } from '#bench/proof/soak/growth'
 import { proveSoak } from '#bench/proof/soak/soak'
 
-/** A minute of it, far too short to say that nothing grows: a leak is found, and nothing wrong. */
+/** One minute of the soak, which is too short to exclude growth, but finds a planted leak. */
 
 const leakBytesPerSecond = 5e6
-/** Loaded into the server. By the clock: a busy machine runs timers less often. */
+/** Loaded into the server. It measures time, because a busy machine runs timers less often. */
 const leak = `
   const kept = []
   let at = process.hrtime.bigint()
@@ -16,7 +16,7 @@ const leak = `
   }, 100).unref()
 `
 
-test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, async () => {
+test('a leak is found, and all acknowledged changes are received', { timeout: 240_000 }, async () => {
   const seed = Date.now() % 1_000_000_000
   const { growth, received, visits, writes, problems } = await proveSoak({
     ...{ minutes: 0.9, seed, devices: 20, rate: 300, print: () => {} },

@@ -6,8 +6,7 @@ import { deviceKinds } from '#bench/fleet/kinds'
 import type { ComparisonReport, ReceivedUpdate } from '#bench/fleet/stream-comparison'
 import { StreamComparison } from '#bench/fleet/stream-comparison'
 
-/** The checker finds every way in which a stream can be wrong. */
-describe('what was heard, held against what was sent', () => {
+describe('a stream compared with the sent frames', () => {
   const sentFrames = 20
   const acknowledgedFrames = 18
 
@@ -37,11 +36,11 @@ describe('what was heard, held against what was sent', () => {
   const faultless = { found: acknowledgedFrames, lost: 0, doubled: 0, disordered: 0, wrong: 0, refusedReceived: 0 }
 
   const streams: readonly (readonly [string, (events: ReceivedUpdate[]) => unknown, Partial<ComparisonReport>])[] = [
-    ['whole', () => {}, { unacknowledged: 2 }],
+    ['complete', () => {}, { unacknowledged: 2 }],
     ['without what was never acknowledged', (events) => events.splice(acknowledgedFrames), { unacknowledged: 0 }],
     ['with one lost', (events) => events.splice(4, 1), { found: 17, lost: 1 }],
     ['with the last acknowledged lost', (events) => events.splice(17, 3), { found: 17, lost: 1 }],
-    ['with one told twice', (events) => events.splice(4, 0, ...events.slice(3, 4)), { doubled: 1 }],
+    ['with a duplicate', (events) => events.splice(4, 0, ...events.slice(3, 4)), { doubled: 1 }],
     [
       'with two in the wrong order',
       (events) => events.splice(4, 2, ...events.slice(4, 6).reverse()),
@@ -69,7 +68,7 @@ describe('what was heard, held against what was sent', () => {
     expect(comparison.report()).toMatchObject({ ...faultless, ...expected })
   })
 
-  test('a frame that was never sent, a refused one, and a device of somebody else', () => {
+  test('has unsent frames, refused frames and frames of other devices', () => {
     const device = deviceWithFrames()
     device.refuse(19)
     const comparison = new StreamComparison([device])
@@ -84,7 +83,7 @@ describe('what was heard, held against what was sent', () => {
     return property !== undefined && !isWide(property)
   }
 
-  /** The place of the last frame but a few that has both wide and narrow values, of measurements. */
+  /** The index of a frame with both wide and narrow values. */
   function placeOfBoth(device: SimulatedDevice, events: readonly ReceivedUpdate[]): number {
     return events.findLastIndex((event, place) => {
       const narrow = event.updates.filter(({ propId }) => isNarrow(device, event, propId))
@@ -92,10 +91,10 @@ describe('what was heard, held against what was sent', () => {
     })
   }
 
-  test('to the slow, values may be left out that a newer one stands for, and no others', () => {
+  test('may lack values with a newer one for a slow subscriber, and no others', () => {
     const device = deviceWithFrames()
     const events = Array.from({ length: sentFrames }, (_, place) => eventOf(device, place + 1))
-    // One without its narrow values, one not told at all, and the very last one without its last value.
+    // One frame without its narrow values, one missing, and the last one without its last value.
     const place = placeOfBoth(device, events)
     change(events, place, (item) => (isNarrow(device, events[place] as ReceivedUpdate, item.propId) ? undefined : item))
     change(events, sentFrames - 1, (item, at) => (at === 2 ? undefined : item))
@@ -110,7 +109,7 @@ describe('what was heard, held against what was sent', () => {
     expect(newest.report()).toMatchObject({ found: 17, lost: 0, overridden: 1, stripped: 2, wrong: 1 })
   })
 
-  test('an event that only narrow values are left of may be any frame that it fits', () => {
+  test('may have any matching frame for an event with only narrow values', () => {
     const device = deviceWithFrames()
     const events = Array.from({ length: sentFrames }, (_, place) => eventOf(device, place + 1))
     const place = placeOfBoth(device, events)
@@ -121,7 +120,7 @@ describe('what was heard, held against what was sent', () => {
     expect(comparison.report()).toMatchObject({ found: 15, overridden: 3, lost: 0, wrong: 0, stripped: 1 })
   })
 
-  test('what was acknowledged at a mark and not heard is named', () => {
+  test('lists frames that were acknowledged at a mark and not received', () => {
     const device = deviceWithFrames()
     const comparison = new StreamComparison([device])
     comparison.mark()

@@ -12,19 +12,17 @@ import { ProofApi, type RequestOptions } from '#bench/proof/workloads/proof-api'
 import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
 import { SeededRandom } from '#bench/random'
 
-/** Workloads against a server that is right, and against one whose answers are falsified: they must notice. */
-
 const turnsMax = 150
 const checkEvery = 3
-// The process that hashes passwords is to do it cheaply.
+// Cheap password hashes.
 process.env.NODE_OPTIONS = loadedBefore('harness/cheap-passwords').join(' ')
 
-/** What replaces an answer; undefined: nothing. */
-type Lie = (path: string, answer: HttpAnswer, method: string) => Partial<HttpAnswer> | undefined
+/** The falsified fields of an answer; undefined for a correct answer. */
+type Falsification = (path: string, answer: HttpAnswer, method: string) => Partial<HttpAnswer> | undefined
 
 class FalsifiedApi extends ProofApi {
-  lie: Lie | undefined
-  /** Half of a part of an image arrives, and its answer is lost. */
+  falsify: Falsification | undefined
+  /** Sends half of a part of an image, and loses the answer. */
   isCut = false
 
   override async ask(method: string, path: string, asking?: RequestOptions): Promise<HttpAnswer> {
@@ -33,7 +31,7 @@ class FalsifiedApi extends ProofApi {
       throw new Error('killed before it answered')
     }
     const answer = await super.ask(method, path, asking)
-    return { ...answer, ...this.lie?.(path, answer, method) }
+    return { ...answer, ...this.falsify?.(path, answer, method) }
   }
 }
 
@@ -59,7 +57,7 @@ const resource = (name: string) => async (api: ProofApi) => {
   return resourceWorkloads([]).find((each) => each.name === name) as Workload
 }
 
-async function opened(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workload: Workload; state: ExpectedState }> {
+async function open(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workload: Workload; state: ExpectedState }> {
   folder = temporaryFolder('workloads-')
   const url = await start(folder.path)
   const authorization = `Bearer ${await readToken(Number(running?.port), administrator)}`
@@ -75,7 +73,7 @@ test.each([
   ['images', imageParts],
   ['rollouts', resource('rollouts')],
 ])('%s are as expected, also in a copy of the folder', { timeout: 240_000 }, async (_, make) => {
-  const { api, state } = await opened(make)
+  const { api, state } = await open(make)
   for (let count = 1; count <= turnsMax; count++) {
     await state.changeEach()
     if (count % checkEvery === 0) expect(await state.check()).toEqual([])
@@ -87,8 +85,8 @@ test.each([
   expect(await state.faultsAt(Number.MAX_SAFE_INTEGER, copy)).toEqual([])
 })
 
-test('the rest of a part that was cut off continues where the server says', { timeout: 240_000 }, async () => {
-  const { api, state, workload } = await opened(imageParts)
+test('an interrupted part continues at the offset of the server', { timeout: 240_000 }, async () => {
+  const { api, state, workload } = await open(imageParts)
   for (let count = 1; count <= turnsMax; count++) {
     api.isCut = count % 2 === 0
     await state.changeEach()
@@ -99,17 +97,21 @@ test('the rest of a part that was cut off continues where the server says', { ti
 })
 
 const isUser = (path: string) => /^\/iam\/users\/[^/]+$/.test(path)
-const answers = (isMeant: (path: string, method: string) => boolean, from: number, to: number): Lie => {
-  return (path, { status }, method) => (isMeant(path, method) && status === from ? { status: to } : undefined)
+const answers = (matches: (path: string, method: string) => boolean, from: number, to: number): Falsification => {
+  return (path, { status }, method) => (matches(path, method) && status === from ? { status: to } : undefined)
 }
-const rewrites = (isMeant: (path: string, method: string) => boolean, from: string | RegExp, to: string): Lie => {
-  return (path, { text }, method) => (isMeant(path, method) ? { text: text.replace(from, to) } : undefined)
+const rewrites = (
+  matches: (path: string, method: string) => boolean,
+  from: string | RegExp,
+  to: string,
+): Falsification => {
+  return (path, { text }, method) => (matches(path, method) ? { text: text.replace(from, to) } : undefined)
 }
 const isPart = (path: string, method: string) => method === 'PUT' && isRelease(path, 'GET')
 const isRelease = (path: string, method: string) => method === 'GET' && /\/parts\/releases\//.test(path)
 const isProjects = (path: string) => path === '/updates/projects'
 
-test.each<[string, WorkloadMaker, Lie, RegExp]>([
+test.each<[string, WorkloadMaker, Falsification, RegExp]>([
   ['has a session that ended', accounts, answers((path) => path === '/iam/me', 401, 200), /an access token of ended/],
   ['has lost a session', accounts, answers((path) => path === '/iam/me', 200, 401), /the access token of session/],
   ['lists no session', accounts, rewrites((path) => path.endsWith('/sessions'), /.*/, '[]'), /was acknowledged/],
@@ -132,10 +134,10 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
     /(a refresh token of ended session|auth.token).* was answered 200/,
   ],
   ['does not renew a session', accounts, answers((path) => path === '/auth/token', 200, 401), /was answered 401/],
-  ['takes a dead code', accounts, answers((path) => path === '/iam/signup', 401, 201), /was answered 201/],
+  ['accepts a used code', accounts, answers((path) => path === '/iam/signup', 401, 201), /was answered 201/],
   ['has lost a password', accounts, answers((path) => path === '/auth/login', 200, 401), /0 passwords of account-\d/],
   [
-    'lets in a disabled account',
+    'accepts a disabled account',
     accounts,
     answers((path) => path.startsWith('/iam/token?scope'), 401, 200),
     /iam.token.scope=offline was answered 200/,
@@ -164,27 +166,22 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
     /is not the image that was sent in parts/,
   ],
   ['has lost a rollout', resource('rollouts'), rewrites(isProjects, /.*/, '[]'), /contains nothing, and "2.0.\d+ \w+"/],
-  [
-    'goes on with a paused rollout',
-    resource('rollouts'),
-    rewrites(isProjects, '"paused"', '"running"'),
-    /2.0.\d+ paused/,
-  ],
-])('a server that %s is found', { timeout: 240_000 }, async (_, make, lie, message) => {
-  const { api, state } = await opened(make)
+  ['continues a paused rollout', resource('rollouts'), rewrites(isProjects, '"paused"', '"running"'), /2.0.\d+ paused/],
+])('a server that %s is found', { timeout: 240_000 }, async (_, make, falsify, message) => {
+  const { api, state } = await open(make)
   await state.changeEach()
   const found: string[] = []
   for (let count = 0; count < turnsMax && found.length === 0; count++) {
     await state.changeEach()
     if (count % checkEvery > 0) continue
-    api.lie = lie
+    api.falsify = falsify
     found.push(...(await state.check()))
-    // Some answers matter to changes only.
+    // Some answers only matter to changes.
     if (found.length === 0) {
       await state.changeEach()
       found.push(...(await state.check()))
     }
-    api.lie = undefined
+    api.falsify = undefined
   }
   expect(found.join('\n')).toMatch(message)
 })

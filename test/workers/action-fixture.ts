@@ -8,38 +8,40 @@ import type { ActorAddress } from '#runtime/actor'
 import { IdentityFixture, type IdentityFixtureOptions } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-fixture'
 
-export const changing: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }
+export const updateGrant: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }
 
-/** A WRITE as a device hears it. */
-export interface HeardWrite {
+/** A WRITE that a device received. */
+export interface ReceivedWrite {
   readonly device: string
   readonly id: string
   readonly updates: readonly { readonly propId: number; readonly value: unknown }[]
 }
 
-/** What a device says to a write: of each property, or nothing at all. */
-export type Manner = (write: HeardWrite) => readonly { propId: number; status: string; message?: string }[] | undefined
+/** Returns the answer of a device: a result for each property, or undefined for no answer. */
+export type Behaviour = (
+  write: ReceivedWrite,
+) => readonly { propId: number; status: string; message?: string }[] | undefined
 
-export const willing: Manner = ({ updates }) => updates.map(({ propId }) => ({ propId, status: 'OK' }))
-export const silent: Manner = () => undefined
+export const accepting: Behaviour = ({ updates }) => updates.map(({ propId }) => ({ propId, status: 'OK' }))
+export const silent: Behaviour = () => undefined
 
-/** Fields of WELCOME and of WRITE; others have other ones. */
-interface Frame extends Omit<HeardWrite, 'device'> {
+/** The fields of WELCOME and WRITE. */
+interface Frame extends Omit<ReceivedWrite, 'device'> {
   readonly type: string
   readonly flakeAddress: number
   readonly deviceIdentifier: string
 }
 
-/** A gateway with devices of one service, `svc`: 1 is a number, 2 a text. They answer in the loop's next turn. */
+/** Devices with the service `svc`: property 1 is a number, 2 a text. They answer in the next turn of the loop. */
 class AnsweringLink extends TestLink {
   readonly devices = new Map<number, string>()
   readonly #soon: (task: () => void) => void
-  readonly #heard: (write: HeardWrite) => ReturnType<Manner>
+  readonly #behaviour: Behaviour
 
-  constructor(stage: IdentityFixture, heard: (write: HeardWrite) => ReturnType<Manner>) {
-    super(stage.assembly.context.links, { tenant: 'default', protocol: 'json' })
-    this.#soon = (task) => stage.world.soon(task)
-    this.#heard = heard
+  constructor(identity: IdentityFixture, behaviour: Behaviour) {
+    super(identity.assembly.context.links, { tenant: 'default', protocol: 'json' })
+    this.#soon = (task) => identity.world.soon(task)
+    this.#behaviour = behaviour
   }
 
   override send(message: string | Uint8Array): boolean {
@@ -47,7 +49,7 @@ class AnsweringLink extends TestLink {
     const { type, flakeAddress, deviceIdentifier, id, updates } = this.received.at(-1) as unknown as Frame
     if (type === 'WELCOME') this.devices.set(flakeAddress, deviceIdentifier)
     if (type !== 'WRITE') return true
-    const results = this.#heard({ device: this.devices.get(flakeAddress) as string, id, updates })
+    const results = this.#behaviour({ device: this.devices.get(flakeAddress) as string, id, updates })
     if (results) {
       this.#soon(() => {
         if (this.closedWith === undefined) this.transmit({ type: 'RESULT', flakeAddress, id, results })
@@ -57,47 +59,51 @@ class AnsweringLink extends TestLink {
   }
 }
 
-/** A server with `ann`, who may change what her role says, and devices that do what they are asked. */
+/** A server with the user `ann`, whose role has the given grants, and devices that accept writes. */
 export class ActionFixture {
-  stage: IdentityFixture
-  manner: Manner = willing
-  /** Every write that any device heard, of all processes. */
-  readonly heard: HeardWrite[] = []
+  identity: IdentityFixture
+  behaviour: Behaviour = accepting
+  /** All writes that devices received, over restarts. */
+  readonly writes: ReceivedWrite[] = []
   #links: TestLink[] = []
 
-  private constructor(stage: IdentityFixture) {
-    this.stage = stage
+  private constructor(identity: IdentityFixture) {
+    this.identity = identity
   }
 
   static async open(
-    grants: readonly Grant[] = [changing],
+    grants: readonly Grant[] = [updateGrant],
     options: IdentityFixtureOptions = {},
   ): Promise<ActionFixture> {
-    const stage = await IdentityFixture.open(options)
-    await stage.putRole('ops', grants)
-    await stage.addUser('ann', { roles: ['ops'] })
-    return new ActionFixture(stage)
+    const identity = await IdentityFixture.open(options)
+    await identity.putRole('ops', grants)
+    await identity.addUser('ann', { roles: ['ops'] })
+    return new ActionFixture(identity)
   }
 
   get ann(): string {
-    return formatCrn({ type: 'user', id: this.stage.row('ann').id })
+    return formatCrn({ type: 'user', id: this.identity.row('ann').id })
   }
 
   async link(...devices: string[]): Promise<TestLink> {
-    const link = new AnsweringLink(this.stage, (write) => {
-      this.heard.push(write)
-      return this.manner(write)
+    const link = new AnsweringLink(this.identity, (write) => {
+      this.writes.push(write)
+      return this.behaviour(write)
     })
     this.#links.push(link)
     for (const device of devices) link.hello(device)
-    await this.stage.world.settle()
+    await this.identity.world.settle()
     return link
   }
 
-  /** Begun, while the world stands still. */
-  beginning(id: string, devices: readonly string[], more: { updates?: object; author?: string } = {}): Promise<void> {
+  /** Begins an action without advancing the world. */
+  requestBegin(
+    id: string,
+    devices: readonly string[],
+    more: { updates?: object; author?: string } = {},
+  ): Promise<void> {
     const { updates = { '1': 5 }, author = this.ann } = more
-    return this.stage.assembly.context.actions.begin({
+    return this.identity.assembly.context.actions.begin({
       tenant: 'default',
       id,
       author,
@@ -107,9 +113,9 @@ export class ActionFixture {
     })
   }
 
-  /** Taken; how far it came by then is open. */
-  async begin(...action: Parameters<ActionFixture['beginning']>): Promise<void> {
-    await this.stage.wait(this.beginning(...action))
+  /** Begins an action and waits until it is stored. */
+  async begin(...action: Parameters<ActionFixture['requestBegin']>): Promise<void> {
+    await this.identity.wait(this.requestBegin(...action))
   }
 
   action(id: string): StoredAction | undefined {
@@ -128,27 +134,27 @@ export class ActionFixture {
     }
   }
 
-  /** Ids of those that go on. */
-  async going(): Promise<readonly string[]> {
-    const pages = this.stage.assembly.context.listing.entries(runningActionIndex, 'default')
-    const ids = await this.stage.wait(pages.next(1_000))
+  /** The ids of running actions. */
+  async runningActions(): Promise<readonly string[]> {
+    const pages = this.identity.assembly.context.listing.entries(runningActionIndex, 'default')
+    const ids = await this.identity.wait(pages.next(1_000))
     await pages.close()
     return ids
   }
 
-  /** The process dies, of its writes in flight so many having reached the disk; another one starts. */
+  /** Kills the process, after `writesKept` of its pending writes reached the disk, and starts another one. */
   async restart(writesKept = 0): Promise<void> {
     this.#links = []
-    this.stage = await this.stage.restart({}, writesKept)
+    this.identity = await this.identity.restart({}, writesKept)
   }
 
   async close(): Promise<void> {
     for (const link of this.#links) link.close()
-    await this.stage.close()
+    await this.identity.close()
   }
 
   #record(address: ActorAddress, name: string): unknown {
-    return this.stage.assembly.context.system.recordOf(address, name)
+    return this.identity.assembly.context.system.recordOf(address, name)
   }
 }
 

@@ -13,40 +13,39 @@ const climate = 'climate'
 const temperature = 0x2000
 const warm = { '>': [{ var: '0x2000' }, 30] }
 
-/** Who may read the climate of these devices. */
-export const reading = (...devices: string[]): Grant => ({
+/** Read on the climate of these devices. */
+export const readGrant = (...devices: string[]): Grant => ({
   permissions: { service: ['read'] },
   devices,
   services: [climate],
 })
 
-/** A fleet of one service, with alarms that `ann` made. */
+/** Devices with one service, and alarms of the user `ann`. */
 export class AlarmFixture {
-  stage: IdentityFixture
+  identity: IdentityFixture
 
-  constructor(stage: IdentityFixture) {
-    this.stage = stage
+  constructor(identity: IdentityFixture) {
+    this.identity = identity
   }
 
-  /** `ann` may read all that `grants` reach. */
-  static async open(grants: readonly Grant[] = [reading('*')]): Promise<AlarmFixture> {
-    const stage = await IdentityFixture.open()
-    await stage.putRole('ops', grants)
-    await stage.addUser('ann', { roles: ['ops'] })
-    return new AlarmFixture(stage)
+  static async open(grants: readonly Grant[] = [readGrant('*')]): Promise<AlarmFixture> {
+    const identity = await IdentityFixture.open()
+    await identity.putRole('ops', grants)
+    await identity.addUser('ann', { roles: ['ops'] })
+    return new AlarmFixture(identity)
   }
 
   get ann(): string {
-    return formatCrn({ type: 'user', id: this.stage.row('ann').id })
+    return formatCrn({ type: 'user', id: this.identity.row('ann').id })
   }
 
-  /** Devices that say once how warm it is. */
+  /** Adds devices that report a temperature once. */
   async bring(degrees: Readonly<Record<string, number>>): Promise<void> {
-    const { system, intern } = this.stage.assembly.context
+    const { system, intern } = this.identity.assembly.context
     const type = propertyTypeOf('float') as PropertyType
     const shape = intern(climate, [{ propId: temperature, type, modifier: 0 }])
     const services = [{ shape, items: [] }]
-    const asked = Object.entries(degrees).flatMap(([device, value]) => {
+    const requests = Object.entries(degrees).flatMap(([device, value]) => {
       const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
       const post = { type: 'post', session: undefined, seq: undefined, services, updates } as const
       return [
@@ -54,12 +53,12 @@ export class AlarmFixture {
         system.ask(deviceAddress('default', device), post),
       ]
     })
-    await this.stage.wait(Promise.all(asked))
+    await this.identity.wait(Promise.all(requests))
   }
 
-  /** Begun, while the world stands still. */
-  saying(device: string, value: number): Promise<unknown> {
-    const { system } = this.stage.assembly.context
+  /** Reports without advancing the world. */
+  requestReport(device: string, value: number): Promise<unknown> {
+    const { system } = this.identity.assembly.context
     const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
     const post = { type: 'post', session: undefined, seq: undefined, services: undefined, updates } as const
     return system.ask(deviceAddress('default', device), post)
@@ -71,36 +70,36 @@ export class AlarmFixture {
   }
 
   async put(id: string, more: object = {}, author = this.ann): Promise<void> {
-    await this.stage.wait(this.putting(id, more, author))
+    await this.identity.wait(this.requestPut(id, more, author))
   }
 
-  /** Begun, while the world stands still. */
-  putting(id: string, more: object = {}, author = this.ann): Promise<unknown> {
-    const isNew = !this.stage.tenantState().alarms.has(id)
+  /** Puts an alarm without advancing the world. */
+  requestPut(id: string, more: object = {}, author = this.ann): Promise<unknown> {
+    const isNew = !this.identity.tenantState().alarms.has(id)
     return this.ask({ type: 'put_alarm', id, isNew, body: this.body(more), author })
   }
 
-  /** Asked of the tenant, while the world stands still. */
+  /** Sends a command to the tenant without advancing the world. */
   ask(command: TenantCommand): Promise<unknown> {
-    return this.stage.assembly.context.system.ask(tenantAddress('default'), command)
+    return this.identity.assembly.context.system.ask(tenantAddress('default'), command)
   }
 
   async putGroup(id: string, ...devices: string[]): Promise<void> {
-    const isNew = !this.stage.tenantState().groups.has(id)
+    const isNew = !this.identity.tenantState().groups.has(id)
     const body = { name: 'Hall', devices }
-    await this.stage.tenant('default', { type: 'put_group', id, isNew, body, author: this.ann })
+    await this.identity.tenant('default', { type: 'put_group', id, isNew, body, author: this.ann })
   }
 
   async putSchema(names: Readonly<Record<string, string>>): Promise<void> {
     const properties = Object.fromEntries(Object.entries(names).map(([propId, name]) => [propId, { name }]))
     const schema = ServiceSchema.parse({ name: 'Climate', properties })
-    await this.stage.tenant('default', { type: 'put_schema', service: climate, schema })
+    await this.identity.tenant('default', { type: 'put_schema', service: climate, schema })
   }
 
-  /** Nobody is awake any more, and what comes is not heard of by anybody's report. */
+  /** Waits until these devices sleep, so that only a sweep evaluates their alarms. */
   async sleep(devices: readonly string[]): Promise<void> {
-    const { world } = this.stage
-    // None of them has a link: they go offline first.
+    const { world } = this.identity
+    // They have no connection and go offline first.
     world.spend(graceMs)
     await world.advance(250)
     world.spend(forgetAfterMs + 1)
@@ -111,12 +110,12 @@ export class AlarmFixture {
   }
 
   isAwake(device: string): boolean {
-    return this.stage.assembly.context.system.registry.awake(deviceAddress('default', device)) !== undefined
+    return this.identity.assembly.context.system.registry.awake(deviceAddress('default', device)) !== undefined
   }
 
-  /** Where alarms are or were active: by device, `hot` for one that is, `(hot)` for one that was, sorted. */
-  standing(devices: readonly string[]): Record<string, string> {
-    const { system } = this.stage.assembly.context
+  /** The alarms of each device, sorted: `hot` for an active one, `(hot)` for one that was active. */
+  alarmStates(devices: readonly string[]): Record<string, string> {
+    const { system } = this.identity.assembly.context
     const rows = devices.map((device) => {
       const alarms = system.peek(deviceAddress('default', device))?.alarms
       const known = [...(alarms ?? [])].filter(([, { since }]) => since > 0)
@@ -125,17 +124,17 @@ export class AlarmFixture {
     return Object.fromEntries(rows.filter(([, ids]) => ids.length > 0).map(([device, ids]) => [device, ids.join(' ')]))
   }
 
-  /** Likewise as the index has it: which rows are listed. */
-  async listed(): Promise<readonly string[]> {
-    const pages = this.stage.assembly.context.listing.entries('alarm', 'default')
-    const rows = await this.stage.wait(pages.next(100_000))
+  /** The rows of the alarm index. */
+  async listedRows(): Promise<readonly string[]> {
+    const pages = this.identity.assembly.context.listing.entries('alarm', 'default')
+    const rows = await this.identity.wait(pages.next(100_000))
     await pages.close()
     return rows
   }
 
-  /** Alarms with something still to be judged by. */
-  get due(): readonly string[] {
-    const { alarms, judged } = this.stage.tenantState()
+  /** Alarms whose sweep has not ended. */
+  get unfinished(): readonly string[] {
+    const { alarms, judged } = this.identity.tenantState()
     return [...judged].filter(([id, { sweeping }]) => sweeping !== null || !alarms.has(id)).map(([id]) => id)
   }
 }

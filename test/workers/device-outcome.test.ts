@@ -2,18 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 import { outcomeOfRefusal, outcomeOfWrite } from '#workers/running-action'
 
-describe('what a device said', () => {
-  test('is OK where all of it is', () => {
+describe('the outcome of a write', () => {
+  test('is OK if all properties are', () => {
     const updates = [1, 2].map((propId) => ({ propId, status: 'OK' as const, message: 'done' }))
     expect(outcomeOfWrite({ updates })).toEqual({ status: 'OK' })
   })
 
-  test('is kept property by property where not, in so many words', () => {
+  test('has all properties otherwise, with at most eight short messages', () => {
     const long = 'x'.repeat(1_024)
     const updates = Array.from({ length: 12 }, (_, propId) => ({ propId, status: 'REJECTED' as const, message: long }))
-    const { status, updates: kept = [] } = outcomeOfWrite({ updates: [{ propId: 99, status: 'OK' }, ...updates] })
-    expect([status, kept.length, kept[0]]).toEqual(['REJECTED', 13, { propId: 99, status: 'OK' }])
-    expect(kept.map(({ message = '' }) => message.length)).toEqual([0, ...Array(8).fill(128), 0, 0, 0, 0])
+    const { status, updates: results = [] } = outcomeOfWrite({ updates: [{ propId: 99, status: 'OK' }, ...updates] })
+    expect([status, results.length, results[0]]).toEqual(['REJECTED', 13, { propId: 99, status: 'OK' }])
+    expect(results.map(({ message = '' }) => message.length)).toEqual([0, ...Array(8).fill(128), 0, 0, 0, 0])
   })
 
   test('is cut to whole characters', () => {
@@ -22,9 +22,9 @@ describe('what a device said', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('the outcome of a refusal', () => {
   const later: readonly ProblemCode[] = ['overloaded', 'too_many_requests', 'storage', 'stopping']
-  test.each(later)('for %s says nothing yet', (code) => {
+  test.each(later)('%s is open', (code) => {
     expect(outcomeOfRefusal(new Problem(code))).toBeUndefined()
   })
 
@@ -32,11 +32,11 @@ describe('a refusal', () => {
     ['device_offline', 'DEVICE_OFFLINE'],
     ['device_timeout', 'DEVICE_TIMEOUT'],
     ['not_found', 'NOT_FOUND'],
-  ] as const)('for %s is %s', (code, status) => {
+  ] as const)('%s is %s', (code, status) => {
     expect(outcomeOfRefusal(new Problem(code))).toEqual({ status })
   })
 
-  test('for what is wrong says what', () => {
+  test('an invalid write has details', () => {
     const details = [{ path: 'setpoint', message: 'is read-only' }]
     expect(outcomeOfRefusal(new Problem('invalid', undefined, { details }))).toEqual({ status: 'INVALID', details })
     const unknown = new Problem('property_unknown', 'there is no property x')
@@ -46,7 +46,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('of any other kind is one too: nobody is asked for ever', () => {
+  test('every other problem has an outcome', () => {
     for (const code of Object.keys(problemKinds) as ProblemCode[]) {
       if (!later.includes(code))
         expect(outcomeOfRefusal(new Problem(code))).toMatchObject({ status: expect.any(String) })

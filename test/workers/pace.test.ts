@@ -6,7 +6,7 @@ import { Pace, Stopped } from '#workers/pace'
 const items = Array.from({ length: 100 }, (_, index) => index)
 
 describe('a pace', () => {
-  test('gives the loop back after each slice, and leaves nothing out', async () => {
+  test('yields after each slice and processes all items', async () => {
     const world = new ManualWorld()
     const pace = new Pace(world, { sliceMs: 10, underWayMax: 1 })
     const done: number[] = []
@@ -24,14 +24,14 @@ describe('a pace', () => {
     while (!isOver) {
       sinceTurn = 0
       world.step()
-      await new Promise((told) => setImmediate(told))
+      await new Promise((resolve) => setImmediate(resolve))
     }
     await over
     // Four of 3 ms each: the fourth ends the slice.
     expect([done, longest]).toEqual([items, 4])
   })
 
-  test('waits for what it began, and begins no more than may be under way', async () => {
+  test('runs at most the given number of tasks at once, and waits for all', async () => {
     const world = new ManualWorld()
     let underWay = 0
     let most = 0
@@ -48,7 +48,7 @@ describe('a pace', () => {
     expect([done, most, underWay]).toEqual([items, 7, 0])
   })
 
-  test('ends with the first failure, after what was under way', async () => {
+  test('ends with the first failure, after running tasks', async () => {
     const world = new ManualWorld()
     const begun: number[] = []
     const ended: number[] = []
@@ -63,7 +63,7 @@ describe('a pace', () => {
     expect(begun.length).toBeLessThan(10)
   })
 
-  test('takes what comes later, and stops where it is told to', async () => {
+  test('processes later items, and can be stopped', async () => {
     const world = new ManualWorld()
     const pace = new Pace(world, { sliceMs: 1, underWayMax: 3 })
     const done: number[] = []

@@ -4,12 +4,12 @@ import { Rate } from '#workers/rate'
 
 const times = <T>(count: number, take: () => T) => Array.from({ length: count }, take)
 
-test('a rate spreads a crowd, and has whoever comes alone wait for nothing', async () => {
+test('many requests are spread, and a single one does not wait', async () => {
   const world = new ManualWorld()
   const rate = new Rate(world, { countMax: 3, withinMs: 4 })
   const take = () => rate.take()
   expect(times(8, take)).toEqual([0, 0, 0, 4, 4, 4, 8, 8])
-  // The others of the last stretch come before it began, and go on behind it.
+  // The last period has one place left, and the next one begins after it.
   await world.advance(3)
   expect(times(2, take)).toEqual([5, 9])
   await world.advance(9)

@@ -4,24 +4,24 @@ import type { DirectoryCommand } from '#actors/directory/commands'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { Problem } from '#model/problem'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { AlarmFixture, reading } from '#test/workers/alarm-fixture'
+import { AlarmFixture, readGrant } from '#test/workers/alarm-fixture'
 
 let fleet: AlarmFixture
 afterEach(async () => {
-  expect(fleet.stage.errors).toEqual([])
-  await fleet.stage.close()
+  expect(fleet.identity.errors).toEqual([])
+  await fleet.identity.close()
 })
 
 const cold = { '<': [{ var: '0x2000' }, 30] }
 const devices = ['A', 'B']
 const weekS = 604_800
 
-/** A is cold, B is warm. `prepare` comes before they fall asleep. */
-async function asleep(prepare: () => Promise<unknown>): Promise<void> {
+/** Opens a fleet in which A is cold and B is warm, runs `prepare`, and lets the devices fall asleep. */
+async function openAsleep(prepare: () => Promise<unknown>): Promise<void> {
   fleet = await AlarmFixture.open()
   await fleet.bring({ A: 20, B: 40 })
   await prepare()
-  await fleet.stage.world.settle()
+  await fleet.identity.world.settle()
   await fleet.sleep(devices)
 }
 
@@ -34,117 +34,117 @@ const key = (expiresAt: number | null = null): TenantCommand => ({
   roles: ['ops'],
   expiresAt,
 })
-const ofAnn = (change: object) =>
-  fleet.stage.directory({ type: 'update_user', user: fleet.stage.row('ann').id, ...change } as DirectoryCommand)
-const gone = () => fleet.stage.directory({ type: 'remove_user', user: fleet.stage.row('ann').id })
+const updateAnn = (change: object) =>
+  fleet.identity.directory({ type: 'update_user', user: fleet.identity.row('ann').id, ...change } as DirectoryCommand)
+const removeAnn = () => fleet.identity.directory({ type: 'remove_user', user: fleet.identity.row('ann').id })
 
-describe('a silent fleet that sleeps is reached by', () => {
+describe('sleeping devices are evaluated after', () => {
   const active = { B: 'hot' }
   test.each<
-    [what: string, prepare: () => Promise<unknown>, before: object, edit: () => Promise<unknown>, after: object]
+    [title: string, prepare: () => Promise<unknown>, before: object, edit: () => Promise<unknown>, after: object]
   >([
-    ['an alarm that is made', async () => {}, {}, () => fleet.put('hot'), active],
+    ['a new alarm', async () => {}, {}, () => fleet.put('hot'), active],
     [
-      'its condition',
+      'another condition',
       () => fleet.put('hot'),
       active,
       () => fleet.put('hot', { condition: cold }),
       { A: 'hot', B: '(hot)' },
     ],
     [
-      'how long it has to hold',
+      'another duration',
       () => fleet.put('hot', { forSeconds: weekS }),
       {},
       () => fleet.put('hot', { forSeconds: 1 }),
       active,
     ],
-    ['what it is bound to', () => fleet.put('hot'), active, () => fleet.put('hot', { devices: ['A'] }), {}],
+    ['another binding', () => fleet.put('hot'), active, () => fleet.put('hot', { devices: ['A'] }), {}],
     [
-      'a group that it names',
+      'a device added to its group',
       () => fleet.putGroup('G1abcdefgh', 'A').then(() => fleet.put('hot', { groups: ['G1abcdefgh'] })),
       {},
       () => fleet.putGroup('G1abcdefgh', 'A', 'B'),
       active,
     ],
     [
-      'a group that loses a device',
+      'a device removed from its group',
       () => fleet.putGroup('G1abcdefgh', 'A', 'B').then(() => fleet.put('hot', { groups: ['G1abcdefgh'] })),
       active,
       () => fleet.putGroup('G1abcdefgh', 'A'),
       {},
     ],
     [
-      'a schema that knows its names',
+      'a schema with its names',
       () => fleet.put('hot', { condition: { '>': [{ var: 'degrees' }, 30] } }),
       {},
       () => fleet.putSchema({ '0x2000': 'degrees' }),
       active,
     ],
     [
-      'a role that lets its author read less',
+      'a smaller role of the author',
       () => fleet.put('hot'),
       active,
-      () => fleet.stage.putRole('ops', [reading('A')]),
+      () => fleet.identity.putRole('ops', [readGrant('A')]),
       {},
     ],
     [
-      'a role that lets him read more',
-      () => fleet.stage.putRole('ops', [reading('A')]).then(() => fleet.put('hot')),
+      'a larger role of the author',
+      () => fleet.identity.putRole('ops', [readGrant('A')]).then(() => fleet.put('hot')),
       {},
-      () => fleet.stage.putRole('ops', [reading('A', 'B')]),
+      () => fleet.identity.putRole('ops', [readGrant('A', 'B')]),
       active,
     ],
-    ['other roles of his', () => fleet.put('hot'), active, () => ofAnn({ roles: [] }), {}],
-    ['his being disabled', () => fleet.put('hot'), active, () => ofAnn({ state: 'disabled' }), {}],
-    ['his end', () => fleet.put('hot'), active, gone, {}],
+    ['other roles of the author', () => fleet.put('hot'), active, () => updateAnn({ roles: [] }), {}],
+    ['the author being disabled', () => fleet.put('hot'), active, () => updateAnn({ state: 'disabled' }), {}],
+    ['the deletion of the author', () => fleet.put('hot'), active, removeAnn, {}],
     [
-      'the end of the key that made it',
-      () => fleet.stage.tenant('default', key()).then(() => fleet.put('hot', {}, `crn#key:${keyId}`)),
+      'the deletion of the API key of the author',
+      () => fleet.identity.tenant('default', key()).then(() => fleet.put('hot', {}, `crn#key:${keyId}`)),
       active,
-      () => fleet.stage.tenant('default', { type: 'delete_key', kind: 'api_key', id: keyId }),
+      () => fleet.identity.tenant('default', { type: 'delete_key', kind: 'api_key', id: keyId }),
       {},
     ],
     [
-      'its end',
+      'the deletion of the alarm',
       () => fleet.put('hot'),
       active,
-      () => fleet.stage.tenant('default', { type: 'delete_alarm', id: 'hot' }),
+      () => fleet.identity.tenant('default', { type: 'delete_alarm', id: 'hot' }),
       {},
     ],
     ['another author', () => fleet.put('hot', {}, 'crn#user:anonymous'), {}, () => fleet.put('hot'), active],
   ])('%s', async (_, prepare, before, edit, after) => {
-    await asleep(prepare)
-    expect(fleet.standing(devices)).toEqual(before)
+    await openAsleep(prepare)
+    expect(fleet.alarmStates(devices)).toEqual(before)
     await edit()
-    await fleet.stage.world.settle()
-    // What has to hold for a second has not yet.
-    await fleet.stage.world.advance(1_000)
-    expect(fleet.standing(devices)).toEqual(after)
-    expect(await fleet.listed()).toEqual(Object.keys(after).map((device) => `hot/${device}`))
-    expect(fleet.due).toEqual([])
+    await fleet.identity.world.settle()
+    // One alarm must hold for a second.
+    await fleet.identity.world.advance(1_000)
+    expect(fleet.alarmStates(devices)).toEqual(after)
+    expect(await fleet.listedRows()).toEqual(Object.keys(after).map((device) => `hot/${device}`))
+    expect(fleet.unfinished).toEqual([])
   })
 
-  test('the time of the key that made it', async () => {
+  test('the expiry of the API key of the author', async () => {
     fleet = await AlarmFixture.open()
     const dayMs = 86_400_000
     await fleet.bring({ A: 20, B: 40 })
-    await fleet.stage.tenant('default', key(fleet.stage.world.now() + dayMs))
+    await fleet.identity.tenant('default', key(fleet.identity.world.now() + dayMs))
     await fleet.put('hot', {}, `crn#key:${keyId}`)
-    await fleet.stage.world.settle()
-    expect(fleet.standing(devices)).toEqual(active)
+    await fleet.identity.world.settle()
+    expect(fleet.alarmStates(devices)).toEqual(active)
     await fleet.sleep(devices)
-    fleet.stage.world.spend(dayMs)
-    await fleet.stage.world.advance(1)
-    expect(fleet.standing(devices)).toEqual({})
+    fleet.identity.world.spend(dayMs)
+    await fleet.identity.world.advance(1)
+    expect(fleet.alarmStates(devices)).toEqual({})
   })
 
-  test('nobody, where it comes to the same: who sleeps sleeps on', async () => {
-    await asleep(() => fleet.put('hot'))
+  test('no change without an effect: the devices stay asleep', async () => {
+    await openAsleep(() => fleet.put('hot'))
     await fleet.put('hot', { name: 'Hot' })
     await fleet.putSchema({ '0x2000': 'degrees' })
-    await fleet.stage.putRole('ops', [reading('A', 'B')])
-    await fleet.stage.world.settle()
-    expect([fleet.standing(devices), fleet.due, devices.filter((device) => fleet.isAwake(device))]).toEqual([
+    await fleet.identity.putRole('ops', [readGrant('A', 'B')])
+    await fleet.identity.world.settle()
+    expect([fleet.alarmStates(devices), fleet.unfinished, devices.filter((device) => fleet.isAwake(device))]).toEqual([
       active,
       [],
       [],
@@ -152,20 +152,20 @@ describe('a silent fleet that sleeps is reached by', () => {
   })
 })
 
-/** Runs until so many commits were sealed, and no further; false when there were fewer. */
+/** Runs until `count` commits are sealed. Returns false if there are fewer. */
 async function untilSealed(count: number): Promise<boolean> {
-  const { world, assembly } = fleet.stage
+  const { world, assembly } = fleet.identity
   const { gate } = assembly.context.system
   for (let quiet = 0; gate.sealedCount < count; ) {
     quiet = world.step() ? 0 : quiet + 1
-    await new Promise((told) => setImmediate(told))
+    await new Promise((resolve) => setImmediate(resolve))
     if (quiet > 3) return false
   }
   return true
 }
 
-/** Does something, is killed after each of the commits that come of it, and looks what stands after the next start. */
-async function killedEverywhere(
+/** Runs an edit once for each of its commits, kills the process after that commit, and checks after the next start. */
+async function killAfterEachCommit(
   prepare: () => Promise<unknown>,
   edit: () => Promise<unknown>,
   check: () => void,
@@ -176,16 +176,16 @@ async function killedEverywhere(
       fleet = await AlarmFixture.open()
       await fleet.bring({ A: 20, B: 40, C: 50 })
       await prepare()
-      await fleet.stage.world.settle()
-      const before = fleet.stage.assembly.context.system.gate.sealedCount
+      await fleet.identity.world.settle()
+      const before = fleet.identity.assembly.context.system.gate.sealedCount
       edit().catch(() => {})
       const isKilled = await untilSealed(before + commits)
-      fleet.stage = await fleet.stage.restart({}, kept)
-      await fleet.stage.world.settle()
+      fleet.identity = await fleet.identity.restart({}, kept)
+      await fleet.identity.world.settle()
       check()
-      expect(fleet.due).toEqual([])
-      expect(await fleet.listed()).toEqual(
-        Object.entries(fleet.standing(['A', 'B', 'C']))
+      expect(fleet.unfinished).toEqual([])
+      expect(await fleet.listedRows()).toEqual(
+        Object.entries(fleet.alarmStates(['A', 'B', 'C']))
           .flatMap(([device, ids]) => ids.split(' ').map((id) => `${id.replace(/[()]/g, '')}/${device}`))
           .sort(),
       )
@@ -196,75 +196,75 @@ async function killedEverywhere(
   expect(kills).toBeGreaterThan(4)
 }
 
-describe('killed after any commit, the next process makes it true:', () => {
+describe('after a kill at any commit, the next process completes', () => {
   const all = ['A', 'B', 'C']
   const ask = (command: TenantCommand) => fleet.ask(command)
 
-  test('one that is edited', async () => {
-    await killedEverywhere(
+  test('an edit of an alarm', async () => {
+    await killAfterEachCommit(
       () => fleet.put('hot'),
       () =>
         ask({ type: 'put_alarm', id: 'hot', isNew: false, body: fleet.body({ condition: cold }), author: fleet.ann }),
       () => {
-        const isEdited = JSON.stringify(fleet.stage.tenantState().alarms.get('hot')?.condition).includes('<')
-        expect(fleet.standing(all)).toEqual(isEdited ? { A: 'hot', B: '(hot)', C: '(hot)' } : { B: 'hot', C: 'hot' })
+        const isEdited = JSON.stringify(fleet.identity.tenantState().alarms.get('hot')?.condition).includes('<')
+        expect(fleet.alarmStates(all)).toEqual(isEdited ? { A: 'hot', B: '(hot)', C: '(hot)' } : { B: 'hot', C: 'hot' })
       },
     )
   })
 
-  test('a role that is edited forth and back', async () => {
-    await killedEverywhere(
+  test('two opposite edits of a role', async () => {
+    await killAfterEachCommit(
       () => fleet.put('hot'),
       async () => {
-        await ask({ type: 'put_role', role: 'ops', grants: [reading('A', 'B')] })
-        // Somebody is judged by it before anything is swept.
-        await ask({ type: 'put_role', role: 'ops', grants: [reading('*')] })
+        await ask({ type: 'put_role', role: 'ops', grants: [readGrant('A', 'B')] })
+        // Devices may be evaluated with it before the sweep.
+        await ask({ type: 'put_role', role: 'ops', grants: [readGrant('*')] })
       },
       () => {
-        const isNarrow = fleet.stage.tenantState().roles.get('ops')?.grants[0]?.devices.includes('A')
-        expect(fleet.standing(all)).toEqual(isNarrow ? { B: 'hot' } : { B: 'hot', C: 'hot' })
+        const isNarrow = fleet.identity.tenantState().roles.get('ops')?.grants[0]?.devices.includes('A')
+        expect(fleet.alarmStates(all)).toEqual(isNarrow ? { B: 'hot' } : { B: 'hot', C: 'hot' })
       },
     )
   })
 })
 
-test('what a role did while it was another is undone, though it is the same again and nothing was swept', async () => {
+test('evaluations during a short change of a role are undone, also if no sweep ran', async () => {
   fleet = await AlarmFixture.open()
   await fleet.bring({ A: 20, B: 40 })
   await fleet.put('hot')
-  await fleet.stage.world.settle()
-  const { system } = fleet.stage.assembly.context
-  const isNarrow = () => fleet.stage.identity.scopeOf('default', fleet.ann).grants[0]?.devices.includes('A') === true
-  const narrowed = fleet.ask({ type: 'put_role', role: 'ops', grants: [reading('A')] })
+  await fleet.identity.world.settle()
+  const { system } = fleet.identity.assembly.context
+  const isNarrow = () => fleet.identity.identity.scopeOf('default', fleet.ann).grants[0]?.devices.includes('A') === true
+  const narrowed = fleet.ask({ type: 'put_role', role: 'ops', grants: [readGrant('A')] })
   for (let steps = 0; steps < 1_000 && !isNarrow(); steps++) {
-    fleet.stage.world.step()
-    await new Promise((told) => setImmediate(told))
+    fleet.identity.world.step()
+    await new Promise((resolve) => setImmediate(resolve))
   }
   expect(isNarrow()).toBe(true)
-  // In one commit: B says something and is judged by what its author may read now; and that is as before again.
-  const said = fleet.saying('B', 41)
-  const widened = fleet.ask({ type: 'put_role', role: 'ops', grants: [reading('*')] })
-  for (const asked of [narrowed, said, widened]) asked.catch(() => {})
-  expect(fleet.standing(devices)).toEqual({})
+  // In one commit: B reports and is evaluated with the smaller role, and the role is restored.
+  const reported = fleet.requestReport('B', 41)
+  const widened = fleet.ask({ type: 'put_role', role: 'ops', grants: [readGrant('*')] })
+  for (const request of [narrowed, reported, widened]) request.catch(() => {})
+  expect(fleet.alarmStates(devices)).toEqual({})
   await untilSealed(system.gate.sealedCount + 1)
-  fleet.stage = await fleet.stage.restart({}, 1)
+  fleet.identity = await fleet.identity.restart({}, 1)
   expect(isNarrow()).toBe(false)
-  await fleet.stage.world.settle()
-  expect([fleet.standing(devices), fleet.due]).toEqual([{ B: 'hot' }, []])
+  await fleet.identity.world.settle()
+  expect([fleet.alarmStates(devices), fleet.unfinished]).toEqual([{ B: 'hot' }, []])
 })
 
-/** How many devices the next process looks at before it rests. */
-async function looksAtStart(): Promise<number> {
-  const { world, place, faults } = fleet.stage
+/** Restarts, and returns the number of devices that the next process reads. */
+async function readCountAtStart(): Promise<number> {
+  const { world, place, faults } = fleet.identity
   place.crash(1)
   world.kill()
-  fleet.stage = new IdentityFixture({ world, stored: { place, faults } })
-  const look = vi.spyOn(fleet.stage.assembly.context.system, 'peek')
-  await fleet.stage.wait(fleet.stage.assembly.open())
+  fleet.identity = new IdentityFixture({ world, stored: { place, faults } })
+  const peek = vi.spyOn(fleet.identity.assembly.context.system, 'peek')
+  await fleet.identity.wait(fleet.identity.assembly.open())
   await world.settle()
-  const looks = look.mock.calls.filter(([{ kind }]) => kind === 'device').length
-  look.mockRestore()
-  return looks
+  const reads = peek.mock.calls.filter(([{ kind }]) => kind === 'device').length
+  peek.mockRestore()
+  return reads
 }
 
 describe('ten thousand devices', () => {
@@ -272,15 +272,15 @@ describe('ten thousand devices', () => {
   const bring = () => fleet.bring(Object.fromEntries(names.map((name, index) => [name, index % 1_000 === 0 ? 40 : 20])))
   const warmOnes = Object.fromEntries(names.filter((_, index) => index % 1_000 === 0).map((name) => [name, 'hot']))
 
-  test('are gone through in slices, and only those wake that something comes of', async () => {
+  test('are read in slices, and only those with a change wake up', async () => {
     fleet = await AlarmFixture.open()
     await bring()
     await fleet.sleep(names)
-    const { world, assembly } = fleet.stage
+    const { world, assembly } = fleet.identity
     const { system } = assembly.context
     let slice = 0
     let longest = 0
-    let looks = 0
+    let reads = 0
     const soon = world.soon.bind(world)
     vi.spyOn(world, 'soon').mockImplementation((task) =>
       soon(() => {
@@ -288,15 +288,15 @@ describe('ten thousand devices', () => {
         task()
       }),
     )
-    const look = system.peek.bind(system)
+    const peek = system.peek.bind(system)
     vi.spyOn(system, 'peek').mockImplementation((address) => {
       if (address.kind === 'device') {
-        looks++
+        reads++
         slice += 0.125
         longest = Math.max(longest, slice)
         busyMs += 0.125
       }
-      return look(address)
+      return peek(address)
     })
     let busyMs = 0
     const monotonic = world.monotonic.bind(world)
@@ -304,160 +304,160 @@ describe('ten thousand devices', () => {
     await fleet.put('hot')
     await world.settle()
     vi.restoreAllMocks()
-    expect([looks >= names.length, longest > 0.5, longest <= 2]).toEqual([true, true, true])
+    expect([reads >= names.length, longest > 0.5, longest <= 2]).toEqual([true, true, true])
     expect(names.filter((name) => fleet.isAwake(name))).toEqual(Object.keys(warmOnes))
-    expect(fleet.standing(names)).toEqual(warmOnes)
+    expect(fleet.alarmStates(names)).toEqual(warmOnes)
   })
 
-  test('are judged by the last of several edits, wherever a sweep was when they came', async () => {
+  test('are evaluated with the last of several edits', async () => {
     fleet = await AlarmFixture.open()
     await bring()
-    const { world, assembly } = fleet.stage
+    const { world, assembly } = fleet.identity
     const { gate } = assembly.context.system
     for (const limit of [10, 50, 15, 30]) {
-      const edit = fleet.putting('hot', { condition: { '>': [{ var: '0x2000' }, limit] } })
+      const edit = fleet.requestPut('hot', { condition: { '>': [{ var: '0x2000' }, limit] } })
       await untilSealed(gate.sealedCount + 5)
       edit.catch(() => {})
     }
     await world.settle()
-    const stands = fleet.standing(names)
-    expect(Object.entries(stands).filter(([, shown]) => shown === 'hot')).toEqual(Object.entries(warmOnes))
-    expect([Object.values(stands).filter((shown) => !/^\(?hot\)?$/.test(shown)), fleet.due]).toEqual([[], []])
+    const states = fleet.alarmStates(names)
+    expect(Object.entries(states).filter(([, state]) => state === 'hot')).toEqual(Object.entries(warmOnes))
+    expect([Object.values(states).filter((state) => !/^\(?hot\)?$/.test(state)), fleet.unfinished]).toEqual([[], []])
   })
 
-  test('are gone through from where a killed process came to', async () => {
+  test('are read from the position of a killed process', async () => {
     fleet = await AlarmFixture.open()
     await bring()
-    const { world } = fleet.stage
-    const edit = fleet.putting('hot')
-    const cursors = () => [...fleet.stage.tenantState().judged.values()].map(({ cursor }) => cursor)
+    const { world } = fleet.identity
+    const edit = fleet.requestPut('hot')
+    const cursors = () => [...fleet.identity.tenantState().judged.values()].map(({ cursor }) => cursor)
     for (let steps = 0; steps < 100_000 && (cursors()[0] ?? '') === ''; steps++) {
       world.step()
-      await new Promise((told) => setImmediate(told))
+      await new Promise((resolve) => setImmediate(resolve))
     }
     edit.catch(() => {})
-    const cameTo = cursors()[0] ?? ''
-    expect(cameTo).not.toBe('')
-    await untilSealed(fleet.stage.assembly.context.system.gate.sealedCount + 1)
-    const left = names.filter((name) => name > cameTo).length
-    const looks = await looksAtStart()
-    // What is active already is looked at again.
-    expect([left < 6_000, looks >= left, looks <= left + 10]).toEqual([true, true, true])
-    expect([fleet.standing(names), fleet.due]).toEqual([warmOnes, []])
+    const position = cursors()[0] ?? ''
+    expect(position).not.toBe('')
+    await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+    const left = names.filter((name) => name > position).length
+    const reads = await readCountAtStart()
+    // Devices with an active alarm are read again.
+    expect([left < 6_000, reads >= left, reads <= left + 10]).toEqual([true, true, true])
+    expect([fleet.alarmStates(names), fleet.unfinished]).toEqual([warmOnes, []])
   })
 })
 
 describe('a start', () => {
-  test('looks at nobody where all were judged by what is', async () => {
-    await asleep(() => fleet.put('hot'))
-    expect([await looksAtStart(), fleet.standing(devices)]).toEqual([0, { B: 'hot' }])
+  test('reads no device if all evaluations are current', async () => {
+    await openAsleep(() => fleet.put('hot'))
+    expect([await readCountAtStart(), fleet.alarmStates(devices)]).toEqual([0, { B: 'hot' }])
   })
 
-  test('looks at those of an alarm that was not done', async () => {
+  test('reads the devices of an unfinished alarm', async () => {
     fleet = await AlarmFixture.open()
     await fleet.bring({ A: 20, B: 40 })
-    fleet.putting('hot').catch(() => {})
-    await untilSealed(fleet.stage.assembly.context.system.gate.sealedCount + 1)
-    expect([(await looksAtStart()) > 0, fleet.standing(devices)]).toEqual([true, { B: 'hot' }])
+    fleet.requestPut('hot').catch(() => {})
+    await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+    expect([(await readCountAtStart()) > 0, fleet.alarmStates(devices)]).toEqual([true, { B: 'hot' }])
   })
 })
 
-test('a write that fails meanwhile is made up for', async () => {
+test('a failed write during a sweep is repeated', async () => {
   for (const reachedDisk of [false, true]) {
     fleet = await AlarmFixture.open()
     await fleet.bring({ A: 20, B: 40 })
-    const edit = fleet.putting('hot')
-    await untilSealed(fleet.stage.assembly.context.system.gate.sealedCount + 1)
-    fleet.stage.faults.next = { fail: 'full', reachedDisk }
-    await fleet.stage.wait(edit)
-    await fleet.stage.world.settle()
-    await fleet.stage.world.advance(10_000)
-    expect([fleet.standing(devices), fleet.due]).toEqual([{ B: 'hot' }, []])
-    expect(fleet.stage.errors.splice(0).length).toBeGreaterThan(0)
+    const edit = fleet.requestPut('hot')
+    await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+    fleet.identity.faults.next = { fail: 'full', reachedDisk }
+    await fleet.identity.wait(edit)
+    await fleet.identity.world.settle()
+    await fleet.identity.world.advance(10_000)
+    expect([fleet.alarmStates(devices), fleet.unfinished]).toEqual([{ B: 'hot' }, []])
+    expect(fleet.identity.errors.splice(0).length).toBeGreaterThan(0)
   }
 })
 
-describe('a device that is refused because too much waits', () => {
-  /** The next so many askings to judge are refused. */
+describe('a device that refuses its evaluation because of overload', () => {
+  /** Refuses the next evaluations. Returns a function that counts evaluations. */
   function refuse(countOfRefusals: number): () => number {
-    const { system } = fleet.stage.assembly.context
+    const { system } = fleet.identity.assembly.context
     const ask = system.ask.bind(system)
-    let asked = 0
+    let count = 0
     vi.spyOn(system, 'ask').mockImplementation((address, command, bytes) => {
       const isJudge = address.kind === 'device' && (command as { type: string }).type === 'judge'
-      if (isJudge && ++asked <= countOfRefusals) return Promise.reject(new Problem('overloaded'))
+      if (isJudge && ++count <= countOfRefusals) return Promise.reject(new Problem('overloaded'))
       return ask(address, command, bytes)
     })
-    return () => asked
+    return () => count
   }
 
   afterEach(() => {
     vi.restoreAllMocks()
   })
 
-  test('is asked again until it is judged, and only then the sweep is done', async () => {
-    await asleep(async () => {})
-    const asked = refuse(3)
+  test('is tried again until it succeeds, and only then the sweep ends', async () => {
+    await openAsleep(async () => {})
+    const evaluationCount = refuse(3)
     await fleet.put('hot')
     for (let refused = 1; refused <= 3; refused++) {
-      await fleet.stage.world.settle()
-      expect([asked(), fleet.standing(devices), fleet.due]).toEqual([refused, {}, ['hot']])
-      await fleet.stage.world.advance(1_000)
+      await fleet.identity.world.settle()
+      expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([refused, {}, ['hot']])
+      await fleet.identity.world.advance(1_000)
     }
-    await fleet.stage.world.settle()
-    expect([asked(), fleet.standing(devices), fleet.due]).toEqual([4, { B: 'hot' }, []])
+    await fleet.identity.world.settle()
+    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([4, { B: 'hot' }, []])
   })
 
-  test('does not keep others from being judged', async () => {
+  test('does not delay others', async () => {
     fleet = await AlarmFixture.open()
     await fleet.bring({ A: 35, B: 40 })
-    const asked = refuse(1)
+    const evaluationCount = refuse(1)
     await fleet.put('hot')
-    await fleet.stage.world.settle()
-    expect([asked(), fleet.standing(devices), fleet.due]).toEqual([2, { B: 'hot' }, ['hot']])
-    await fleet.stage.world.advance(1_000)
-    await fleet.stage.world.settle()
-    expect([asked(), fleet.standing(devices), fleet.due]).toEqual([3, { A: 'hot', B: 'hot' }, []])
+    await fleet.identity.world.settle()
+    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([2, { B: 'hot' }, ['hot']])
+    await fleet.identity.world.advance(1_000)
+    await fleet.identity.world.settle()
+    expect([evaluationCount(), fleet.alarmStates(devices), fleet.unfinished]).toEqual([3, { A: 'hot', B: 'hot' }, []])
   })
 
-  test('is left to the next process by one that stops', async () => {
-    await asleep(async () => {})
-    const asked = refuse(1)
+  test('is left to the next process if the server stops', async () => {
+    await openAsleep(async () => {})
+    const evaluationCount = refuse(1)
     await fleet.put('hot')
-    await fleet.stage.world.settle()
-    fleet.stage.assembly.stop()
-    await fleet.stage.world.advance(10_000)
-    expect([asked(), fleet.standing(devices)]).toEqual([1, {}])
+    await fleet.identity.world.settle()
+    fleet.identity.assembly.stop()
+    await fleet.identity.world.advance(10_000)
+    expect([evaluationCount(), fleet.alarmStates(devices)]).toEqual([1, {}])
     vi.restoreAllMocks()
-    fleet.stage = await fleet.stage.restart({}, 1)
-    await fleet.stage.world.settle()
-    expect([fleet.standing(devices), fleet.due]).toEqual([{ B: 'hot' }, []])
+    fleet.identity = await fleet.identity.restart({}, 1)
+    await fleet.identity.world.settle()
+    expect([fleet.alarmStates(devices), fleet.unfinished]).toEqual([{ B: 'hot' }, []])
   })
 })
 
-test('of a tenant that is deleted nobody is asked', async () => {
-  await asleep(() => fleet.stage.addTenant('acme'))
-  const { system } = fleet.stage.assembly.context
+test('no tenant actor runs after its deletion', async () => {
+  await openAsleep(() => fleet.identity.addTenant('acme'))
+  const { system } = fleet.identity.assembly.context
   const author = fleet.ann
-  await fleet.stage.tenant('acme', { type: 'put_alarm', id: 'hot', isNew: true, body: fleet.body(), author })
-  const asked = vi.spyOn(system, 'turn')
-  const deleted = fleet.stage.directory({ type: 'delete_tenant', tenant: 'acme' })
+  await fleet.identity.tenant('acme', { type: 'put_alarm', id: 'hot', isNew: true, body: fleet.body(), author })
+  const turns = vi.spyOn(system, 'turn')
+  const deleted = fleet.identity.directory({ type: 'delete_tenant', tenant: 'acme' })
   await deleted
-  await fleet.stage.world.advance(60_000)
-  const ofAcme = asked.mock.calls.filter(([{ tenant, kind }]) => tenant === 'acme' && kind === 'tenant')
-  asked.mockRestore()
+  await fleet.identity.world.advance(60_000)
+  const ofAcme = turns.mock.calls.filter(([{ tenant, kind }]) => tenant === 'acme' && kind === 'tenant')
+  turns.mockRestore()
   expect(ofAcme).toEqual([])
 })
 
-test('stopped, it leaves the rest to the next process', async () => {
-  await asleep(async () => {})
-  const edit = fleet.putting('hot')
-  await untilSealed(fleet.stage.assembly.context.system.gate.sealedCount + 1)
-  fleet.stage.assembly.stop()
-  await fleet.stage.wait(edit)
-  await fleet.stage.world.settle()
-  expect(fleet.standing(devices)).toEqual({})
-  fleet.stage = await fleet.stage.restart({}, 1)
-  await fleet.stage.world.settle()
-  expect(fleet.standing(devices)).toEqual({ B: 'hot' })
+test('a stopped sweep is left to the next process', async () => {
+  await openAsleep(async () => {})
+  const edit = fleet.requestPut('hot')
+  await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+  fleet.identity.assembly.stop()
+  await fleet.identity.wait(edit)
+  await fleet.identity.world.settle()
+  expect(fleet.alarmStates(devices)).toEqual({})
+  fleet.identity = await fleet.identity.restart({}, 1)
+  await fleet.identity.world.settle()
+  expect(fleet.alarmStates(devices)).toEqual({ B: 'hot' })
 })

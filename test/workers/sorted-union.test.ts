@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { sortedUnion } from '#workers/sorted-union'
 
-/** What it comes to, and how often it gave way. */
+/** The result, and the number of yields. */
 function union(lists: readonly (readonly string[])[], countMax: number) {
   const steps = sortedUnion(lists, countMax)
   for (let count = 0; ; count++) {
@@ -11,7 +11,7 @@ function union(lists: readonly (readonly string[])[], countMax: number) {
   }
 }
 
-test('of any lists it is each name once, in order', () => {
+test('the union has each name once, in order', () => {
   const list = fc.uniqueArray(fc.stringMatching(/^[A-C]{0,2}$/)).map((names) => names.sort())
   fc.assert(
     fc.property(fc.array(list, { maxLength: 9 }), (lists) => {
@@ -20,11 +20,11 @@ test('of any lists it is each name once, in order', () => {
   )
 })
 
-test.each([0, 1, 2])('more than so many is none: %i', (countMax) => {
+test.each([0, 1, 2])('a union of more than %i names is undefined', (countMax) => {
   expect(union([['A'], ['A', 'B'], ['C']], countMax).names).toBeUndefined()
 })
 
-test('it gives way while it goes through many', () => {
+test('a long union yields', () => {
   const lists = [0, 1].map((odd) => Array.from({ length: 50_000 }, (_, index) => String(1_000_000 + 2 * index + odd)))
   const { names, count } = union(lists, 100_000)
   expect([names?.length, count > 20]).toEqual([100_000, true])
