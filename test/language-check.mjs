@@ -1,5 +1,5 @@
 // Counts habits that make English hard to read, in comments, texts and Markdown, as findings per 1 000 words of a folder.
-// `npm run check` runs it; CONTRIBUTING.md says what to write instead. Exit code 1 above the limit.
+// `npm run check` runs it; CONTRIBUTING.md has the words to use instead. Exit code 1 above the limit.
 //   node test/language-check.mjs [--list] [PATH...]
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -3,8 +3,8 @@ import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
-/** What each room may import, besides itself. ARCHITECTURE.md says why; the two change together. */
-const rooms: Readonly<Record<string, readonly string[]>> = {
+/** The modules that each module may import. ARCHITECTURE.md has the reasons; change both together. */
+const modules: Readonly<Record<string, readonly string[]>> = {
   'src/model': [],
   'src/runtime': ['src/model'],
   'src/api': ['src/model', 'src/runtime'],
@@ -38,8 +38,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/cli': ['*'],
 }
 
-/** Through which rooms, or single files, a package or a part of Node comes in. Packages not named here have no door. */
-const doors: Readonly<Record<string, readonly string[]>> = {
+/** The modules or files that may import a package or a part of Node. Other packages may not be imported. */
+const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/http'],
   level: ['src/store'],
   'classic-level': ['src/store'],
@@ -94,95 +94,101 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   'node:perf_hooks': ['src/app/world', 'src/app/metrics/process-figures'],
   'prom-client': ['src/app/metrics/metrics'],
   'node:worker_threads': [],
-  // One process, below all others.
+  // One process that hashes passwords.
   'node:child_process': ['src/access/argon2'],
   'node:cluster': [],
   'node:*': ['*'],
 }
 
-/** What reads the world by itself, and the only files that may. */
-const worldly: readonly { readonly what: string; readonly pattern: RegExp; readonly door: readonly string[] }[] = [
+/** The only files that may use the environment, time and randomness. */
+const environmentAccess: readonly {
+  readonly what: string
+  readonly pattern: RegExp
+  readonly files: readonly string[]
+}[] = [
   {
     what: 'the environment',
     pattern: /\bprocess\s*\.\s*env\b|\bimport\.meta\.env\b/,
-    door: ['src/app/main.ts', 'src/cli/main.ts', 'src/cli/doctor/main.ts'],
+    files: ['src/app/main.ts', 'src/cli/main.ts', 'src/cli/doctor/main.ts'],
   },
   {
     what: 'the time',
     pattern: /\bDate\s*\.\s*now\b|\bnew Date\b\s*(\(\s*\)|[^\s(])|(?<!new )\bDate\(|\bperformance\s*\.|\bhrtime\b/,
-    door: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
+    files: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
   },
   {
     what: 'a timer',
     pattern: /\bset(Timeout|Interval|Immediate)\b|\bAbortSignal\s*\.\s*timeout\b/,
-    door: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
+    files: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
   },
   {
-    what: 'chance',
+    what: 'randomness',
     pattern: /\bMath\s*\.\s*random\b|\brandom(Bytes|UUID|Int|Fill|FillSync)\b|\bgetRandomValues\b/,
-    door: ['src/app/world.ts', 'src/client/platform.ts'],
+    files: ['src/app/world.ts', 'src/client/platform.ts'],
   },
 ]
 
-/** Plain JavaScript in front of everything else: it follows no rule of the rooms. */
+/** Plain JavaScript that runs before the build, outside of the modules. */
 const launchers = ['src/launch.cjs']
 
 const linesMax = 400
 const emptyWords = /^(managers?|helpers?|utils?|utilities|common|base|misc|engines?|constants?|types)$/
 const fileName = /^[a-z0-9]+(-[a-z0-9]+)*(\.slow)?(\.test|\.config)?\.(ts|tsx|mts|cjs|mjs)$/
-const leftUndone = /\b(TODO|FIXME|XXX)\b/
-// Not what a running test decides for itself, with a reason: `context.skip('needs root')`.
-const leftOut = /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo)\b|\b[xf](it|describe)\s*\(/
+const unfinished = /\b(TODO|FIXME|XXX)\b/
+// `context.skip('needs root')` in a running test is allowed.
+const skippedTest = /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo)\b|\b[xf](it|describe)\s*\(/
 
 interface Source {
   readonly path: string
   readonly text: string
 }
 
-/** Everything that is wrong with one file, a line each. */
+/** The faults of a file, one line each. */
 function faultsOf(source: Source): string[] {
-  const isInRooms = /^(src|actors)\//.test(source.path) && !launchers.includes(source.path)
-  const rules = isInRooms ? [importFaults, worldlyFaults, nameFaults, sizeFaults, wordFaults] : [nameFaults, wordFaults]
+  const isInModule = /^(src|actors)\//.test(source.path) && !launchers.includes(source.path)
+  const rules = isInModule
+    ? [importFaults, environmentFaults, nameFaults, sizeFaults, wordFaults]
+    : [nameFaults, wordFaults]
   return rules.flatMap((rule) => rule(source)).map((fault) => `${source.path}: ${fault}`)
 }
 
 function importFaults({ path, text }: Source): string[] {
-  const room = roomOf(path)
-  if (!room) return ['stands in no room']
+  const module = moduleOf(path)
+  if (!module) return ['is in no module']
   return importsOf(text).flatMap((specifier) => {
-    if (!/^[.#]/.test(specifier))
-      return mayPass(path, specifier) ? [] : [`${specifier} does not come in through ${room}`]
+    if (!/^[.#]/.test(specifier)) return mayImport(path, specifier) ? [] : [`${module} may not import ${specifier}`]
     const target = resolve(path, specifier)
-    const targetRoom = target && roomOf(target)
-    if (!targetRoom) return [`${specifier} leads to no room`]
-    if (targetRoom === room) return []
-    if (specifier.startsWith('.')) return [`${specifier} crosses into ${targetRoom}: import it by its #name`]
-    const allowed = rooms[room] ?? []
-    return allowed.includes('*') || allowed.includes(targetRoom) ? [] : [`${room} may not import ${specifier}`]
+    const targetModule = target && moduleOf(target)
+    if (!targetModule) return [`${specifier} is in no module`]
+    if (targetModule === module) return []
+    if (specifier.startsWith('.')) return [`import ${specifier} of ${targetModule} by its #name`]
+    const allowed = modules[module] ?? []
+    return allowed.includes('*') || allowed.includes(targetModule) ? [] : [`${module} may not import ${specifier}`]
   })
 }
 
-function mayPass(path: string, specifier: string): boolean {
+function mayImport(path: string, specifier: string): boolean {
   const name = specifier.startsWith('node:')
     ? specifier
     : specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
-  const door = doors[name] ?? (name.startsWith('node:') ? doors['node:*'] : undefined)
+  const importers = allowedImporters[name] ?? (name.startsWith('node:') ? allowedImporters['node:*'] : undefined)
   return (
-    door !== undefined &&
-    (door.includes('*') || door.some((each) => path.replace(/\.tsx?$/, '') === each || path.startsWith(`${each}/`)))
+    importers !== undefined &&
+    (importers.includes('*') ||
+      importers.some((each) => path.replace(/\.tsx?$/, '') === each || path.startsWith(`${each}/`)))
   )
 }
 
-function worldlyFaults({ path, text }: Source): string[] {
+function environmentFaults({ path, text }: Source): string[] {
   const code = withoutComments(text)
-  return worldly
-    .filter(({ pattern, door }) => !door.includes(path) && pattern.test(code))
-    .map(({ what, pattern, door }) => `${pattern.exec(code)?.[0]}: ${what} comes in by ${door.join()} alone`)
+  return environmentAccess
+    .filter(({ pattern, files }) => !files.includes(path) && pattern.test(code))
+    .map(({ what, pattern, files }) => `${pattern.exec(code)?.[0]}: only ${files.join()} may use ${what}`)
 }
 
 function nameFaults({ path }: Source): string[] {
   const parts = path.replace(/\.[a-z.]+$/, '').split(/[/-]/)
-  const faults = parts.filter((part) => emptyWords.test(part)).map((part) => `"${part}" says nothing`)
+  const faults = parts.filter((part) => emptyWords.test(part)).map((part) => `"${part}" has no meaning`)
   return fileName.test(posix.basename(path)) ? faults : [...faults, 'is not named in kebab-case']
 }
 
@@ -192,21 +198,21 @@ function sizeFaults({ text }: Source): string[] {
 }
 
 function wordFaults({ path, text }: Source): string[] {
-  const words = [leftUndone.exec(text)?.[0], path.startsWith('test/') ? leftOut.exec(text)?.[0] : undefined]
-  return words.filter((word) => word !== undefined).map((word) => `says ${word}`)
+  const words = [unfinished.exec(text)?.[0], path.startsWith('test/') ? skippedTest.exec(text)?.[0] : undefined]
+  return words.filter((word) => word !== undefined).map((word) => `contains ${word}`)
 }
 
-function roomOf(path: string): string | undefined {
-  return Object.keys(rooms).find((room) => path.startsWith(`${room}/`) || path === `${room}.ts`)
+function moduleOf(path: string): string | undefined {
+  return Object.keys(modules).find((module) => path.startsWith(`${module}/`) || path === `${module}.ts`)
 }
 
-/** What is imported, exported from, imported dynamically or as a type. */
+/** The specifiers of all imports and re-exports, also of types and dynamic imports. */
 function importsOf(text: string): string[] {
   const patterns = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(['"`])([^'"`\n]+)\1/g
   return [...withoutComments(text).matchAll(patterns)].map((match) => match[2] ?? '')
 }
 
-/** Where a specifier leads, as a path from the root. */
+/** The path of a specifier, from the root. */
 function resolve(from: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts')
   for (const [alias, { source }] of Object.entries(aliases)) {
@@ -216,7 +222,7 @@ function resolve(from: string, specifier: string): string | undefined {
   return undefined
 }
 
-/** Strings are kept, so that a comment inside one is none. */
+/** Strings are matched too, so that they are not taken for comments. */
 function withoutComments(text: string): string {
   const token = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g
   return text.replace(token, (found) => (found.startsWith('/') ? ' ' : found))
@@ -224,7 +230,7 @@ function withoutComments(text: string): string {
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const aliases: Record<string, { source: string }> = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).imports
-// This file holds the forbidden words as data.
+// This file has the forbidden words as data.
 const sources = ['src', 'actors', 'bench', 'test'].flatMap(sourcesIn).filter(({ path }) => path !== 'test/tidy.test.ts')
 
 function sourcesIn(folder: string): Source[] {
@@ -238,78 +244,78 @@ test.each(sources.map((source) => [source.path, source] as const))('%s is tidy',
   expect(faultsOf(source)).toEqual([])
 })
 
-test('there is something to look at', () => {
+test('there are sources', () => {
   expect(sources.length).toBeGreaterThan(50)
 })
 
-test('every room stands above what it imports', () => {
-  const seen = new Set<string>()
-  const visit = (room: string, above: readonly string[]) => {
-    expect(above, [...above, room].join(' → ')).not.toContain(room)
-    if (seen.has(room)) return
-    for (const below of rooms[room] ?? []) if (below !== '*') visit(below, [...above, room])
-    seen.add(room)
+test('imports of modules have no circle', () => {
+  const visited = new Set<string>()
+  const visit = (module: string, above: readonly string[]) => {
+    expect(above, [...above, module].join(' → ')).not.toContain(module)
+    if (visited.has(module)) return
+    for (const below of modules[module] ?? []) if (below !== '*') visit(below, [...above, module])
+    visited.add(module)
   }
-  for (const room of Object.keys(rooms)) visit(room, [])
+  for (const module of Object.keys(modules)) visit(module, [])
 })
 
-describe('the rules find', () => {
+describe('a fault is', () => {
   test.each([
-    ['a room above', 'src/model/a.ts', "import { b } from '#store/b'"],
-    ['a room above, as a type', 'src/model/a.ts', "import type { b } from '#runtime/b'"],
-    ['a room above, exported', 'src/events/a.ts', "export * from '#routes/b'"],
-    ['a room above, for its effects', 'src/events/a.ts', "import '#routes/b'"],
-    ['a room above, dynamically', 'src/store/a.ts', "const b = await import('#events/b')"],
-    ['a room above, by typeof', 'src/store/a.ts', "let b: typeof import('#events/b')"],
-    ['a room above, over several lines', 'src/api/a.ts', "import {\n  b,\n  c,\n} from '#iam/b'"],
-    ['a room above, by the way round', 'src/model/a.ts', "import { b } from '#src/store/b'"],
-    ['a file of the top', 'src/http/a.ts', "import type { Log } from '#app/log'"],
-    ['a room beside, by a relative path', 'src/http/a.ts', "import { b } from '../model/b'"],
-    ['a test', 'src/http/a.ts', "import { b } from '#test/b'"],
-    ['a bench', 'actors/device/a.ts', "import { b } from '../../bench/b.js'"],
-    ['a package through the wrong door', 'src/events/a.ts', "import { App } from 'uWebSockets.js'"],
+    ['an import of a higher module', 'src/model/a.ts', "import { b } from '#store/b'"],
+    ['a type import of a higher module', 'src/model/a.ts', "import type { b } from '#runtime/b'"],
+    ['a re-export of a higher module', 'src/events/a.ts', "export * from '#routes/b'"],
+    ['a side-effect import of a higher module', 'src/events/a.ts', "import '#routes/b'"],
+    ['a dynamic import of a higher module', 'src/store/a.ts', "const b = await import('#events/b')"],
+    ['typeof import of a higher module', 'src/store/a.ts', "let b: typeof import('#events/b')"],
+    ['an import over several lines', 'src/api/a.ts', "import {\n  b,\n  c,\n} from '#iam/b'"],
+    ['an import by #src', 'src/model/a.ts', "import { b } from '#src/store/b'"],
+    ['an import of #app', 'src/http/a.ts', "import type { Log } from '#app/log'"],
+    ['another module by a relative path', 'src/http/a.ts', "import { b } from '../model/b'"],
+    ['an import of a test', 'src/http/a.ts', "import { b } from '#test/b'"],
+    ['an import of a bench', 'actors/device/a.ts', "import { b } from '../../bench/b.js'"],
+    ['a package in the wrong module', 'src/events/a.ts', "import { App } from 'uWebSockets.js'"],
     ['a part of a package', 'src/http/a.ts', "import { pack } from 'msgpackr/pack'"],
-    ['a package without a door', 'src/model/a.ts', "import lodash from 'lodash'"],
-    ['a scoped package without a door', 'src/access/a.ts', "import { x } from '@a/b/c'"],
-    ['the disk through the wrong door', 'actors/device/a.ts', "import { readFile } from 'node:fs/promises'"],
-    ['a file in no room', 'src/other/a.ts', ''],
+    ['an unlisted package', 'src/model/a.ts', "import lodash from 'lodash'"],
+    ['an unlisted scoped package', 'src/access/a.ts', "import { x } from '@a/b/c'"],
+    ['the disk in the wrong module', 'actors/device/a.ts', "import { readFile } from 'node:fs/promises'"],
+    ['a file in no module', 'src/other/a.ts', ''],
     ['the environment', 'src/app/config.ts', 'const port = process.env.PORT'],
     ['the time', 'src/app/main.ts', 'const now = Date.now()'],
     ['the time as a date', 'actors/tenant/a.ts', 'const now = new Date()'],
     ['the time as a text', 'actors/tenant/a.ts', 'const now = Date()'],
-    ['the time by another clock', 'src/link/a.ts', 'const now = performance.now()'],
+    ['the time of performance', 'src/link/a.ts', 'const now = performance.now()'],
     ['a timer', 'src/http/a.ts', 'setTimeout(run, 10)'],
     ['a timer in a template', 'src/http/a.ts', `const a = \`$\{setTimeout(run, 10)}\``],
-    ['a timer behind a string with slashes', 'src/http/a.ts', "f('http://a'); setImmediate(run)"],
-    ['chance', 'src/access/a.ts', 'const die = Math.random()'],
-    ['strong chance', 'src/access/a.ts', "import { randomBytes } from 'node:crypto'"],
+    ['a timer after a string with slashes', 'src/http/a.ts', "f('http://a'); setImmediate(run)"],
+    ['randomness', 'src/access/a.ts', 'const die = Math.random()'],
+    ['cryptographic randomness', 'src/access/a.ts', "import { randomBytes } from 'node:crypto'"],
     ['a long file', 'src/store/a.ts', '\n'.repeat(401)],
-    ['an empty name', 'src/store/key-utils.ts', ''],
-    ['an empty folder name', 'test/helpers/start-server.ts', ''],
+    ['a meaningless name', 'src/store/key-utils.ts', ''],
+    ['a meaningless folder name', 'test/helpers/start-server.ts', ''],
     ['a name in another case', 'src/store/keySpace.ts', ''],
-    ['something left undone', 'bench/a.ts', '// TODO: later'],
-    ['a test that stands alone', 'test/a.test.ts', "test.only('a', () => {})"],
-    ['a test left out', 'test/a.test.ts', "describe.skip('a', () => {})"],
-    ['a table of tests left out', 'test/a.test.ts', "test.skip.each([1])('a', () => {})"],
+    ['an unfinished part', 'bench/a.ts', '// TODO: later'],
+    ['an exclusive test', 'test/a.test.ts', "test.only('a', () => {})"],
+    ['a skipped suite', 'test/a.test.ts', "describe.skip('a', () => {})"],
+    ['a skipped table of tests', 'test/a.test.ts', "test.skip.each([1])('a', () => {})"],
   ])('%s', (_, path, text) => {
     expect(faultsOf({ path, text })).toHaveLength(1)
   })
 
   test.each([
-    ['its own room', 'src/store/a.ts', "import { b } from '#store/b'\nimport { c } from './c.js'"],
-    ['a room below', 'src/routes/a.ts', "import { b } from '#link/b'\nimport { c } from '#actors/device/c'"],
-    ['everything in main', 'src/app/main.ts', "import { b } from '#store/b'\nconst port = process.env.PORT"],
+    ['its own module', 'src/store/a.ts', "import { b } from '#store/b'\nimport { c } from './c.js'"],
+    ['a lower module', 'src/routes/a.ts', "import { b } from '#link/b'\nimport { c } from '#actors/device/c'"],
+    ['all modules in main', 'src/app/main.ts', "import { b } from '#store/b'\nconst port = process.env.PORT"],
     [
-      'the door to the world',
+      'the time in world.ts',
       'src/app/world.ts',
       "import type { World } from '#runtime/world'\nsetTimeout(f, Date.now())",
     ],
     ['a given time', 'src/model/a.ts', 'const date = new Date(at).toISOString()'],
     ['a comment', 'src/model/a.ts', "// not Date.now(), not import '#store/b'\n/* process.env */"],
     ['a hash', 'src/store/a.ts', "import { createHash } from 'node:crypto'"],
-    ['a word that holds another', 'src/model/base58.ts', ''],
-    ['a test that needs a condition', 'test/a.test.ts', "test.skipIf(isWindows)('a', () => context.skip('why'))"],
-  ])('nothing wrong in %s', (_, path, text) => {
+    ['a name that contains a meaningless word', 'src/model/base58.ts', ''],
+    ['a conditional test', 'test/a.test.ts', "test.skipIf(isWindows)('a', () => context.skip('why'))"],
+  ])('no fault is %s', (_, path, text) => {
     expect(faultsOf({ path, text })).toEqual([])
   })
 })

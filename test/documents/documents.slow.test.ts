@@ -2,13 +2,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { blocksOf, isPrinted } from '#test/documents/document'
-import { Reader } from '#test/documents/reader'
+import { DocumentRunner } from '#test/documents/document-runner'
+import { blocksOf, isPrinted } from '#test/documents/shell-blocks'
 
-/**
- * What the README and the guides tell people to type does what they say. Each document is gone through as a reader would
- * go through it, block by block, against a server of its own.
- */
+/** Runs the commands of each document, block by block, against a server of its own, and checks the printed output. */
 const documents = [
   'README.md',
   'CONTRIBUTING.md',
@@ -18,8 +15,8 @@ const documents = [
   .filter((path) => path.endsWith('.md'))
   .map((path) => ({ path, blocks: blocksOf(readFileSync(join(projectRoot, path), 'utf8')) }))
 
-/** How many blocks a document may leave out, each with its reason beside it. */
-const notRunIn: Readonly<Record<string, number>> = {
+/** The number of blocks with `not run`, each of which needs a reason. */
+const notRunCounts: Readonly<Record<string, number>> = {
   'README.md': 1,
   'CONTRIBUTING.md': 5,
   'docs/client.md': 1,
@@ -32,35 +29,35 @@ const isWindows = process.platform === 'win32'
 const withShell = documents.filter(({ blocks }) => blocks.some(({ kind }) => kind === 'shell'))
 
 test.skipIf(isWindows).each(withShell)(
-  '$path: every block is run, and prints what it is said to',
+  '$path: every block runs and prints the documented output',
   async ({ path, blocks }) => {
-    const before = topOfProject()
-    const reader = await Reader.arrive()
+    const before = projectFiles()
+    const runner = await DocumentRunner.create()
     try {
-      const brings = blocks.some((block) => block.kind === 'shell' && block.runsOn !== undefined)
-      if (!brings) await reader.findServer()
+      const startsServer = blocks.some((block) => block.kind === 'shell' && block.runsOn !== undefined)
+      if (!startsServer) await runner.startServer()
       for (const block of blocks) {
         const where = `${path}:${block.line}`
         try {
           if (block.kind === 'quote') continue
-          if (block.kind === 'file') reader.writeFile(block.name, block.text)
+          if (block.kind === 'file') runner.writeFile(block.name, block.text)
           else if (block.notRun !== undefined) continue
-          else if (!(await reader.run(block))) console.warn(`SKIPPED, not passed: ${where} needs ${block.needs}`)
+          else if (!(await runner.run(block))) console.warn(`SKIPPED, not passed: ${where} needs ${block.needs}`)
         } catch (error) {
           throw new Error(`${where}\n${block.text}\n\n${(error as Error).message}`)
         }
       }
     } finally {
-      await reader.leave()
+      await runner.close()
     }
-    expect(topOfProject()).toEqual(before)
+    expect(projectFiles()).toEqual(before)
   },
   300_000,
 )
 
-test.each(documents)('$path leaves out what it has to, and says why', ({ path, blocks }) => {
+test.each(documents)('$path has reasons for blocks that are not run', ({ path, blocks }) => {
   const reasons = blocks.flatMap((block) => (block.kind === 'shell' ? (block.notRun ?? []) : []))
-  expect(reasons).toHaveLength(notRunIn[path] ?? 0)
+  expect(reasons).toHaveLength(notRunCounts[path] ?? 0)
   for (const reason of reasons) expect(reason).toMatch(/\w+ \w+ \w+/)
 })
 
@@ -68,23 +65,23 @@ const quotes = documents.flatMap(({ path, blocks }) =>
   blocks.flatMap((block) => (block.kind === 'quote' ? { ...block, where: `${path}:${block.line}` } : [])),
 )
 
-test.each(quotes)('$where says what $path says', ({ path, text }) => {
+test.each(quotes)('$where equals the text in $path', ({ path, text }) => {
   expect(readFileSync(join(projectRoot, path), 'utf8')).toContain(`${text}\n`)
 })
 
-test('there is something to run', () => {
+test('several documents have commands', () => {
   expect(withShell.map(({ path }) => path)).toContain('README.md')
   expect(withShell.length).toBeGreaterThan(3)
 })
 
-/** Beside the build, which whoever runs this may have to do, and version control. */
-function topOfProject(): string[] {
+/** All but the build and version control, with times, to see that the project is not changed. */
+function projectFiles(): string[] {
   return readdirSync(projectRoot)
     .filter((name) => !/^(dist|node_modules|\.git)$/.test(name))
     .map((name) => `${name} ${statSync(join(projectRoot, name)).mtimeMs}`)
 }
 
-describe('what a document says', () => {
+describe('a document', () => {
   const document = [
     '```sh',
     'echo first',
@@ -101,7 +98,7 @@ describe('what a document says', () => {
     'Words.',
     '',
     '```text',
-    'nobody prints this',
+    'not printed by a block',
     '```',
     '<!-- file: a.mjs -->',
     '```js',
@@ -124,7 +121,7 @@ describe('what a document says', () => {
   ].join('\n')
   const plain = { kind: 'shell', notRun: undefined, needs: undefined, runsOn: undefined, printed: undefined }
 
-  test('is read in its order, with the notes in front of each block', () => {
+  test('has blocks with their comments, in order', () => {
     expect(blocksOf(document)).toEqual([
       { ...plain, line: 1, text: 'echo first', printed: 'first' },
       { ...plain, line: 10, text: 'deploy', notRun: 'it needs a cluster' },
@@ -135,7 +132,7 @@ describe('what a document says', () => {
   })
 
   test.each([
-    ['the same', 'a\nb', 'a\nb', true],
+    ['the same text', 'a\nb', 'a\nb', true],
     ['more around it', 'x\na\nb\ny', 'a\nb', true],
     ['another line between', 'a\nx\nb', 'a\nb', false],
     ['any line between', 'a\nx\ny\nb', 'a\n…\nb', true],
@@ -144,10 +141,10 @@ describe('what a document says', () => {
     ['anything, but not over lines', '{"token":"a\nb"}', '{"token":"…"}', false],
     ['a time', '{"at":1795249409046}', '{"at":1700000000000}', true],
     ['another number', '{"at":17}', '{"at":18}', false],
-    ['signs', '[1.5] (x)?', '[1.5] (x)?', true],
-    ['signs that are none', '[1x5] (x)?', '[1.5] (x)?', false],
+    ['special characters', '[1.5] (x)?', '[1.5] (x)?', true],
+    ['special characters without a meaning', '[1x5] (x)?', '[1.5] (x)?', false],
     ['space at the end', 'a  \nb', 'a\nb', true],
-  ])('is printed or not: %s', (_, output, printed, is) => {
-    expect(isPrinted(output, printed)).toBe(is)
+  ])('matches its output or not: %s', (_, output, printed, isMatch) => {
+    expect(isPrinted(output, printed)).toBe(isMatch)
   })
 })

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 
-/** Figures that documents show are those of a report, and say which: a row with bold figures ends with report, date and commit. */
+/** A row with bold figures names its report, date and commit, and the report has these figures. */
 const documents = ['README.md', 'docs/operator-guide.md']
 
 interface Row {
@@ -26,7 +26,7 @@ const rows = documents.flatMap((path) =>
     }),
 )
 
-test.each(rows)('$where shows what $report says', ({ figures, report, date, commit }) => {
+test.each(rows)('$where has the figures of $report', ({ figures, report, date, commit }) => {
   const text = readFileSync(join(projectRoot, report), 'utf8')
   expect(text).toMatch(new RegExp(`commit ${commit}\\b.*, ${date}T`))
   expect(figures).not.toEqual([])
@@ -34,11 +34,11 @@ test.each(rows)('$where shows what $report says', ({ figures, report, date, comm
     expect(text).toMatch(new RegExp(`(?<!\\d)(?<!\\d )(?<!\\.)${figure.replaceAll('.', '\\.')} \\(`))
 })
 
-test('there are figures in each', () => {
+test('each document has figures', () => {
   for (const path of documents) expect(rows.filter(({ where }) => where.startsWith(path)).length).toBeGreaterThan(2)
 })
 
-/** Each server of the comparison, with its figures. */
+/** The servers of the comparison, with their figures. */
 const compared = readFileSync(join(projectRoot, 'docs/comparison.md'), 'utf8')
   .split('\n## Measurements\n')[1]
   ?.split('\n')
@@ -57,7 +57,7 @@ const compared = readFileSync(join(projectRoot, 'docs/comparison.md'), 'utf8')
     }))
   })
 
-test.each(compared ?? [])('the comparison says of $server what its report says', ({ server, figures }) => {
+test.each(compared ?? [])('the comparison has the figures of the report for $server', ({ server, figures }) => {
   const report = readFileSync(join(projectRoot, 'bench/results/peers.md'), 'utf8')
   const name = server === 'nginx with nchan' ? 'nginx nchan' : server
   const lines = report.split('\n').filter((line) => line.startsWith(`| ${name} |`))
@@ -69,6 +69,6 @@ test.each(compared ?? [])('the comparison says of $server what its report says',
     ).toBe(true)
 })
 
-test('the comparison has all of them', () => {
+test('the comparison has eight servers', () => {
   expect(compared).toHaveLength(8)
 })

@@ -55,7 +55,7 @@ describe('an action', () => {
       if (write.device === 'C') return [{ propId: 1, status: 'REJECTED', message: 'no' }]
       return accepting(write)
     }
-    await fixture.begin('J', ['A', 'B', 'C', 'D', 'LESS', 'UNKNOWN', 'OFF', 'OTHER', 'TYPED'])
+    await fixture.begin('J', ['A', 'B', 'C', 'D', 'LESS', 'MISSING', 'OFF', 'OTHER', 'TYPED'])
     await untilStored()
     const statuses = [
       'OK',
@@ -68,7 +68,7 @@ describe('an action', () => {
       'NOT_FOUND',
       'INVALID',
     ]
-    const names = ['A', 'B', 'C', 'D', 'LESS', 'UNKNOWN', 'OFF', 'OTHER', 'TYPED']
+    const names = ['A', 'B', 'C', 'D', 'LESS', 'MISSING', 'OFF', 'OTHER', 'TYPED']
     expect(fixture.outcomes('J')).toEqual(names.map((name, place) => `${name} ${statuses[place]}`))
     expect(fixture.action('J')?.isDone).toBe(false)
     await fixture.identity.world.advance(12_000)

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { until } from '#test/blackbox/until'
 
-/** How long one block may take, and how long what it started may take to end. */
-const patienceMs = 90_000
+/** The time limits for a block, and for its processes to end. */
+const blockWithinMs = 90_000
 const endedWithinMs = 20_000
 
-/** Processes that somebody typed into a terminal: a group of their own, which ends with us, however we end. */
-abstract class Typed {
+/** A shell in its own process group, which ends when this process ends, because then its standard input closes. */
+abstract class Shell {
   protected readonly child: ChildProcess
-  /** All that it printed, on both streams. */
+  /** The output of both streams. */
   output = ''
   isEnded = false
 
@@ -24,23 +24,23 @@ abstract class Typed {
         this.output += text
       })
     }
-    // It may be gone before it has read all.
+    // It may end before it has read everything.
     this.child.stdin?.on('error', () => {})
-    // `close`: everybody who could print is gone.
+    // At `close`, all processes that could print have ended.
     this.child.once('close', () => {
       this.isEnded = true
     })
   }
 
-  /** Everything it started ends too: asked first, then made to. */
+  /** Ends all processes of the group: SIGTERM first, then SIGKILL. */
   async end(): Promise<void> {
     this.child.stdin?.end()
     this.signalAll('SIGTERM')
     try {
-      await until(() => this.isEnded, 'what was typed to end', endedWithinMs)
+      await until(() => this.isEnded, 'the shell to end', endedWithinMs)
     } catch {
       this.signalAll('SIGKILL')
-      await until(() => this.isEnded, 'what was typed to end when killed', endedWithinMs)
+      await until(() => this.isEnded, 'the killed shell to end', endedWithinMs)
     }
   }
 
@@ -48,34 +48,31 @@ abstract class Typed {
     try {
       process.kill(-(this.child.pid ?? 0), signal)
     } catch {
-      // Nobody of the group is left.
+      // The group has ended.
     }
   }
 }
 
-/** A terminal into which one block after the other is typed. A command that fails ends it. */
-export class Terminal extends Typed {
+/** A shell that runs one block after the other. A failed command ends it. */
+export class BlockShell extends Shell {
   #blocks = 0
 
   constructor(folder: string, environment: NodeJS.ProcessEnv) {
     super('', [], folder, environment)
-    // At the end of what we type, or when a command fails: everything goes that a block left in the background.
+    // At its end, or when a command fails, background processes of the blocks end too.
     this.child.stdin?.write(`trap 'trap - EXIT; kill -TERM 0' EXIT\nexec 2>&1\nset -e -o pipefail\n`)
   }
 
-  /**
-   * Runs the file; answers from where on in `output` it printed.
-   * @throws Error what was printed, when a command failed
-   */
+  /** Runs the file. Returns the start of its text in `output`. Throws with the output if a command fails. */
   async run(file: string): Promise<number> {
     const start = this.output.length
     const mark = `-- block ${++this.#blocks} ends --`
-    // Nothing in a block may read what is typed behind it.
+    // A block must not read the next commands.
     this.child.stdin?.write(`. '${file}' </dev/null; echo; echo '${mark}'\n`)
     await until(
       () => this.output.includes(mark) || this.isEnded,
       () => `the block to end\n${this.output.slice(start)}`,
-      patienceMs,
+      blockWithinMs,
     )
     if (!this.output.includes(mark)) throw new Error(`a command failed\n${this.output.slice(start)}`)
     this.output = this.output.replace(`\n${mark}\n`, '')
@@ -83,24 +80,24 @@ export class Terminal extends Typed {
   }
 }
 
-/** A terminal of its own for what serves until somebody ends it. */
-export class Serving extends Typed {
+/** A shell for a server that runs until `end`. */
+export class ServerShell extends Shell {
   constructor(file: string, folder: string, environment: NodeJS.ProcessEnv) {
     super(`. "$0" </dev/null & read -r _; kill -TERM 0`, [file], folder, environment)
   }
 
-  /** It answers at this address. */
-  async serves(url: string): Promise<void> {
+  /** Waits until the server answers at this address. */
+  async untilHealthy(url: string): Promise<void> {
     await until(
       async () => {
-        if (this.isEnded) throw new Error(`it ended\n${this.output}`)
+        if (this.isEnded) throw new Error(`the server ended\n${this.output}`)
         return fetch(url).then(
           ({ ok }) => ok,
           () => false,
         )
       },
-      () => `somebody to serve ${url}\n${this.output}`,
-      patienceMs,
+      () => `a server at ${url}\n${this.output}`,
+      blockWithinMs,
     )
   }
 }

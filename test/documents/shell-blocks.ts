@@ -1,24 +1,23 @@
 /**
- * What a reader of a document would type, and what he is told comes of it. Comments in front of a block, which nobody sees
- * on the page, say what a reader knows by himself:
+ * A block of commands in a document, and its printed output. Hidden comments before a block describe how to run it:
  *
- *     <!-- not run: why -->     this block can't be run by a test
- *     <!-- needs: g++ -->       nor where this program is missing
- *     <!-- runs on -->          it is typed into a terminal of its own, serves, and goes on until the next such block
- *     <!-- runs on: words -->   the same, and the reader waits until it prints these words
- *     <!-- file: watch.mjs -->  the reader puts this block, of whatever language, into a file of that name
- *     <!-- from: a/file.py -->  this block stands in that file of the project, word for word
+ *     <!-- not run: why -->     tests cannot run this block
+ *     <!-- needs: g++ -->       the block is skipped if this program is missing
+ *     <!-- runs on -->          the block starts a server, in its own shell, which runs until the next such block
+ *     <!-- runs on: words -->   the same, and the test waits until it prints these words
+ *     <!-- file: watch.mjs -->  the text of this block, in any language, is written to a file of that name
+ *     <!-- from: a/file.py -->  this block is copied from that file of the project
  */
 export interface ShellBlock {
   readonly kind: 'shell'
-  /** Of its fence, from 1. */
+  /** The line of its fence, from 1. */
   readonly line: number
   readonly text: string
   readonly notRun: string | undefined
   readonly needs: string | undefined
-  /** What to wait for, which may be empty; undefined where it does not run on. */
+  /** The output to wait for, which may be empty; undefined if the block ends by itself. */
   readonly runsOn: string | undefined
-  /** A block of `text` or `json` right behind it, without a word between them. */
+  /** The next block, if it is `text` or `json` and there are no words in between. */
   readonly printed: string | undefined
 }
 
@@ -32,7 +31,6 @@ interface FileBlock {
 interface QuoteBlock {
   readonly kind: 'quote'
   readonly line: number
-  /** Of the project. */
   readonly path: string
   readonly text: string
 }
@@ -44,11 +42,11 @@ interface Fenced {
   readonly language: string
   readonly text: string
   readonly notes: ReadonlyMap<string, string>
-  /** No words between it and the block before. */
-  readonly isRightBehind: boolean
+  /** There are no words between this block and the one before. */
+  readonly isAdjacent: boolean
 }
 
-/** The blocks of a document that something is done with, in the order in which they stand. */
+/** The blocks of a document that tests use, in order. */
 export function blocksOf(document: string): Block[] {
   const fenced = fencedBlocks(document)
   return fenced.flatMap((block, index): Block[] => {
@@ -59,7 +57,7 @@ export function blocksOf(document: string): Block[] {
     if (path !== undefined) return [{ kind: 'quote', line, path, text }]
     if (language !== 'sh') return []
     const next = fenced[index + 1]
-    const isPrinted = next?.isRightBehind && /^(text|json)$/.test(next.language) && !next.notes.has('file')
+    const isPrinted = next?.isAdjacent && /^(text|json)$/.test(next.language) && !next.notes.has('file')
     return [
       {
         kind: 'shell',
@@ -77,19 +75,21 @@ export function blocksOf(document: string): Block[] {
 function fencedBlocks(document: string): Fenced[] {
   const blocks: Fenced[] = []
   let notes = new Map<string, string>()
-  let isRightBehind = false
+  let isAdjacent = false
   let open: { line: number; language: string; lines: string[]; indent: number } | undefined
   for (const [index, line] of document.split('\n').entries()) {
     const fence = /^( *)```(\w*)$/.exec(line)
     if (open) {
-      if (fence && fence[2] === '') {
-        const { lines, indent, ...where } = open
-        const text = lines.map((each) => each.slice(indent)).join('\n')
-        blocks.push({ ...where, text, notes, isRightBehind })
-        open = undefined
-        notes = new Map()
-        isRightBehind = true
-      } else open.lines.push(line)
+      if (fence?.[2] !== '') {
+        open.lines.push(line)
+        continue
+      }
+      const { lines, indent, ...place } = open
+      const text = lines.map((each) => each.slice(indent)).join('\n')
+      blocks.push({ ...place, text, notes, isAdjacent })
+      open = undefined
+      notes = new Map()
+      isAdjacent = true
       continue
     }
     const note = /^ *<!-- (not run|needs|runs on|file|from)(?:: (.+))? -->$/.exec(line)
@@ -97,15 +97,15 @@ function fencedBlocks(document: string): Fenced[] {
     else if (note) notes.set(note[1] ?? '', note[2] ?? '')
     else if (line.trim() !== '') {
       notes = new Map()
-      isRightBehind = false
+      isAdjacent = false
     }
   }
   return blocks
 }
 
 /**
- * Whether this is what the document says is printed. `…` in it stands for anything within a line, alone in a line for any
- * lines, and a time of thirteen digits for any time.
+ * Whether the output contains the printed text of a document. In it, `…` matches anything within a line, or any lines if it
+ * is alone in a line. A time of thirteen digits matches any time.
  */
 export function isPrinted(output: string, printed: string): boolean {
   const lines = printed.split('\n').map((line) => {
