@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isOpen, nextTime } from '#firmware/schedule'
+import { nextTime } from '#firmware/schedule'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const shown = (time: number | undefined) => time && new Date(time).toISOString().slice(0, 19)
@@ -20,20 +20,5 @@ describe('the next time', () => {
 
   test.each(['0 0 30 2 *', '0 0 31 4,6 *', '61 * * * *', 'a b c d e', '', '* * *'])('of %j never comes', (cron) => {
     expect(nextTime(cron, at('2026-11-21T10:00:00'))).toBeUndefined()
-  })
-})
-
-describe('a window', () => {
-  const night = { cron: '0 23 * * *', minutes: 120 }
-  test.each([
-    ['before', night, '2026-11-21T22:59:59.999', false],
-    ['from its time on', night, '2026-11-21T23:00:00', true],
-    ['over midnight', night, '2026-11-22T00:59:59.999', true],
-    ['not when its minutes are over', night, '2026-11-22T01:00:00', false],
-    ['always, when it is longer than its period', { cron: '0 * * * *', minutes: 61 }, '2026-11-22T13:59:59', true],
-    ['never, when its time does not come', { cron: '0 0 30 2 *', minutes: 10_080 }, '2026-03-01T00:00:00', false],
-    ['always, when there is none', undefined, '2026-11-21T10:00:00', true],
-  ])('%s', (_, window, now, is) => {
-    expect(isOpen(window, at(now))).toBe(is)
   })
 })

@@ -1,11 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { ProjectCommand } from '#actors/project/commands'
 import { projectAddress } from '#actors/project/state'
 import { everything, scopeOf } from '#model/scope'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import { ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'
-import { openProjects } from '#test/firmware/project-stage'
+import { openProjects, type ProjectsFixture } from '#test/firmware/projects-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
+
+let fixture: ProjectsFixture
+afterEach(() => fixture.close())
 
 /** A Tuesday, 02:30 UTC. */
 const tuesday = Date.UTC(2026, 0, 6, 2, 30)
@@ -13,26 +16,26 @@ const pin = (firmware: string, device = 'A'): ProjectCommand => ({ type: 'put_pi
 const pause: ProjectCommand = { type: 'pause', author: ada }
 
 interface Row {
-  readonly what: string
+  readonly name: string
   readonly puts: readonly ProjectCommand[]
   readonly asks?: Partial<UpdateQuery>
-  /** What is offered when it is asked for by hand, and by itself. */
-  readonly byHand: string
-  readonly byItself: string
+  /** The offers of a manual and of an automatic check. */
+  readonly manual: string
+  readonly automatic: string
 }
 
-/** `byItself` is the same as `byHand` unless it is given. */
-function row(what: string, puts: readonly ProjectCommand[], byHand: string, byItself = byHand): Row {
-  return { what, puts, byHand, byItself }
+/** `automatic` defaults to `manual`. */
+function row(name: string, puts: readonly ProjectCommand[], manual: string, automatic = manual): Row {
+  return { name, puts, manual, automatic }
 }
 
 const one: readonly Row[] = [
-  row('nothing there', [], '–'),
+  row('no release', [], '–'),
   row('a newer one', [putRelease('1.1.0')], '1.1.0'),
   row('the same', [putRelease('1.0.0')], '–'),
   row('the same in another build', [putRelease('1.0.0+b')], '–'),
   row('an older one', [putRelease('0.9.0')], '–'),
-  row('several, put in any order', [putRelease('1.9.0'), putRelease('1.10.0'), putRelease('1.2.0')], '1.10.0'),
+  row('several in any order', [putRelease('1.9.0'), putRelease('1.10.0'), putRelease('1.2.0')], '1.10.0'),
   row('a prerelease of a newer one', [putRelease('1.1.0-rc.2'), putRelease('1.1.0-rc.11')], '1.1.0-rc.11'),
   row(
     'the newest was deleted',
@@ -51,39 +54,39 @@ const one: readonly Row[] = [
 ]
 
 const hardware: readonly Row[] = [
-  row('for another', [putRelease('1.1.0', { hardware: 'revB' })], '–'),
-  row('for it', [putRelease('1.1.0', { hardware: 'revA' })], '1.1.0 revA'),
-  row('for any', [putRelease('1.1.0')], '1.1.0'),
+  row('for other hardware', [putRelease('1.1.0', { hardware: 'revB' })], '–'),
+  row('for this hardware', [putRelease('1.1.0', { hardware: 'revA' })], '1.1.0 revA'),
+  row('for any hardware', [putRelease('1.1.0')], '1.1.0'),
   row(
-    'the same for it and for any',
+    'the same for this and for any hardware',
     [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.1.0'), putRelease('1.1.0+b')],
     '1.1.0 revA',
   ),
-  row('a newer one for any', [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.2.0')], '1.2.0'),
-  row('a newer one for it', [putRelease('1.2.0', { hardware: 'revA' }), putRelease('1.1.0')], '1.2.0 revA'),
+  row('a newer one for any hardware', [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.2.0')], '1.2.0'),
+  row('a newer one for this hardware', [putRelease('1.2.0', { hardware: 'revA' }), putRelease('1.1.0')], '1.2.0 revA'),
 ].map((row) => ({ ...row, asks: { hardware: 'revA' } }))
 
 const both = [putRelease('1.1.0'), putRelease('0.9.0')]
 const pins: readonly Row[] = [
   row('an older one', [...both, pin('0.9.0')], '0.9.0 pinned'),
   row('a newer one', [...both, pin('1.1.0')], '1.1.0 pinned'),
-  row('what it has', [...both, putRelease('1.0.0'), pin('1.0.0')], '–'),
-  row('another build of what it has', [...both, putRelease('1.0.0+b'), pin('1.0.0+b')], '1.0.0+b pinned'),
-  row('what is not there', [...both, pin('1.0.5')], '–'),
-  row('what another device is', [...both, pin('0.9.0', 'B')], '1.1.0'),
-  row('what is there for another hardware', [...both, putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')], '–'),
-  row('what is there for another index', [...both, putRelease('0.8.0', { index: 1 }), pin('0.8.0')], '1.1.0'),
+  row('its own version', [...both, putRelease('1.0.0'), pin('1.0.0')], '–'),
+  row('another build of its own version', [...both, putRelease('1.0.0+b'), pin('1.0.0+b')], '1.0.0+b pinned'),
+  row('an absent version', [...both, pin('1.0.5')], '–'),
+  row('the version of another device', [...both, pin('0.9.0', 'B')], '1.1.0'),
+  row('a version for other hardware', [...both, putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')], '–'),
+  row('a version for another index', [...both, putRelease('0.8.0', { index: 1 }), pin('0.8.0')], '1.1.0'),
   row(
-    'what is there for another index, and for another hardware',
+    'a version for another index, and for other hardware',
     [...both, putRelease('0.8.0', { index: 1 }), putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')],
     '–',
   ),
   row(
-    'what is there for its hardware, as for any',
+    'a version for its hardware and for any',
     [...both, putRelease('0.8.0', { hardware: 'revA' }), putRelease('0.8.0'), pin('0.8.0')],
     '0.8.0 revA pinned',
   ),
-  row('something, while a rollout is paused', [...both, pin('0.9.0'), putRollout('1.1.0'), pause], '0.9.0 pinned'),
+  row('a version while a rollout is paused', [...both, pin('0.9.0'), putRollout('1.1.0'), pause], '0.9.0 pinned'),
 ].map((row) => ({ ...row, asks: { hardware: 'revA' } }))
 
 const newer = [putRelease('1.1.0'), putRelease('1.2.0')]
@@ -91,7 +94,7 @@ const open = { cron: '0 2 * * TUE', minutes: 31 }
 const closed = { cron: '0 2 * * TUE', minutes: 30 }
 const rollouts: readonly Row[] = [
   row('runs', [...newer, putRollout('1.1.0')], '1.2.0', '1.1.0 R1/3'),
-  row('says how often', [...newer, putRollout('1.1.0', { maxAttempts: 7 })], '1.2.0', '1.1.0 R1/7'),
+  row('limits the attempts', [...newer, putRollout('1.1.0', { maxAttempts: 7 })], '1.2.0', '1.1.0 R1/7'),
   row('is paused', [...newer, putRollout('1.1.0'), pause], '1.2.0', '–'),
   row(
     'stopped',
@@ -105,29 +108,29 @@ const rollouts: readonly Row[] = [
   ),
   row('has no release yet', [...newer, putRollout('1.3.0')], '1.2.0', '–'),
   row(
-    'has none for its hardware',
+    'has no release for its hardware',
     [...newer, putRelease('1.3.0', { hardware: 'revB' }), putRollout('1.3.0')],
     '1.2.0',
     '–',
   ),
-  row('has none for its index', [...newer, putRelease('1.3.0', { index: 1 }), putRollout('1.3.0')], '1.2.0', '–'),
-  row('is of what it has', [...newer, putRelease('1.0.0'), putRollout('1.0.0')], '1.2.0', '–'),
-  row('is of an older one', [...newer, putRelease('0.9.0'), putRollout('0.9.0')], '1.2.0', '–'),
-  row('is for none', [...newer, putRollout('1.1.0', { percent: 0 })], '1.2.0', '–'),
+  row('has no release for its index', [...newer, putRelease('1.3.0', { index: 1 }), putRollout('1.3.0')], '1.2.0', '–'),
+  row('is of its own version', [...newer, putRelease('1.0.0'), putRollout('1.0.0')], '1.2.0', '–'),
+  row('is of an older version', [...newer, putRelease('0.9.0'), putRollout('0.9.0')], '1.2.0', '–'),
+  row('is for 0 %', [...newer, putRollout('1.1.0', { percent: 0 })], '1.2.0', '–'),
   row('is in its window', [...newer, putRollout('1.1.0', { window: open })], '1.2.0', '1.1.0 R1/3'),
   row('is not in its window', [...newer, putRollout('1.1.0', { window: closed })], '1.2.0', '–'),
-  row('is for a group that has it', [...newer, putRollout('1.1.0', { groups: ['G1', 'G2'] })], '1.2.0', '1.1.0 R1/3'),
   row(
-    'is for groups that have it not, or are not there',
-    [...newer, putRollout('1.1.0', { groups: ['G1', 'G9'] })],
+    'is for a group with the device',
+    [...newer, putRollout('1.1.0', { groups: ['G1', 'G2'] })],
     '1.2.0',
-    '–',
+    '1.1.0 R1/3',
   ),
+  row('is for groups without the device', [...newer, putRollout('1.1.0', { groups: ['G1', 'G9'] })], '1.2.0', '–'),
   row('is for no group', [...newer, putRollout('1.1.0', { groups: [] })], '1.2.0', '–'),
   row('was deleted', [...newer, putRollout('1.1.0'), { type: 'delete_rollout' }], '1.2.0'),
-  row('runs, and it is held', [...newer, putRollout('1.2.0'), pin('1.1.0')], '1.1.0 pinned'),
+  row('runs, and the device is pinned', [...newer, putRollout('1.2.0'), pin('1.1.0')], '1.1.0 pinned'),
   row(
-    'runs, and it is held by what is there for another index',
+    'runs, and the device is pinned to a version for another index',
     [...newer, putRelease('0.8.0', { index: 1 }), putRollout('1.1.0'), pin('0.8.0')],
     '1.2.0',
     '1.1.0 R1/3',
@@ -136,25 +139,24 @@ const rollouts: readonly Row[] = [
 
 describe.each([
   ['releases', one],
-  ['releases and its hardware', hardware],
-  ['a pin holds it at', pins],
+  ['releases by hardware', hardware],
+  ['pinned to', pins],
   ['a rollout', rollouts],
-])('device A has 1.0.0: %s', (_, rows) => {
-  test.each(rows)('$what', async ({ puts, asks, byHand, byItself }) => {
-    const stage = await openProjects({ world: new ManualWorld({ now: tuesday }) })
-    await stage.putGroup('G1', ['B', 'C'])
-    await stage.putGroup('G2', ['0', 'A', 'a'])
-    await stage.put(...puts)
-    const ask = (isAutomatic: boolean) => shown(stage.server.check({ ...question, ...asks, isAutomatic }))
-    expect([ask(false), ask(true)]).toEqual([byHand, byItself])
-    await stage.close()
+])('a device with 1.0.0: %s', (_, rows) => {
+  test.each(rows)('$name', async ({ puts, asks, manual, automatic }) => {
+    fixture = await openProjects({ world: new ManualWorld({ now: tuesday }) })
+    await fixture.putGroup('G1', ['B', 'C'])
+    await fixture.putGroup('G2', ['0', 'A', 'a'])
+    await fixture.put(...puts)
+    const ask = (isAutomatic: boolean) => shown(fixture.server.check({ ...question, ...asks, isAutomatic }))
+    expect([ask(false), ask(true)]).toEqual([manual, automatic])
   })
 })
 
-test('an offer is an image of ours, with its length and SHA-256', async () => {
-  const stage = await openProjects()
-  await stage.put(putRelease('1.1.0', { hardware: 'revA', image: 'b' }))
-  expect(stage.server.check({ ...question, hardware: 'revA' })).toEqual({
+test('an offer has the size and SHA-256 of the image', async () => {
+  fixture = await openProjects()
+  await fixture.put(putRelease('1.1.0', { hardware: 'revA', image: 'b' }))
+  expect(fixture.server.check({ ...question, hardware: 'revA' })).toEqual({
     firmware: '1.1.0',
     hardware: 'revA',
     index: 0,
@@ -164,60 +166,56 @@ test('an offer is an image of ours, with its length and SHA-256', async () => {
     url: null,
     rollout: null,
   })
-  await stage.close()
 })
 
-test('a rollout reaches what its author of now may update now, and no more', async () => {
-  const stage = await openProjects()
-  await stage.put(...newer, putRollout('1.1.0'))
+test('a rollout follows the current permissions of its last author', async () => {
+  fixture = await openProjects()
+  await fixture.put(...newer, putRollout('1.1.0'))
   const grant = { permissions: { updates: ['update' as const] }, devices: ['A'], services: [] }
   const scopes = new Map([
     [ada, scopeOf([grant])],
     [bob, everything],
   ])
-  stage.scopeOf = (author) => scopes.get(author) ?? scopeOf([])
-  const ask = (device: string) => shown(stage.server.check({ ...question, device }))
+  fixture.scopeOf = (author) => scopes.get(author) ?? scopeOf([])
+  const ask = (device: string) => shown(fixture.server.check({ ...question, device }))
   expect([ask('A'), ask('B')]).toEqual(['1.1.0 R1/3', '–'])
   scopes.set(ada, scopeOf([{ ...grant, permissions: { updates: ['read'], service: ['update'] } }]))
   expect([ask('A'), ask('B')]).toEqual(['–', '–'])
-  await stage.put(putRollout('1.1.0', {}, 'R2', bob))
+  await fixture.put(putRollout('1.1.0', {}, 'R2', bob))
   expect([ask('A'), ask('B')]).toEqual(['1.1.0 R1/3', '1.1.0 R1/3'])
   scopes.delete(bob)
   expect([ask('A'), ask('B')]).toEqual(['–', '–'])
-  await stage.close()
 })
 
-test('a window opens and closes while devices ask, and a group gets and loses members', async () => {
-  const stage = await openProjects({ world: new ManualWorld({ now: tuesday }) })
-  const { world } = stage
-  await stage.put(...newer, putRollout('1.1.0', { window: { cron: '0 3 * * *', minutes: 60 }, groups: ['G1'] }))
-  const ask = () => shown(stage.server.check(question))
-  await stage.putGroup('G1', ['A'])
+test('offers follow the window and the members of the group', async () => {
+  fixture = await openProjects({ world: new ManualWorld({ now: tuesday }) })
+  const { world } = fixture
+  await fixture.put(...newer, putRollout('1.1.0', { window: { cron: '0 3 * * *', minutes: 60 }, groups: ['G1'] }))
+  const ask = () => shown(fixture.server.check(question))
+  await fixture.putGroup('G1', ['A'])
   expect(ask()).toBe('–')
   world.spend(30 * 60_000)
   expect(ask()).toBe('1.1.0 R1/3')
-  await stage.putGroup('G1', ['B'])
+  await fixture.putGroup('G1', ['B'])
   expect(ask()).toBe('–')
-  await stage.putGroup('G1', ['A', 'B'])
+  await fixture.putGroup('G1', ['A', 'B'])
   expect(ask()).toBe('1.1.0 R1/3')
   world.spend(60 * 60_000)
   expect(ask()).toBe('–')
   world.spend(23 * 60 * 60_000)
   expect(ask()).toBe('1.1.0 R1/3')
-  await stage.close()
 })
 
-test('projects that have something stay awake once they were asked for, those that have nothing do not', async () => {
+test('a query wakes a project with releases, and no unknown project', async () => {
   const before = await openProjects()
   await before.put(...newer)
   await before.close()
-  const stage = await openProjects({ world: before.world, place: before.place })
-  expect(stage.server.check({ ...question, project: 'nobody-has-it' })).toBeUndefined()
-  expect(stage.system.registry.awake(projectAddress('default', 'nobody-has-it'))).toBeUndefined()
-  expect(stage.system.registry.awake(projectAddress('default', 'boiler'))).toBeUndefined()
-  expect(shown(stage.server.check(question))).toBe('1.2.0')
-  expect(stage.system.registry.awake(projectAddress('default', 'boiler'))).toBeDefined()
-  await stage.close()
+  fixture = await openProjects({ world: before.world, place: before.place })
+  expect(fixture.server.check({ ...question, project: 'unknown' })).toBeUndefined()
+  expect(fixture.system.registry.awake(projectAddress('default', 'unknown'))).toBeUndefined()
+  expect(fixture.system.registry.awake(projectAddress('default', 'boiler'))).toBeUndefined()
+  expect(shown(fixture.server.check(question))).toBe('1.2.0')
+  expect(fixture.system.registry.awake(projectAddress('default', 'boiler'))).toBeDefined()
 })
 
 const question: UpdateQuery = {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { realWorld } from '#app/world'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { type Answering, ReferenceUpdateServer } from '#test/firmware/reference-update-server'
+import { ReferenceUpdateServer, type UpdateServerAnswer } from '#test/firmware/reference-update-server'
 
 const token = 'a-secret-token'
 const sha256 = 'ab'.repeat(32)
@@ -32,12 +32,15 @@ afterEach(async () => {
   await server.close()
 })
 
-function clientOf(url: string): ExternalUpdateServer {
-  return new ExternalUpdateServer({ url, token, world: realWorld, timeoutMs: 300 })
+function clientOf(url: string, timeoutMs = 30_000): ExternalUpdateServer {
+  return new ExternalUpdateServer({ url, token, world: realWorld, timeoutMs })
 }
 
-function answers(answering: Answering): void {
-  server.answering = () => answering
+function setAnswer(answer: UpdateServerAnswer): void {
+  server.answerTo = () => answer
+  if (answer !== 'silence') return
+  client.stop()
+  client = clientOf(server.url, 300)
 }
 
 async function refusal(asked: Partial<UpdateQuery> = {}): Promise<unknown> {
@@ -47,38 +50,38 @@ async function refusal(asked: Partial<UpdateQuery> = {}): Promise<unknown> {
   )
 }
 
-describe('what is asked', () => {
-  test('names project, device, firmware and index, with the token', async () => {
+describe('a query', () => {
+  test('has project, device, firmware and index, with the token', async () => {
     await client.check(question)
     const asked = { project: 'boiler', device: 'PUMP-7', firmware: '1.2.0', hardware: null, index: 0 }
-    expect(server.asked).toEqual([{ ...asked, authorization: `Bearer ${token}` }])
+    expect(server.queries).toEqual([{ ...asked, authorization: `Bearer ${token}` }])
   })
 
-  test('names hardware where it is known, and build metadata as it is', async () => {
+  test('has the hardware if it is known, and the build metadata', async () => {
     await client.check({ ...question, hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 })
-    expect(server.asked).toMatchObject([{ hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 }])
+    expect(server.queries).toMatchObject([{ hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 }])
   })
 
-  test('names the tenant with the device, unless it is default', async () => {
+  test('has the tenant with the device, unless it is default', async () => {
     await client.check({ ...question, tenant: 'acme', device: '!~PUMP=7' })
-    expect(server.asked).toMatchObject([{ device: 'acme/!~PUMP=7' }])
+    expect(server.queries).toMatchObject([{ device: 'acme/!~PUMP=7' }])
   })
 
   test.each(['/api', '/api/', '/api?a=b'])('is below the path of the URL: %s', async (path) => {
     client.stop()
     client = clientOf(`${server.url}${path}`)
     expect(await client.check(question)).toBeUndefined()
-    expect(server.asked).toHaveLength(1)
+    expect(server.queries).toHaveLength(1)
   })
 
   test('has no Authorization without a token', async () => {
     client.stop()
     client = new ExternalUpdateServer({ url: server.url, world: realWorld })
     await client.check(question)
-    expect(server.asked).toMatchObject([{ authorization: undefined }])
+    expect(server.queries).toMatchObject([{ authorization: undefined }])
   })
 
-  test('goes over connections that are kept', async () => {
+  test('reuses connections', async () => {
     for (let times = 0; times < 3; times++) await client.check(question)
     expect(server.connections).toBe(1)
   })
@@ -92,25 +95,17 @@ const offered = (firmware: string, isPinned = false): OfferedFirmware => ({
   rollout: null,
 })
 
-test.each<[what: string, answering: Answering, found: OfferedFirmware | undefined]>([
+test.each<[name: string, answering: UpdateServerAnswer, found: OfferedFirmware | undefined]>([
   ['nothing', 'none', undefined],
   ['a newer one', { offer: { firmware: '1.3.0', pinned: false, ...image } }, offered('1.3.0')],
-  ['a newer one, nothing about pins', { offer: { firmware: '1.3.0', ...image } }, offered('1.3.0')],
-  ['a newer one, and what nobody knows', { offer: { firmware: '1.3.0', notes: 'x', ...image } }, offered('1.3.0')],
-  [
-    'a newer one that it is pinned to',
-    { offer: { firmware: '1.3.0', pinned: true, ...image } },
-    offered('1.3.0', true),
-  ],
+  ['a newer one without a pin field', { offer: { firmware: '1.3.0', ...image } }, offered('1.3.0')],
+  ['a newer one with an unknown field', { offer: { firmware: '1.3.0', notes: 'x', ...image } }, offered('1.3.0')],
+  ['a newer one, pinned', { offer: { firmware: '1.3.0', pinned: true, ...image } }, offered('1.3.0', true)],
   ['the same', { offer: { firmware: '1.2.0', ...image } }, undefined],
   ['another build of it', { offer: { firmware: '1.2.0+b', ...image } }, undefined],
   ['an older one', { offer: { firmware: '1.1.0', ...image } }, undefined],
   ['a prerelease of the same', { offer: { firmware: '1.2.0-rc.1', ...image } }, undefined],
-  [
-    'an older one that it is pinned to',
-    { offer: { firmware: '1.1.0', pinned: true, ...image } },
-    offered('1.1.0', true),
-  ],
+  ['an older one, pinned', { offer: { firmware: '1.1.0', pinned: true, ...image } }, offered('1.1.0', true)],
   ['the same, pinned', { offer: { firmware: '1.2.0', pinned: true, ...image } }, undefined],
   ['another build, pinned', { offer: { firmware: '1.2.0+b', pinned: true, ...image } }, offered('1.2.0+b', true)],
   [
@@ -118,28 +113,28 @@ test.each<[what: string, answering: Answering, found: OfferedFirmware | undefine
     { offer: { firmware: '1.3.0', ...image, url: 'http://h/i' } },
     { ...offered('1.3.0'), url: 'http://h/i' },
   ],
-])('offered is %s', async (_, answering, found) => {
-  answers(answering)
+])('an offer of %s', async (_, answering, found) => {
+  setAnswer(answering)
   expect(await client.check(question)).toEqual(found)
 })
 
-test('what was said is counted, and how long it took', async () => {
-  answers({ offer: { firmware: '1.3.0', ...image } })
+test('answers are counted and timed', async () => {
+  setAnswer({ offer: { firmware: '1.3.0', ...image } })
   await client.check(question)
-  answers('none')
+  setAnswer('none')
   await client.check(question)
   await client.check(question)
-  answers({ status: 503 })
+  setAnswer({ status: 503 })
   await refusal()
-  answers({ status: 500 })
+  setAnswer({ status: 500 })
   await refusal()
-  answers('reset')
+  setAnswer('reset')
   await refusal()
   expect(client.counts).toEqual({ offered: 1, none: 2, busy: 1, failed: 2 })
   expect(client.seconds.count).toBe(6)
 })
 
-describe('busy is', () => {
+describe('busy', () => {
   test.each([
     [429, undefined, undefined],
     [503, undefined, undefined],
@@ -152,7 +147,7 @@ describe('busy is', () => {
     [503, '-5', undefined],
     [503, '1.5', undefined],
   ])('%i with Retry-After %s', async (status, retryAfter, ms) => {
-    answers({ status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter }, text: 'later' })
+    setAnswer({ status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter }, text: 'later' })
     const error = await refusal()
     expect(error).toBeInstanceOf(UpdateServerBusy)
     expect((error as UpdateServerBusy).retryAfterMs).toBe(ms)
@@ -160,24 +155,24 @@ describe('busy is', () => {
 })
 
 const newer = { firmware: '1.3.0', ...image }
-/** Numbers or names of where something is, and words of the machinery. */
-const addresses = /\d+\.\d+\.\d+\.\d+|:\d|localhost|\.invalid|\/|E[A-Z]{5,}|Error/
+/** Addresses, paths and names of errors. */
+const internals = /\d+\.\d+\.\d+\.\d+|:\d|localhost|\.invalid|\/|E[A-Z]{5,}|Error/
 
-describe('failed is', () => {
-  test.each<[what: string, answering: Answering]>([
-    ...[201, 206, 304, 400, 401, 403, 404, 500, 502, 504].map((status): [string, Answering] => [
+describe('failed', () => {
+  test.each<[name: string, answering: UpdateServerAnswer]>([
+    ...[201, 206, 304, 400, 401, 403, 404, 500, 502, 504].map((status): [string, UpdateServerAnswer] => [
       `status ${status}`,
       { status, ...(status !== 304 && { text: JSON.stringify(newer) }) },
     ]),
-    ...[301, 302, 307, 308].map((status): [string, Answering] => [
+    ...[301, 302, 307, 308].map((status): [string, UpdateServerAnswer] => [
       `redirect ${status}`,
       { status, headers: { location: '/projects/boiler/devices/OTHER/update?firmware=1.2.0&index=0' } },
     ]),
     ['no JSON', { text: '<html>' }],
-    ['nothing at all', { text: '' }],
+    ['an empty answer', { text: '' }],
     ['null', { text: 'null' }],
     ['a list', { text: '[]' }],
-    ...Object.keys(newer).map((field): [string, Answering] => [
+    ...Object.keys(newer).map((field): [string, UpdateServerAnswer] => [
       `no ${field}`,
       { offer: { ...newer, [field]: undefined } },
     ]),
@@ -193,49 +188,49 @@ describe('failed is', () => {
     ['a path', { offer: { ...newer, url: '/images/x' } }],
     ['a URL of 2 049 characters', { offer: { ...newer, url: `https://h/${'x'.repeat(2_039)}` } }],
     ['more than 64 KiB', { text: JSON.stringify(newer) + ' '.repeat(65_536) }],
-    ['without end', 'endless'],
+    ['an endless answer', 'endless'],
     ['a reset', 'reset'],
     ['half an answer', 'half an answer'],
     ['silence', 'silence'],
   ])('%s', async (_, answering) => {
-    answers(answering)
+    setAnswer(answering)
     const error = await refusal()
     expect(error).toBeInstanceOf(UpdateServerFailed)
-    expect(server.asked).toHaveLength(1)
+    expect(server.queries).toHaveLength(1)
     expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(token)
-    expect((error as Error).message).not.toMatch(addresses)
+    expect((error as Error).message).not.toMatch(internals)
   })
 
-  test.each<[Answering, string]>([
+  test.each<[UpdateServerAnswer, string]>([
     ['silence', 'the update server did not answer in time'],
     ['endless', 'the update server sent an answer that is too long'],
     ['reset', 'the update server could not be reached'],
     ['half an answer', 'the update server could not be reached'],
     [{ status: 500 }, 'the update server answered 500'],
     [{ text: '<html>' }, 'the update server sent invalid JSON'],
-  ])('in words for whoever asked: %j', async (answering, words) => {
-    answers(answering)
+  ])('in words for users: %j', async (answering, words) => {
+    setAnswer(answering)
     expect(await refusal()).toMatchObject({ message: words })
   })
 
-  test('nobody there', async () => {
+  test('a closed port', async () => {
     const { port } = new URL(server.url)
     await server.close()
     const error = (await refusal()) as UpdateServerFailed
     expect(error).toMatchObject({ name: 'UpdateServerFailed', message: 'the update server could not be reached' })
-    // For the log.
+    // The cause is for the log.
     expect(inspect(error.cause)).toContain(`127.0.0.1:${port}`)
     server = await ReferenceUpdateServer.open()
   })
 
-  test('no such host', async () => {
+  test('an unknown host', async () => {
     client.stop()
     client = clientOf('http://no-such-host.invalid')
     expect(await refusal()).toMatchObject({ message: 'the update server could not be reached' })
   })
 
-  test('whoever asked does not wait any longer', async () => {
-    answers('silence')
+  test('an aborted query', async () => {
+    setAnswer('silence')
     const controller = new AbortController()
     const asked = client.check(question, controller.signal)
     controller.abort()
@@ -243,11 +238,11 @@ describe('failed is', () => {
     await expect(client.check(question, AbortSignal.abort())).rejects.toBeInstanceOf(UpdateServerFailed)
   })
 
-  test('what is under way when it stops', async () => {
+  test('a query in flight when the client stops', async () => {
     client.stop()
-    // Nothing but the stop may end it.
+    // Without a timeout only the stop can end it.
     client = new ExternalUpdateServer({ url: server.url, world: { ...realWorld, after: () => () => {} } })
-    server.answering = () => {
+    server.answerTo = () => {
       client.stop()
       return 'silence'
     }
@@ -258,31 +253,31 @@ describe('failed is', () => {
 test('an answer of 64 KiB and a URL of 2 048 characters are read', async () => {
   const url = `https://h/${'x'.repeat(2_038)}`
   const text = JSON.stringify({ ...newer, url })
-  answers({ text: text + ' '.repeat(65_536 - text.length) })
+  setAnswer({ text: text + ' '.repeat(65_536 - text.length) })
   expect(await client.check(question)).toEqual({ ...offered('1.3.0'), url })
 })
 
-test.each<[what: string, answerings: readonly Answering[], asked: number, isHeard: boolean]>([
+test.each<[name: string, answerings: readonly UpdateServerAnswer[], attempts: number, isAnswered: boolean]>([
   ['once', ['none', 'reset', { offer: newer }], 3, true],
   ['twice', ['none', 'reset', 'reset', { offer: newer }], 3, false],
-  ['from the first', ['reset', { offer: newer }], 1, false],
-])('a connection that was closed meanwhile is replaced: %s', async (_, answerings, asked, isHeard) => {
-  server.answering = () => answerings[server.asked.length - 1] ?? 'none'
+  ['at the first query', ['reset', { offer: newer }], 1, false],
+])('a closed connection is replaced: %s', async (_, answerings, attempts, isAnswered) => {
+  server.answerTo = () => answerings[server.queries.length - 1] ?? 'none'
   if (answerings[0] === 'none') await client.check(question)
   const error = await refusal()
-  expect(error === undefined).toBe(isHeard)
-  expect(server.asked).toHaveLength(asked)
+  expect(error === undefined).toBe(isAnswered)
+  expect(server.queries).toHaveLength(attempts)
 })
 
-test('the token goes nowhere else', async () => {
-  const heard: unknown[] = []
+test('the token is not sent to other servers', async () => {
+  const received: unknown[] = []
   const other = createServer((request, response) => {
-    heard.push(request.headers)
+    received.push(request.headers)
     response.end(JSON.stringify(newer))
   })
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
-  answers({ status: 302, headers: { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` } })
+  setAnswer({ status: 302, headers: { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` } })
   expect(await refusal()).toBeInstanceOf(UpdateServerFailed)
   await new Promise((closed) => other.close(closed))
-  expect(heard).toEqual([])
+  expect(received).toEqual([])
 })

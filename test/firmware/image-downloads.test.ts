@@ -13,7 +13,7 @@ let images: Pick<BlobStore, 'read'>
 let sha256: string
 let world: ManualWorld
 let downloads: ImageDownloads
-/** Asked of the store, and not answered yet; the most of them at once; those returned. */
+/** Reads in flight, their maximum, and the number of ended iterators. */
 let reading = 0
 let readingMax = 0
 let returned = 0
@@ -46,18 +46,18 @@ async function* watched(pieces: AsyncIterable<Uint8Array>) {
   }
 }
 
-interface Begun {
+interface StartedDownload {
   iterator: AsyncIterator<Uint8Array> | undefined
   error: unknown
   readonly aborter: AbortController
 }
 
-/** Each for a device of its own, unless said otherwise. */
-let askers = 0
-function begin(name = sha256, from = 0, to = imageBytes, asker = `SENSOR-${askers++}`): Begun {
+/** Each download is for another device by default. */
+let deviceCount = 0
+function begin(name = sha256, from = 0, to = imageBytes, device = `SENSOR-${deviceCount++}`): StartedDownload {
   const aborter = new AbortController()
-  const begun: Begun = { iterator: undefined, error: undefined, aborter }
-  downloads.begin(name, from, to, aborter.signal, asker).then(
+  const begun: StartedDownload = { iterator: undefined, error: undefined, aborter }
+  downloads.begin(name, from, to, aborter.signal, device).then(
     (pieces) => {
       begun.iterator = pieces[Symbol.asyncIterator]()
     },
@@ -68,16 +68,16 @@ function begin(name = sha256, from = 0, to = imageBytes, asker = `SENSOR-${asker
   return begun
 }
 
-async function beginMany(count: number): Promise<Begun[]> {
+async function beginMany(count: number): Promise<StartedDownload[]> {
   const begun = Array.from({ length: count }, () => begin())
   await world.settle()
   return begun
 }
 
-const begunOf = (all: readonly Begun[]) => all.map(({ iterator }) => iterator !== undefined)
+const begunOf = (all: readonly StartedDownload[]) => all.map(({ iterator }) => iterator !== undefined)
 
-describe('places', () => {
-  test('more than there are wait, in their order', async () => {
+describe('slots', () => {
+  test('downloads above the limit wait in order', async () => {
     const all = await beginMany(5)
     expect(begunOf(all)).toEqual([true, true, true, false, false])
     await all[1]?.iterator?.return?.()
@@ -92,7 +92,7 @@ describe('places', () => {
     ['returned while it waits for a piece', ['ask'], ['return']],
     ['aborted', [], ['abort']],
     ['aborted in the middle, and returned', ['next'], ['abort', 'return']],
-  ])('one that is %s gives its place back, once', async (_, before, end) => {
+  ])('a download that is %s releases its slot once', async (_, before, end) => {
     const all = await beginMany(4)
     const [first] = all
     const steps = {
@@ -109,7 +109,7 @@ describe('places', () => {
     expect((await all[0]?.iterator?.next())?.done).toBe(true)
   })
 
-  test('one that is taken to its end gives its place back', async () => {
+  test('a completed download releases its slot', async () => {
     const aborter = new AbortController()
     let bytes = 0
     const taking = (async () => {
@@ -123,14 +123,14 @@ describe('places', () => {
     expect(downloads.atOnce).toBe(0)
   })
 
-  test('one that cannot be read gives its place back', async () => {
+  test('a failed download releases its slot', async () => {
     const none = begin('0'.repeat(64))
     await world.settle()
     await expect(none.iterator?.next()).rejects.toMatchObject({ code: 'not_found' })
     expect(downloads.atOnce).toBe(0)
   })
 
-  test('who waits half a minute is told to come again, and leaves no trace', async () => {
+  test('a download that waits 30 s is refused, and leaves no timer', async () => {
     const all = await beginMany(4)
     await world.advance(29_999)
     expect(all[3]?.error).toBeUndefined()
@@ -140,7 +140,7 @@ describe('places', () => {
     expect([downloads.atOnce, world.timerCount]).toEqual([0, 0])
   })
 
-  test('who goes away while he waits takes no place', async () => {
+  test('a waiting client that disconnects takes no slot', async () => {
     const all = await beginMany(5)
     all[3]?.aborter.abort()
     await all[0]?.iterator?.return?.()
@@ -152,7 +152,7 @@ describe('places', () => {
     await expect(downloads.begin(sha256, 0, 1, gone.signal, 'A')).rejects.toMatchObject({ code: 'overloaded' })
   })
 
-  test('behind a thousand nobody waits', async () => {
+  test('at most a thousand downloads wait', async () => {
     const all = await beginMany(1004)
     expect(all.filter(({ error }) => error !== undefined)).toHaveLength(1)
     expect(all.at(-1)?.error).toMatchObject({ code: 'overloaded' })
@@ -160,7 +160,7 @@ describe('places', () => {
 })
 
 describe('pace', () => {
-  test('together they are as fast as they may be, and no faster', async () => {
+  test('all downloads together reach the limit exactly', async () => {
     let bytes = 0
     const all = await beginMany(3)
     const takings = all.map(async ({ iterator }) => {
@@ -170,7 +170,7 @@ describe('pace', () => {
     await world.advance(2000)
     const inTwoSeconds = bytes
     await world.advance(2000)
-    // Ten pieces a second, and a little at the beginning.
+    // Ten pieces a second, and a small burst at the start.
     expect(inTwoSeconds).toBeGreaterThanOrEqual(20 * piece)
     expect(inTwoSeconds).toBeLessThanOrEqual(22 * piece)
     expect((bytes - inTwoSeconds) / piece).toBe(20)
@@ -179,7 +179,7 @@ describe('pace', () => {
     expect(bytes).toBe(3 * imageBytes)
   })
 
-  test('beside a busy loop they are half as fast', async () => {
+  test('a busy loop halves the pace', async () => {
     world.busyShare = 0.4
     let pieces = 0
     const [one] = await beginMany(1)
@@ -193,7 +193,7 @@ describe('pace', () => {
     await taking
   })
 
-  test('a rest is not caught up', async () => {
+  test('a pause is not caught up', async () => {
     const [one] = await beginMany(1)
     await one?.iterator?.next()
     await world.advance(60_000)
@@ -207,7 +207,7 @@ describe('pace', () => {
     await taking
   })
 
-  test('a piece is read when the one before was taken, and only a few at once', async () => {
+  test('a piece is read after the last was sent, and only a few concurrently', async () => {
     downloads = new ImageDownloads({ images, world, atOnceMax: 50, bytesPerSecondMax: 1e12 })
     const all = await beginMany(50)
     await world.settle()
@@ -220,7 +220,7 @@ describe('pace', () => {
   })
 })
 
-test('one device has eight, or waits for them, and keeps no other out', async () => {
+test('a device has at most eight downloads, and does not block others', async () => {
   const own = Array.from({ length: 9 }, () => begin(sha256, 0, 1, 'SENSOR'))
   const other = begin(sha256, 0, 1)
   await world.settle()
@@ -235,7 +235,7 @@ test('one device has eight, or waits for them, and keeps no other out', async ()
 })
 
 describe('over a connection', () => {
-  test('it arrives with its length, and whoever reads nothing gives his place back', async () => {
+  test('an image arrives with its length, and a client that does not read loses its slot', async () => {
     const begins: AbortSignal[] = []
     const large = new ImageDownloads({
       images: { read: endless },
@@ -260,7 +260,7 @@ describe('over a connection', () => {
     stalled.socket.pause()
     stalled.send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
     await until(() => large.atOnce === 1)
-    // The server cuts it off within a quarter of a minute; the next one has its place then.
+    // The server aborts the stalled download within 15 s, and the next one gets its slot.
     const response = await fetch(`${http.base}/image?count=200000`)
     expect([response.status, response.headers.get('content-length')]).toEqual([206, '200000'])
     expect((await response.arrayBuffer()).byteLength).toBe(200_000)

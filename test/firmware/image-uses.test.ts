@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { ProjectNotices } from '#actors/notice-bus'
 import type { ProjectCommand } from '#actors/project/commands'
 import { projectAddress } from '#actors/project/state'
@@ -6,21 +6,21 @@ import { ImageUses, type LostImage } from '#firmware/image-uses'
 import { partNameOf } from '#firmware/part-name'
 import { StoreListing } from '#store/store-listing'
 import { putRelease, releaseOf } from '#test/actors/acting-project'
-import { ProjectStage, type ProjectStageOptions } from '#test/firmware/project-stage'
+import { ProjectsFixture, type ProjectsFixtureOptions } from '#test/firmware/projects-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, faultyPlace } from '#test/runtime/runtime-fixture'
 
-/** Images as a set of names: `a` stands for sixty-four of them. */
-class Images {
+/** Images as a set of hashes; `a` is short for sixty-four `a`s. */
+class RecordedImages {
   readonly there = new Set<string>()
-  /** Of those that are not as long as they were. */
+  /** Sizes of truncated images. */
   readonly sizes = new Map<string, number>()
-  /** As long as it is set, removals wait for it. */
-  http: Promise<void> | undefined
+  /** Removals wait for this promise. */
+  removalsAllowed: Promise<void> | undefined
   isBroken = false
-  /** Before one is removed. */
-  removing: (() => Promise<unknown>) | undefined
-  /** What was said to be somebody's at the last sweep: of what is a byte shorter than a release, and of what is as long. */
+  /** Called before a removal. */
+  beforeRemoval: (() => Promise<unknown>) | undefined
+  /** The owned part names at the last sweep: for a size one byte below that of a release, and for its size. */
   owned: readonly (readonly string[])[] = []
 
   get shown(): string {
@@ -28,9 +28,9 @@ class Images {
   }
 
   async remove(sha256: string): Promise<void> {
-    await this.removing?.()
+    await this.beforeRemoval?.()
     if (this.isBroken) throw new Error('the disk is broken')
-    await this.http
+    await this.removalsAllowed
     this.there.delete(sha256)
   }
 
@@ -44,14 +44,14 @@ class Images {
   }
 }
 
-/** Projects whose images are kept. */
-class ImageStage extends ProjectStage {
+/** Projects with recorded images. */
+class ImageFixture extends ProjectsFixture {
   readonly uses: ImageUses
-  readonly images: Images
+  readonly images: RecordedImages
   readonly failures: unknown[] = []
   readonly lost: LostImage[] = []
 
-  constructor(images: Images, options: ProjectStageOptions = {}) {
+  constructor(images: RecordedImages, options: ProjectsFixtureOptions = {}) {
     const notices: ProjectNotices = {
       releasesChanged: (...change) => this.uses.releasesChanged(...change),
       scanRequested: () => {},
@@ -68,25 +68,28 @@ class ImageStage extends ProjectStage {
     })
   }
 
-  /** Images that came, and then what names them. */
-  async bring(project: string, ...commands: readonly ProjectCommand[]): Promise<void> {
+  /** Adds the images of releases, and then the releases. */
+  async addReleases(project: string, ...commands: readonly ProjectCommand[]): Promise<void> {
     for (const command of commands) {
       if (command.type === 'put_release') this.images.there.add(command.release.sha256)
     }
     await this.putIn(project, ...commands)
   }
 
-  async read(): Promise<void> {
+  async openUses(): Promise<void> {
     await during(this.world, this.uses.open())
   }
 }
 
-async function openImages(options: ProjectStageOptions = {}, images = new Images()): Promise<ImageStage> {
-  const stage = new ImageStage(images, options)
-  await stage.open()
-  await stage.read()
-  return stage
+async function openImages(options: ProjectsFixtureOptions = {}, images = new RecordedImages()): Promise<ImageFixture> {
+  const fixture = new ImageFixture(images, options)
+  await fixture.open()
+  await fixture.openUses()
+  return fixture
 }
+
+let fixture: ImageFixture
+afterEach(() => fixture.close())
 
 const sha = (image: string) => image.repeat(64)
 
@@ -94,298 +97,284 @@ function deletion(firmware: string, hardware: string | null = null): ProjectComm
   return { type: 'delete_release', key: { firmware, hardware, index: 0 } }
 }
 
-test('an image goes with the last release that names it, in whatever project', async () => {
-  const stage = await openImages()
-  await stage.bring(
+test('an image is removed with its last release in any project', async () => {
+  fixture = await openImages()
+  await fixture.addReleases(
     'boiler',
     putRelease('1.0.0'),
     putRelease('1.0.0', { hardware: 'revA' }),
     putRelease('2.0.0', { image: 'b' }),
   )
-  await stage.bring('pump', putRelease('7.0.0'))
-  await stage.putIn('boiler', deletion('1.0.0'))
-  expect(stage.images.shown).toBe('ab')
-  await stage.putIn('boiler', deletion('1.0.0', 'revA'))
-  expect(stage.images.shown).toBe('ab')
-  await stage.putIn('pump', deletion('7.0.0'))
-  expect(stage.images.shown).toBe('b')
-  await stage.close()
+  await fixture.addReleases('pump', putRelease('7.0.0'))
+  await fixture.putIn('boiler', deletion('1.0.0'))
+  expect(fixture.images.shown).toBe('ab')
+  await fixture.putIn('boiler', deletion('1.0.0', 'revA'))
+  expect(fixture.images.shown).toBe('ab')
+  await fixture.putIn('pump', deletion('7.0.0'))
+  expect(fixture.images.shown).toBe('b')
 })
 
-test('at a start what nothing names goes, and what is named stays', async () => {
+test('a start removes unused images only', async () => {
   const before = await openImages()
   for (const project of ['boiler', 'pump'])
-    await before.bring(project, putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
+    await before.addReleases(project, putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
   await before.putIn('boiler', deletion('2.0.0'))
   await before.close()
   before.images.there.add(sha('c'))
-  const stage = await openImages(before, before.images)
-  expect(stage.images.shown).toBe('ab')
-  await stage.putIn('pump', deletion('2.0.0'))
-  expect(stage.images.shown).toBe('a')
-  await stage.close()
+  fixture = await openImages(before, before.images)
+  expect(fixture.images.shown).toBe('ab')
+  await fixture.putIn('pump', deletion('2.0.0'))
+  expect(fixture.images.shown).toBe('a')
 })
 
-test('a sweep is told under what the images of releases came, not of those that are gone by then', async () => {
+test('a sweep gets the part names of current releases only', async () => {
   const before = await openImages()
-  await before.bring('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
-  await before.bring('pump', putRelease('1.0.0'))
+  await before.addReleases('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
+  await before.addReleases('pump', putRelease('1.0.0'))
   await before.close()
   before.images.there.add(sha('c'))
   const { size } = releaseOf('1.0.0')
-  const stage = (await new ImageStage(before.images, before).open()) as ImageStage
+  fixture = (await new ImageFixture(before.images, before).open()) as ImageFixture
   const partsOf = (...projects: string[]) => [
     [],
-    projects.map((project) => partNameOf(stage.system, 'default', project, '0//1.0.0', size)),
+    projects.map((project) => partNameOf(fixture.system, 'default', project, '0//1.0.0', size)),
   ]
-  // While what nothing names is taken away, which follows all reading.
-  before.images.removing = async () => {
-    before.images.removing = undefined
-    await stage.system.ask(projectAddress('default', 'boiler'), deletion('2.0.0'))
+  // Unused images are removed after everything was read.
+  before.images.beforeRemoval = async () => {
+    before.images.beforeRemoval = undefined
+    await fixture.system.ask(projectAddress('default', 'boiler'), deletion('2.0.0'))
   }
-  await stage.read()
-  expect(stage.images.owned).toEqual(partsOf('boiler', 'pump'))
-  expect(before.images.removing).toBeUndefined()
-  await stage.putIn('pump', deletion('1.0.0'))
-  await stage.read()
-  expect(stage.images.owned).toEqual(partsOf('boiler'))
-  await stage.close()
+  await fixture.openUses()
+  expect(fixture.images.owned).toEqual(partsOf('boiler', 'pump'))
+  expect(before.images.beforeRemoval).toBeUndefined()
+  await fixture.putIn('pump', deletion('1.0.0'))
+  await fixture.openUses()
+  expect(fixture.images.owned).toEqual(partsOf('boiler'))
 })
 
-test('at a start what is named and not there, or of another length, is said, until it came again', async () => {
+test('a start reports missing and truncated images, until they are uploaded again', async () => {
   const before = await openImages()
-  for (const image of ['a', 'b', 'c']) await before.bring('boiler', putRelease(`1.0.${image.charCodeAt(0)}`, { image }))
-  await before.bring('pump', putRelease('1.0.0', { image: 'b' }))
+  for (const image of ['a', 'b', 'c'])
+    await before.addReleases('boiler', putRelease(`1.0.${image.charCodeAt(0)}`, { image }))
+  await before.addReleases('pump', putRelease('1.0.0', { image: 'b' }))
   await before.close()
   before.images.there.delete(sha('b'))
   before.images.sizes.set(sha('c'), 7)
-  const stage = await openImages(before, before.images)
-  expect(stage.lost).toEqual([
+  fixture = await openImages(before, before.images)
+  expect(fixture.lost).toEqual([
     { sha256: sha('b'), releases: ['default/boiler/0//1.0.98', 'default/pump/0//1.0.0'], bytes: undefined },
     { sha256: sha('c'), releases: ['default/boiler/0//1.0.99'], bytes: 7 },
   ])
-  expect(['a', 'b', 'c'].map((image) => stage.uses.isLost(sha(image)))).toEqual([false, true, true])
-  // What has come anew of the others is of use.
-  const ofA = partNameOf(stage.system, 'default', 'boiler', '0//1.0.97', releaseOf('1.0.97').size)
-  expect(stage.images.owned).toEqual([[], [ofA]])
-  stage.images.there.add(sha('b'))
+  expect(['a', 'b', 'c'].map((image) => fixture.uses.isLost(sha(image)))).toEqual([false, true, true])
+  // Parts of lost images may be resumed.
+  const ofA = partNameOf(fixture.system, 'default', 'boiler', '0//1.0.97', releaseOf('1.0.97').size)
+  expect(fixture.images.owned).toEqual([[], [ofA]])
+  fixture.images.there.add(sha('b'))
   await during(
-    stage.world,
-    stage.uses.keepWhile(sha('b'), async () => undefined),
+    fixture.world,
+    fixture.uses.keepWhile(sha('b'), async () => undefined),
   )
-  await stage.putIn('boiler', deletion('1.0.99'))
-  expect(['b', 'c'].map((image) => stage.uses.isLost(sha(image)))).toEqual([false, false])
-  await stage.close()
+  await fixture.putIn('boiler', deletion('1.0.99'))
+  expect(['b', 'c'].map((image) => fixture.uses.isLost(sha(image)))).toEqual([false, false])
 })
 
-test('none goes until all that is stored was read', async () => {
+test('no image is removed before all releases were read', async () => {
   const before = await openImages()
-  await before.bring('boiler', putRelease('1.0.0'))
-  await before.bring('pump', putRelease('1.0.0'))
+  await before.addReleases('boiler', putRelease('1.0.0'))
+  await before.addReleases('pump', putRelease('1.0.0'))
   await before.close()
-  const stage = (await new ImageStage(before.images, before).open()) as ImageStage
-  expect(stage.uses.isNamed(sha('z'))).toBe(true)
-  await stage.putIn('boiler', deletion('1.0.0'))
-  expect(stage.images.shown).toBe('a')
-  await stage.read()
-  expect(stage.uses.isNamed(sha('z'))).toBe(false)
-  expect(stage.images.shown).toBe('a')
-  await stage.putIn('pump', deletion('1.0.0'))
-  expect(stage.images.shown).toBe('')
-  await stage.close()
+  fixture = (await new ImageFixture(before.images, before).open()) as ImageFixture
+  expect(fixture.uses.isNamed(sha('z'))).toBe(true)
+  await fixture.putIn('boiler', deletion('1.0.0'))
+  expect(fixture.images.shown).toBe('a')
+  await fixture.openUses()
+  expect(fixture.uses.isNamed(sha('z'))).toBe(false)
+  expect(fixture.images.shown).toBe('a')
+  await fixture.putIn('pump', deletion('1.0.0'))
+  expect(fixture.images.shown).toBe('')
 })
 
 describe('after a failed write', () => {
   async function openFaulty() {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    return { stage: await openImages({ world, place }), faults }
+    fixture = await openImages({ world, place })
+    return faults
   }
 
-  /** Until the store was read again. */
-  async function recovered(stage: ImageStage): Promise<void> {
-    for (let seconds = 0; !stage.system.gate.isOpen && seconds < 1_000; seconds++) await stage.world.advance(1_000)
-    await stage.read()
+  /** Waits until the store was read again. */
+  async function recovered(): Promise<void> {
+    for (let seconds = 0; !fixture.system.gate.isOpen && seconds < 1_000; seconds++) await fixture.world.advance(1_000)
+    await fixture.openUses()
   }
 
-  test('of a deletion the image is still there', async () => {
-    const { stage, faults } = await openFaulty()
-    await stage.bring('boiler', putRelease('1.0.0'))
+  test('of a deletion the image stays', async () => {
+    const faults = await openFaulty()
+    await fixture.addReleases('boiler', putRelease('1.0.0'))
     faults.next = { fail: 'full', reachedDisk: false }
-    await expect(stage.putIn('boiler', deletion('1.0.0'))).rejects.toMatchObject({ code: 'storage' })
-    expect(stage.images.shown).toBe('a')
-    await recovered(stage)
-    expect(stage.images.shown).toBe('a')
-    await stage.putIn('boiler', deletion('1.0.0'))
-    expect(stage.images.shown).toBe('')
-    await stage.close()
+    await expect(fixture.putIn('boiler', deletion('1.0.0'))).rejects.toMatchObject({ code: 'storage' })
+    expect(fixture.images.shown).toBe('a')
+    await recovered()
+    expect(fixture.images.shown).toBe('a')
+    await fixture.putIn('boiler', deletion('1.0.0'))
+    expect(fixture.images.shown).toBe('')
   })
 
   test.each([
-    ['was stored after all, the image is there', true, 'a'],
-    ['was not stored, the image goes', false, ''],
+    ['was stored, the image stays', true, 'a'],
+    ['was not stored, the image is removed', false, ''],
   ])('of a release that %s', async (_, reachedDisk, shown) => {
-    const { stage, faults } = await openFaulty()
-    stage.images.there.add(sha('a'))
+    const faults = await openFaulty()
+    fixture.images.there.add(sha('a'))
     faults.next = { fail: 'full', reachedDisk }
-    const put = stage.uses.keepWhile(sha('a'), () => stage.putIn('boiler', putRelease('1.0.0')))
-    await expect(during(stage.world, put)).rejects.toMatchObject({ code: 'storage' })
-    expect(stage.images.shown).toBe('a')
-    await recovered(stage)
-    expect(stage.images.shown).toBe(shown)
-    await stage.close()
+    const put = fixture.uses.keepWhile(sha('a'), () => fixture.putIn('boiler', putRelease('1.0.0')))
+    await expect(during(fixture.world, put)).rejects.toMatchObject({ code: 'storage' })
+    expect(fixture.images.shown).toBe('a')
+    await recovered()
+    expect(fixture.images.shown).toBe(shown)
   })
 })
 
-test('while its release is being stored an image stays, and goes when that was refused', async () => {
-  const stage = await openImages()
-  await stage.bring('boiler', putRelease('1.0.0'))
+test('an image stays while its release is being stored, and is removed if that is refused', async () => {
+  fixture = await openImages()
+  await fixture.addReleases('boiler', putRelease('1.0.0'))
   await during(
-    stage.world,
-    stage.uses.keepWhile(sha('a'), async () => {
-      await stage.system.ask(projectAddress('default', 'boiler'), deletion('1.0.0'))
-      expect(stage.images.shown).toBe('a')
-      await stage.system.ask(projectAddress('default', 'pump'), putRelease('7.0.0'))
+    fixture.world,
+    fixture.uses.keepWhile(sha('a'), async () => {
+      await fixture.system.ask(projectAddress('default', 'boiler'), deletion('1.0.0'))
+      expect(fixture.images.shown).toBe('a')
+      await fixture.system.ask(projectAddress('default', 'pump'), putRelease('7.0.0'))
     }),
   )
-  expect(stage.images.shown).toBe('a')
+  expect(fixture.images.shown).toBe('a')
 
-  stage.images.there.add(sha('b'))
-  const other = stage.uses.keepWhile(sha('b'), () =>
-    stage.system.ask(projectAddress('default', 'pump'), putRelease('7.0.0', { image: 'b' })),
+  fixture.images.there.add(sha('b'))
+  const other = fixture.uses.keepWhile(sha('b'), () =>
+    fixture.system.ask(projectAddress('default', 'pump'), putRelease('7.0.0', { image: 'b' })),
   )
-  await expect(during(stage.world, other)).rejects.toMatchObject({ code: 'conflict' })
-  await stage.settle()
-  expect(stage.images.shown).toBe('a')
-  await stage.close()
+  await expect(during(fixture.world, other)).rejects.toMatchObject({ code: 'conflict' })
+  await fixture.settle()
+  expect(fixture.images.shown).toBe('a')
 })
 
-test('as long as all are kept none goes, and then those that nothing names', async () => {
-  const stage = await openImages()
-  await stage.bring('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
-  const letGo = [stage.uses.keepAll(), stage.uses.keepAll()]
-  await stage.putIn('boiler', deletion('1.0.0'))
-  expect(stage.images.shown).toBe('ab')
+test('keepAll delays the removal of unused images', async () => {
+  fixture = await openImages()
+  await fixture.addReleases('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
+  const letGo = [fixture.uses.keepAll(), fixture.uses.keepAll()]
+  await fixture.putIn('boiler', deletion('1.0.0'))
+  expect(fixture.images.shown).toBe('ab')
   letGo[0]?.()
-  await stage.settle()
-  expect(stage.images.shown).toBe('ab')
+  await fixture.settle()
+  expect(fixture.images.shown).toBe('ab')
   letGo[1]?.()
-  await stage.settle()
-  expect(stage.images.shown).toBe('b')
-  await stage.putIn('boiler', deletion('2.0.0'))
-  expect(stage.images.shown).toBe('')
-  await stage.close()
+  await fixture.settle()
+  expect(fixture.images.shown).toBe('b')
+  await fixture.putIn('boiler', deletion('2.0.0'))
+  expect(fixture.images.shown).toBe('')
 })
 
-test('what is named again while all are kept stays', async () => {
-  const stage = await openImages()
-  await stage.bring('boiler', putRelease('1.0.0'))
-  const letGo = stage.uses.keepAll()
-  await stage.putIn('boiler', deletion('1.0.0'))
-  await stage.bring('boiler', putRelease('3.0.0'))
+test('an image that is used again during keepAll stays', async () => {
+  fixture = await openImages()
+  await fixture.addReleases('boiler', putRelease('1.0.0'))
+  const letGo = fixture.uses.keepAll()
+  await fixture.putIn('boiler', deletion('1.0.0'))
+  await fixture.addReleases('boiler', putRelease('3.0.0'))
   letGo()
-  await stage.settle()
-  expect(stage.images.shown).toBe('a')
-  await stage.close()
+  await fixture.settle()
+  expect(fixture.images.shown).toBe('a')
 })
 
-test('two that bring the same bytes: it goes when neither names it', async () => {
-  const stage = await openImages()
-  stage.images.there.add(sha('a'))
+test('an image of two failed uploads is removed after both', async () => {
+  fixture = await openImages()
+  fixture.images.there.add(sha('a'))
   let refuse: (error: Error) => void = () => {}
-  const first = stage.uses.keepWhile(
+  const first = fixture.uses.keepWhile(
     sha('a'),
     () =>
       new Promise((_, reject) => {
         refuse = reject
       }),
   )
-  const second = stage.uses.keepWhile(sha('a'), () => Promise.reject(new Error('the second')))
+  const second = fixture.uses.keepWhile(sha('a'), () => Promise.reject(new Error('the second')))
   await expect(second).rejects.toThrow('the second')
-  expect(stage.images.shown).toBe('a')
+  expect(fixture.images.shown).toBe('a')
   refuse(new Error('the first'))
   await expect(first).rejects.toThrow('the first')
-  await stage.settle()
-  expect(stage.images.shown).toBe('')
-  await stage.close()
+  await fixture.settle()
+  expect(fixture.images.shown).toBe('')
 })
 
-test('what comes again while it is being taken away is not taken for there', async () => {
-  const stage = await openImages()
-  await stage.bring('boiler', putRelease('1.0.0'))
-  let open: () => void = () => {}
-  stage.images.http = new Promise((resolve) => {
-    open = resolve
+test('an upload of an image that is being removed is refused', async () => {
+  fixture = await openImages()
+  await fixture.addReleases('boiler', putRelease('1.0.0'))
+  let allow: () => void = () => {}
+  fixture.images.removalsAllowed = new Promise((resolve) => {
+    allow = resolve
   })
-  await stage.putIn('boiler', deletion('1.0.0'))
-  expect(stage.images.shown).toBe('a')
+  await fixture.putIn('boiler', deletion('1.0.0'))
+  expect(fixture.images.shown).toBe('a')
   let isStored = false
-  const again = stage.uses.keepWhile(sha('a'), async () => {
+  const again = fixture.uses.keepWhile(sha('a'), async () => {
     isStored = true
   })
-  open()
-  await expect(during(stage.world, again)).rejects.toMatchObject({ code: 'overloaded' })
+  allow()
+  await expect(during(fixture.world, again)).rejects.toMatchObject({ code: 'overloaded' })
   expect(isStored).toBe(false)
-  await stage.close()
 })
 
-test('with a tenant all of its uses end, and no others', async () => {
-  const stage = await openImages()
+test('deleting a tenant ends its uses only', async () => {
+  fixture = await openImages()
   const put = async (tenant: string, firmware: string, image: string) => {
-    stage.images.there.add(sha(image))
+    fixture.images.there.add(sha(image))
     const release = putRelease(firmware, { image })
-    await during(stage.world, stage.system.ask(projectAddress(tenant, 'boiler'), release))
+    await during(fixture.world, fixture.system.ask(projectAddress(tenant, 'boiler'), release))
   }
   await put('default', '1.0.0', 'a')
   await put('default2', '1.0.0', 'a')
   await put('default2', '2.0.0', 'b')
-  stage.uses.tenantEnded('default2')
-  await stage.settle()
-  expect(stage.images.shown).toBe('a')
-  await stage.close()
+  fixture.uses.tenantEnded('default2')
+  await fixture.settle()
+  expect(fixture.images.shown).toBe('a')
 })
 
-test('an image that cannot be taken away is said, and gone after the next start', async () => {
-  const stage = await openImages()
-  await stage.bring('boiler', putRelease('1.0.0'))
-  stage.images.isBroken = true
-  await stage.putIn('boiler', deletion('1.0.0'))
-  expect(stage.failures).toHaveLength(1)
-  stage.images.isBroken = false
-  await stage.read()
-  expect(stage.images.shown).toBe('')
-  await stage.close()
+test('a failed removal is reported, and repeated at the next start', async () => {
+  fixture = await openImages()
+  await fixture.addReleases('boiler', putRelease('1.0.0'))
+  fixture.images.isBroken = true
+  await fixture.putIn('boiler', deletion('1.0.0'))
+  expect(fixture.failures).toHaveLength(1)
+  fixture.images.isBroken = false
+  await fixture.openUses()
+  expect(fixture.images.shown).toBe('')
 })
 
-test('what could not be swept is tried again after a while, unless all ends before', async () => {
-  const stage = await openImages()
-  stage.images.there.add(sha('c'))
-  stage.images.isBroken = true
-  await stage.read()
-  expect(stage.failures).toHaveLength(1)
-  stage.images.isBroken = false
-  await stage.world.advance(1_000)
-  expect(stage.images.shown).toBe('')
-  stage.images.there.add(sha('c'))
-  stage.images.isBroken = true
-  await stage.read()
-  stage.images.isBroken = false
-  stage.uses.stop()
-  await stage.world.advance(1_000)
-  expect(stage.images.shown).toBe('c')
-  await stage.close()
+test('a failed sweep is retried later, unless it is stopped', async () => {
+  fixture = await openImages()
+  fixture.images.there.add(sha('c'))
+  fixture.images.isBroken = true
+  await fixture.openUses()
+  expect(fixture.failures).toHaveLength(1)
+  fixture.images.isBroken = false
+  await fixture.world.advance(1_000)
+  expect(fixture.images.shown).toBe('')
+  fixture.images.there.add(sha('c'))
+  fixture.images.isBroken = true
+  await fixture.openUses()
+  fixture.images.isBroken = false
+  fixture.uses.stop()
+  await fixture.world.advance(1_000)
+  expect(fixture.images.shown).toBe('c')
 })
 
 test('many projects are read page by page', async () => {
   const before = await openImages()
   const image = (place: number) => 'abcdef'.charAt(place % 6)
   for (let place = 0; place < 600; place++) {
-    await before.bring(`P${place}`, putRelease('1.0.0', { image: image(place) }))
+    await before.addReleases(`P${place}`, putRelease('1.0.0', { image: image(place) }))
   }
   await before.close()
-  const stage = await openImages(before, before.images)
-  expect(stage.images.shown).toBe('abcdef')
-  for (let place = 0; place < 600; place += 6) await stage.putIn(`P${place}`, deletion('1.0.0'))
-  expect(stage.images.shown).toBe('bcdef')
-  await stage.close()
+  fixture = await openImages(before, before.images)
+  expect(fixture.images.shown).toBe('abcdef')
+  for (let place = 0; place < 600; place += 6) await fixture.putIn(`P${place}`, deletion('1.0.0'))
+  expect(fixture.images.shown).toBe('bcdef')
 })

@@ -4,70 +4,70 @@ import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 let world: ManualWorld
-let waiters: PendingTriggers
-let heard: string[]
+let triggers: PendingTriggers
+let answers: string[]
 
 beforeEach(() => {
   world = new ManualWorld()
-  waiters = new PendingTriggers(world, 1_000)
-  heard = []
+  triggers = new PendingTriggers(world, 1_000)
+  answers = []
 })
 
 function wait(name: string, device = 'A', tenant = 'default', signal = new AbortController().signal): void {
-  waiters.add(tenant, device, {
+  triggers.add(tenant, device, {
     signal,
     late: () => ({ status: 'SERVER_ERROR' }),
-    answered: ({ status }) => heard.push(`${name} ${status}`),
-    refused: ({ code }) => heard.push(`${name} ${code}`),
+    answered: ({ status }) => answers.push(`${name} ${status}`),
+    refused: ({ code }) => answers.push(`${name} ${code}`),
   })
 }
 
-test('each who waits for a device hears once', () => {
+test('each trigger of a device is answered once', () => {
   wait('one')
   wait('two')
   wait('other', 'B')
-  expect([waiters.size, waiters.has('default', 'A'), waiters.has('default', 'C')]).toEqual([3, true, false])
-  waiters.settle('default', 'A', { status: 'STARTED' })
-  waiters.settle('default', 'A', { status: 'NO_UPDATE' })
-  waiters.refuse('default', 'B', new Problem('not_found'))
-  expect(heard).toEqual(['one STARTED', 'two STARTED', 'other not_found'])
-  expect([waiters.size, waiters.has('default', 'A'), world.timerCount]).toEqual([0, false, 0])
+  expect([triggers.size, triggers.has('default', 'A'), triggers.has('default', 'C')]).toEqual([3, true, false])
+  triggers.settle('default', 'A', { status: 'STARTED' })
+  triggers.settle('default', 'A', { status: 'NO_UPDATE' })
+  triggers.refuse('default', 'B', new Problem('not_found'))
+  expect(answers).toEqual(['one STARTED', 'two STARTED', 'other not_found'])
+  expect([triggers.size, triggers.has('default', 'A'), world.timerCount]).toEqual([0, false, 0])
 })
 
-test('who waited too long hears what is said then, each at his own time', async () => {
+test('each trigger has its own timeout', async () => {
   wait('one')
   await world.advance(500)
   wait('two')
   await world.advance(500)
-  expect(heard).toEqual(['one SERVER_ERROR'])
+  expect(answers).toEqual(['one SERVER_ERROR'])
   await world.advance(500)
-  expect(heard).toEqual(['one SERVER_ERROR', 'two SERVER_ERROR'])
+  expect(answers).toEqual(['one SERVER_ERROR', 'two SERVER_ERROR'])
 })
 
-test('who is gone is waited with no more, also when he was gone before', () => {
+test('aborted triggers do not wait, including those aborted before', () => {
   const aborter = new AbortController()
   wait('one', 'A', 'default', aborter.signal)
   aborter.abort()
   wait('two', 'A', 'default', aborter.signal)
-  waiters.settle('default', 'A', { status: 'STARTED' })
-  expect([heard, waiters.size, world.timerCount]).toEqual([['one stopping', 'two stopping'], 0, 0])
+  triggers.settle('default', 'A', { status: 'STARTED' })
+  expect([answers, triggers.size, world.timerCount]).toEqual([['one stopping', 'two stopping'], 0, 0])
 })
 
-test('all hear, or all of one tenant', () => {
+test('all triggers are answered, or all of one tenant', () => {
   wait('one', 'A', 'acme')
   wait('two')
-  waiters.refuseAll(new Problem('not_found'), 'acme')
-  expect(heard).toEqual(['one not_found'])
+  triggers.refuseAll(new Problem('not_found'), 'acme')
+  expect(answers).toEqual(['one not_found'])
   wait('three', 'B', 'acme')
-  waiters.settleAll({ status: 'SERVER_ERROR' })
-  expect(heard).toEqual(['one not_found', 'two SERVER_ERROR', 'three SERVER_ERROR'])
+  triggers.settleAll({ status: 'SERVER_ERROR' })
+  expect(answers).toEqual(['one not_found', 'two SERVER_ERROR', 'three SERVER_ERROR'])
 })
 
-test(`at most ${pendingTriggersMax} wait`, () => {
+test(`at most ${pendingTriggersMax} triggers wait`, () => {
   for (let count = 0; count < pendingTriggersMax; count++) wait('one', `D${count}`)
   wait('one more')
-  expect(heard).toEqual(['one more overloaded'])
-  waiters.settle('default', 'D0', { status: 'STARTED' })
+  expect(answers).toEqual(['one more overloaded'])
+  triggers.settle('default', 'D0', { status: 'STARTED' })
   wait('another')
-  expect(waiters.size).toBe(pendingTriggersMax)
+  expect(triggers.size).toBe(pendingTriggersMax)
 })

@@ -6,10 +6,10 @@ import { scopeOf } from '#model/scope'
 import { UpdateServerFailed } from '#model/update-offer'
 import { hello } from '#test/actors/acting'
 import { ada } from '#test/actors/acting-project'
-import { namesOf, WalkStage } from '#test/firmware/walk-stage'
+import { namesOf, ScanFixture } from '#test/firmware/scan-fixture'
 import { during } from '#test/runtime/runtime-fixture'
 
-let fleet: WalkStage
+let fleet: ScanFixture
 afterEach(async () => {
   expect(fleet.stage.bugs).toEqual([])
   await fleet.close()
@@ -18,46 +18,46 @@ afterEach(async () => {
 const updating = (...devices: string[]) => scopeOf([{ permissions: { updates: ['update'] }, devices, services: ['*'] }])
 
 async function open(...devices: string[]): Promise<void> {
-  fleet = await WalkStage.open()
-  await fleet.bring(devices)
+  fleet = await ScanFixture.open()
+  await fleet.addDevices(devices)
 }
 
-describe('considered are', () => {
+describe('a scan considers', () => {
   test('the devices of the project, by name, and of no other', async () => {
     await open('B', 'A', 'C')
-    await fleet.bring(['D'], { project: 'boiler.2' })
-    await fleet.bring(['E'], { project: undefined })
-    await fleet.walk()
+    await fleet.addDevices(['D'], { project: 'boiler.2' })
+    await fleet.addDevices(['E'], { project: undefined })
+    await fleet.scan()
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'B hook', 'C hook'])
     expect(isNothing(fleet.project())).toBe(true)
   })
 
-  test('those that are named, and are there and of the project', async () => {
+  test('the listed devices that exist in the project', async () => {
     await open('A', 'B', 'C')
-    await fleet.bring(['D'], { project: 'pump' })
-    await fleet.walk({ devices: ['C', 'D', 'X', 'A', 'C'] })
+    await fleet.addDevices(['D'], { project: 'pump' })
+    await fleet.scan({ devices: ['C', 'D', 'X', 'A', 'C'] })
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'C hook'])
   })
 
-  test('none when none is named', async () => {
+  test('no device for an empty list', async () => {
     await open('A')
-    await fleet.walk({ devices: [] })
+    await fleet.scan({ devices: [] })
     await fleet.world.settle()
     expect(fleet.considered).toEqual([])
     expect(isNothing(fleet.project())).toBe(true)
   })
 
-  test('none that went to another project or away while others were looked at', async () => {
+  test('no device that was removed or moved to another project meanwhile', async () => {
     await open('A', 'B', 'C', 'D')
     const { system } = fleet.stage
-    fleet.considering = (device) => {
+    fleet.onConsider = (device) => {
       if (device !== 'A') return
       void system.ask(deviceAddress('default', 'B'), { type: 'remove' })
       void system.ask(deviceAddress('default', 'C'), hello([], { project: 'pump' }))
     }
-    await fleet.walk()
+    await fleet.scan()
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'D hook'])
   })
@@ -66,49 +66,49 @@ describe('considered are', () => {
     ['hook', 'hook'],
     ['cron', 'cron'],
     ['rollout', 'hook'],
-  ] as const)('by %s as by %s', async (by, trigger) => {
+  ] as const)('by %s with the trigger %s', async (by, trigger) => {
     await open('A')
-    // Without a rollout there is no walk for one.
+    // A scan for a rollout needs one.
     await fleet.putRollout()
     await fleet.world.settle()
     fleet.considered.length = 0
-    await fleet.walk({ by })
+    await fleet.scan({ by })
     await fleet.world.settle()
     expect(fleet.considered).toEqual([`A ${trigger}`])
   })
 
-  test('those that whoever asked may update at that moment', async () => {
+  test('devices that the author may update at that moment', async () => {
     await open('A', 'B', 'C')
     fleet.scopeOf = (author) => (author === ada ? updating('A', 'B', 'C') : scopeOf([]))
-    fleet.considering = (device) => {
+    fleet.onConsider = (device) => {
       if (device === 'A') fleet.scopeOf = () => updating('A', 'C')
     }
-    await fleet.walk({ author: ada })
+    await fleet.scan({ author: ada })
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'C hook'])
   })
 
-  test('those of one walk after those of the one before, of two projects at once', async () => {
+  test('devices of one scan after those of the last, and two projects concurrently', async () => {
     await open('A', 'B')
-    await fleet.bring(['P'], { project: 'pump' })
-    let goOn = () => {}
-    fleet.considering = (device) => (device === 'A' ? new Promise<void>((resolve) => (goOn = resolve)) : undefined)
-    await fleet.walk({ devices: ['A'] })
-    await fleet.walk({ devices: ['B'] })
-    await fleet.walk({}, 'pump')
+    await fleet.addDevices(['P'], { project: 'pump' })
+    let release = () => {}
+    fleet.onConsider = (device) => (device === 'A' ? new Promise<void>((resolve) => (release = resolve)) : undefined)
+    await fleet.scan({ devices: ['A'] })
+    await fleet.scan({ devices: ['B'] })
+    await fleet.scan({}, 'pump')
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'P hook'])
-    goOn()
+    release()
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'P hook', 'B hook'])
   })
 })
 
-test('10 000 devices are gone through a little at a time, and none is woken', async () => {
+test('10 000 devices are scanned in short slices, without waking any', async () => {
   const devices = namesOf(10_000)
   await open(...devices)
   await fleet.sleep(devices)
-  fleet.considering = () => fleet.world.spend(0.25)
+  fleet.onConsider = () => fleet.world.spend(0.25)
   const asked = fleet.asking({ type: 'scan', request: { by: 'hook', devices: null, author: null } })
   let [most, before] = [0, 0]
   for (let rounds = 0; rounds < 20_000 && fleet.considered.length < 10_000; rounds++) {
@@ -118,7 +118,7 @@ test('10 000 devices are gone through a little at a time, and none is woken', as
   }
   await during(fleet.world, asked)
   expect(fleet.considered).toHaveLength(10_000)
-  // A slice of a millisecond, at a quarter of one each.
+  // A slice is 1 ms, and each device takes 0.25 ms.
   expect(most).toBeLessThanOrEqual(8)
   expect(devices.filter((device) => fleet.isAwake(device))).toEqual([])
 })
@@ -126,8 +126,8 @@ test('10 000 devices are gone through a little at a time, and none is woken', as
 test('at most 64 devices of a project wait for the update server', async () => {
   await open(...namesOf(200))
   const ends: (() => void)[] = []
-  fleet.considering = () => new Promise<void>((resolve) => ends.push(resolve))
-  await fleet.walk()
+  fleet.onConsider = () => new Promise<void>((resolve) => ends.push(resolve))
+  await fleet.scan()
   await fleet.world.settle()
   expect(fleet.considered).toHaveLength(64)
   for (const end of ends.splice(0, 10)) end()
@@ -135,17 +135,17 @@ test('at most 64 devices of a project wait for the update server', async () => {
   expect(fleet.considered).toHaveLength(74)
 })
 
-describe('a rollout is told how many it means', () => {
-  test('of all, whoever was considered', async () => {
+describe('a rollout counts its devices', () => {
+  test('in the whole project', async () => {
     await open(...namesOf(2_500))
-    await fleet.bring(['P'], { project: 'pump' })
+    await fleet.addDevices(['P'], { project: 'pump' })
     await fleet.putRollout()
     await fleet.world.settle()
     expect(fleet.considered).toHaveLength(2_500)
     expect(fleet.project().tally.counts.chosen).toBe(2_500)
   })
 
-  test('of those that its author reaches', async () => {
+  test('within the permissions of its author', async () => {
     await open('A', 'B', 'C')
     fleet.scopeOf = () => updating('A', 'C')
     await fleet.putRollout()
@@ -154,25 +154,25 @@ describe('a rollout is told how many it means', () => {
     expect(fleet.project().tally.counts.chosen).toBe(2)
   })
 
-  test('not by a walk through some devices', async () => {
+  test('not in a scan of listed devices', async () => {
     await open('A', 'B', 'C')
     await fleet.putRollout()
     await fleet.world.settle()
-    await fleet.walk({ devices: ['A'] })
+    await fleet.scan({ devices: ['A'] })
     await fleet.world.settle()
     expect(fleet.project().tally.counts.chosen).toBe(3)
   })
 
-  test('and when it is deleted nothing more is looked at', async () => {
+  test('until it is deleted', async () => {
     await open(...namesOf(600))
-    let goOn = () => {}
-    fleet.considering = (device) =>
-      device === 'D-10000' ? new Promise<void>((resolve) => (goOn = resolve)) : undefined
+    let release = () => {}
+    fleet.onConsider = (device) =>
+      device === 'D-10000' ? new Promise<void>((resolve) => (release = resolve)) : undefined
     await fleet.putRollout()
     await fleet.world.settle()
     const before = fleet.considered.length
     await fleet.ask({ type: 'delete_rollout' })
-    goOn()
+    release()
     await fleet.world.settle()
     expect(before).toBe(256)
     expect(fleet.considered).toHaveLength(256)
@@ -180,29 +180,29 @@ describe('a rollout is told how many it means', () => {
   })
 })
 
-describe('one device keeps no other from being considered:', () => {
-  test.each<[what: string, error: Error, isSaid: boolean]>([
-    ['the server fails for it', new UpdateServerFailed('500'), false],
-    ['a bug does', new TypeError('a bug'), true],
-  ])('%s', async (_, error, isSaid) => {
+describe('a failing device does not stop the scan', () => {
+  test.each<[name: string, error: Error, isReported: boolean]>([
+    ['an error of the update server', new UpdateServerFailed('500'), false],
+    ['a bug', new TypeError('a bug'), true],
+  ])('%s', async (_, error, isReported) => {
     await open('A', 'B')
-    fleet.considering = (device) => {
+    fleet.onConsider = (device) => {
       if (device === 'A') throw error
     }
-    await fleet.walk()
+    await fleet.scan()
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'B hook'])
-    expect(fleet.failures).toEqual(isSaid ? [error] : [])
+    expect(fleet.failures).toEqual(isReported ? [error] : [])
     expect(fleet.project().scan).toBeUndefined()
   })
 
-  test('too much waits: it is tried again', async () => {
+  test('overload, which is retried', async () => {
     await open('A', 'B')
     let isFull = true
-    fleet.considering = (device) => {
+    fleet.onConsider = (device) => {
       if (device === 'A' && isFull) throw new Problem('overloaded')
     }
-    await fleet.walk()
+    await fleet.scan()
     await fleet.world.settle()
     isFull = false
     await fleet.world.advance(1_000)
@@ -212,40 +212,40 @@ describe('one device keeps no other from being considered:', () => {
   })
 })
 
-describe('killed at any moment, what is stored goes on:', () => {
+describe('after a kill stored scans continue', () => {
   const devices = namesOf(2_500)
 
   test.each([0, 1])(
     'each device is considered at least once, %i of the writes in flight kept',
     async (kept) => {
-      // What there is to be killed in grows with the rounds: first nothing, at last all of it.
+      // Each round is killed later, from before the first step to after the last.
       let rounds = 0
       for (let steps = 0; ; steps += 13) {
         rounds++
-        fleet = await WalkStage.open()
-        fleet.considering = () => fleet.world.spend(0.1)
-        await fleet.bring(devices)
-        let isTaken = false
+        fleet = await ScanFixture.open()
+        fleet.onConsider = () => fleet.world.spend(0.1)
+        await fleet.addDevices(devices)
+        let isStored = false
         const request = { by: 'hook', devices: null, author: null } as const
-        const taken = () => {
-          isTaken = true
+        const stored = () => {
+          isStored = true
         }
-        fleet.asking({ type: 'scan', request }).then(taken, () => {})
+        fleet.asking({ type: 'scan', request }).then(stored, () => {})
         let done = 0
         while (done < steps && fleet.considered.length < devices.length) {
           if (!fleet.world.step()) await new Promise((resolve) => setImmediate(resolve))
           done++
         }
-        const isThrough = fleet.considered.length === devices.length
+        const isComplete = fleet.considered.length === devices.length
         fleet = await fleet.restart(kept)
         await fleet.world.advance(2_000)
-        // Nobody was told that all are considered while that was not stored.
-        const isNone = fleet.considered.length === 0 && !isTaken
-        expect(new Set(fleet.considered).size).toBe(isNone ? 0 : devices.length)
-        // What was not stored yet, with a page that was begun, is all that is done twice.
+        // A scan may only be lost if it was not acknowledged.
+        const isLost = fleet.considered.length === 0 && !isStored
+        expect(new Set(fleet.considered).size).toBe(isLost ? 0 : devices.length)
+        // Only devices after the stored cursor are considered twice.
         expect(fleet.considered.length).toBeLessThanOrEqual(devices.length + 1_024 + 256 + 64)
         expect(isNothing(fleet.project())).toBe(true)
-        if (isThrough) break
+        if (isComplete) break
         await fleet.close()
       }
       expect(rounds).toBeGreaterThan(10)
@@ -253,12 +253,12 @@ describe('killed at any moment, what is stored goes on:', () => {
     120_000,
   )
 
-  test('the cursor is behind what was considered', async () => {
+  test('the cursor never passes a device that is being considered', async () => {
     await open(...devices)
     const ends = new Map<string, () => void>()
-    fleet.considering = (device) =>
+    fleet.onConsider = (device) =>
       device === 'D-11000' ? new Promise<void>((resolve) => ends.set(device, resolve)) : undefined
-    await fleet.walk()
+    await fleet.scan()
     await fleet.world.settle()
     fleet = await fleet.restart()
     await fleet.world.settle()
@@ -268,21 +268,21 @@ describe('killed at any moment, what is stored goes on:', () => {
 
   test.each([
     ['all', null],
-    ['those that are named', devices],
-  ])('what was being considered when a write failed is considered again: %s', async (_, named) => {
+    ['listed devices', devices],
+  ])('devices in progress at a failed write are considered again: %s', async (_, listed) => {
     await open(...devices)
     const ends: (() => void)[] = []
-    fleet.considering = () => new Promise<void>((resolve) => ends.push(resolve))
-    await fleet.walk({ devices: named })
+    fleet.onConsider = () => new Promise<void>((resolve) => ends.push(resolve))
+    await fleet.scan({ devices: listed })
     await fleet.world.settle()
     const first = [...fleet.considered]
     fleet.faults.next = { fail: 'full', reachedDisk: false }
-    await expect(fleet.walk({ devices: ['X'] }, 'pump')).rejects.toMatchObject({ code: 'storage' })
+    await expect(fleet.scan({ devices: ['X'] }, 'pump')).rejects.toMatchObject({ code: 'storage' })
     // The store takes writes again.
     await fleet.world.advance(60_000)
     expect(fleet.stage.log).toContain('recovered')
     await fleet.resume()
-    fleet.considering = () => {}
+    fleet.onConsider = () => {}
     for (const end of ends) end()
     await fleet.world.advance(2_000)
     for (const line of first) expect(fleet.considered.filter((other) => other === line)).toHaveLength(2)
@@ -291,13 +291,13 @@ describe('killed at any moment, what is stored goes on:', () => {
   })
 })
 
-test('when it is stopped nothing more is considered, and nothing said to be', async () => {
+test('a stopped scan considers no more devices, and keeps its cursor', async () => {
   await open(...namesOf(2_000))
   let count = 0
-  fleet.considering = () => {
-    if (++count === 1_100) fleet.walks.stop()
+  fleet.onConsider = () => {
+    if (++count === 1_100) fleet.scans.stop()
   }
-  await fleet.walk()
+  await fleet.scan()
   await fleet.world.settle()
   expect(fleet.considered).toHaveLength(1_100)
   expect(fleet.project().scan?.cursor).toBe('D-11023')
@@ -306,12 +306,12 @@ test('when it is stopped nothing more is considered, and nothing said to be', as
   expect(fleet.considered).toHaveLength(1_100 + 976)
 })
 
-test('a tenant that ends is left alone', async () => {
+test('the scan of a deleted tenant ends', async () => {
   await open(...namesOf(300))
-  fleet.considering = (device) => {
-    if (device === 'D-10050') fleet.walks.tenantEnded('default')
+  fleet.onConsider = (device) => {
+    if (device === 'D-10050') fleet.scans.tenantEnded('default')
   }
-  await fleet.walk()
+  await fleet.scan()
   await fleet.world.advance(10_000)
   expect(fleet.considered).toHaveLength(51)
   expect(fleet.failures).toEqual([])

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** What the server was asked. */
-export interface AskedForUpdate {
+/** A received query. */
+interface ReceivedQuery {
   readonly project: string
-  /** As it stood in the path, decoded: that of another tenant is `<tenant>/<device>`. */
+  /** Decoded from the path: `<tenant>/<device>` for another tenant. */
   readonly device: string
   readonly firmware: string
   readonly hardware: string | null
@@ -13,10 +13,9 @@ export interface AskedForUpdate {
 }
 
 /**
- * How it answers: an offer as its JSON; nothing newer; a status with headers; a text that is said to be the JSON; or one
- * of the ways in which a server does not answer.
+ * An answer: the JSON of an offer, `none` for no update, a status with headers, a text as JSON, or a way not to answer.
  */
-export type Answering =
+export type UpdateServerAnswer =
   | { readonly offer: object }
   | 'none'
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly text?: string }
@@ -26,11 +25,11 @@ export type Answering =
   | 'endless'
   | 'reset'
 
-/** An update server by the contract, which answers as it is told to. Contract 6, External. */
+/** An update server with scripted answers. Contract 6, External. */
 export class ReferenceUpdateServer {
-  readonly asked: AskedForUpdate[] = []
-  /** Of each question: a table of a test, or a real fleet's releases. */
-  answering: (asked: AskedForUpdate) => Answering = () => 'none'
+  readonly queries: ReceivedQuery[] = []
+  /** The answer to each query. */
+  answerTo: (query: ReceivedQuery) => UpdateServerAnswer = () => 'none'
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
@@ -63,26 +62,26 @@ export class ReferenceUpdateServer {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    const asked = askedBy(request)
-    if (!asked) {
+    const query = queryOf(request)
+    if (!query) {
       response.writeHead(404).end()
       return
     }
-    this.asked.push(asked)
-    const answering = this.answering(asked)
-    if (typeof answering !== 'string') this.#say(answering, response)
-    else this.#misbehave(answering, request.socket, response)
+    this.queries.push(query)
+    const answer = this.answerTo(query)
+    if (typeof answer !== 'string') this.#send(answer, response)
+    else this.#misbehave(answer, request.socket, response)
   }
 
-  #say(answering: Exclude<Answering, string>, response: ServerResponse): void {
+  #send(answer: Exclude<UpdateServerAnswer, string>, response: ServerResponse): void {
     const json = { 'content-type': 'application/json' }
-    if ('offer' in answering) response.writeHead(200, json).end(JSON.stringify(answering.offer))
-    else if ('status' in answering) response.writeHead(answering.status, answering.headers).end(answering.text)
-    else response.writeHead(200, json).end(answering.text)
+    if ('offer' in answer) response.writeHead(200, json).end(JSON.stringify(answer.offer))
+    else if ('status' in answer) response.writeHead(answer.status, answer.headers).end(answer.text)
+    else response.writeHead(200, json).end(answer.text)
   }
 
-  #misbehave(answering: Extract<Answering, string>, socket: Socket, response: ServerResponse): void {
-    switch (answering) {
+  #misbehave(answer: Extract<UpdateServerAnswer, string>, socket: Socket, response: ServerResponse): void {
+    switch (answer) {
       case 'none':
         response.writeHead(204).end()
         return
@@ -94,20 +93,20 @@ export class ReferenceUpdateServer {
         return
       case 'endless':
         response.writeHead(200)
-        this.#sayMore(response)
+        this.#writeMore(response)
         return
       case 'reset':
         socket.resetAndDestroy()
     }
   }
 
-  #sayMore(response: ServerResponse): void {
+  #writeMore(response: ServerResponse): void {
     if (response.destroyed) return
-    response.write(' '.repeat(16_384), () => this.#sayMore(response))
+    response.write(' '.repeat(16_384), () => this.#writeMore(response))
   }
 }
 
-function askedBy({ method, url, headers }: IncomingMessage): AskedForUpdate | undefined {
+function queryOf({ method, url, headers }: IncomingMessage): ReceivedQuery | undefined {
   const { pathname, searchParams } = new URL(url ?? '', 'http://host')
   const [, project, device] = /^\/(?:api\/)?projects\/([^/]+)\/devices\/([^/]+)\/update$/.exec(pathname) ?? []
   const [firmware, index] = [searchParams.get('firmware'), searchParams.get('index')]

@@ -17,51 +17,51 @@ function rollout(body: Partial<RolloutBody>): StoredRollout {
   }
 }
 
-function chosenOf(body: Partial<RolloutBody>, project = 'boiler'): ReadonlySet<string> {
+function selectedBy(body: Partial<RolloutBody>, project = 'boiler'): ReadonlySet<string> {
   const stored = rollout(body)
   return new Set(names.filter((device) => isSelected(project, stored, device, () => undefined)))
 }
 
 describe('the devices of a rollout', () => {
-  test.each([0, 0.5, 1, 10, 12.5, 50, 90, 99.5, 100])('are about %d of a hundred', (percent) => {
-    const share = (chosenOf({ percent }).size / names.length) * 100
+  test.each([0, 0.5, 1, 10, 12.5, 50, 90, 99.5, 100])('are about %d percent', (percent) => {
+    const share = (selectedBy({ percent }).size / names.length) * 100
     expect(Math.abs(share - percent)).toBeLessThan(2)
     if (percent === 0 || percent === 100) expect(share).toBe(percent)
   })
 
-  test('stay chosen when the percentage grows', () => {
+  test('stay selected when the percentage grows', () => {
     let before: ReadonlySet<string> = new Set()
     for (const percent of [0, 0.01, 1, 5, 20, 60, 99, 100]) {
-      const now = chosenOf({ percent })
+      const now = selectedBy({ percent })
       expect([...before].filter((device) => !now.has(device))).toEqual([])
       before = now
     }
   })
 
-  test('are others for another firmware, or another project: not always the same ones come first', () => {
-    const some = chosenOf({ percent: 10 })
-    for (const others of [chosenOf({ percent: 10, firmware: '2.0.1' }), chosenOf({ percent: 10 }, 'pump')]) {
+  test('differ by firmware and project', () => {
+    const some = selectedBy({ percent: 10 })
+    for (const others of [selectedBy({ percent: 10, firmware: '2.0.1' }), selectedBy({ percent: 10 }, 'pump')]) {
       const both = [...some].filter((device) => others.has(device)).length
-      // A tenth of a tenth of ten thousand.
+      // 10 % of 10 % of 10 000.
       expect(both).toBeGreaterThan(50)
       expect(both).toBeLessThan(200)
     }
   })
 
-  test('do not depend on anything but names: the first bytes of SHA-256 say it', () => {
+  test('depend on the SHA-256 of names only', () => {
     // printf 'boiler/2.0.0/device-7' | sha256sum
     const at = (percent: number) => isSelected('boiler', rollout({ percent }), 'device-7', () => undefined)
     expect([at(91.849), at(91.851)]).toEqual([false, true])
   })
 })
 
-describe('of groups', () => {
+describe('the devices of a rollout for groups', () => {
   const groups = new Map([
     ['G1', ['A', 'C', 'E', 'a']],
     ['G2', ['B']],
     ['G3', []],
   ])
-  const meant = (names: string[] | undefined, percent = 100) =>
+  const selected = (names: string[] | undefined, percent = 100) =>
     ['A', 'B', 'C', 'D', 'E', 'F', 'a', 'b'].filter((device) =>
       isSelected('boiler', rollout({ percent, ...(names && { groups: names }) }), device, (group) => groups.get(group)),
     )
@@ -77,12 +77,12 @@ describe('of groups', () => {
     [['G9', 'G2'], ['B']],
     [[], []],
   ])('%j', (names, devices) => {
-    expect(meant(names)).toEqual(devices)
+    expect(selected(names)).toEqual(devices)
   })
 
-  test('a percentage is of them', () => {
-    expect(meant(['G1'], 0)).toEqual([])
-    const all = meant(undefined, 50)
-    expect(meant(['G1'], 50)).toEqual(all.filter((device) => groups.get('G1')?.includes(device)))
+  test('are a percentage of the groups', () => {
+    expect(selected(['G1'], 0)).toEqual([])
+    const all = selected(undefined, 50)
+    expect(selected(['G1'], 50)).toEqual(all.filter((device) => groups.get('G1')?.includes(device)))
   })
 })

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ada } from '#test/actors/acting-project'
-import { WalkStage } from '#test/firmware/walk-stage'
+import { ScanFixture } from '#test/firmware/scan-fixture'
 
 const hourMs = 3_600_000
-/** From two in the morning, for an hour. */
+/** From 02:00 to 03:00. */
 const night = { cron: '0 2 * * *', minutes: 60 }
 
-let fleet: WalkStage
+let fleet: ScanFixture
 beforeEach(async () => {
-  fleet = await WalkStage.open()
-  await fleet.bring(['A'])
+  fleet = await ScanFixture.open()
+  await fleet.addDevices(['A'])
 })
 afterEach(async () => {
   expect(fleet.stage.bugs).toEqual([])
@@ -17,13 +17,13 @@ afterEach(async () => {
   await fleet.close()
 })
 
-/** How often devices were gone through since the last look. */
-function walksOf(): number {
+/** The number of considered devices since the last call. */
+function scanCount(): number {
   return fleet.considered.splice(0).length
 }
 
-/** To a time of day, of the next day if that is over. The last moments go by one by one. */
-async function until(time: string): Promise<void> {
+/** Advances to a time of day; skips all but the last 65 s. */
+async function advanceTo(time: string): Promise<void> {
   const wait = msUntil(time)
   fleet.world.spend(Math.max(wait - 65_000, 0))
   await fleet.world.advance(Math.min(wait, 65_000))
@@ -37,85 +37,81 @@ function msUntil(time: string): number {
 }
 
 describe('when a window opens', () => {
-  test('devices are gone through, once, every time', async () => {
+  test('devices are scanned once, each time', async () => {
     await fleet.putRollout({ window: night })
     await fleet.world.settle()
-    expect(walksOf()).toBe(1)
-    await until('01:59:59.999')
-    expect(walksOf()).toBe(0)
-    await until('02:00:00')
-    expect(walksOf()).toBe(1)
-    await until('01:59:59.999')
-    expect(walksOf()).toBe(0)
-    await until('02:00:00')
-    expect(walksOf()).toBe(1)
+    expect(scanCount()).toBe(1)
+    await advanceTo('01:59:59.999')
+    expect(scanCount()).toBe(0)
+    await advanceTo('02:00:00')
+    expect(scanCount()).toBe(1)
+    await advanceTo('01:59:59.999')
+    expect(scanCount()).toBe(0)
+    await advanceTo('02:00:00')
+    expect(scanCount()).toBe(1)
   })
 
-  test.each<[what: string, change: () => Promise<unknown>, count: number]>([
-    ['not of a rollout that is paused', () => fleet.ask({ type: 'pause', author: ada }), 0],
-    ['not of one that is deleted', () => fleet.ask({ type: 'delete_rollout' }), 0],
-    ['not of one that lost its window', () => fleet.putRollout(), 0],
+  test.each<[name: string, change: () => Promise<unknown>, count: number]>([
+    ['not of a paused rollout', () => fleet.ask({ type: 'pause', author: ada }), 0],
+    ['not of a deleted rollout', () => fleet.ask({ type: 'delete_rollout' }), 0],
+    ['not of a rollout that lost its window', () => fleet.putRollout(), 0],
+    ['not of a rollout with another window', () => fleet.putRollout({ window: { ...night, cron: '0 3 * * *' } }), 0],
+    ['of a changed rollout', () => fleet.putRollout({ window: night, percent: 50 }), 1],
     [
-      'not of one whose window is at another time',
-      () => fleet.putRollout({ window: { ...night, cron: '0 3 * * *' } }),
-      0,
-    ],
-    ['of one that is put anew', () => fleet.putRollout({ window: night, percent: 50 }), 1],
-    [
-      'of one that is resumed',
+      'of a resumed rollout',
       () => fleet.ask({ type: 'pause', author: ada }).then(() => fleet.ask({ type: 'resume', author: ada })),
       1,
     ],
   ])('%s', async (_, change, count) => {
     await fleet.putRollout({ window: night })
     await change()
-    await until('01:59:59')
-    walksOf()
-    await until('02:00:00')
-    expect(walksOf()).toBe(count)
+    await advanceTo('01:59:59')
+    scanCount()
+    await advanceTo('02:00:00')
+    expect(scanCount()).toBe(count)
   })
 
-  test('nothing, where none will', async () => {
+  test('never, if the window never opens', async () => {
     await fleet.putRollout({ window: { cron: '0 0 30 2 *', minutes: 60 } })
     await fleet.world.settle()
-    walksOf()
-    for (let days = 0; days < 7; days++) await until('00:00:00')
-    expect(walksOf()).toBe(0)
+    scanCount()
+    for (let days = 0; days < 7; days++) await advanceTo('00:00:00')
+    expect(scanCount()).toBe(0)
   })
 
-  test('not any more for a tenant that ended, nor when it was stopped', async () => {
+  test('not for a deleted tenant, and not after a stop', async () => {
     await fleet.putRollout({ window: night })
     await fleet.world.settle()
-    walksOf()
+    scanCount()
     fleet.windows.tenantEnded('default')
-    await until('02:00:00')
-    expect(walksOf()).toBe(0)
+    await advanceTo('02:00:00')
+    expect(scanCount()).toBe(0)
     fleet.windows.rolloutChanged('default', 'boiler')
     fleet.windows.stop()
-    await until('02:00:00')
-    expect(walksOf()).toBe(0)
+    await advanceTo('02:00:00')
+    expect(scanCount()).toBe(0)
   })
 })
 
 describe('a window that opened while the server was down', () => {
   test.each([
-    ['is open still', '02:30:00', 1],
+    ['is still open', '02:30:00', 1],
     ['is over', '03:00:00', 0],
-    ['is just about to be over', '02:59:59', 1],
+    ['ends within a second', '02:59:59', 1],
     ['has not opened', '01:59:59', 0],
   ])('and %s at %s', async (_, time, count) => {
     await fleet.putRollout({ window: night })
-    await until('23:00:00')
-    walksOf()
+    await advanceTo('23:00:00')
+    scanCount()
     fleet.world.kill()
     fleet.world.spend(msUntil(time))
     fleet = await fleet.restart()
     await fleet.world.settle()
-    expect(walksOf()).toBe(count)
-    // Those to come are known.
-    await until('01:59:59')
-    walksOf()
-    await until('02:00:00')
-    expect(walksOf()).toBe(1)
+    expect(scanCount()).toBe(count)
+    // Later windows open as planned.
+    await advanceTo('01:59:59')
+    scanCount()
+    await advanceTo('02:00:00')
+    expect(scanCount()).toBe(1)
   })
 })

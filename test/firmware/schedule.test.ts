@@ -14,17 +14,17 @@ import { RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-/** Each day at three. */
+/** Daily at 03:00. */
 const daily = '0 3 * * *'
 const firstAt = Math.ceil((startMs - 3 * hourMs) / dayMs) * dayMs + 3 * hourMs
 
-/** Projects that take down when they were to be gone through, and may refuse to. */
-class ScheduleStage {
+/** A schedule with projects that record their scans, or refuse them. */
+class ScheduleFixture {
   stage: RuntimeFixture
   schedule: UpdateSchedule | undefined
-  readonly walked: string[] = []
+  readonly scanned: string[] = []
   readonly failures: unknown[] = []
-  /** Projects that refuse, and why. */
+  /** The problems of refusing projects. */
   readonly refusals = new Map<string, Problem>()
 
   constructor() {
@@ -32,7 +32,7 @@ class ScheduleStage {
   }
 
   static async open(pattern: string | undefined, rows: readonly string[] = ['boiler/A', 'boiler/B', 'pump/C']) {
-    const opened = new ScheduleStage()
+    const opened = new ScheduleFixture()
     await opened.stage.open()
     for (const row of rows) opened.stage.ask(projectAddress('default', ''), { type: 'row', row })
     await opened.stage.settle()
@@ -44,8 +44,8 @@ class ScheduleStage {
     return (this.stage.system.recordOf(updateScheduleAddress, 'schedule') as { nextAt: number } | undefined)?.nextAt
   }
 
-  get walks(): string[] {
-    return this.walked.splice(0)
+  get scans(): string[] {
+    return this.scanned.splice(0)
   }
 
   async begin(pattern: string | undefined): Promise<void> {
@@ -57,7 +57,7 @@ class ScheduleStage {
     await this.stage.settle()
   }
 
-  /** The process dies, and another one comes so much later. */
+  /** Kills the process, and starts another after `laterMs`. */
   async restart(pattern: string | undefined, laterMs = 0, writesKept = 0): Promise<void> {
     this.stage.crash(writesKept)
     this.stage.world.spend(laterMs)
@@ -79,7 +79,7 @@ class ScheduleStage {
         const { id } = state as { id: string }
         const refusal = this.refusals.get(id)
         if (refusal) return refuse(refusal)
-        this.walked.push(id)
+        this.scanned.push(id)
         return answer(undefined)
       },
     }
@@ -90,88 +90,88 @@ class ScheduleStage {
 }
 
 describe('the schedule', () => {
-  test('has every project gone through at each of its times, and once', async () => {
-    const stage = await ScheduleStage.open(daily)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt, []])
-    await stage.stage.world.advance(firstAt - startMs - 1)
-    expect(stage.walks).toEqual([])
-    await stage.stage.world.advance(1)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + dayMs, ['boiler', 'pump']])
-    await stage.stage.world.advance(2 * dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + 3 * dayMs, ['boiler', 'pump', 'boiler', 'pump']])
-    expect(stage.failures).toEqual([])
+  test('scans every project once at each of its times', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt, []])
+    await fixture.stage.world.advance(firstAt - startMs - 1)
+    expect(fixture.scans).toEqual([])
+    await fixture.stage.world.advance(1)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, ['boiler', 'pump']])
+    await fixture.stage.world.advance(2 * dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + 3 * dayMs, ['boiler', 'pump', 'boiler', 'pump']])
+    expect(fixture.failures).toEqual([])
   })
 
-  test('tells projects apart whose names begin alike', async () => {
+  test('distinguishes projects with a common prefix', async () => {
     const rows = ['a/1', 'a-b/1', 'a.c/1', 'a0/1', 'a_/1', 'A/1', 'a/2', 'a0/2']
-    const stage = await ScheduleStage.open(daily, rows)
-    await stage.stage.world.advance(dayMs)
-    expect(stage.walks).toEqual(['A', 'a-b', 'a.c', 'a', 'a0', 'a_'])
+    const fixture = await ScheduleFixture.open(daily, rows)
+    await fixture.stage.world.advance(dayMs)
+    expect(fixture.scans).toEqual(['A', 'a-b', 'a.c', 'a', 'a0', 'a_'])
   })
 
-  test.each([1, 5])('makes up for what was missed in %i days without a server, once', async (days) => {
-    const stage = await ScheduleStage.open(daily)
-    await stage.restart(daily, days * dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + days * dayMs, ['boiler', 'pump']])
-    await stage.restart(daily)
-    expect(stage.walks).toEqual([])
+  test.each([1, 5])('runs once after %i days without a server', async (days) => {
+    const fixture = await ScheduleFixture.open(daily)
+    await fixture.restart(daily, days * dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + days * dayMs, ['boiler', 'pump']])
+    await fixture.restart(daily)
+    expect(fixture.scans).toEqual([])
   })
 
-  test('has nothing to make up for under another pattern, or where there was none', async () => {
-    const stage = await ScheduleStage.open(daily)
-    await stage.restart('0 4 * * *', 2 * dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + 2 * dayMs + hourMs, []])
-    await stage.restart(undefined)
-    expect([stage.nextAt, stage.walks]).toEqual([undefined, []])
-    await stage.restart('0 4 * * *', 2 * dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + 4 * dayMs + hourMs, []])
+  test('does not catch up after the pattern was changed or absent', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    await fixture.restart('0 4 * * *', 2 * dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + 2 * dayMs + hourMs, []])
+    await fixture.restart(undefined)
+    expect([fixture.nextAt, fixture.scans]).toEqual([undefined, []])
+    await fixture.restart('0 4 * * *', 2 * dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + 4 * dayMs + hourMs, []])
   })
 
-  test('runs again when the process dies before the row has moved on', async () => {
-    const stage = await ScheduleStage.open(daily)
-    stage.stage.world.spend(firstAt - startMs)
-    stage.refusals.set('pump', new Problem('overloaded'))
-    await stage.begin(daily)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt, ['boiler']])
-    stage.refusals.clear()
-    await stage.restart(daily)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + dayMs, ['boiler', 'pump']])
+  test('runs again if the process is killed before the next time was stored', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    fixture.stage.world.spend(firstAt - startMs)
+    fixture.refusals.set('pump', new Problem('overloaded'))
+    await fixture.begin(daily)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt, ['boiler']])
+    fixture.refusals.clear()
+    await fixture.restart(daily)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, ['boiler', 'pump']])
   })
 
-  test('tries again what could not be stored, before the row moves', async () => {
-    const stage = await ScheduleStage.open(daily)
-    stage.refusals.set('boiler', new Problem('storage'))
-    await stage.stage.world.advance(firstAt - startMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt, []])
-    stage.refusals.clear()
-    await stage.stage.world.advance(scheduleRetryMs)
-    expect([stage.nextAt, stage.walks, stage.failures]).toEqual([firstAt + dayMs, ['boiler', 'pump'], []])
+  test('retries scans that could not be stored before it continues', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    fixture.refusals.set('boiler', new Problem('storage'))
+    await fixture.stage.world.advance(firstAt - startMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt, []])
+    fixture.refusals.clear()
+    await fixture.stage.world.advance(scheduleRetryMs)
+    expect([fixture.nextAt, fixture.scans, fixture.failures]).toEqual([firstAt + dayMs, ['boiler', 'pump'], []])
   })
 
-  test('is not held up by a project that fails', async () => {
-    const stage = await ScheduleStage.open(daily)
-    stage.refusals.set('boiler', new Problem('bug'))
-    await stage.stage.world.advance(dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + dayMs, ['pump']])
-    expect(stage.failures).toHaveLength(1)
+  test('continues after a project that fails', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    fixture.refusals.set('boiler', new Problem('bug'))
+    await fixture.stage.world.advance(dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, ['pump']])
+    expect(fixture.failures).toHaveLength(1)
   })
 
-  test('counts from now when the clock was put back', async () => {
-    const stage = await ScheduleStage.open(daily)
-    await stage.restart(daily, 10 * dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + 10 * dayMs, ['boiler', 'pump']])
-    await stage.restart(daily, -9 * dayMs)
-    expect([stage.nextAt, stage.walks]).toEqual([firstAt + dayMs, []])
-    await stage.stage.world.advance(dayMs)
-    expect(stage.walks).toEqual(['boiler', 'pump'])
+  test('starts from now if the clock was set back', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    await fixture.restart(daily, 10 * dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + 10 * dayMs, ['boiler', 'pump']])
+    await fixture.restart(daily, -9 * dayMs)
+    expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, []])
+    await fixture.stage.world.advance(dayMs)
+    expect(fixture.scans).toEqual(['boiler', 'pump'])
   })
 
-  test('does nothing any more once it was stopped', async () => {
-    const stage = await ScheduleStage.open(daily)
-    stage.schedule?.stop()
-    await stage.stage.world.advance(2 * dayMs)
-    stage.schedule?.open()
-    await stage.stage.settle()
-    expect([stage.walks, stage.nextAt]).toEqual([[], firstAt])
+  test('does nothing after it was stopped', async () => {
+    const fixture = await ScheduleFixture.open(daily)
+    fixture.schedule?.stop()
+    await fixture.stage.world.advance(2 * dayMs)
+    fixture.schedule?.open()
+    await fixture.stage.settle()
+    expect([fixture.scans, fixture.nextAt]).toEqual([[], firstAt])
   })
 })

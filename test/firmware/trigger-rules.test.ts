@@ -3,7 +3,7 @@ import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
 import { isMeant } from '#firmware/update-starter'
 import type { Trigger } from '#model/firmware'
 
-/** Whether it is meant: accepts, accepts and pinned, refuses, refuses and pinned. */
+/** Whether a device is updated: accepting, accepting and pinned, refusing, refusing and pinned. */
 type Row = readonly [boolean, boolean, boolean, boolean]
 
 const yes: Row = [true, true, true, true]

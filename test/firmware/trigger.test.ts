@@ -5,43 +5,43 @@ import { offerUrl } from '#link/offers'
 import { updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { offered, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
+import { offered, type RecordedTrigger, TestDevice, UpdateFixture } from '#test/firmware/update-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/runtime-fixture'
 
-/** No update is in any state. */
-const nowhere = Object.fromEntries(updateStates.map((state) => [state, 0]))
+/** No update in any state. */
+const noUpdates = Object.fromEntries(updateStates.map((state) => [state, 0]))
 
-let stage: UpdateStage
+let fixture: UpdateFixture
 
 beforeEach(async () => {
-  // What begins by itself is tested elsewhere.
-  stage = await UpdateStage.open({ options: { isConnectUpdateDisabled: true } })
-  stage.checks.answer = () => offered()
+  // Automatic updates have their own tests.
+  fixture = await UpdateFixture.open({ options: { isConnectUpdateDisabled: true } })
+  fixture.checks.answer = () => offered()
 })
 
-async function trigger(device = 'A', seed = 1): Promise<Triggered> {
-  const triggered = stage.trigger(device, seed)
-  await stage.settle()
+async function trigger(device = 'A', seed = 1): Promise<RecordedTrigger> {
+  const triggered = fixture.trigger(device, seed)
+  await fixture.settle()
   return triggered
 }
 
-/** A device that was offered an update that somebody waits for. */
-async function offering(): Promise<{ device: TestDevice; asked: Triggered }> {
-  const device = await stage.linked()
+/** A device with an offer that a trigger waits for. */
+async function openOffer(): Promise<{ device: TestDevice; asked: RecordedTrigger }> {
+  const device = await fixture.connect()
   const asked = await trigger()
   expect([asked.outcome, device.offers.length]).toEqual([undefined, 1])
   return { device, asked }
 }
 
-describe('a device that is asked to update', () => {
+describe('a triggered update', () => {
   test.each(['json', 'msgpack'] as const)(
-    'hears what is offered, and who asked that it began (%s)',
+    'sends the offer, and is answered when it has started (%s)',
     async (protocol) => {
-      stage.checks.answer = () => offered('2.0.0', { hardware: 'B', size: 2 ** 33 })
-      const device = await stage.linked('A', {}, protocol)
+      fixture.checks.answer = () => offered('2.0.0', { hardware: 'B', size: 2 ** 33 })
+      const device = await fixture.connect('A', {}, protocol)
       const asked = await trigger()
-      const { id } = stage.stored()?.context ?? {}
+      const { id } = fixture.stored()?.context ?? {}
       expect(device.link.received.at(-1)).toEqual({
         type: 'FIRMWARE',
         flakeAddress: 1,
@@ -53,198 +53,193 @@ describe('a device that is asked to update', () => {
         sha256: 'ab'.repeat(32),
         size: 2 ** 33,
       })
-      expect([asked.outcome, stage.told]).toEqual([undefined, ['checking', 'offering']])
-      expect(stage.updater.states).toEqual({ ...nowhere, offering: 1 })
-      await device.say('STARTED')
-      expect(stage.updater.states).toEqual({ ...nowhere, started: 1 })
-      expect([asked.outcome, stage.told.at(-1)]).toEqual(['STARTED', 'started'])
-      expect(stage.checks.asked).toEqual([
+      expect([asked.outcome, fixture.statuses]).toEqual([undefined, ['checking', 'offering']])
+      expect(fixture.updater.states).toEqual({ ...noUpdates, offering: 1 })
+      await device.report('STARTED')
+      expect(fixture.updater.states).toEqual({ ...noUpdates, started: 1 })
+      expect([asked.outcome, fixture.statuses.at(-1)]).toEqual(['STARTED', 'started'])
+      expect(fixture.checks.queries).toEqual([
         { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
       ])
     },
   )
 
-  test('is asked whatever it refuses to do by itself', async () => {
-    const device = await stage.linked('A', { autoUpdate: false })
+  test('ignores that the device refuses automatic updates', async () => {
+    const device = await fixture.connect('A', { autoUpdate: false })
     await trigger()
     expect(device.offers).toHaveLength(1)
   })
 })
 
-describe('who asks hears', () => {
+describe('a trigger is answered', () => {
   test.each([
     ['busy', new UpdateServerBusy('later'), 'UPDATE_SERVER_OUT_OF_RESOURCES later'],
     ['failed', new UpdateServerFailed('no answer'), 'UPDATE_SERVER_ERROR no answer'],
-    ['failed, and we with it', new TypeError('a bug'), 'SERVER_ERROR'],
-    ['not asked, for too much waits', new Problem('overloaded'), 'overloaded'],
-  ])('of an update server that is %s', async (_, error, expected) => {
-    stage.checks.answer = () => error
-    await stage.linked()
+    ['failed by a bug', new TypeError('a bug'), 'SERVER_ERROR'],
+    ['not asked because of overload', new Problem('overloaded'), 'overloaded'],
+  ])('when the update server is %s', async (_, error, expected) => {
+    fixture.checks.answer = () => error
+    await fixture.connect()
     const asked = await trigger()
-    expect([asked.outcome, stage.stored()?.state]).toEqual([expected, 'failed'])
-    expect(stage.bugs).toHaveLength(error instanceof TypeError ? 1 : 0)
+    expect([asked.outcome, fixture.stored()?.state]).toEqual([expected, 'failed'])
+    expect(fixture.bugs).toHaveLength(error instanceof TypeError ? 1 : 0)
   })
 
-  test.each<[string, Parameters<UpdateStage['linked']>[1]]>([
+  test.each<[string, Parameters<UpdateFixture['connect']>[1]]>([
     ['no project', { project: undefined }],
     ['no firmware', { firmwares: undefined }],
     ['an empty list of firmwares', { firmwares: [] }],
-  ])('NO_UPDATE of a device that says %s, and nothing is asked', async (_, more) => {
-    await stage.linked('A', more)
+  ])('NO_UPDATE without a query for a device with %s', async (_, more) => {
+    await fixture.connect('A', more)
     expect((await trigger()).outcome).toBe('NO_UPDATE')
-    expect([stage.checks.asked, stage.told, stage.stored()]).toEqual([[], [], undefined])
+    expect([fixture.checks.queries, fixture.statuses, fixture.stored()]).toEqual([[], [], undefined])
   })
 
-  test('DEVICE_OFFLINE of a device without a link, whatever there is for it', async () => {
-    const device = await stage.linked()
+  test('DEVICE_OFFLINE for a disconnected device, even if there is an update', async () => {
+    const device = await fixture.connect()
     device.link.close()
     expect((await trigger()).outcome).toBe('DEVICE_OFFLINE')
-    expect([stage.checks.asked, stage.told]).toEqual([[], []])
+    expect([fixture.checks.queries, fixture.statuses]).toEqual([[], []])
   })
 
-  test('that there is no such device', async () => {
+  test('not_found for an unknown device', async () => {
     expect((await trigger('B')).outcome).toBe('not_found')
   })
 
   test.each<[string, (device: TestDevice) => void]>([
-    ['the link breaks', ({ link }) => link.close()],
-    ['the device says BYE', ({ link }) => link.transmit({ type: 'BYE', flakeAddress: link.address })],
+    ['the connection breaks', ({ link }) => link.close()],
+    ['the device sends BYE', ({ link }) => link.transmit({ type: 'BYE', flakeAddress: link.address })],
   ])('DEVICE_OFFLINE at once when %s', async (_, cut) => {
-    const { device, asked } = await offering()
+    const { device, asked } = await openOffer()
     cut(device)
-    await stage.settle()
-    expect([asked.outcome, stage.stored()?.context.reason]).toEqual([
+    await fixture.settle()
+    expect([asked.outcome, fixture.stored()?.context.reason]).toEqual([
       'DEVICE_OFFLINE its connection was lost',
       'offline',
     ])
   })
 
-  test('DEVICE_OFFLINE when the link broke while the server was asked', async () => {
-    stage.checks.isHeld = true
-    const device = await stage.linked()
+  test('DEVICE_OFFLINE if the connection broke while the server was asked', async () => {
+    fixture.checks.isHeld = true
+    const device = await fixture.connect()
     const asked = await trigger()
     device.link.close()
-    stage.checks.release()
-    await stage.settle()
+    fixture.checks.release()
+    await fixture.settle()
     expect(asked.outcome).toMatch(/^DEVICE_OFFLINE/)
   })
 
   test.each([
     [null, /^SERVER_ERROR no address/, 0],
     ['https://elsewhere.example/', undefined, 1],
-  ])(
-    'SERVER_ERROR when no address of this server can be told, and one is needed (image at %s)',
-    async (url, outcome, count) => {
-      const world = new ManualWorld()
-      const imageUrls = new ImageUrls(() => new Uint8Array(32))
-      stage = await UpdateStage.open({ world, offerUrl: offerUrl({ world, imageUrls, publicUrls: [] }) })
-      const device = new TestDevice(stage, 'A', stage.room.connect({ origin: '' }))
-      await device.hello()
-      stage.checks.answer = () => offered('2.0.0', { url })
-      const asked = await trigger()
-      if (outcome) expect(asked.outcome).toMatch(outcome)
-      else expect(asked.outcome).toBeUndefined()
-      expect(device.offers).toHaveLength(count)
-    },
-  )
-
-  test('that the device was removed', async () => {
-    const { asked } = await offering()
-    stage.room.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
-    await stage.settle()
-    expect([asked.outcome, stage.stored(), stage.updater.underWay]).toEqual(['not_found', undefined, 0])
+  ])('SERVER_ERROR if the address of this server is needed and unknown (image at %s)', async (url, outcome, count) => {
+    const world = new ManualWorld()
+    const imageUrls = new ImageUrls(() => new Uint8Array(32))
+    fixture = await UpdateFixture.open({ world, offerUrl: offerUrl({ world, imageUrls, publicUrls: [] }) })
+    const device = new TestDevice(fixture, 'A', fixture.linkFixture.connect({ origin: '' }))
+    await device.hello()
+    fixture.checks.answer = () => offered('2.0.0', { url })
+    const asked = await trigger()
+    if (outcome) expect(asked.outcome).toMatch(outcome)
+    else expect(asked.outcome).toBeUndefined()
+    expect(device.offers).toHaveLength(count)
   })
 
-  test('that the server stops', async () => {
-    const { device, asked } = await offering()
-    stage.updater.stop()
+  test('not_found if the device is removed', async () => {
+    const { asked } = await openOffer()
+    fixture.linkFixture.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
+    await fixture.settle()
+    expect([asked.outcome, fixture.stored(), fixture.updater.underWay]).toEqual(['not_found', undefined, 0])
+  })
+
+  test('stopping if the server stops', async () => {
+    const { device, asked } = await openOffer()
+    fixture.updater.stop()
     device.link.close()
-    await stage.settle()
-    // The next process goes on with it: the link did not break by itself.
-    expect([asked.outcome, (await trigger()).outcome, stage.stored()?.state]).toEqual([
+    await fixture.settle()
+    // The next process continues the update, because the stop closed the connection.
+    expect([asked.outcome, (await trigger()).outcome, fixture.stored()?.state]).toEqual([
       'stopping',
       'stopping',
       'offering',
     ])
   })
 
-  test('nothing more when he went away, and others do', async () => {
-    const device = await stage.linked()
+  test('only if its client is still connected', async () => {
+    const device = await fixture.connect()
     const aborter = new AbortController()
-    const gone = stage.trigger('A', 1, aborter.signal)
+    const gone = fixture.trigger('A', 1, aborter.signal)
     const waiting = await trigger('A', 2)
     aborter.abort()
-    await stage.settle()
+    await fixture.settle()
     expect([gone.outcome, waiting.outcome]).toEqual(['stopping', undefined])
-    await device.say('STARTED')
+    await device.report('STARTED')
     expect([gone.outcome, waiting.outcome]).toEqual(['stopping', 'STARTED'])
   })
 })
 
 describe('a write that fails', () => {
-  test('while somebody waits is SERVER_ERROR; the update goes on when the store was read', async () => {
+  test('answers waiting triggers with SERVER_ERROR; the update continues after the reload', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    stage = await UpdateStage.open({ world, place, options: { isConnectUpdateDisabled: true } })
-    stage.checks.answer = () => offered()
-    const { device, asked } = await offering()
+    fixture = await UpdateFixture.open({ world, place, options: { isConnectUpdateDisabled: true } })
+    fixture.checks.answer = () => offered()
+    const { device, asked } = await openOffer()
     faults.next = { fail: 'full', reachedDisk: false }
-    await device.say('STARTED')
+    await device.report('STARTED')
     expect(asked.outcome).toMatch(/^SERVER_ERROR/)
     await world.advance(5_000)
-    expect(stage.room.stage.log).toContain('reloaded')
-    expect([stage.stored()?.state, stage.updater.underWay]).toEqual(['offering', 1])
-    const back = await stage.linked()
+    expect(fixture.linkFixture.stage.log).toContain('reloaded')
+    expect([fixture.stored()?.state, fixture.updater.underWay]).toEqual(['offering', 1])
+    const back = await fixture.connect()
     expect(back.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
-    await back.say('STARTED')
-    expect(stage.stored()?.state).toBe('started')
+    await back.report('STARTED')
+    expect(fixture.stored()?.state).toBe('started')
   })
 
-  test('before anything was begun is 503', async () => {
+  test('before the update began is 503', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    stage = await UpdateStage.open({ world, place })
-    await stage.linked()
+    fixture = await UpdateFixture.open({ world, place })
+    await fixture.connect()
     faults.next = { fail: 'full', reachedDisk: false }
     expect((await trigger()).outcome).toBe('storage')
   })
 })
 
-describe('asking again', () => {
-  test('joins what goes on: fifty who ask at once hear the same of one update', async () => {
-    const device = await stage.linked()
-    const asked = Array.from({ length: 50 }, (_, seed) => stage.trigger('A', seed))
-    await stage.settle()
-    expect([device.offers.length, stage.checks.asked.length]).toEqual([1, 1])
-    await device.say('STARTED')
-    expect(new Set(asked.map(({ outcome }) => outcome))).toEqual(new Set(['STARTED']))
-    expect(stage.told).toEqual(['checking', 'offering', 'started'])
-  })
+test('fifty triggers at once join the same update', async () => {
+  const device = await fixture.connect()
+  const asked = Array.from({ length: 50 }, (_, seed) => fixture.trigger('A', seed))
+  await fixture.settle()
+  expect([device.offers.length, fixture.checks.queries.length]).toEqual([1, 1])
+  await device.report('STARTED')
+  expect(new Set(asked.map(({ outcome }) => outcome))).toEqual(new Set(['STARTED']))
+  expect(fixture.statuses).toEqual(['checking', 'offering', 'started'])
 })
 
-describe('no cut is', () => {
-  test('another link that takes over: it is offered the same there', async () => {
-    const { device, asked } = await offering()
-    const other = await stage.linked()
+describe('a trigger survives', () => {
+  test('another connection, on which the offer is sent again', async () => {
+    const { device, asked } = await openOffer()
+    const other = await fixture.connect()
     expect(other.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
     device.link.close()
-    await stage.settle()
+    await fixture.settle()
     expect(asked.outcome).toBeUndefined()
-    await other.say('STARTED')
+    await other.report('STARTED')
     expect(asked.outcome).toBe('STARTED')
   })
 
-  test('the old link that closes before the new one is welcomed', async () => {
-    const { device, asked } = await offering()
-    const other = stage.room.connect()
+  test('the end of the old connection before the new one is welcomed', async () => {
+    const { device, asked } = await openOffer()
+    const other = fixture.linkFixture.connect()
     other.hello('A', { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }] })
     device.link.close()
-    await stage.settle()
+    await fixture.settle()
     expect([asked.outcome, other.lines]).toEqual([undefined, ['WELCOME @1 0', 'FIRMWARE @1']])
   })
 
-  test('another HELLO on the same link', async () => {
-    const { device, asked } = await offering()
+  test('another HELLO on the same connection', async () => {
+    const { device, asked } = await openOffer()
     await device.hello({ session: 'boot-2' })
     expect([asked.outcome, new Set(device.offers.map(({ id }) => id)).size, device.offers.length]).toEqual([
       undefined,
@@ -254,13 +249,11 @@ describe('no cut is', () => {
   })
 })
 
-describe('what a device says late', () => {
-  test('of what it was never offered means nothing, and wakes nobody', async () => {
-    const device = await stage.linked()
-    const { awakeCount } = stage.room.stage.system.registry
-    device.link.transmit({ type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'other', status: 'STARTED' })
-    await stage.settle()
-    expect([stage.told, device.link.closedWith]).toEqual([[], undefined])
-    expect(stage.room.stage.system.registry.awakeCount).toBe(awakeCount)
-  })
+test('a status for an unknown offer is ignored, and wakes no actor', async () => {
+  const device = await fixture.connect()
+  const { registry } = fixture.linkFixture.stage.system
+  const { awakeCount } = registry
+  device.link.transmit({ type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'other', status: 'STARTED' })
+  await fixture.settle()
+  expect([fixture.statuses, device.link.closedWith, registry.awakeCount]).toEqual([[], undefined, awakeCount])
 })

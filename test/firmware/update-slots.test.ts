@@ -12,28 +12,28 @@ import { ManualWorld } from '#test/runtime/manual-world'
 const tenant = 'default'
 let world: ManualWorld
 let begun: string[]
-let places: UpdateSlots<SlotRequest>
+let slots: UpdateSlots<SlotRequest>
 
 beforeEach(() => {
   world = new ManualWorld()
   begun = []
-  places = new UpdateSlots({ world, countMax: 2, begin: ({ device }) => begun.push(device) })
+  slots = new UpdateSlots({ world, countMax: 2, begin: ({ device }) => begun.push(device) })
 })
 
-const wait = (device: string) => places.wait({ tenant, device })
-const counts = () => [places.placedCount, places.waitingCount]
+const wait = (device: string) => slots.wait({ tenant, device })
+const counts = () => [slots.placedCount, slots.waitingCount]
 
-describe('places', () => {
-  test('are taken while there are some, and then waited for in order', async () => {
-    expect(['A', 'B', 'C'].map((device) => places.take(tenant, device))).toEqual([true, true, false])
+describe('slots', () => {
+  test('are taken while some are free, and then waited for in order', async () => {
+    expect(['A', 'B', 'C'].map((device) => slots.take(tenant, device))).toEqual([true, true, false])
     expect([wait('C'), wait('D'), wait('C')]).toEqual([true, true, true])
     await world.settle()
     expect([begun, counts()]).toEqual([[], [2, 2]])
-    places.leave(tenant, 'B')
+    slots.leave(tenant, 'B')
     await world.settle()
     expect([begun, counts()]).toEqual([['C'], [2, 1]])
-    places.leave(tenant, 'nobody')
-    places.leave(tenant, 'A')
+    slots.leave(tenant, 'unknown')
+    slots.leave(tenant, 'A')
     await world.settle()
     expect([begun, counts()]).toEqual([
       ['C', 'D'],
@@ -41,10 +41,10 @@ describe('places', () => {
     ])
   })
 
-  test('are given to so many a second, and to as many at once after a pause', async () => {
-    places = new UpdateSlots({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
+  test('are granted at a limited rate, with a burst after a pause', async () => {
+    slots = new UpdateSlots({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
     const names = Array.from({ length: 5 * startsPerSecond }, (_, place) => `D${place}`)
-    const taken = names.filter((device) => places.take(tenant, device))
+    const taken = names.filter((device) => slots.take(tenant, device))
     expect(taken).toEqual(names.slice(0, startsPerSecond))
     const others = names.slice(startsPerSecond)
     for (const device of others) wait(device)
@@ -55,72 +55,72 @@ describe('places', () => {
     await world.advance(3_000)
     expect(begun).toEqual(others)
     await world.advance(10_000)
-    expect(names.filter((_, place) => places.take(tenant, `E${place}`))).toHaveLength(startsPerSecond)
+    expect(names.filter((_, place) => slots.take(tenant, `E${place}`))).toHaveLength(startsPerSecond)
   })
 
-  test('are given to fewer a second beside a busy loop', async () => {
-    places = new UpdateSlots({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
+  test('are granted at a lower rate while the loop is busy', async () => {
+    slots = new UpdateSlots({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
     world.busyShare = 0.5
     const names = Array.from({ length: 3 * busyStartsPerSecond }, (_, place) => `D${place}`)
-    expect(names.filter((device) => places.take(tenant, device))).toEqual(names.slice(0, busyStartsPerSecond))
+    expect(names.filter((device) => slots.take(tenant, device))).toEqual(names.slice(0, busyStartsPerSecond))
     const others = names.slice(busyStartsPerSecond)
     for (const device of others) wait(device)
     await world.advance(1_000)
     expect(begun).toEqual(others.slice(0, busyStartsPerSecond))
   })
 
-  test('are not taken by who comes while others wait', async () => {
-    for (const device of ['A', 'B']) places.take(tenant, device)
+  test('are not taken ahead of waiting devices', async () => {
+    for (const device of ['A', 'B']) slots.take(tenant, device)
     wait('C')
-    places.leave(tenant, 'A')
-    expect(places.take(tenant, 'D')).toBe(false)
+    slots.leave(tenant, 'A')
+    expect(slots.take(tenant, 'D')).toBe(false)
     await world.settle()
     expect(begun).toEqual(['C'])
   })
 
-  test('of one device are one, in whatever tenant it is', () => {
-    places.take(tenant, 'A')
-    places.hold(tenant, 'A')
-    expect([places.has(tenant, 'A'), places.has('acme', 'A'), places.placedCount]).toEqual([true, false, 1])
+  test('of one device count once, by tenant', () => {
+    slots.take(tenant, 'A')
+    slots.hold(tenant, 'A')
+    expect([slots.has(tenant, 'A'), slots.has('acme', 'A'), slots.placedCount]).toEqual([true, false, 1])
   })
 
-  test('that are held are held, however many there are', async () => {
-    for (const device of ['A', 'B', 'C']) places.hold(tenant, device)
+  test('may be held above the limit', async () => {
+    for (const device of ['A', 'B', 'C']) slots.hold(tenant, device)
     wait('D')
-    places.leave(tenant, 'A')
+    slots.leave(tenant, 'A')
     await world.settle()
     expect([begun, counts()]).toEqual([[], [2, 1]])
   })
 
-  test('are given up after a minute without a sign', async () => {
-    places.take(tenant, 'A')
-    places.take(tenant, 'B')
+  test('are released after a minute without a sign', async () => {
+    slots.take(tenant, 'A')
+    slots.take(tenant, 'B')
     wait('C')
     wait('D')
     await world.advance(silentMs - 1)
-    places.sign(tenant, 'A')
+    slots.sign(tenant, 'A')
     expect(begun).toEqual([])
     await world.advance(1)
-    expect([begun, places.has(tenant, 'B')]).toEqual([['C'], false])
+    expect([begun, slots.has(tenant, 'B')]).toEqual([['C'], false])
     await world.advance(silentMs - 1)
-    expect([begun, places.has(tenant, 'A')]).toEqual([['C', 'D'], false])
-    places.sign(tenant, 'A')
-    expect(places.has(tenant, 'A')).toBe(false)
+    expect([begun, slots.has(tenant, 'A')]).toEqual([['C', 'D'], false])
+    slots.sign(tenant, 'A')
+    expect(slots.has(tenant, 'A')).toBe(false)
   })
 
-  test('are gone through a little at a time when nothing comes of those that waited', async () => {
-    places = new UpdateSlots({
+  test('are granted in short slices when each is released at once', async () => {
+    slots = new UpdateSlots({
       world,
       countMax: 1,
       begin: ({ device }) => {
         begun.push(device)
         world.spend(0.3)
-        places.leave(tenant, device)
+        slots.leave(tenant, device)
       },
     })
-    places.hold(tenant, 'first')
+    slots.hold(tenant, 'first')
     for (let count = 0; count < 100; count++) wait(`D${count}`)
-    places.leave(tenant, 'first')
+    slots.leave(tenant, 'first')
     world.step()
     expect(begun.length).toBeLessThanOrEqual(4)
     await world.settle()
@@ -129,20 +129,20 @@ describe('places', () => {
   })
 
   test('are cleared of one tenant, or of all', async () => {
-    places.take('acme', 'A')
-    places.take(tenant, 'A')
-    places.wait({ tenant: 'acme', device: 'B' })
+    slots.take('acme', 'A')
+    slots.take(tenant, 'A')
+    slots.wait({ tenant: 'acme', device: 'B' })
     wait('C')
-    places.clear('acme')
+    slots.clear('acme')
     await world.settle()
     expect([begun, counts()]).toEqual([['C'], [2, 0]])
-    places.clear()
+    slots.clear()
     expect(counts()).toEqual([0, 0])
   })
 
   test(`are waited for by at most ${waitingMax}`, () => {
-    places.hold(tenant, 'A')
-    places.hold(tenant, 'B')
+    slots.hold(tenant, 'A')
+    slots.hold(tenant, 'B')
     for (let count = 0; count < waitingMax; count++) wait(`D${count}`)
     expect([wait('one more'), wait('D0')]).toEqual([false, true])
   })

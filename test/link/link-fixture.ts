@@ -23,17 +23,18 @@ import { noopUpdates } from '#test/actors/noop-updates'
 import { startMs } from '#test/runtime/manual-world'
 import { RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
+/** The device actor with the shapes of this journal, without rules. */
+export function storedDeviceActor(journal: StoreJournal, startedAt = startMs) {
+  return deviceActor({
+    shapeById: (id) => journal.shapes.byId(id),
+    startedAt,
+    rules: noRuleViews,
+    functions: noDeviceFunctions,
+  })
+}
+
 const definitions = (notices: NoticeBus) => (journal: StoreJournal) =>
-  [
-    deviceActor({
-      shapeById: (id) => journal.shapes.byId(id),
-      startedAt: startMs,
-      rules: noRuleViews,
-      functions: noDeviceFunctions,
-    }),
-    tenantActor(notices),
-    noopUpdates,
-  ] as unknown as AnyDefinition<Entry>[]
+  [storedDeviceActor(journal), tenantActor(notices), noopUpdates] as unknown as AnyDefinition<Entry>[]
 
 export type LinkProtocol = 'json' | 'msgpack'
 

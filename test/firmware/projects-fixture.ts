@@ -13,17 +13,17 @@ import { ada, RecordingProjects } from '#test/actors/acting-project'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { during, RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
-export interface ProjectStageOptions extends Omit<RuntimeFixtureOptions, 'definitions'> {
+export interface ProjectsFixtureOptions extends Omit<RuntimeFixtureOptions, 'definitions'> {
   readonly notices?: ProjectNotices
 }
 
-/** Tenant `default` with projects on a store in memory, and the embedded update server over them. */
-export class ProjectStage extends RuntimeFixture {
+/** Tenant `default` with projects on a store in memory, and the embedded update server. */
+export class ProjectsFixture extends RuntimeFixture {
   readonly server: EmbeddedUpdateServer
-  /** What authors of rollouts may do: everything, unless a test says otherwise. */
+  /** The permissions of the authors of rollouts. */
   scopeOf: (author: string) => Scope = () => everything
 
-  constructor(options: ProjectStageOptions = {}) {
+  constructor(options: ProjectsFixtureOptions = {}) {
     const notices = new RecordingNotices()
     super({
       ...options,
@@ -41,7 +41,7 @@ export class ProjectStage extends RuntimeFixture {
     })
   }
 
-  /** Asks a project in turn, and is refused nothing. */
+  /** Sends commands to project `boiler`; none may be refused. */
   put(...commands: readonly ProjectCommand[]): Promise<void> {
     return this.putIn('boiler', ...commands)
   }
@@ -58,8 +58,8 @@ export class ProjectStage extends RuntimeFixture {
   }
 }
 
-export async function openProjects(options: ProjectStageOptions = {}): Promise<ProjectStage> {
-  const stage = new ProjectStage(options)
-  await stage.open()
-  return stage
+export async function openProjects(options: ProjectsFixtureOptions = {}): Promise<ProjectsFixture> {
+  const fixture = new ProjectsFixture(options)
+  await fixture.open()
+  return fixture
 }

@@ -1,6 +1,5 @@
 import type { Hello } from '#actors/device/commands'
-import { deviceActor, deviceAddress } from '#actors/device/device'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
+import { deviceAddress } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
 import { noticeBus } from '#actors/notice-bus'
 import type { ProjectCommand, ScanRequest } from '#actors/project/commands'
@@ -18,40 +17,40 @@ import { forgetAfterMs } from '#runtime/system'
 import { StoreListing } from '#store/store-listing'
 import { hello } from '#test/actors/acting'
 import { ada } from '#test/actors/acting-project'
-import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { storedDeviceActor } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
-/** What every process of a stage has: its store, and what was considered in all of them. */
-interface Kept {
+/** State that survives a restart: the store, and the considered devices of all processes. */
+interface SharedState {
   readonly world: ManualWorld
   readonly place: ReturnType<typeof faultyPlace>['place']
   readonly faults: Faults
   readonly considered: string[]
 }
 
-/** Devices and projects on a store in memory, with who goes through them; updates are only noted. */
-export class WalkStage {
+/** Devices, projects and their scans on a store in memory; updates are only recorded. */
+export class ScanFixture {
   readonly stage: RuntimeFixture
-  readonly walks: ProjectScans
+  readonly scans: ProjectScans
   readonly windows: RolloutWindows
   readonly failures: unknown[] = []
-  /** `<device> <by>`, in order, of all processes. */
+  /** `<device> <trigger>` in order, of all processes. */
   readonly considered: string[]
-  /** What considering a device comes to. */
-  considering: (device: string) => void | Promise<void> = () => {}
+  /** Called for each considered device; may delay or fail. */
+  onConsider: (device: string) => void | Promise<void> = () => {}
   scopeOf: (author: string) => Scope = () => everything
-  readonly #kept: Kept
+  readonly #shared: SharedState
 
-  private constructor(kept: Kept) {
-    this.#kept = kept
-    this.considered = kept.considered
-    const { world, place } = kept
+  private constructor(shared: SharedState) {
+    this.#shared = shared
+    this.considered = shared.considered
+    const { world, place } = shared
     const notices = new RecordingNotices()
     const projects = {
       releasesChanged: () => {},
-      scanRequested: (tenant: string, project: string) => this.walks.scanRequested(tenant, project),
+      scanRequested: (tenant: string, project: string) => this.scans.scanRequested(tenant, project),
       rolloutChanged: (tenant: string, project: string) => this.windows.rolloutChanged(tenant, project),
     }
     this.stage = new RuntimeFixture({
@@ -59,12 +58,7 @@ export class WalkStage {
       place,
       definitions: (journal) =>
         [
-          deviceActor({
-            shapeById: (id) => journal.shapes.byId(id),
-            startedAt: world.now(),
-            rules: noRuleViews,
-            functions: noDeviceFunctions,
-          }),
+          storedDeviceActor(journal, world.now()),
           projectActor(projects),
           updateActor({ notices: noticeBus(), offerTimeoutMs: 10_000 }),
           tenantActor(noticeBus()),
@@ -79,17 +73,17 @@ export class WalkStage {
     }
     const consider = async (tenant: string, device: string, by: string) => {
       this.considered.push(`${tenant === 'default' ? '' : `${tenant}/`}${device} ${by}`)
-      await this.considering(device)
+      await this.onConsider(device)
     }
-    this.walks = new ProjectScans({ ...parts, updater: { consider }, scopeOf: (_, author) => this.scopeOf(author) })
+    this.scans = new ProjectScans({ ...parts, updater: { consider }, scopeOf: (_, author) => this.scopeOf(author) })
     this.windows = new RolloutWindows(parts)
   }
 
-  static async open(kept?: Kept): Promise<WalkStage> {
-    const world = kept?.world ?? new ManualWorld()
-    const made = new WalkStage(kept ?? { world, ...faultyPlace(world), considered: [] })
+  static async open(shared?: SharedState): Promise<ScanFixture> {
+    const world = shared?.world ?? new ManualWorld()
+    const made = new ScanFixture(shared ?? { world, ...faultyPlace(world), considered: [] })
     await made.stage.open()
-    if (!kept) await made.resume()
+    if (!shared) await made.resume()
     return made
   }
 
@@ -98,7 +92,7 @@ export class WalkStage {
   }
 
   get faults(): Faults {
-    return this.#kept.faults
+    return this.#shared.faults
   }
 
   project(project = 'boiler'): ProjectState {
@@ -109,17 +103,17 @@ export class WalkStage {
     return this.stage.system.registry.awake(deviceAddress('default', device)) !== undefined
   }
 
-  /** What is asked, once it is stored; what that leads to may go on. */
+  /** Sends a command, and waits until it is stored. Its consequences may continue. */
   ask(command: ProjectCommand, project = 'boiler'): Promise<unknown> {
     return during(this.world, this.asking(command, project))
   }
 
-  /** Begun, while the world stands still. */
+  /** Sends a command without advancing the clock. */
   asking(command: ProjectCommand, project = 'boiler'): Promise<unknown> {
     return this.stage.system.ask(projectAddress('default', project), command)
   }
 
-  walk(more: Partial<ScanRequest> = {}, project?: string): Promise<unknown> {
+  scan(more: Partial<ScanRequest> = {}, project?: string): Promise<unknown> {
     return this.ask({ type: 'scan', request: { by: 'hook', devices: null, author: null, ...more } }, project)
   }
 
@@ -127,40 +121,40 @@ export class WalkStage {
     return this.ask({ type: 'put_rollout', body: { firmware: '2.0.0', percent: 100, ...more }, id, author: ada })
   }
 
-  /** Devices that said HELLO once. */
-  async bring(devices: readonly string[], more: Partial<Hello> = {}): Promise<void> {
+  /** Adds devices that have sent HELLO once. */
+  async addDevices(devices: readonly string[], more: Partial<Hello> = {}): Promise<void> {
     const { system } = this.stage
-    const said = hello([], { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }], ...more })
+    const greeting = hello([], { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }], ...more })
     const asked = devices.flatMap((device, index) => [
       system.ask(deviceAddress('default', device), { type: 'add', flakeAddress: index + 1, meta: {} }, 0),
-      system.ask(deviceAddress('default', device), said, 0),
+      system.ask(deviceAddress('default', device), greeting, 0),
     ])
     await during(this.world, Promise.all(asked))
   }
 
-  /** No device is awake any more. */
+  /** Waits until none of these devices is awake. */
   async sleep(devices: readonly string[]): Promise<void> {
     this.world.spend(forgetAfterMs + 1)
     for (let rounds = 0; rounds < 400 && devices.some((device) => this.isAwake(device)); rounds++) {
       await this.world.advance(250)
     }
-    if (devices.some((device) => this.isAwake(device))) throw new Error('they do not sleep')
+    if (devices.some((device) => this.isAwake(device))) throw new Error('some devices stay awake')
   }
 
-  /** The process dies, of its writes in flight so many having reached the disk; another one starts and goes on. */
-  async restart(writesKept = 0): Promise<WalkStage> {
+  /** Kills the process when `writesKept` of the writes in flight have reached the disk, and starts another. */
+  async restart(writesKept = 0): Promise<ScanFixture> {
     this.stage.crash(writesKept)
-    const next = await WalkStage.open(this.#kept)
+    const next = await ScanFixture.open(this.#shared)
     await next.resume()
     return next
   }
 
   async resume(): Promise<void> {
-    await during(this.world, Promise.all([this.walks.open(), this.windows.open()]))
+    await during(this.world, Promise.all([this.scans.open(), this.windows.open()]))
   }
 
   async close(): Promise<void> {
-    this.walks.stop()
+    this.scans.stop()
     this.windows.stop()
     await this.stage.close()
   }
