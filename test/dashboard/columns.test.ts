@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView, PropertyView, Schema, ServiceView } from '#client/client'
-import { columnOf, columnsOf, lineOf, propertyKey, usualKeys, withUnit } from '#dashboard/pages/fleet/columns'
+import { columnOf, columnsOf, lineOf, propertyKey, usualKeys } from '#dashboard/pages/fleet/columns'
+import { withUnit } from '#dashboard/values/format-value'
 
 const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
 const schema: Schema = {

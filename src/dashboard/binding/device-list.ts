@@ -14,14 +14,20 @@ export function devicesIn(text: string): readonly string[] {
 const suggestedMax = 200
 
 /**
- * The first devices that contain the typed text and are not chosen yet. Stops at the limit, because there may be a
+ * The first devices whose identifier or name contains the typed text, in upper case, and that are not chosen yet. Stops at the limit, because there may be a
  * hundred thousand devices.
  */
-export function fittingOf(all: Iterable<string>, typed: string, chosen: ReadonlySet<string>): readonly string[] {
+export function fittingOf(
+  all: Iterable<string>,
+  typed: string,
+  chosen: ReadonlySet<string>,
+  nameOf: (device: string) => string | undefined = () => undefined,
+): readonly string[] {
   const fitting: string[] = []
   for (const device of all) {
     if (fitting.length === suggestedMax) break
-    if (device.includes(typed) && !chosen.has(device)) fitting.push(device)
+    if (chosen.has(device)) continue
+    if (device.includes(typed) || nameOf(device)?.toUpperCase().includes(typed)) fitting.push(device)
   }
   return fitting
 }

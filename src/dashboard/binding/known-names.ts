@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { GroupOption } from '#dashboard/binding/binding'
+import { type Found, findTarget, type Target } from '#dashboard/binding/target'
 import { useCall } from '#dashboard/parts/use-call'
-import { useObservable } from '#dashboard/parts/use-observable'
+import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import type { ServiceSchema } from '#model/service-schema'
@@ -18,8 +19,8 @@ export function useKnownDevices(): readonly string[] {
   return useMemo(() => [...devices.keys()].sort(), [devices, size])
 }
 
-/** Services with a schema, and services of devices. */
-export function useKnownServices(): readonly string[] {
+/** Services with a schema, and services of devices, sorted by the names of their schemas. */
+export function useKnownServices(): readonly { readonly value: string; readonly label: string }[] {
   const { devices, schemas } = state()
   const known = useObservable(schemas)
   const size = useSize(devices)
@@ -30,7 +31,15 @@ export function useKnownServices(): readonly string[] {
       if (left-- === 0) break
       for (const service of device.services.keys()) found.add(service)
     }
-    return [...found].sort()
+    const names = [...known.values()].map(({ name }) => name)
+    const labelOf = (service: string) => {
+      const name = known.get(service)?.name
+      if (name === undefined) return service
+      return names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${service})`
+    }
+    return [...found]
+      .map((value) => ({ value, label: labelOf(value) }))
+      .sort((one, other) => one.label.localeCompare(other.label))
   }, [devices, known, size])
 }
 
@@ -53,4 +62,21 @@ function useSize(map: { readonly size: number; subscribe(listener: () => void): 
 export function useGroups(): readonly GroupOption[] | undefined {
   const { value } = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : undefined), [])
   return value
+}
+
+/** Scans again only when devices come or go, not with every value. */
+export function useTarget({ service, propId, devices }: Target): Found {
+  const { devices: all } = state()
+  const size = useSize(all)
+  const isComplete = useIsComplete(all)
+  return useMemo(() => {
+    const { sample, warning } = findTarget(all, { service, propId, devices })
+    return { sample, warning: isComplete ? warning : undefined }
+  }, [all, size, isComplete, service, propId, devices])
+}
+
+/** Names that users gave devices in their metadata. */
+export function nameOfDevice(device: string): string | undefined {
+  const name = state().devices.get(device)?.meta.name
+  return typeof name === 'string' ? name : undefined
 }

@@ -1,4 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { readJson, writeJson } from '#dashboard/conditions/json-text'
+import { type Operand, operandNamed } from '#dashboard/conditions/operands'
 import {
   type ComparisonId,
   comparisons,
@@ -11,9 +13,9 @@ import {
   rowsOf,
   withComparison,
 } from '#dashboard/conditions/rows'
-import { type Operand, operandNamed, readJson, writeJson } from '#dashboard/conditions/words'
 import { Button } from '#dashboard/parts/button'
-import { Field, Select, SuggestField, TextField } from '#dashboard/parts/fields'
+import { ChoiceField } from '#dashboard/parts/choice-field'
+import { Field, Select, TextField } from '#dashboard/parts/fields'
 import type { Condition } from '#model/condition'
 import '#dashboard/conditions/conditions.css'
 
@@ -23,8 +25,8 @@ export interface ConditionEditorProps {
   readonly start: Condition | undefined
   /** A new list only when its content changes. */
   readonly operands: readonly Operand[]
-  /** Whether the condition may use names that are not among the operands. */
-  readonly isOpen: boolean
+  /** An example of a name that is not among the operands. */
+  readonly otherName: string
   /** Undefined while the input is invalid. */
   readonly onChange: (condition: Condition | undefined) => void
   readonly problem?: string | undefined
@@ -100,7 +102,7 @@ interface RowsEditorProps extends ConditionEditorProps {
   readonly onRows: (rows: Rows) => void
 }
 
-function RowsEditor({ rows: { join, rows }, onRows, operands, isOpen, faults }: RowsEditorProps) {
+function RowsEditor({ rows: { join, rows }, onRows, operands, otherName, faults }: RowsEditorProps) {
   const list = useRef<HTMLUListElement>(null)
   const change = (place: number, row: Row) => onRows({ join, rows: rows.with(place, row) })
   return (
@@ -122,7 +124,7 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, isOpen, faults }: 
             <RowEditor
               row={row}
               operands={operands}
-              isOpen={isOpen}
+              otherName={otherName}
               problem={faults.find((fault) => fault.row === place)?.message}
               onChange={(changed) => change(place, changed)}
             />
@@ -151,34 +153,25 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, isOpen, faults }: 
 interface RowEditorProps {
   readonly row: Row
   readonly operands: readonly Operand[]
-  readonly isOpen: boolean
+  readonly otherName: string
   readonly problem: string | undefined
   readonly onChange: (row: Row) => void
 }
 
-function RowEditor({ row, operands, isOpen, problem, onChange }: RowEditorProps) {
+function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorProps) {
   const operand = operandNamed(operands, row.name)
   const about = (name: string) => onChange(rowAbout(row, operandNamed(operands, name)))
   const ids = comparisonsFor(operand.kind, row.comparison)
   return (
     <>
-      {isOpen || operands.length === 0 ? (
-        <SuggestField
-          label="Property"
-          value={row.name}
-          suggestions={operands.map(({ name, label }) => ({ value: name, label }))}
-          problem={row.name === '' ? problem : undefined}
-          onInput={about}
-        />
-      ) : (
-        <Select
-          label="Property"
-          value={row.name}
-          options={optionsOf(operands, row.name)}
-          problem={row.name === '' ? problem : undefined}
-          onChange={about}
-        />
-      )}
+      <ChoiceField
+        label="Property"
+        value={row.name}
+        options={operands.map(({ name, label, now }) => ({ value: name, label: now ? `${label} · ${now}` : label }))}
+        problem={row.name === '' ? problem : undefined}
+        onChange={about}
+        other={{ label: 'Name', placeholder: otherName }}
+      />
       <Select
         label="Comparison"
         value={row.comparison}
@@ -236,13 +229,6 @@ function ValueField({ row, operand, label, value, problem, onInput }: ValueField
       problem={problem}
     />
   )
-}
-
-/** Includes the current name, even if the schema does not know it. */
-function optionsOf(operands: readonly Operand[], standing: string) {
-  const options = operands.map(({ name, label }) => ({ value: name, label }))
-  if (operands.some(({ name }) => name === standing)) return options
-  return [{ value: standing, label: standing === '' ? 'Choose' : standing }, ...options]
 }
 
 function wayOf(condition: Condition | undefined, operands: readonly Operand[]): Way {

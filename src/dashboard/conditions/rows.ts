@@ -1,4 +1,5 @@
-import { isObject, type Kind, type Operand, operandNamed } from '#dashboard/conditions/words'
+import { isObject, writeJson } from '#dashboard/conditions/json-text'
+import { type Kind, type Operand, operandNamed } from '#dashboard/conditions/operands'
 import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 
@@ -99,6 +100,21 @@ export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows
   const read: Rows = { join: joined?.join ?? 'and', rows: rows as Row[] }
   const again = conditionOf(read, operands)
   return 'condition' in again && JSON.stringify(again.condition) === JSON.stringify(condition) ? read : undefined
+}
+
+/** A condition in words, or as JSON if rows cannot express it. */
+export function conditionInWords(condition: Condition, operands: readonly Operand[]): string {
+  const read = rowsOf(condition, operands)
+  if (!read) return writeJson(condition)
+  return read.rows.map((row) => rowInWords(row, operandNamed(operands, row.name))).join(` ${read.join} `)
+}
+
+function rowInWords({ comparison, values }: Row, { label, unit, choices }: Operand): string {
+  const named = values
+    .flatMap((value) => (comparison === 'oneOf' ? value.split(', ') : [value]))
+    .map((value) => choices?.find((choice) => choice.value === value)?.label ?? value)
+  const text = named.join(comparison === 'between' ? ' and ' : ', ')
+  return [label, comparisons[comparison].label, text, named.length > 0 ? unit : undefined].filter(Boolean).join(' ')
 }
 
 /** Returns a text if the row has a fault. */

@@ -16,6 +16,10 @@ export function valueText(property: PropertyView | undefined, about: PropertySch
   return plainText(property.value, property.type, about)
 }
 
+export function withUnit(text: string, unit: string | undefined): string {
+  return unit ? `${text} ${unit}` : text
+}
+
 /** The same for a plain value. */
 export function plainText(value: PropertyView['value'], type: string, about: PropertySchema | undefined): string {
   if (value === undefined) return '–'

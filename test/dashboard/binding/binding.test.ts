@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Binding, bindingInWords, idOf, isAboutAll } from '#dashboard/binding/binding'
 import { devicesIn, fittingOf } from '#dashboard/binding/device-list'
+import { findTarget } from '#dashboard/binding/target'
 
 const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]
 
@@ -45,4 +46,22 @@ test('suggestions read only the first fitting devices of a large fleet', () => {
   const fitting = fittingOf(fleet(), 'PUMP', chosen)
   expect([fitting.length, fitting[0], readCount]).toEqual([200, 'PUMP-5000', 5_201])
   expect(fittingOf(['PUMP-7', 'SENSOR-7', 'SENSOR-8'], '7', new Set(['PUMP-7']))).toEqual(['SENSOR-7'])
+})
+
+test('a target that no device has is warned about', () => {
+  const [climate, pump] = [new Map([[0x2000, {}]]), new Map([[1, {}]])]
+  const device = (services: object) => ({ services: new Map(Object.entries(services)) })
+  const all = new Map([
+    ['A', device({ climate })],
+    ['B', device({ climate: pump })],
+  ]) as unknown as Parameters<typeof findTarget>[0]
+  const found = (service: string, propId?: number, devices?: readonly string[]) =>
+    findTarget(all, { service, propId, devices })
+  expect(found('climate', 1)).toEqual({ sample: pump })
+  expect(found('climate', 2)).toEqual({ sample: climate, warning: 'No device has this property.' })
+  expect(found('level').warning).toBe('No device has this service.')
+  expect(found('climate', 1, ['A']).warning).toBe('None of the chosen devices has this property.')
+  expect(found('climate', 1, ['NEW']).warning).toBe('None of the chosen devices has this service.')
+  // The service is not chosen yet, or it applies to no device anyway.
+  expect([found(''), found('level', 1, [])]).toEqual([{}, {}])
 })

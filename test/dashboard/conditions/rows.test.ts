@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type Operand, operandsOf } from '#dashboard/conditions/operands'
 import {
   type ComparisonId,
   comparisons,
   comparisonsFor,
+  conditionInWords,
   conditionOf,
   type Row,
   rowAbout,
   rowsOf,
   withComparison,
 } from '#dashboard/conditions/rows'
-import { conditionInWords, type Operand, operandsOf } from '#dashboard/conditions/words'
 import { AlarmCondition, type Condition } from '#model/condition'
 
 const schema = {

@@ -1,4 +1,7 @@
+import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
+import { DevicePicker } from '#dashboard/binding/device-picker'
+import { useKnownDevices, useKnownServices } from '#dashboard/binding/known-names'
 import {
   type Level,
   levelOf,
@@ -27,23 +30,23 @@ interface GrantFieldsProps {
 
 /** One grant: its permissions, and its devices and services. Read-only without `onChange`. */
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
+  const known = useKnownDevices()
   return (
     <Field label={`Grant ${number}`}>
       {onChange ? (
         <>
           <Permissions grant={grant} onChange={onChange} />
-          <Names
-            what="device"
-            names={grant.devices}
-            placeholder="LAMP-1, LAMP-2"
-            onChange={(devices) => onChange({ ...grant, devices })}
-          />
-          <Names
-            what="service"
-            names={grant.services}
-            placeholder="climate"
-            onChange={(services) => onChange({ ...grant, services })}
-          />
+          <AllOf what="devices" names={grant.devices} onChange={(devices) => onChange({ ...grant, devices })}>
+            <DevicePicker
+              label="Devices"
+              value={grant.devices}
+              suggestions={known}
+              onChange={(devices) => onChange({ ...grant, devices: [...devices] })}
+            />
+          </AllOf>
+          <AllOf what="services" names={grant.services} onChange={(services) => onChange({ ...grant, services })}>
+            <Services names={grant.services} onChange={(services) => onChange({ ...grant, services })} />
+          </AllOf>
         </>
       ) : (
         <p>
@@ -61,39 +64,57 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
   )
 }
 
-/** All names, or a list. */
-function Names({
+interface NamesProps {
+  readonly names: readonly string[]
+  readonly onChange: (names: string[]) => void
+}
+
+/** All, or some: the children. */
+function AllOf({
   what,
   names,
-  placeholder,
   onChange,
-}: {
-  readonly what: 'device' | 'service'
-  readonly names: readonly string[]
-  readonly placeholder: string
-  readonly onChange: (names: string[]) => void
-}) {
+  children,
+}: NamesProps & { readonly what: 'devices' | 'services'; readonly children: ComponentChildren }) {
   const isAll = names.includes('*')
-  // The text as typed: a comma at the end begins the next name.
-  const [text, setText] = useState(isAll ? '' : names.join('\n'))
   return (
     <>
-      <Checkbox label={`All ${what}s`} isChecked={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : namesIn(text))} />
-      {!isAll && (
-        <TextField
-          label={what === 'device' ? 'Devices' : 'Services'}
-          hint="One for each line, or separated by commas. They need not exist yet."
-          rows={3}
-          isCode
-          placeholder={placeholder}
-          value={text}
-          onInput={(typed) => {
-            setText(typed)
-            onChange(namesIn(typed))
-          }}
-        />
-      )}
+      <Checkbox label={`All ${what}`} isChecked={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : [])} />
+      {!isAll && children}
     </>
+  )
+}
+
+/** Known services by name; others, which need not exist yet, by identifier. */
+function Services({ names, onChange }: NamesProps) {
+  const known = useKnownServices()
+  const isKnown = (name: string) => known.some(({ value }) => value === name)
+  // The text as typed: a comma at the end begins the next name.
+  const [text, setText] = useState(() => names.filter((name) => !isKnown(name)).join(', '))
+  return (
+    <Field label="Services">
+      <div class="role-choices">
+        {known.map(({ value, label }) => (
+          <Checkbox
+            key={value}
+            label={label}
+            isChecked={names.includes(value)}
+            onChange={(isOn) => onChange(isOn ? [...names, value] : names.filter((name) => name !== value))}
+          />
+        ))}
+      </div>
+      <TextField
+        label="Other services"
+        hint="Their identifiers, separated by commas. They need not exist yet."
+        isCode
+        placeholder="climate"
+        value={text}
+        onInput={(typed) => {
+          setText(typed)
+          onChange([...new Set([...names.filter(isKnown), ...namesIn(typed)])])
+        }}
+      />
+    </Field>
   )
 }
 

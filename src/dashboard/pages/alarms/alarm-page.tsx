@@ -2,15 +2,18 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups, useKnownDevices, useKnownServices, useSchemas } from '#dashboard/binding/known-names'
+import { useGroups, useKnownDevices, useSchemas, useTarget } from '#dashboard/binding/known-names'
+import { ServiceField } from '#dashboard/binding/service-field'
+import { boundDevices } from '#dashboard/binding/target'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
-import { conditionInWords, operandsOf } from '#dashboard/conditions/words'
+import { operandsOf } from '#dashboard/conditions/operands'
+import { conditionInWords } from '#dashboard/conditions/rows'
 import { type Alarm, rowsOfAlarm, type StatusRow } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
 import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
-import { NumberField, Select, SuggestField, TextField } from '#dashboard/parts/fields'
+import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { CallResult, Loading, Page, Section } from '#dashboard/parts/page'
@@ -144,7 +147,7 @@ const columns: readonly Column<StatusRow>[] = [
 ]
 
 function WhereActive({ alarm }: { readonly alarm: Alarm }) {
-  const { alarms } = state()
+  const { alarms, schemas } = state()
   const rows = rowsOfAlarm(useObservable(alarms).values(), alarm.resourceIdentifier)
   const [shown, setShown] = useState(pageRows)
   const active = rows.filter((row) => row.active).length
@@ -167,7 +170,8 @@ function WhereActive({ alarm }: { readonly alarm: Alarm }) {
             <Empty title="Not active on any device so far">
               <p>
                 Devices appear here when the condition is true for them. If one is missing, check that it has the
-                service <code>{alarm.serviceIdentifier}</code> and that the property has a value.
+                service {schemas.get(alarm.serviceIdentifier)?.name ?? alarm.serviceIdentifier} and that the property
+                has a value.
               </p>
             </Empty>
           )
@@ -216,9 +220,10 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
   const [isChecked, setChecked] = useState(false)
   const groups = useGroups()
   const devices = useKnownDevices()
-  const services = useKnownServices()
   const schema = useSchemas().get(draft.serviceIdentifier)
-  const operands = useMemo(() => operandsOf(schema), [schema])
+  const bound = useMemo(() => boundDevices(draft.binding, groups ?? []), [draft.binding, groups])
+  const { sample, warning } = useTarget({ service: draft.serviceIdentifier, devices: bound })
+  const operands = useMemo(() => operandsOf(schema, sample), [schema, sample])
   if (start && isReadOnly) return <AlarmFacts alarm={start} />
 
   const set = (change: Partial<Draft>) => {
@@ -251,21 +256,18 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
         onChange={(severity) => set({ severity })}
         problem={detailUnder(problem, 'severity')}
       />
-      <SuggestField
-        label="Service"
+      <ServiceField
         hint="The service with the properties of the condition."
         value={draft.serviceIdentifier}
-        onInput={(serviceIdentifier) => set({ serviceIdentifier })}
-        suggestions={services.map((value) => ({ value }))}
-        maxLength={64}
-        placeholder="climate"
+        onChange={(serviceIdentifier) => set({ serviceIdentifier })}
+        warning={warning}
         problem={detailUnder(problem, 'serviceIdentifier')}
       />
       <ConditionEditor
         label="Active if"
         start={draft.condition}
         operands={operands}
-        isOpen={false}
+        otherName="0x2000"
         onChange={(condition) => set({ condition })}
         problem={detailUnder(problem, 'condition')}
         isChecked={isChecked}
@@ -304,9 +306,7 @@ function AlarmFacts({ alarm }: { readonly alarm: Alarm }) {
   return (
     <dl class="facts">
       <dt>Service</dt>
-      <dd>
-        <code>{serviceIdentifier}</code>
-      </dd>
+      <dd>{schemas.get(serviceIdentifier)?.name ?? <code>{serviceIdentifier}</code>}</dd>
       <dt>Active if</dt>
       <dd>{conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}</dd>
       <dt>For at least</dt>

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
 import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
-import { conditionInWords, operandsOf } from '#dashboard/conditions/words'
+import { operandsOf } from '#dashboard/conditions/operands'
+import { conditionInWords } from '#dashboard/conditions/rows'
 import { type Alarm, type AlarmSummary, alarmSummaries, inOrder, quiet } from '#dashboard/pages/alarms/alarm-rows'
 import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
@@ -57,10 +58,13 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
   const [isActiveOnly, setActiveOnly] = useState(false)
   const columns = useColumns(standing, isRead)
   if (alarms.length === 0) return <NoAlarms />
+  const schemas = useSchemas()
   const shown = inOrder(alarms, standing).filter(
     (alarm) =>
       (!isActiveOnly || standing.has(alarm.resourceIdentifier)) &&
-      `${alarm.name} ${alarm.serviceIdentifier}`.toLowerCase().includes(search.trim().toLowerCase()),
+      `${alarm.name} ${alarm.serviceIdentifier} ${schemas.get(alarm.serviceIdentifier)?.name}`
+        .toLowerCase()
+        .includes(search.trim().toLowerCase()),
   )
   return (
     <>
@@ -114,7 +118,7 @@ function useColumns(standing: ReadonlyMap<string, AlarmSummary>, isRead: boolean
           {conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}
           {forSeconds > 0 && <span class="soft"> for {forSeconds} s</span>}
           <br />
-          <small class="soft code">{serviceIdentifier}</small>
+          <small class="soft">{schemas.get(serviceIdentifier)?.name ?? serviceIdentifier}</small>
         </>
       ),
     },

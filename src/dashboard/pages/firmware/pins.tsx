@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { DeviceField } from '#dashboard/binding/device-picker'
 import { pinCommand } from '#dashboard/pages/firmware/commands'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
@@ -6,7 +7,6 @@ import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { Button } from '#dashboard/parts/button'
 import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
-import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
@@ -126,18 +126,13 @@ function PinForm({
       submit="Pin"
       onSubmit={pin}
       onCancel={onCancel}
-      isDisabled={firmware === '' || versionProblem(firmware) !== undefined || isBeyond}
+      isDisabled={device.trim() === '' || firmware === '' || versionProblem(firmware) !== undefined || isBeyond}
     >
-      <TextField
-        label="Device"
-        hint="Its identifier. The device need not exist yet."
+      <DeviceField
+        hint="The device need not exist yet."
         problem={isBeyond ? 'You may not update this device.' : undefined}
-        isCode
         value={device}
         onInput={setDevice}
-        maxLength={64}
-        isRequired
-        hasFocus
       />
       <VersionField
         label="Version"

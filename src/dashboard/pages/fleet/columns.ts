@@ -1,6 +1,6 @@
 import type { DeviceView, Schema } from '#client/client'
 import type { SortKey } from '#dashboard/pages/fleet/arrangement'
-import { aboutOf, nameOf, numberOf, plainText, valueText } from '#dashboard/values/format-value'
+import { aboutOf, nameOf, numberOf, plainText, valueText, withUnit } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
 /** A column of the fleet. It is identified by a key that can be stored: `property:<service>/<propId>`. */
@@ -93,10 +93,6 @@ export function lineOf(device: DeviceView, schemas: Schemas, columns: readonly F
     }
   }
   return texts.join(' · ')
-}
-
-export function withUnit(text: string, unit: string | undefined): string {
-  return unit ? `${text} ${unit}` : text
 }
 
 function metaColumn(key: string, name: string): FleetColumn {

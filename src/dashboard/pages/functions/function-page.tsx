@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Body, Item } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
@@ -15,6 +15,7 @@ import { client, mayI } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups, useKnownDevices } from '#dashboard/binding/known-names'
+import { boundDevices } from '#dashboard/binding/target'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import {
   type Detail,
@@ -151,6 +152,7 @@ export function FunctionForm(props: FunctionFormProps) {
   const [serverFaults, setServerFaults] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
   const devices = useKnownDevices()
+  const bound = useMemo(() => boundDevices(binding, groups ?? []), [binding, groups])
   // The server's faults are about the sent draft: the next change removes them.
   const faults = hasFaults(serverFaults) ? serverFaults : isChecked ? faultsIn(draft) : noFaults
   const touch = <Value,>(set: (value: Value) => void) => {
@@ -175,7 +177,7 @@ export function FunctionForm(props: FunctionFormProps) {
   }
   const graph = (
     <Section title="Steps">
-      <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} />
+      <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} devices={bound} />
     </Section>
   )
   if (isReadOnly) {

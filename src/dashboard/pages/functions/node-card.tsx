@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { useKnownServices, useSchemas } from '#dashboard/binding/known-names'
+import { useSchemas } from '#dashboard/binding/known-names'
 import {
   type Draft,
   type DraftNode,
@@ -16,22 +16,11 @@ import {
 } from '#dashboard/pages/functions/graph-draft'
 import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
-import { NodeFields } from '#dashboard/pages/functions/node-fields'
-import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
+import { NodeFields, type NodeProps } from '#dashboard/pages/functions/node-fields'
+import { nodeInWords } from '#dashboard/pages/functions/node-words'
 import { useAlarmNames, useTemplateNames } from '#dashboard/pages/functions/use-names'
 import { Button } from '#dashboard/parts/button'
 import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
-
-export interface NodeCardProps {
-  readonly node: DraftNode
-  readonly draft: Draft
-  readonly onDraft: (draft: Draft) => void
-  readonly names: Names
-  readonly services: readonly string[]
-  readonly templates: readonly string[] | undefined
-  readonly faults: readonly string[]
-  readonly isChecked: boolean
-}
 
 /** The element id for clicks in the picture. */
 function cardId(node: DraftNode): string {
@@ -46,7 +35,7 @@ export function showCard(node: DraftNode): void {
 }
 
 /** One node: its fields, and its successors. */
-function NodeCard(props: NodeCardProps) {
+function NodeCard(props: NodeProps) {
   const { node, draft, onDraft, faults } = props
   const headingId = useId()
   const { title, does } = kindWords[node.kind]
@@ -94,7 +83,7 @@ function NodeCard(props: NodeCardProps) {
 }
 
 /** For users who may not change the function. */
-function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
+function NodeView({ node, names }: Pick<NodeProps, 'node' | 'names'>) {
   return (
     <li class="node-card">
       <section id={cardId(node)} tabIndex={-1} aria-label={node.id}>
@@ -106,7 +95,7 @@ function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
 }
 
 /** The successors: existing steps, or a new one. */
-function Successors({ node, draft, onDraft }: NodeCardProps) {
+function Successors({ node, draft, onDraft }: NodeProps) {
   const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
   const others = draft.nodes.filter((other) => isBehind(other) || mayLead(draft, node, other))
   const addNode = (kind: NodeKind) => {
@@ -148,13 +137,14 @@ export interface GraphEditorProps {
   readonly faults: GraphFaults
   readonly isChecked: boolean
   readonly isReadOnly?: boolean | undefined
+  /** The devices of the function; undefined: all. */
+  readonly devices: readonly string[] | undefined
 }
 
 /** A graph as a picture and as cards, one for each node. The picture shows the order, the cards are edited. */
 export function GraphEditor(props: GraphEditorProps) {
   const { draft, onDraft, faults, isReadOnly } = props
   const names = { schemas: useSchemas(), alarms: useAlarmNames() }
-  const services = useKnownServices()
   const templates = useTemplateNames()
   useNewCard(draft)
   return (
@@ -181,7 +171,6 @@ export function GraphEditor(props: GraphEditorProps) {
               {...props}
               node={node}
               names={names}
-              services={services}
               templates={templates}
               faults={faults.byNode.get(node.key) ?? []}
             />

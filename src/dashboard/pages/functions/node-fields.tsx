@@ -1,13 +1,29 @@
 import { useState } from 'preact/hooks'
+import { useTarget } from '#dashboard/binding/known-names'
+import { ServiceField } from '#dashboard/binding/service-field'
+import { propertyOptions } from '#dashboard/binding/target'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
+import { operandsOf, runOperands } from '#dashboard/conditions/operands'
 import { literalOf } from '#dashboard/conditions/rows'
-import { operandsOf, runOperands } from '#dashboard/conditions/words'
-import type { DraftNode, To } from '#dashboard/pages/functions/graph-draft'
-import type { NodeCardProps } from '#dashboard/pages/functions/node-card'
-import { NumberField, Select, SuggestField, TextField } from '#dashboard/parts/fields'
+import type { Draft, DraftNode, To } from '#dashboard/pages/functions/graph-draft'
+import type { Names } from '#dashboard/pages/functions/node-words'
+import { ChoiceField } from '#dashboard/parts/choice-field'
+import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
 
-export interface NodeFieldsProps extends NodeCardProps {
+export interface NodeProps {
+  readonly node: DraftNode
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly names: Names
+  /** The devices of the function; undefined: all. */
+  readonly devices: readonly string[] | undefined
+  readonly templates: readonly string[] | undefined
+  readonly faults: readonly string[]
+  readonly isChecked: boolean
+}
+
+interface NodeFieldsProps extends NodeProps {
   readonly onNode: (node: DraftNode) => void
 }
 
@@ -34,42 +50,20 @@ export function NodeFields(props: NodeFieldsProps) {
   }
 }
 
-function PropertyFields({ node, onNode, names, services }: Of<'property'>) {
+function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
   const { service, property } = node
   const schema = names.schemas.get(service)
-  const known = Object.entries(schema?.properties ?? {})
-  const setProperty = (next: string) => onNode({ ...without(node), property: next })
+  const { sample, warning } = useTarget({ service, propId: property === '' ? undefined : Number(property), devices })
   return (
     <>
-      <SuggestField
-        label="Service"
-        value={service}
-        onInput={(next) => onNode({ ...node, service: next })}
-        suggestions={services.map((value) => ({ value }))}
-        maxLength={64}
-        placeholder="climate"
+      <ServiceField value={service} onChange={(next) => onNode({ ...node, service: next })} warning={warning} />
+      <ChoiceField
+        label="Property"
+        value={property}
+        options={propertyOptions(schema, sample)}
+        onChange={(next) => onNode({ ...without(node), property: next })}
+        other={{ label: 'Identifier of the property', placeholder: '0x2000' }}
       />
-      {known.length > 0 ? (
-        <Select
-          label="Property"
-          value={property}
-          options={[
-            { value: '', label: 'Choose' },
-            ...known.map(([value, { name }]) => ({ value, label: name })),
-            ...(property === '' || schema?.properties[property] ? [] : [{ value: property, label: property }]),
-          ]}
-          onChange={setProperty}
-        />
-      ) : (
-        <TextField
-          label="Property"
-          hint="Its id, because this service has no schema."
-          value={property}
-          onInput={setProperty}
-          placeholder="0x2000"
-          isCode
-        />
-      )}
       <ToField node={node} onTo={(to) => onNode(withTo(node, to))} names={names} />
     </>
   )
@@ -179,7 +173,7 @@ function ConditionFields({ node, onNode, isChecked }: Of<'condition'>) {
       label="Continues only if"
       start={node.logic}
       operands={runOperands}
-      isOpen
+      otherName="meta.site"
       onChange={(logic) => onNode({ ...node, logic })}
       isChecked={isChecked}
     />
@@ -224,7 +218,7 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
   const isMissing = template !== '' && templates !== undefined && !templates.includes(template)
   const path = pathOf('functions', 'templates', template)
   return (
-    <SuggestField
+    <ChoiceField
       label="Template"
       hint={
         template === '' ? (
@@ -238,10 +232,10 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
         )
       }
       value={template}
-      onInput={(next) => onNode({ ...node, template: next })}
-      suggestions={(templates ?? []).map((value) => ({ value }))}
+      options={(templates ?? []).map((name) => ({ value: name, label: name }))}
+      onChange={(next) => onNode({ ...node, template: next })}
+      other={{ label: 'Name of the template', placeholder: 'too-hot' }}
       maxLength={64}
-      placeholder="too-hot"
     />
   )
 }

@@ -1,4 +1,5 @@
-import { conditionInWords, runOperands } from '#dashboard/conditions/words'
+import { runOperands } from '#dashboard/conditions/operands'
+import { conditionInWords } from '#dashboard/conditions/rows'
 import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
 import type { ServiceSchema } from '#model/service-schema'
 

@@ -13,7 +13,7 @@ import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
 import { Fragment } from 'preact'
-import { TemplatePreview } from '#dashboard/pages/functions/template-preview'
+import { TemplatePreview, type Words, type WordsOfLocale } from '#dashboard/pages/functions/template-preview'
 import { Checkbox, SuggestField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Tabs } from '#dashboard/parts/tabs'
@@ -94,16 +94,7 @@ async function readTemplate(name: string) {
   }
 }
 
-interface WordsOfLocale {
-  readonly subject: string
-  readonly text: string
-  readonly html?: string | undefined
-}
-
-/** By locale; always contains `en`. */
-export type Words = Readonly<Record<string, WordsOfLocale>>
-
-export interface TemplateFormProps {
+interface TemplateFormProps {
   readonly start: Words
   /** May be saved without a change. */
   readonly isNew: boolean
@@ -116,7 +107,7 @@ export interface TemplateFormProps {
 const likelyLocales = ['de', 'de-CH', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
 
 /** Edits the texts of a mail by language, with a preview. Contract 5.5. */
-export function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: TemplateFormProps) {
+function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: TemplateFormProps) {
   const [words, setWords] = useState(start)
   const [locale, setLocale] = useState('en')
   const [problem, setProblem] = useState<unknown>(undefined)

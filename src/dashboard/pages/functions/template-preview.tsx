@@ -1,13 +1,21 @@
 import { useState } from 'preact/hooks'
+import { isObject, readJson } from '#dashboard/conditions/json-text'
 import { literalOf } from '#dashboard/conditions/rows'
-import { isObject, readJson } from '#dashboard/conditions/words'
 import { MailView, type ShownMail } from '#dashboard/pages/functions/mail-view'
-import type { Words } from '#dashboard/pages/functions/template-page'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Section } from '#dashboard/parts/page'
 import { now } from '#dashboard/world'
 import type { JsonObject } from '#model/json-value'
 import { renderMail } from '#model/mail-text'
+
+export interface WordsOfLocale {
+  readonly subject: string
+  readonly text: string
+  readonly html?: string | undefined
+}
+
+/** By locale; always contains `en`. */
+export type Words = Readonly<Record<string, WordsOfLocale>>
 
 const samples = {
   on: 'property' as 'property' | 'alarm' | 'status',

@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Answer, Body } from '#client/client'
+import { DeviceField } from '#dashboard/binding/device-picker'
 import { useSchemas } from '#dashboard/binding/known-names'
+import { readJson } from '#dashboard/conditions/json-text'
 import { literalOf } from '#dashboard/conditions/rows'
-import { readJson } from '#dashboard/conditions/words'
-import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { draftOf, isTrigger } from '#dashboard/pages/functions/graph-draft'
 import { noFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { MailView } from '#dashboard/pages/functions/mail-view'
 import { showCard } from '#dashboard/pages/functions/node-card'
+import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
 import { useAlarmNames } from '#dashboard/pages/functions/use-names'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -53,6 +55,7 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
       throw thrown
     }
   }
+  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   const triggers = graph.nodes.filter(({ type }) => type === 'trigger')
   return (
     <Section title="Test">
@@ -69,7 +72,9 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
               value={typed.trigger}
               options={[
                 { value: '', label: 'any trigger that fits this value' },
-                ...triggers.map(({ id: value }) => ({ value, label: value })),
+                ...draftOf(graph)
+                  .nodes.filter(isTrigger)
+                  .map((node) => ({ value: node.id, label: `${node.id}: ${nodeInWords(node, names)}` })),
               ]}
               onChange={(trigger) => setTyped((before) => ({ ...before, trigger }))}
             />
@@ -81,19 +86,23 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
             {...field('value')}
           />
           <TextField label="Previous value" placeholder="29" {...field('previous')} />
-          <TextField label="Device" placeholder="TEST" {...field('deviceIdentifier')} />
+          <DeviceField {...field('deviceIdentifier')} />
           <TextField label="Metadata as JSON" placeholder='{"site":"Bern"}' rows={2} isCode {...field('meta')} />
           <TextField label="Locale of the reader" placeholder="en" {...field('locale')} />
         </Form>
-        {tried && <Outcome tried={tried} />}
+        {tried && <Outcome tried={tried} names={names} />}
       </div>
     </Section>
   )
 }
 
-function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } }) {
+interface OutcomeProps {
+  readonly tried: Tried & { readonly graph: Graph }
+  readonly names: Names
+}
+
+function Outcome({ tried, names }: OutcomeProps) {
   const { path, stopped, mails, graph } = tried
-  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   return (
     <div class="trial" role="status">
       <h3>Path</h3>

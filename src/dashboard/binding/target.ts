@@ -1,0 +1,65 @@
+import type { DeviceView, ServiceView } from '#client/client'
+import { type Binding, type GroupOption, idOf, isAboutAll } from '#dashboard/binding/binding'
+import { hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
+import type { ServiceSchema } from '#model/service-schema'
+
+/** What an alarm or a trigger is about: a service, perhaps one of its properties, and the devices. */
+export interface Target {
+  readonly service: string
+  readonly propId?: number | undefined
+  /** Undefined: all devices. */
+  readonly devices: readonly string[] | undefined
+}
+
+export interface Found {
+  /** The service of the first device that has it, for values in lists of properties. */
+  readonly sample?: ServiceView | undefined
+  /** Shown before saving, if no device has the target. */
+  readonly warning?: string | undefined
+}
+
+type Devices = { get(device: string): DeviceView | undefined; values(): Iterable<DeviceView> }
+
+export function findTarget(all: Devices, { service, propId, devices }: Target): Found {
+  if (service === '' || devices?.length === 0) return {}
+  let sample: ServiceView | undefined
+  for (const device of devices ? devices.map((each) => all.get(each)) : all.values()) {
+    const found = device?.services.get(service)
+    sample ??= found
+    if (found && (propId === undefined || found.has(propId))) return { sample: found }
+  }
+  const whose = devices ? 'None of the chosen devices has' : 'No device has'
+  return { sample, warning: `${whose} this ${sample ? 'property' : 'service'}.` }
+}
+
+/** Undefined: all devices, or not known because a group is not visible. */
+export function boundDevices(binding: Binding, groups: readonly GroupOption[]): readonly string[] | undefined {
+  if (isAboutAll(binding)) return undefined
+  const chosen = binding.groups?.map((id) => groups.find((group) => idOf(group.resourceIdentifier) === id)) ?? []
+  if (chosen.includes(undefined)) return undefined
+  return [...(binding.devices ?? []), ...chosen.flatMap((group) => group?.devices ?? [])]
+}
+
+/** `21.5 °C`: the value of a property now; undefined without one. */
+export function valueNow(
+  sample: ServiceView | undefined,
+  propId: number,
+  schema: ServiceSchema | undefined,
+): string | undefined {
+  const property = sample?.get(propId)
+  const about = schema?.properties[hexOf(propId)]
+  return property?.value === undefined ? undefined : withUnit(valueText(property, about), about?.unit)
+}
+
+/** The properties of a service by id, `0x2000`: those of its schema, and others that devices have. */
+export function propertyOptions(schema: ServiceSchema | undefined, sample: ServiceView | undefined) {
+  const ids = new Set([...Object.keys(schema?.properties ?? {}).map(Number), ...(sample?.keys() ?? [])])
+  return [...ids]
+    .sort((one, other) => one - other)
+    .map((propId) => {
+      const about = schema?.properties[hexOf(propId)]
+      const more = valueNow(sample, propId, schema) ?? about?.unit
+      const name = nameOf(propId, about)
+      return { value: hexOf(propId), label: more ? `${name} · ${more}` : name }
+    })
+}
