@@ -24,7 +24,7 @@ const command = {
 The server, simulated devices of three kinds in four buildings, and a dashboard, live in the terminal. The server listens
 on 127.0.0.1 only.`,
   flags: { devices, links, rate, seconds, writes, port, data },
-  defaults: { ...defaults, port: process.env.PORT ?? 8080, data: './data/demo, or ./data/demo-iam' },
+  defaults: { ...defaults, port: process.env.PORT ?? 8080 },
   switches: { iam: 'with authentication: two users can sign in', help: 'this page' },
 }
 
@@ -179,7 +179,8 @@ function stopAsked(seconds: number): Promise<string> {
 
 try {
   const { help, ...given } = readCommandLine(command, process.argv.slice(2))
-  if (help) console.log(helpOf({ ...command, defaults: { ...command.defaults, links: 'as many as devices' } }))
+  const described = { ...command.defaults, links: 'as many as devices', data: './data/demo, or ./data/demo-iam' }
+  if (help) console.log(helpOf({ ...command, defaults: described }))
   else process.exit(await run({ ...given, port: Number(given.port) } as Demo))
 } catch (error) {
   // The server exits with this process.

@@ -1,6 +1,8 @@
+#!/usr/bin/env node
 'use strict'
 /**
- * Starts all programs of this project: checks Node, installs and builds what is missing or outdated, then runs.
+ * Starts all programs of this project: checks Node, installs and builds what is missing or outdated, then runs. In a
+ * package that npm installed everything is there, and it starts the programs of the package in the current folder.
  *
  * CommonJS on purpose: Node 20 loads ES modules with libuv's thread pool, so UV_THREADPOOL_SIZE set in an `.mjs` came
  * too late (4 threads instead of 8). Plain JavaScript without dependencies, so that it can report an old Node.
@@ -38,6 +40,8 @@ const tools = {
 const sourceFolders = ['src', 'actors', 'bench']
 const project = 'tsconfig.build.json'
 const buildInputs = ['tsconfig.json', project, 'package.json', 'package-lock.json']
+/** The packed server contains no sources. */
+const isPackage = !exists(project)
 const dashboard = 'src/dashboard'
 const clientPackage = 'src/client/package'
 const viteConfig = join(dashboard, 'vite.config.ts')
@@ -100,24 +104,24 @@ const commands = {
 class UserError extends Error {}
 
 async function main() {
-  const [name = '', ...args] = process.argv.slice(2)
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command) throw new UserError(`usage: launch ${Object.keys(commands).join('|')} [arguments]`)
+  const [name = 'start', ...args] = process.argv.slice(2)
+  const names = isPackage ? Object.keys(programs).filter((each) => exists(programs[each])) : Object.keys(commands)
+  if (!names.includes(name)) throw new UserError(`usage: device-data-backend ${names.join('|')} [arguments]`)
   checkNode()
   if (process.env.npm_lifecycle_event) stopWithParent()
   if (name === 'build' && args.includes('--force')) for (const { stamp } of builds) remove(stamp)
-  const isReady = () => name === 'check' || isBuilt()
-  if (!isInstalled()) withLock(() => isInstalled() || install())
+  const isReady = () => isPackage || name === 'check' || isBuilt()
+  if (!isPackage && !isInstalled()) withLock(() => isInstalled() || install())
   if (!canRun()) {
     if (exists(runtime) && fs.realpathSync(at(runtime)) === process.execPath) throw new UserError(noBinary())
     if (!exists(runtime)) withLock(() => exists(runtime) || installRuntime())
-    return forward([[__filename, name, ...args]], at(runtime))
+    return forward([[__filename, name, ...args]], { node: at(runtime), cwd: process.cwd() })
   }
   if (!isReady()) withLock(() => isReady() || build())
   // Native code reads both once: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
-  await command(args)
+  await commands[name](args)
 }
 
 const fastTests = ['--project', 'parts', '--project', 'whole']
@@ -163,8 +167,8 @@ function dev(args) {
 }
 
 /** Runs one Node process for each line in parallel. The first to end stops the others and gives the exit code. */
-function forward(lines, node = process.execPath) {
-  const children = lines.map((line) => spawn(node, line, { cwd: root, stdio: 'inherit' }))
+function forward(lines, { node = process.execPath, cwd = root } = {}) {
+  const children = lines.map((line) => spawn(node, line, { cwd, stdio: 'inherit' }))
   const stopAll = (signal) => {
     for (const child of children) child.kill(signal)
   }
@@ -208,7 +212,9 @@ function canRun() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major === 21 || (major === 22 && minor < 12)) return false
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
-  return ['dist/bin', ''].some((folder) => exists(join('node_modules/uWebSockets.js', folder, file)))
+  // All folders of packages from here up: an installed package has its dependencies beside it.
+  const folders = module.paths.map((path) => join(path, 'uWebSockets.js'))
+  return folders.some((folder) => ['dist/bin', ''].some((inside) => fs.existsSync(join(folder, inside, file))))
 }
 
 function noBinary() {

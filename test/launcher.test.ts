@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -107,8 +108,20 @@ test('an installation by npm is accepted', async () => {
   expect(await launch('start')).toEqual([0, '1\n', building])
 })
 
+test('an installed package starts its programs in the current folder, and builds nothing', async () => {
+  const installed = join(folder, 'node_modules/device-data-backend')
+  mkdirSync(join(installed, 'dist/src/app'), { recursive: true })
+  for (const path of ['src/launch.cjs', 'package.json']) cpSync(at(path), join(installed, path))
+  writeFileSync(join(installed, 'dist/src/app/main.js'), 'console.log(process.cwd())')
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [join(installed, 'src/launch.cjs'), ...args], { cwd: at('src'), encoding: 'utf8' })
+  const { status, stdout, stderr } = run()
+  expect([status, stdout, stderr]).toEqual([0, `${realpathSync(at('src'))}\n`, ''])
+  expect(run('check').stderr).toBe('device-data-backend: usage: device-data-backend start [arguments]\n')
+})
+
 test.each<[string, () => void, string, string]>([
-  ['an unknown command', () => {}, 'run', 'usage: launch start|'],
+  ['an unknown command', () => {}, 'run', 'usage: device-data-backend start|'],
   ['an older Node', () => put('package.json', engines('>=98.1')), 'start', 'needs Node 98.1 or newer; this is v'],
   [
     'a runtime without a binary',
