@@ -1,12 +1,12 @@
 import { pack, unpack } from 'msgpackr'
-import type { SpokenName } from '#test/attacks/socket-attack'
+import type { ProtocolName } from '#test/attacks/socket-attack'
 
-/** 9.7 and 9.8 of the test suite of Autobahn: a client that waits for each answer before it goes on. */
+/** Autobahn 9.7 and 9.8: a client that waits for each answer before it sends the next message. */
 export interface Dialogue {
-  /** What must be answered first. */
+  /** The first message, whose answer `message` gets as `opened`. */
   readonly opening?: Buffer
-  /** With a text of so many signs. `number`: from 1. `opened`: the answer to `opening`. */
-  message(number: number, signs: number, opened: Buffer | undefined): Buffer
+  /** A message with a text of this length. `number` counts from 1. */
+  message(number: number, length: number, opened: Buffer | undefined): Buffer
   isAnswer(payload: Buffer, number: number): boolean
 }
 
@@ -15,12 +15,12 @@ const hello = (deviceIdentifier: string) => ({
   deviceIdentifier,
   services: [{ serviceIdentifier: 's', properties: [{ propId: 1, type: 'STRING' }] }],
 })
-const update = (flakeAddress: number, seq: number, signs: number) => ({
+const update = (flakeAddress: number, seq: number, length: number) => ({
   type: 'UPDATE',
   flakeAddress,
   seq,
   serviceIdentifier: 's',
-  updates: [{ propId: 1, value: 'x'.repeat(signs) }],
+  updates: [{ propId: 1, value: 'x'.repeat(length) }],
 })
 const isAcknowledged = (answer: Answer, number: number) => answer.type === 'ACK' && answer.seq === number
 
@@ -32,19 +32,20 @@ interface Answer {
 const inJson = (payload: Buffer | undefined) => JSON.parse(String(payload)) as Answer
 const inMsgpack = (payload: Buffer | undefined) => unpack(payload ?? Buffer.alloc(0)) as Answer
 
-export const dialogues: Readonly<Record<SpokenName, Dialogue>> = {
+export const dialogues: Readonly<Record<ProtocolName, Dialogue>> = {
   events: {
-    message: (_, signs) => Buffer.from(JSON.stringify({ type: 'PING', text: 'x'.repeat(signs) })),
+    message: (_, length) => Buffer.from(JSON.stringify({ type: 'PING', text: 'x'.repeat(length) })),
     isAnswer: (payload) => inJson(payload).type === 'PONG',
   },
   'link in JSON': {
     opening: Buffer.from(JSON.stringify(hello('JSON-1000'))),
-    message: (number, signs, opened) => Buffer.from(JSON.stringify(update(inJson(opened).flakeAddress, number, signs))),
+    message: (number, length, opened) =>
+      Buffer.from(JSON.stringify(update(inJson(opened).flakeAddress, number, length))),
     isAnswer: (payload, number) => isAcknowledged(inJson(payload), number),
   },
   'link in msgpack': {
     opening: pack(hello('MSGPACK-1000')),
-    message: (number, signs, opened) => pack(update(inMsgpack(opened).flakeAddress, number, signs)),
+    message: (number, length, opened) => pack(update(inMsgpack(opened).flakeAddress, number, length)),
     isAnswer: (payload, number) => isAcknowledged(inMsgpack(payload), number),
   },
 }

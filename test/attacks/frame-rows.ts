@@ -1,130 +1,140 @@
 import { closeFrame, type FrameParts, fragments, frame, opcodes } from '#test/attacks/raw-websocket'
-import type { SocketAttack, Spoken } from '#test/attacks/socket-attack'
+import type { SocketAttack, TestedProtocol } from '#test/attacks/socket-attack'
 
-/** What the test suite of Autobahn asks of a server, by its sections; of what cannot be read, the canary is not. */
+/** Frames of the Autobahn test suite by section. A canary in an invalid frame must not be read. */
 
 /** 1 and 9.1 to 9.2: lengths of payloads, and how they arrive. */
-export function lengthRows({ opcode, bytesMax, payloadBytesMax, message, isRefusal }: Spoken): readonly SocketAttack[] {
+export function lengthRows({
+  opcode,
+  bytesMax,
+  payloadBytesMax,
+  message,
+  isRefusal,
+}: TestedProtocol): readonly SocketAttack[] {
   const ofLength = (bytes: number) => frame({ opcode, payload: message(bytes) })
   const lengths = [125, 126, 127, 128, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 262_143, 262_144]
   const served = lengths.filter((bytes) => bytes >= message().length && bytes <= bytesMax)
   const answered = { answers: 1, end: 'serves' } as const
   const refused = isRefusal ? ({ refusals: 1, end: 'serves' } as const) : ({ end: 4400 } as const)
   return [
-    // Well formed, and no message of any of our sockets.
-    { what: 'an empty text', sent: frame({ opcode: opcodes.text }), ...refused },
-    { what: 'an empty binary one', sent: frame({ opcode: opcodes.binary }), ...refused },
-    { what: 'an empty text, byte by byte', sent: apart(frame({ opcode: opcodes.text }), 1), ...refused },
-    { what: 'an empty binary one, byte by byte', sent: apart(frame({ opcode: opcodes.binary }), 1), ...refused },
-    ...served.map((bytes) => ({ what: `${bytes} bytes`, sent: ofLength(bytes), ...answered })),
+    // Well formed, but no message of these protocols.
+    { name: 'an empty text', sent: frame({ opcode: opcodes.text }), ...refused },
+    { name: 'an empty binary one', sent: frame({ opcode: opcodes.binary }), ...refused },
+    { name: 'an empty text, byte by byte', sent: apart(frame({ opcode: opcodes.text }), 1), ...refused },
+    { name: 'an empty binary one, byte by byte', sent: apart(frame({ opcode: opcodes.binary }), 1), ...refused },
+    ...served.map((bytes) => ({ name: `${bytes} bytes`, sent: ofLength(bytes), ...answered })),
     ...served
       .filter((bytes) => bytes < 200)
-      .map((bytes) => ({ what: `${bytes} bytes, one by one`, sent: apart(ofLength(bytes), 1), ...answered })),
-    { what: 'the largest, in pieces', sent: apart(ofLength(bytesMax), Math.ceil(bytesMax / 50)), ...answered },
-    { what: 'fifty at once', sent: Buffer.concat(Array(50).fill(ofLength(0))), answers: 50, end: 'serves' },
-    { what: 'masked with zeros', sent: frame({ opcode, payload: message(), mask: 'zero' }), ...answered },
+      .map((bytes) => ({ name: `${bytes} bytes, one by one`, sent: apart(ofLength(bytes), 1), ...answered })),
+    { name: 'the largest, in pieces', sent: apart(ofLength(bytesMax), Math.ceil(bytesMax / 50)), ...answered },
+    { name: 'fifty at once', sent: Buffer.concat(Array(50).fill(ofLength(0))), answers: 50, end: 'serves' },
+    { name: 'masked with zeros', sent: frame({ opcode, payload: message(), mask: 'zero' }), ...answered },
     ...(bytesMax < payloadBytesMax
       ? [
-          { what: 'one byte too many', sent: ofLength(bytesMax + 1), end: 4400 },
+          { name: 'one byte too many', sent: ofLength(bytesMax + 1), end: 4400 },
           {
-            what: 'as many as are read',
+            name: 'the largest payload that is read',
             sent: frame({ opcode, payload: Buffer.alloc(payloadBytesMax, ' ') }),
             end: 4400,
           },
         ]
       : []),
-    { what: 'more than is read', sent: frame({ opcode, payload: Buffer.alloc(payloadBytesMax + 1) }), end: 'cut' },
-    { what: 'said to be more than is read', sent: frame({ opcode, length: BigInt(payloadBytesMax + 1) }), end: 'cut' },
-    { what: 'said to be 2³²', sent: frame({ opcode, length: 2n ** 32n, lengthBytes: 8 }), end: 'cut' },
-    { what: 'said to be 2⁶³ − 1', sent: frame({ opcode, length: 2n ** 63n - 1n, lengthBytes: 8 }), end: 'cut' },
-    { what: 'said to be 2⁶⁴ − 1', sent: frame({ opcode, length: 2n ** 64n - 1n, lengthBytes: 8 }), end: 'cut' },
+    {
+      name: 'a payload above the limit',
+      sent: frame({ opcode, payload: Buffer.alloc(payloadBytesMax + 1) }),
+      end: 'cut',
+    },
+    { name: 'a length above the limit', sent: frame({ opcode, length: BigInt(payloadBytesMax + 1) }), end: 'cut' },
+    { name: 'a length of 2³²', sent: frame({ opcode, length: 2n ** 32n, lengthBytes: 8 }), end: 'cut' },
+    { name: 'a length of 2⁶³ − 1', sent: frame({ opcode, length: 2n ** 63n - 1n, lengthBytes: 8 }), end: 'cut' },
+    { name: 'a length of 2⁶⁴ − 1', sent: frame({ opcode, length: 2n ** 64n - 1n, lengthBytes: 8 }), end: 'cut' },
   ]
 }
 
 /** 2: pings and pongs. */
-export function pingRows({ opcode, message }: Spoken): readonly SocketAttack[] {
+export function pingRows({ opcode, message }: TestedProtocol): readonly SocketAttack[] {
   const ping = (payload: string | Uint8Array) => frame({ opcode: opcodes.ping, payload })
   const binary = Buffer.from(Array.from({ length: 125 }, (_, place) => (place * 7) % 256))
   return [
-    { what: 'empty', sent: ping(''), pongs: [''], end: 'serves' },
-    { what: 'with a text', sent: ping('who is there'), pongs: ['who is there'], end: 'serves' },
-    { what: 'with bytes that are no text', sent: ping(binary), pongs: [binary.toString('latin1')], end: 'serves' },
+    { name: 'empty', sent: ping(''), pongs: [''], end: 'serves' },
+    { name: 'with a text', sent: ping('hello'), pongs: ['hello'], end: 'serves' },
+    { name: 'with bytes that are no text', sent: ping(binary), pongs: [binary.toString('latin1')], end: 'serves' },
     {
-      what: 'with 126 bytes',
+      name: 'with 126 bytes',
       sent: Buffer.concat([ping('x'.repeat(126)), frame({ opcode, payload: message() })]),
       end: 'cut',
     },
-    { what: 'byte by byte', sent: apart(ping('slowly'), 1), pongs: ['slowly'], end: 'serves' },
-    { what: 'ten', sent: Buffer.concat(tenOf(ping)), pongs: tenOf(String), end: 'serves' },
-    { what: 'ten, byte by byte', sent: apart(Buffer.concat(tenOf(ping)), 1), pongs: tenOf(String), end: 'serves' },
+    { name: 'byte by byte', sent: apart(ping('slowly'), 1), pongs: ['slowly'], end: 'serves' },
+    { name: 'ten', sent: Buffer.concat(tenOf(ping)), pongs: tenOf(String), end: 'serves' },
+    { name: 'ten, byte by byte', sent: apart(Buffer.concat(tenOf(ping)), 1), pongs: tenOf(String), end: 'serves' },
     {
-      what: 'pongs that nobody asked for',
+      name: 'unsolicited pongs',
       sent: Buffer.concat(tenOf((text) => frame({ opcode: opcodes.pong, payload: text }))),
       end: 'serves',
     },
-    { what: 'a pong with 126 bytes', sent: frame({ opcode: opcodes.pong, payload: 'x'.repeat(126) }), end: 'cut' },
+    { name: 'a pong with 126 bytes', sent: frame({ opcode: opcodes.pong, payload: 'x'.repeat(126) }), end: 'cut' },
   ]
 }
 
-/** 3 and 4: bits and opcodes that mean nothing, and what is not masked. RFC 6455 §5.1, §5.2. */
-export function reservedRows({ opcode, canary }: Spoken): readonly SocketAttack[] {
+/** 3 and 4: reserved bits and opcodes, and unmasked frames. RFC 6455 §5.1, §5.2. */
+export function reservedRows({ opcode, canary }: TestedProtocol): readonly SocketAttack[] {
   const behind = frame({ opcode, payload: canary() })
   return [
     ...[1, 2, 3, 4, 5, 6, 7].flatMap((reserved) => [
       {
-        what: `RSV ${reserved} of a message`,
+        name: `RSV ${reserved} of a message`,
         sent: frame({ opcode, payload: canary(), reserved }),
         end: 'cut' as const,
       },
       {
-        what: `RSV ${reserved} of a ping`,
+        name: `RSV ${reserved} of a ping`,
         sent: Buffer.concat([frame({ opcode: opcodes.ping, reserved }), behind]),
         end: 'cut' as const,
       },
       {
-        what: `RSV ${reserved} of a close`,
+        name: `RSV ${reserved} of a close`,
         sent: Buffer.concat([frame({ opcode: opcodes.close, reserved }), behind]),
         end: 'cut' as const,
       },
     ]),
     ...[3, 4, 5, 6, 7, 11, 12, 13, 14, 15].flatMap((unknown) => [
-      { what: `opcode ${unknown}`, sent: Buffer.concat([frame({ opcode: unknown }), behind]), end: 'cut' as const },
+      { name: `opcode ${unknown}`, sent: Buffer.concat([frame({ opcode: unknown }), behind]), end: 'cut' as const },
       {
-        what: `opcode ${unknown} with a payload`,
+        name: `opcode ${unknown} with a payload`,
         sent: frame({ opcode: unknown, payload: canary() }),
         end: 'cut' as const,
       },
       {
-        what: `opcode ${unknown}, not final`,
+        name: `opcode ${unknown}, not final`,
         sent: Buffer.concat([frame({ opcode: unknown, isFinal: false }), behind]),
         end: 'cut' as const,
       },
     ]),
-    // Taken for masked by what follows, they are never what they say; `noise` is cut off, whatever it is taken for.
+    // The parser reads the following bytes as the mask; `noise` is invalid as any frame.
     ...[
       ['a message', { opcode, payload: canary() }],
       ['an empty message', { opcode }],
       ['a ping', { opcode: opcodes.ping, payload: 'x' }],
-    ].map(([what, parts]) => ({
-      what: `${what} without mask`,
+    ].map(([name, parts]) => ({
+      name: `${name} without mask`,
       sent: Buffer.concat([frame({ ...(parts as FrameParts), mask: 'none' }), noise]),
       end: 'cut' as const,
     })),
     {
-      what: 'a close without mask',
+      name: 'a close without mask',
       sent: Buffer.concat([frame({ opcode: opcodes.close, mask: 'none' }), behind]),
       end: 1005,
     },
     {
-      what: 'a second mask',
+      name: 'a second mask',
       sent: [frame({ opcode, payload: canary() }).subarray(0, 4), Buffer.alloc(300)],
       end: 'cut',
     },
   ]
 }
 
-/** 9.3 to 9.6: the largest message in fragments and in packets; 10.1: one in fragments as a library makes them by itself. */
-export function pieceRows({ opcode, bytesMax, message }: Spoken): readonly SocketAttack[] {
+/** 9.3 to 9.6: the largest message in fragments and in packets; 10.1: automatic fragmentation. */
+export function pieceRows({ opcode, bytesMax, message }: TestedProtocol): readonly SocketAttack[] {
   const answered = { answers: 1, end: 'serves' } as const
   const large = message(bytesMax)
   const single = frame({ opcode, payload: large })
@@ -132,14 +142,14 @@ export function pieceRows({ opcode, bytesMax, message }: Spoken): readonly Socke
   return [
     ...[64, 256, 1024, 4096].flatMap((bytes) => [
       {
-        what: `the largest in fragments of ${bytes} bytes`,
+        name: `the largest in fragments of ${bytes} bytes`,
         sent: Buffer.concat(fragments(opcode, large, ...cutsOf(large, bytes))),
         ...answered,
       },
-      { what: `the largest in packets of ${bytes} bytes`, sent: apart(single, bytes), ...answered },
+      { name: `the largest in packets of ${bytes} bytes`, sent: apart(single, bytes), ...answered },
     ]),
     {
-      what: `${usual.length} bytes in fragments of 1300`,
+      name: `${usual.length} bytes in fragments of 1300`,
       sent: fragments(opcode, usual, ...cutsOf(usual, 1300)),
       ...answered,
     },
@@ -147,7 +157,7 @@ export function pieceRows({ opcode, bytesMax, message }: Spoken): readonly Socke
 }
 
 /** 5: fragments. RFC 6455 §5.4. */
-export function fragmentRows({ opcode, message, canary, bytesMax }: Spoken): readonly SocketAttack[] {
+export function fragmentRows({ opcode, message, canary, bytesMax }: TestedProtocol): readonly SocketAttack[] {
   const ping = frame({ opcode: opcodes.ping, payload: 'between' })
   const whole = message()
   const half = whole.length >> 1
@@ -158,30 +168,34 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: Spoken): rea
   const more = (payload: string | Uint8Array, isFinal: boolean) => frame({ opcode: opcodes.more, payload, isFinal })
   const answered = { answers: 1, end: 'serves' } as const
   return [
-    { what: 'two', sent: Buffer.concat([first, second]), ...answered },
-    { what: 'two, apart', sent: [first, second], ...answered },
-    { what: 'two, byte by byte', sent: apart(Buffer.concat([first, second]), 3), ...answered },
-    { what: 'one for each byte', sent: Buffer.concat(many), ...answered },
+    { name: 'two', sent: Buffer.concat([first, second]), ...answered },
+    { name: 'two, apart', sent: [first, second], ...answered },
+    { name: 'two, byte by byte', sent: apart(Buffer.concat([first, second]), 3), ...answered },
+    { name: 'one per byte', sent: Buffer.concat(many), ...answered },
     {
-      what: 'of nothing between',
+      name: 'empty ones between',
       sent: Buffer.concat([first, ...Array<Buffer>(20).fill(more('', false)), second]),
       ...answered,
     },
     {
-      what: 'of nothing, and all in the last',
+      name: 'empty ones, and everything in the last',
       sent: Buffer.concat([frame({ opcode, isFinal: false }), more('', false), more(whole, true)]),
       ...answered,
     },
     {
-      what: 'all in the first, and nothing in the last',
+      name: 'everything in the first, and an empty last',
       sent: Buffer.concat([frame({ opcode, payload: whole, isFinal: false }), more('', true)]),
       ...answered,
     },
-    { what: 'of the largest', sent: Buffer.concat(fragments(opcode, large, ...cutsOf(large, 1000))), ...answered },
-    { what: 'a ping between', sent: Buffer.concat([first, ping, second]), pongs: ['between'], ...answered },
-    { what: 'a ping between, apart', sent: [first, ping, second], pongs: ['between'], ...answered },
     {
-      what: 'pings between all',
+      name: 'of the largest message',
+      sent: Buffer.concat(fragments(opcode, large, ...cutsOf(large, 1000))),
+      ...answered,
+    },
+    { name: 'a ping between', sent: Buffer.concat([first, ping, second]), pongs: ['between'], ...answered },
+    { name: 'a ping between, apart', sent: [first, ping, second], pongs: ['between'], ...answered },
+    {
+      name: 'pings between many',
       sent: Buffer.concat(
         many
           .slice(0, 20)
@@ -191,28 +205,32 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: Spoken): rea
       pongs: Array<string>(20).fill('between'),
       ...answered,
     },
-    { what: 'a pong between', sent: Buffer.concat([first, frame({ opcode: opcodes.pong }), second]), ...answered },
-    { what: 'a close between', sent: Buffer.concat([first, closeFrame(1000), second, behind]), end: 1000 },
-    { what: 'a ping in two', sent: Buffer.concat([...fragments(opcodes.ping, 'in two', 3), behind]), end: 'cut' },
-    { what: 'a pong in two', sent: Buffer.concat([...fragments(opcodes.pong, 'in two', 3), behind]), end: 'cut' },
-    { what: 'a close in two', sent: Buffer.concat([...fragments(opcodes.close, '\x03\xe8', 1), behind]), end: 'cut' },
-    { what: 'a last one of nothing', sent: more(canary(), true), end: 'cut' },
-    { what: 'one of nothing, and a last', sent: Buffer.concat([more(canary(), false), more('', true)]), end: 'cut' },
+    { name: 'a pong between', sent: Buffer.concat([first, frame({ opcode: opcodes.pong }), second]), ...answered },
+    { name: 'a close between', sent: Buffer.concat([first, closeFrame(1000), second, behind]), end: 1000 },
+    { name: 'a ping in two', sent: Buffer.concat([...fragments(opcodes.ping, 'in two', 3), behind]), end: 'cut' },
+    { name: 'a pong in two', sent: Buffer.concat([...fragments(opcodes.pong, 'in two', 3), behind]), end: 'cut' },
+    { name: 'a close in two', sent: Buffer.concat([...fragments(opcodes.close, '\x03\xe8', 1), behind]), end: 'cut' },
+    { name: 'a last one without a first', sent: more(canary(), true), end: 'cut' },
     {
-      what: 'a last one behind a whole message',
+      name: 'a continuation without a first, and a last',
+      sent: Buffer.concat([more(canary(), false), more('', true)]),
+      end: 'cut',
+    },
+    {
+      name: 'a last one after a whole message',
       sent: Buffer.concat([frame({ opcode, payload: whole }), more(canary(), true)]),
       end: 'cut',
     },
-    // In binary ones it is taken for a part of the other, and so for nothing.
-    { what: 'a message in another', sent: Buffer.concat([first, behind, noise]), end: 'cut' },
-    { what: 'the start of a message in another', sent: Buffer.concat([first, first, behind]), end: 'cut' },
+    // In binary messages the parser reads it as part of the other message.
+    { name: 'a message in another', sent: Buffer.concat([first, behind, noise]), end: 'cut' },
+    { name: 'the start of a message in another', sent: Buffer.concat([first, first, behind]), end: 'cut' },
     {
-      what: 'more in all than is read',
+      name: 'a total above the limit',
       sent: Buffer.concat([frame({ opcode, payload: large, isFinal: false }), more(Buffer.alloc(262_144), true)]),
       end: 'cut',
     },
     {
-      what: 'without end, more than is read',
+      name: 'endless ones above the limit',
       sent: Buffer.concat([
         frame({ opcode, payload: large, isFinal: false }),
         ...Array<Buffer>(9).fill(more(Buffer.alloc(32_768, ' '), false)),
@@ -226,15 +244,15 @@ function tenOf<T>(make: (text: string) => T): T[] {
   return Array.from({ length: 10 }, (_, place) => make(`number ${place}`))
 }
 
-/** Nothing that any frame begins with. */
+/** Invalid as the start of any frame. */
 const noise = Buffer.alloc(64, 0xff)
 
-/** Where a message is cut into parts of so many bytes. */
+/** The places to cut a message into parts of this size. */
 function cutsOf(message: Buffer, each: number): number[] {
   return Array.from({ length: Math.ceil(message.length / each) - 1 }, (_, place) => (place + 1) * each)
 }
 
-/** In pieces of so many bytes. */
+/** Pieces of this size. */
 function apart(bytes: Buffer, each: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / each) }, (_, place) =>
     bytes.subarray(place * each, (place + 1) * each),

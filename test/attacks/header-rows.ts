@@ -1,14 +1,14 @@
 import { canary, get, type HttpAttack, post, request } from '#test/attacks/http-attack'
 
 const refused = { answers: [400], end: 'closed' } as const
-/** The parser takes it for half a request, until the connection was silent for ten seconds. */
+/** The parser waits for the rest of the request, until the connection was idle for ten seconds. */
 const waiting = { answers: [], end: 'waiting' } as const
 const served = { answers: [200], end: 'open' } as const
 
 /** All printable ASCII. */
 const printable = String.fromCharCode(...Array.from({ length: 95 }, (_, place) => 32 + place))
 
-/** Names, values and line ends of headers. RFC 9110 §5, RFC 9112 §2.2, §5. */
+/** Names, values and line endings of headers. RFC 9110 §5, RFC 9112 §2.2, §5. */
 export const headerRows: readonly HttpAttack[] = [
   ...[
     ['a space in the name', 'X A: b'],
@@ -29,73 +29,79 @@ export const headerRows: readonly HttpAttack[] = [
     ['a bare LF', 'X-A: b\nc: d'],
     ['a canary behind bare LFs', `X-A: b\n\n${canary}`],
     ['a canary behind bare CRs', `X-A: b\r\r${canary}`],
-  ].map(([what = '', line = '']) => ({ what, sent: get([line]), ...waiting })),
-  { what: 'lines that end in LF alone', sent: get().replaceAll('\r\n', '\n'), answers: [505], end: 'closed' },
-  { what: 'lines that end in CR alone', sent: get().replaceAll('\r\n', '\r'), answers: [505], end: 'closed' },
-  { what: 'a value of every sign that may be', sent: get([`X-A: ${printable}\t\xe4\xff`]), ...served },
-  { what: 'a name of every sign that may be', sent: get(["!#$%&'*+-.^_`|~09azAZ: b"]), ...served },
-  { what: 'a header without a name', sent: get([': b']), ...served },
-  { what: 'a canary in a value', sent: get([`X-A: ${canary}`]), ...refused },
-  { what: 'an empty value', sent: get(['X-A:']), ...served },
-  { what: 'tabs around a value', sent: get(['X-A:\tb\t']), ...served },
+  ].map(([name = '', line = '']) => ({ name, sent: get([line]), ...waiting })),
+  { name: 'lines that end in LF alone', sent: get().replaceAll('\r\n', '\n'), answers: [505], end: 'closed' },
+  { name: 'lines that end in CR alone', sent: get().replaceAll('\r\n', '\r'), answers: [505], end: 'closed' },
+  { name: 'a value with every allowed character', sent: get([`X-A: ${printable}\t\xe4\xff`]), ...served },
+  { name: 'a name with every allowed character', sent: get(["!#$%&'*+-.^_`|~09azAZ: b"]), ...served },
+  { name: 'a header without a name', sent: get([': b']), ...served },
+  { name: 'a canary in a value', sent: get([`X-A: ${canary}`]), ...refused },
+  { name: 'an empty value', sent: get(['X-A:']), ...served },
+  { name: 'tabs around a value', sent: get(['X-A:\tb\t']), ...served },
 ]
 
-/** What comes twice is both: never one of the two. RFC 9110 §5.3. */
-export const twiceRows: readonly HttpAttack[] = [
-  { what: 'Host', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host: b']), ...refused },
-  { what: 'Host, equal', sent: request('GET', '/api/v1/health', ['Host: localhost', 'host: localhost']), ...refused },
-  { what: 'Host, one of them empty', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host:']), ...refused },
+/** Repeated headers are joined; none of them is dropped. RFC 9110 §5.3. */
+export const repeatedRows: readonly HttpAttack[] = [
+  { name: 'Host', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host: b']), ...refused },
+  { name: 'Host, equal', sent: request('GET', '/api/v1/health', ['Host: localhost', 'host: localhost']), ...refused },
+  { name: 'Host, one of them empty', sent: request('GET', '/api/v1/health', ['Host: localhost', 'Host:']), ...refused },
   {
-    what: 'Content-Type',
+    name: 'Content-Type',
     sent: `${post('Content-Type: text/plain', 'Content-Length: 2')}{}`,
     answers: [415],
     end: 'open',
   },
   {
-    what: 'Origin, of which one may',
+    name: 'Origin, one of them allowed',
     sent: get(['Origin: http://a', 'Origin: http://evil.example']),
     answers: [403],
     end: 'open',
   },
   {
-    what: 'Idempotency-Key',
+    name: 'Idempotency-Key',
     sent: `${post('Idempotency-Key: a', 'Idempotency-Key: b', 'Content-Length: 23')}{"deviceIdentifier":""}`,
     answers: [400],
     end: 'open',
   },
 ]
 
-/** How much may stand before a body: 16 KiB in all. RFC 6585 §5. */
+/** The head of a request has at most 16 KiB. RFC 6585 §5. */
 export const sizeRows: readonly HttpAttack[] = [
-  { what: 'ninety headers', sent: get(many(90)), ...served },
-  { what: 'two hundred headers', sent: get(many(200)), answers: [431], end: 'closed' },
-  { what: 'ten thousand headers', sent: get(many(10_000)), answers: [431], end: 'closed', mayBeUnheard: true },
-  { what: 'a value of 12 KiB', sent: get([`X-A: ${'a'.repeat(12_288)}`]), ...served },
-  { what: 'a value of 17 KiB', sent: get([`X-A: ${'a'.repeat(17_408)}`]), answers: [431], end: 'closed' },
+  { name: 'ninety headers', sent: get(many(90)), ...served },
+  { name: 'two hundred headers', sent: get(many(200)), answers: [431], end: 'closed' },
+  { name: 'ten thousand headers', sent: get(many(10_000)), answers: [431], end: 'closed', mayBeUnanswered: true },
+  { name: 'a value of 12 KiB', sent: get([`X-A: ${'a'.repeat(12_288)}`]), ...served },
+  { name: 'a value of 17 KiB', sent: get([`X-A: ${'a'.repeat(17_408)}`]), answers: [431], end: 'closed' },
   {
-    what: 'a value of 1 MiB',
+    name: 'a value of 1 MiB',
     sent: get([`X-A: ${'a'.repeat(2 ** 20)}`]),
     answers: [431],
     end: 'closed',
-    mayBeUnheard: true,
+    mayBeUnanswered: true,
   },
-  { what: 'a name of 12 KiB', sent: get([`${'a'.repeat(12_288)}: b`]), ...served },
+  { name: 'a name of 12 KiB', sent: get([`${'a'.repeat(12_288)}: b`]), ...served },
   {
-    what: 'a name of 17 KiB without an end',
+    name: 'a name of 17 KiB without an end',
     sent: `GET / HTTP/1.1\r\n${'a'.repeat(17_408)}`,
     answers: [431],
     end: 'closed',
   },
-  { what: 'a target of 12 KiB', sent: get([], `/api/v1/health?${'a'.repeat(12_288)}`), ...served },
-  { what: 'a target of 17 KiB', sent: get([], `/api/v1/health?${'a'.repeat(17_408)}`), answers: [431], end: 'closed' },
+  { name: 'a target of 12 KiB', sent: get([], `/api/v1/health?${'a'.repeat(12_288)}`), ...served },
+  { name: 'a target of 17 KiB', sent: get([], `/api/v1/health?${'a'.repeat(17_408)}`), answers: [431], end: 'closed' },
   {
-    what: 'a target of 1 MiB without an end',
+    name: 'a target of 1 MiB without an end',
     sent: `GET /${'a'.repeat(2 ** 20)}`,
     answers: [431],
     end: 'closed',
-    mayBeUnheard: true,
+    mayBeUnanswered: true,
   },
-  { what: 'line ends without an end', sent: '\r\n'.repeat(10_000), answers: [431], end: 'closed', mayBeUnheard: true },
+  {
+    name: 'line ends without an end',
+    sent: '\r\n'.repeat(10_000),
+    answers: [431],
+    end: 'closed',
+    mayBeUnanswered: true,
+  },
 ]
 
 function many(count: number): string[] {

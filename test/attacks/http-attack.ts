@@ -4,41 +4,41 @@ import { until } from '#test/blackbox/until'
 import { RawClient } from '#test/http/raw-client'
 
 /**
- * One thing that is sent over a connection of its own, and what must come of it.
+ * Bytes that are sent over a new connection, and the expected outcome.
  *
- * Rows hold a canary, a request that nobody meant to send: it makes a device. It is in a row's bytes where a proxy, or a
- * reader who is less strict than we are, would take it for part of something else.
+ * Many rows contain a canary, a smuggled request that creates a device. It stands where a proxy or a less strict parser
+ * would read it as part of another request.
  */
 export interface HttpAttack {
-  readonly what: string
-  /** A list: in pieces, each when the one before has been read. Characters are bytes. */
+  readonly name: string
+  /** Each character is a byte. A list is sent piece by piece, each after the last was read. */
   readonly sent: string | readonly string[]
-  /** Statuses of all that is answered, in order. */
+  /** The statuses of all answers in order. */
   readonly answers: readonly number[]
-  /** Whether the connection is closed then, serves the next request, or goes on waiting for the end of this one. */
+  /** Whether the connection is then closed, serves the next request, or waits for the end of this one. */
   readonly end: 'closed' | 'open' | 'waiting'
-  /** More comes than is read: the reset may overtake the answer. */
-  readonly mayBeUnheard?: true
-  /** What stands in the answers. */
-  readonly says?: RegExp
+  /** More is sent than the server reads, so a reset may overtake the answer. */
+  readonly mayBeUnanswered?: true
+  /** A pattern of the answers. */
+  readonly text?: RegExp
 }
 
-/** The device that nobody meant to make. */
+/** The device that a smuggled request would create. */
 export const canaryName = 'CANARY'
 
 const canaryBody = JSON.stringify({ deviceIdentifier: canaryName })
 
-/** Whole, with a length. */
+/** A complete request with a length. */
 export const canary =
   `POST /api/v1/devices HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${canaryBody.length}\r\n` +
   `\r\n${canaryBody}`
 
-/** A request without a body that is answered with 200. `lines` stand behind `Host`. */
+/** A request without a body that is answered 200. `lines` follow `Host`. */
 export function get(lines: readonly string[] = [], target = '/api/v1/health'): string {
   return request('GET', target, ['Host: localhost', ...lines])
 }
 
-/** The head of a request with a body: it wants JSON, and an empty object is answered with 400 in words of its own. */
+/** The head of a request with a JSON body; an empty object is answered 400. */
 export function post(...lines: readonly string[]): string {
   return request('POST', '/api/v1/devices', ['Host: localhost', 'Content-Type: application/json', ...lines])
 }
@@ -52,21 +52,20 @@ export function chunked(...pieces: readonly string[]): string {
   return `${pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')}0\r\n\r\n`
 }
 
-/** What came of it. */
 export interface Outcome {
   readonly answers: readonly number[]
   readonly end: HttpAttack['end']
   readonly text: string
 }
 
-/** Between pieces: longer than the server takes to read one; nothing is decided by it. */
+/** The pause between pieces, long enough to read one. No result depends on it. */
 const pauseMs = 15
-/** Who says no more for so long has said all. */
+/** After this silence an answer is complete. */
 const silentMs = 120
 
 /**
- * Sends a row and sees what it comes to. A connection that seems open is asked once more, and counts as open only when
- * that is answered: whatever still hid in it is then in `answers`.
+ * Sends a row and returns the outcome. A connection counts as open only if it answers another request, so that `answers`
+ * includes those to all smuggled requests.
  */
 export async function attempt(port: number, { sent, answers, end }: HttpAttack): Promise<Outcome> {
   const client = new RawClient(port)
@@ -78,7 +77,7 @@ export async function attempt(port: number, { sent, answers, end }: HttpAttack):
     const isThere = () => client.isClosed || client.statuses.length >= answers.length
     await until(isThere, () => `${answers.length} answers in ${JSON.stringify(client.text.slice(0, 500))}`)
     if (answers.length === 0) await pause()
-    // Asked once more it would take that for the rest.
+    // Another request would be read as the rest of this one.
     if (end === 'waiting' && !client.isClosed) return { answers: client.statuses, end, text: client.text }
     const asked = `fence-${++fences}`
     if (!client.isClosed && client.socket.writable) client.send(get([`X-Request-Id: ${asked}`]))
@@ -94,14 +93,14 @@ export async function attempt(port: number, { sent, answers, end }: HttpAttack):
 
 let fences = 0
 
-/** The same through a proxy with TLS, which answers in its own ways: all that it said until it was silent, or closed. */
+/** Sends a row through a proxy with TLS; returns everything it sent until it was silent or closed. */
 export async function attemptByTls(
   port: number,
   servername: string,
   { sent }: Pick<HttpAttack, 'sent'>,
 ): Promise<string> {
   const socket = connectTls({ port, servername, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
-  // Ours is cut off in the middle of many.
+  // The proxy aborts many of these connections.
   socket.on('error', () => {})
   await new Promise((resolve) => socket.once('secureConnect', resolve))
   let text = ''
@@ -117,8 +116,8 @@ export async function attemptByTls(
     if (socket.writable) socket.write(Buffer.from(piece, 'latin1'))
   }
   await until(() => isClosed || text !== '', 'the proxy to answer')
-  for (let heard = 0; !isClosed && text.length > heard; ) {
-    heard = text.length
+  for (let received = 0; !isClosed && text.length > received; ) {
+    received = text.length
     await pause(silentMs)
   }
   socket.destroy()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { headerRows, sizeRows, twiceRows } from '#test/attacks/header-rows'
+import { headerRows, repeatedRows, sizeRows } from '#test/attacks/header-rows'
 import { attempt, canary, canaryName, get, type HttpAttack, post } from '#test/attacks/http-attack'
 import { expectRows, pipeliningRows } from '#test/attacks/pipelining-rows'
 import {
@@ -7,24 +7,24 @@ import {
   chunkRows,
   lengthRows,
   namelessRows,
-  seldomChunkRows,
   smugglingRows,
+  unusualChunkRows,
 } from '#test/attacks/smuggling-rows'
 import { methodRows, protocolRows, targetRows } from '#test/attacks/target-rows'
 import { StartedServer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 
-/** Bytes as nobody honest sends them, over sockets of their own, against the started server. */
+/** Hostile bytes over raw sockets, against a started server. */
 const tables: Readonly<Record<string, readonly HttpAttack[]>> = {
   'ambiguous framing': smugglingRows,
   'bad chunks': chunkRows,
-  'seldom chunks': seldomChunkRows,
+  'unusual chunks': unusualChunkRows,
   'behind chunks': behindChunksRows,
   lengths: lengthRows,
   'headers without a name': namelessRows,
   headers: headerRows,
-  'headers that come twice': twiceRows,
-  'heads of every size': sizeRows,
+  'repeated headers': repeatedRows,
+  'sizes of heads': sizeRows,
   targets: targetRows,
   methods: methodRows,
   'other protocols': protocolRows,
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-/** Over another connection; answered at all, it says that the server goes on. */
+/** Asks over another connection, which also shows that the server still works. */
 async function isCanaryThere(): Promise<boolean> {
   const { status } = await server.get(`/devices/${canaryName}`)
   expect([200, 404]).toContain(status)
@@ -46,12 +46,12 @@ async function isCanaryThere(): Promise<boolean> {
 }
 
 describe.each(Object.entries(tables))('%s', (_, rows) => {
-  test.each(rows.map((row) => [row.what, row] as const))('%s', async (_what, row) => {
+  test.each(rows.map((row) => [row.name, row] as const))('%s', async (_name, row) => {
     const { answers, end, text } = await attempt(server.port, row)
-    const isUnheard = row.mayBeUnheard && answers.length === 0
-    expect({ answers, end }).toEqual({ answers: isUnheard ? [] : row.answers, end: row.end })
-    if (row.says) expect(text).toMatch(row.says)
-    // As a request of its own, where the row says that it is answered as one.
+    const isUnanswered = row.mayBeUnanswered && answers.length === 0
+    expect({ answers, end }).toEqual({ answers: isUnanswered ? [] : row.answers, end: row.end })
+    if (row.text) expect(text).toMatch(row.text)
+    // The canary may only be executed where the row expects its answer.
     const isThere = await isCanaryThere()
     if (isThere) await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })
     expect(isThere).toBe(row.answers.includes(201))
@@ -86,7 +86,7 @@ test.each([
   expect(client.text).toBe(`HTTP/1.1 ${answer}`)
 })
 
-test('a canary that is meant is seen', async () => {
+test('an intended canary is detected', async () => {
   const client = new RawClient(server.port).send(canary)
   await client.answers(1)
   client.socket.destroy()

@@ -12,128 +12,128 @@ const upgrade = (more: readonly string[] = []) =>
 
 const requestLine = 'GET /api/v1/health HTTP/1.1\r\n'
 
-/** More than one request in a packet, and what else changes hands in the middle of one. RFC 9112 §9.3. */
+/** Several requests in a packet, and upgrades within one. RFC 9112 §9.3. */
 export const pipeliningRows: readonly HttpAttack[] = [
-  { what: 'three', sent: get().repeat(3), answers: [200, 200, 200], end: 'open' },
-  { what: 'a hundred', sent: get().repeat(100), answers: Array<number>(100).fill(200), end: 'open' },
+  { name: 'three', sent: get().repeat(3), answers: [200, 200, 200], end: 'open' },
+  { name: 'a hundred', sent: get().repeat(100), answers: Array<number>(100).fill(200), end: 'open' },
   {
-    what: 'bodies among them',
+    name: 'bodies among them',
     sent: `${post('Content-Length: 2')}[]${get()}${post('Content-Length: 2')}[]${get()}`,
     answers: [400, 200, 400, 200],
     end: 'open',
   },
-  { what: 'half of one behind', sent: [get() + get().slice(0, 40), get().slice(40)], answers: [200, 200], end: 'open' },
+  { name: 'half of one behind', sent: [get() + get().slice(0, 40), get().slice(40)], answers: [200, 200], end: 'open' },
   {
-    what: 'headers byte by byte',
+    name: 'headers byte by byte',
     sent: [requestLine, ...get().slice(requestLine.length)],
     answers: [200],
     end: 'open',
   },
-  { what: 'a line cut in its target', sent: [get().slice(0, 10), get().slice(10)], answers: [200], end: 'open' },
-  // The parser wants the version in one piece.
-  { what: 'a line cut in its version', sent: [get().slice(0, 20), get().slice(20)], answers: [505], end: 'closed' },
+  { name: 'a line cut in its target', sent: [get().slice(0, 10), get().slice(10)], answers: [200], end: 'open' },
+  // The parser needs the version in one piece.
+  { name: 'a line cut in its version', sent: [get().slice(0, 20), get().slice(20)], answers: [505], end: 'closed' },
   {
-    what: 'half of a body behind',
+    name: 'half of a body behind',
     sent: [`${get()}${post('Content-Length: 2')}[`, ']'],
     answers: [200, 400],
     end: 'open',
   },
-  { what: 'a broken one behind', sent: `${get()}x\0y\r\n\r\n${canary}`, answers: [505], end: 'closed' },
-  { what: 'a doubtful one behind', sent: get() + get(['Host: b']) + canary, answers: [], end: 'closed' },
+  { name: 'a broken one behind', sent: `${get()}x\0y\r\n\r\n${canary}`, answers: [505], end: 'closed' },
+  { name: 'an ambiguous one behind', sent: get() + get(['Host: b']) + canary, answers: [], end: 'closed' },
   {
-    what: 'one behind a refused one',
+    name: 'one behind a refused one',
     sent: get(['Host: b']) + canary,
     answers: [],
     end: 'closed',
   },
-  // Nothing behind it is read. RFC 9112 §9.6.
-  { what: 'one behind Connection: close', sent: get(['Connection: close']) + canary, answers: [], end: 'closed' },
-  { what: 'one behind Connection: CLOSE', sent: get(['Connection: CLOSE']) + canary, answers: [], end: 'closed' },
+  // Nothing after it is read. RFC 9112 §9.6.
+  { name: 'one behind Connection: close', sent: get(['Connection: close']) + canary, answers: [], end: 'closed' },
+  { name: 'one behind Connection: CLOSE', sent: get(['Connection: CLOSE']) + canary, answers: [], end: 'closed' },
   {
-    what: 'one behind a list with close',
+    name: 'one behind a list with close',
     sent: get(['Connection: keep-alive, close']) + canary,
     answers: [],
     end: 'closed',
   },
   {
-    what: 'one that comes after Connection: close',
+    name: 'one that comes after Connection: close',
     sent: [get(['Connection: close']), canary],
     answers: [200],
     end: 'closed',
   },
   {
-    what: 'one behind Connection: keep-alive',
+    name: 'one behind Connection: keep-alive',
     sent: get(['Connection: keep-alive']) + get(),
     answers: [200, 200],
     end: 'open',
   },
   {
-    what: 'names in Connection',
+    name: 'names in Connection',
     sent: get(['Connection: Host, Content-Length, close-not']),
     answers: [200],
     end: 'open',
   },
-  // An upgrade that is not taken is a request like others.
+  // A refused upgrade is an ordinary request.
   {
-    what: 'an upgrade to HTTP/2',
+    name: 'an upgrade to HTTP/2',
     sent: get(['Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAAQAAP__']) + get(),
     answers: [200, 200],
     end: 'open',
   },
   {
-    what: 'an upgrade to a websocket where none is',
+    name: 'an upgrade on another path',
     sent: upgrade().replace('events', 'health') + get(),
     answers: [200, 200],
     end: 'open',
   },
   {
-    what: 'an upgrade with another version',
+    name: 'an upgrade with another version',
     sent: upgrade().replace('13', '8') + get(),
     answers: [426, 200],
     end: 'open',
   },
   {
-    what: 'an upgrade from elsewhere',
+    name: 'an upgrade from a foreign origin',
     sent: upgrade(['Origin: https://evil.example']) + get(),
     answers: [403, 200],
     end: 'open',
   },
-  { what: 'an upgrade by POST', sent: upgrade().replace('GET', 'POST') + get(), answers: [405, 200], end: 'open' },
+  { name: 'an upgrade by POST', sent: upgrade().replace('GET', 'POST') + get(), answers: [405, 200], end: 'open' },
   {
-    what: 'an upgrade with a body',
+    name: 'an upgrade with a body',
     sent: `${upgrade(['Content-Length: 2'])}[]${canary}`,
     answers: [],
     end: 'closed',
   },
   {
-    what: 'an upgrade with chunks',
+    name: 'an upgrade with chunks',
     sent: `${upgrade(['Transfer-Encoding: chunked'])}0\r\n\r\n${canary}`,
     answers: [],
     end: 'closed',
   },
-  // Taken, it is no connection for requests any more: these are frames, and bad ones.
-  { what: 'a request behind an upgrade', sent: upgrade() + canary, answers: [101], end: 'closed' },
-  { what: 'an upgrade behind a request', sent: get() + upgrade() + canary, answers: [200, 101], end: 'closed' },
-  { what: 'a request a while after an upgrade', sent: [upgrade(), canary], answers: [101], end: 'closed' },
+  // After an upgrade the bytes are read as frames, which are invalid.
+  { name: 'a request behind an upgrade', sent: upgrade() + canary, answers: [101], end: 'closed' },
+  { name: 'an upgrade behind a request', sent: get() + upgrade() + canary, answers: [200, 101], end: 'closed' },
+  { name: 'a request a while after an upgrade', sent: [upgrade(), canary], answers: [101], end: 'closed' },
 ]
 
 /** RFC 9110 §10.1.1. */
 export const expectRows: readonly HttpAttack[] = [
   {
-    what: 'the body comes at once',
+    name: 'the body comes at once',
     sent: `${post('Expect: 100-continue', 'Content-Length: 2')}[]${get()}`,
     answers: [100, 400, 200],
     end: 'open',
   },
   {
-    what: 'the body comes later',
+    name: 'the body comes later',
     sent: [post('Expect: 100-continue', 'Content-Length: 2'), `[]${get()}`],
     answers: [100, 400, 200],
     end: 'open',
   },
-  { what: 'of what there is not', sent: get(['Expect: 200-ok']), answers: [200], end: 'open' },
+  { name: 'an unknown expectation', sent: get(['Expect: 200-ok']), answers: [200], end: 'open' },
   {
-    what: 'a body too large is refused before it comes',
+    name: 'a body too large is refused before it comes',
     sent: post('Expect: 100-continue', 'Content-Length: 99999999'),
     answers: [100, 413],
     end: 'closed',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { twiceRows } from '#test/attacks/header-rows'
+import { repeatedRows } from '#test/attacks/header-rows'
 import { attemptByTls, canary, canaryName, type HttpAttack } from '#test/attacks/http-attack'
 import { expectRows, pipeliningRows } from '#test/attacks/pipelining-rows'
 import { postByHttp2 } from '#test/attacks/raw-http2'
@@ -8,10 +8,9 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { domain, NginxProxy, noNginx } from '#test/ops/nginx-proxy'
 
 /**
- * The same behind nginx with the configuration that we ship: rows of which two readers may see the end in two places.
- * Connections to the server are kept there and carry requests of many clients, so what nginx and the server read in two ways
- * would be put in front of somebody else's request. It asks the server whether the canary is there, and others whether they
- * hear their own answers.
+ * The rows with ambiguous ends, behind nginx with the shipped configuration. nginx reuses connections for many clients, so
+ * bytes that nginx and the server interpret differently would precede the request of another client. Each test checks that
+ * there is no canary, and that other clients get their own answers.
  */
 describe('behind nginx', () => {
   let server: StartedServer
@@ -29,13 +28,13 @@ describe('behind nginx', () => {
     await proxy?.stop()
     await server?.finish()
   })
-  // In CI there has to be one: there the start above fails.
+  // In CI the start above fails without nginx.
   beforeEach((context) => {
     if (!proxy) context.skip(noNginx)
   })
 
   const front = () => proxy as NginxProxy
-  /** By the name that the proxy answers to. */
+  /** With the host name of the proxy. */
   const named = (bytes: string) => bytes.replaceAll('Host: localhost\r\n', `Host: ${domain}:${front().port}\r\n`)
   const isCanaryThere = async () => {
     const { status } = await server.get(`/devices/${canaryName}`)
@@ -44,37 +43,37 @@ describe('behind nginx', () => {
   }
 
   let asked = 0
-  /** Three who come behind, each over a connection of his own: nginx hands them what it kept open. */
+  /** Three more clients, for which nginx reuses its connections to the server. */
   const othersAreServed = async () => {
     const ids = [1, 2, 3].map(() => `other-${++asked}`)
     const answers = await Promise.all(
       ids.map((id) => front().ask('/api/v1/health', { headers: { 'x-request-id': id } })),
     )
-    const heard = answers.map(({ status, headers, text }) => [status, headers['x-request-id'], text])
-    expect(heard).toEqual(ids.map((id) => [200, id, '{"status":"ok"}']))
+    const received = answers.map(({ status, headers, text }) => [status, headers['x-request-id'], text])
+    expect(received).toEqual(ids.map((id) => [200, id, '{"status":"ok"}']))
   }
 
   const rows: readonly HttpAttack[] = [
     ...[...smugglingRows, ...chunkRows, ...behindChunksRows, ...lengthRows],
-    ...[...twiceRows, ...pipeliningRows, ...expectRows],
+    ...[...repeatedRows, ...pipeliningRows, ...expectRows],
   ]
-  test.each(rows.map((row) => [row.what, row] as const))('%s', async (_, { sent }) => {
-    const told = await attemptByTls(front().port, domain, {
+  test.each(rows.map((row) => [row.name, row] as const))('%s', async (_, { sent }) => {
+    const text = await attemptByTls(front().port, domain, {
       sent: typeof sent === 'string' ? named(sent) : sent.map(named),
     })
     await othersAreServed()
-    // What nginx takes for a second request of the same client, and answers as one, is no secret to it.
+    // nginx may forward the canary as a second request of the same client, and answer it.
     const isThere = await isCanaryThere()
     await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })
-    expect(isThere).toBe(told.includes('HTTP/1.1 201 '))
+    expect(isThere).toBe(text.includes('HTTP/1.1 201 '))
   })
 
-  test.each(namelessRows.map((row) => [row.what, row] as const))('%s', async (_, { sent }) => {
-    const told = await attemptByTls(front().port, domain, { sent: named(String(sent)) })
-    // nginx itself, which says no more, closes, and asks the server nothing.
-    expect(told).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nServer: nginx\r\n/)
-    expect(told.match(/^HTTP/gm)).toHaveLength(1)
-    expect(told).toContain('\r\nConnection: close\r\n')
+  test.each(namelessRows.map((row) => [row.name, row] as const))('%s', async (_, { sent }) => {
+    const text = await attemptByTls(front().port, domain, { sent: named(String(sent)) })
+    // nginx answers itself and closes, without asking the server.
+    expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nServer: nginx\r\n/)
+    expect(text.match(/^HTTP/gm)).toHaveLength(1)
+    expect(text).toContain('\r\nConnection: close\r\n')
     await othersAreServed()
     expect(await isCanaryThere()).toBe(false)
   })
@@ -90,7 +89,7 @@ describe('behind nginx', () => {
       ],
       body,
     })
-  // As nginx 1.22 ends them.
+  // The behaviour of nginx 1.22.
   test.each([
     ['no name', '', 'closed'],
     ['a colon for a name', ':', 'answered'],
@@ -104,13 +103,13 @@ describe('behind nginx', () => {
     expect(await isCanaryThere()).toBe(false)
   })
 
-  test('a canary that is meant is seen, in HTTP/2 too', async () => {
+  test('an intended canary is detected, in HTTP/2', async () => {
     expect(await byHttp2('x-b', canary.slice(canary.indexOf('{')))).toBe('answered')
     expect(await isCanaryThere()).toBe(true)
     expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
   })
 
-  test('a canary that is meant is seen', async () => {
+  test('an intended canary is detected', async () => {
     expect(await attemptByTls(front().port, domain, { sent: named(canary) })).toMatch(/^HTTP\/1\.1 201 /)
     expect(await isCanaryThere()).toBe(true)
     expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)

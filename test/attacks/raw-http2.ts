@@ -1,29 +1,29 @@
 import { connect } from 'node:tls'
 import { until } from '#test/blackbox/until'
 
-/** As no library for HTTP/2 would send it. RFC 9113 §4.1, §6. */
+/** Frames by hand, because libraries refuse to send invalid ones. RFC 9113 §4.1, §6. */
 const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, goAway: 7 } as const
 const [endStream, endHeaders] = [1, 4]
 
 export interface Http2Post {
   readonly authority: string
   readonly path: string
-  /** In this order; names and values as they are, up to 127 bytes each. */
+  /** In this order, unchecked, with up to 127 bytes per name and value. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
 
-/** How a request over a connection of its own ended: it was answered, reset alone, or the whole connection ended. */
+/** How a request ended: with an answer, a reset of its stream, or the end of its connection. */
 export type Http2End = 'answered' | 'reset' | 'closed'
 
-/** Sends a POST in HTTP/2 over TLS, byte by byte as it is told to. */
+/** Sends a POST in HTTP/2 over TLS with unchecked headers. */
 export async function postByHttp2(port: number, servername: string, asked: Http2Post): Promise<Http2End> {
   const socket = connect({ port, servername, rejectUnauthorized: false, ALPNProtocols: ['h2'] })
   socket.on('error', () => {})
-  let heard = Buffer.alloc(0)
+  let received = Buffer.alloc(0)
   let isClosed = false
   socket.on('data', (piece: Buffer) => {
-    heard = Buffer.concat([heard, piece])
+    received = Buffer.concat([received, piece])
   })
   socket.once('close', () => {
     isClosed = true
@@ -38,21 +38,21 @@ export async function postByHttp2(port: number, servername: string, asked: Http2
     ]),
   )
   const endOf = (): Http2End | undefined => {
-    const frames = framesIn(heard)
+    const frames = framesIn(received)
     if (isClosed || frames.some(({ type }) => type === frameTypes.goAway)) return 'closed'
-    // An answer may be followed by a reset, of a body that nobody wants.
+    // A reset after an answer only discards the rest of the body.
     if (frames.some(({ type, flags }) => type <= frameTypes.headers && flags & endStream)) return 'answered'
     return frames.some(({ type }) => type === frameTypes.reset) ? 'reset' : undefined
   }
   await until(
     () => endOf() !== undefined,
-    () => `an end of ${heard.toString('hex').slice(0, 500)}`,
+    () => `an end of ${received.toString('hex').slice(0, 500)}`,
   )
   socket.destroy()
   return endOf() ?? 'closed'
 }
 
-/** HPACK without its tables, but for `POST`, `https` and the names of path and authority. RFC 7541 §6, appendix A. */
+/** HPACK with static entries only for `POST`, `https`, path and authority. RFC 7541 §6, appendix A. */
 function headersOf({ authority, path, headers }: Http2Post): Buffer {
   const more = headers.flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)])
   return Buffer.concat([Buffer.of(0x83, 0x87, 0x04), text(path), Buffer.of(0x01), text(authority), ...more])

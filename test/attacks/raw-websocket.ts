@@ -1,31 +1,31 @@
 import { connect, type Socket } from 'node:net'
 import { until } from '#test/blackbox/until'
 
-/** Of RFC 6455 §5.2. */
+/** RFC 6455 §5.2. */
 export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
 export interface FrameParts {
   readonly opcode: number
   readonly payload?: string | Uint8Array
-  /** By default the last of its message. */
+  /** Default: true. */
   readonly isFinal?: boolean
   /** The three reserved bits, RSV1 the highest. */
   readonly reserved?: number
-  /** By default one that is no zero. `none`: as only servers may send. */
+  /** Default: a mask without zeros. `none` is for servers only. */
   readonly mask?: 'zero' | 'none'
-  /** How many bytes say the length, by default as few as do. */
+  /** The size of the length field; the default is the shortest. */
   readonly lengthBytes?: 1 | 2 | 8
-  /** What is said of the length, by default the truth. */
+  /** The value of the length field; the default is correct. */
   readonly length?: bigint
 }
 
-const usualMask = Buffer.from([0x37, 0xfa, 0x21, 0x3d])
+const defaultMask = Buffer.from([0x37, 0xfa, 0x21, 0x3d])
 
-/** One frame as clients send them. */
-export function frame({ opcode, payload = '', isFinal = true, reserved = 0, mask, ...said }: FrameParts): Buffer {
+/** A client frame. */
+export function frame({ opcode, payload = '', isFinal = true, reserved = 0, mask, ...lengths }: FrameParts): Buffer {
   const bytes = Buffer.from(payload as Uint8Array)
-  const length = said.length ?? BigInt(bytes.length)
-  const lengthBytes = said.lengthBytes ?? (length < 126n ? 1 : length < 65_536n ? 2 : 8)
+  const length = lengths.length ?? BigInt(bytes.length)
+  const lengthBytes = lengths.lengthBytes ?? (length < 126n ? 1 : length < 65_536n ? 2 : 8)
   const isMasked = mask !== 'none'
   const head = Buffer.alloc(2 + (lengthBytes === 1 ? 0 : lengthBytes))
   head[0] = (isFinal ? 0x80 : 0) | (reserved << 4) | opcode
@@ -33,7 +33,7 @@ export function frame({ opcode, payload = '', isFinal = true, reserved = 0, mask
   if (lengthBytes === 2) head.writeUInt16BE(Number(length), 2)
   if (lengthBytes === 8) head.writeBigUInt64BE(length, 2)
   if (!isMasked) return Buffer.concat([head, bytes])
-  const key = mask === 'zero' ? Buffer.alloc(4) : usualMask
+  const key = mask === 'zero' ? Buffer.alloc(4) : defaultMask
   return Buffer.concat([head, key, bytes.map((byte, place) => byte ^ (key[place % 4] ?? 0))])
 }
 
@@ -56,12 +56,12 @@ export function closeFrame(code?: number, reason: string | Uint8Array = ''): Buf
   return frame({ opcode: opcodes.close, payload })
 }
 
-export interface HeardFrame {
+export interface ReceivedFrame {
   readonly opcode: number
   readonly payload: Buffer
 }
 
-/** The lines of a handshake that is in order, by name; a test replaces or takes away some. RFC 6455 §4.1. */
+/** The headers of a valid handshake; tests replace or remove some. RFC 6455 §4.1. */
 export const handshakeLines: Readonly<Record<string, string | readonly string[] | undefined>> = {
   Host: 'localhost',
   Upgrade: 'websocket',
@@ -77,10 +77,10 @@ export function handshake(path: string, lines: typeof handshakeLines = {}): stri
   return `GET /api/v1${path} HTTP/1.1\r\n${all.join('')}\r\n`
 }
 
-/** A websocket that sends what it is told to, well formed or not, and writes down the frames that it hears. */
+/** A websocket client that sends any bytes, and records received frames. */
 export class RawWebsocket {
   readonly #socket: Socket
-  readonly frames: HeardFrame[] = []
+  readonly frames: ReceivedFrame[] = []
   /** The answer to the handshake. */
   head = ''
   isClosed = false
@@ -88,7 +88,7 @@ export class RawWebsocket {
 
   constructor(port: number) {
     this.#socket = connect(port, '127.0.0.1').setNoDelay(true)
-    // A reset is a way of being closed.
+    // A reset counts as closed.
     this.#socket.on('error', () => {})
     this.#socket.on('close', () => {
       this.isClosed = true
@@ -111,20 +111,20 @@ export class RawWebsocket {
     return this
   }
 
-  /** Of the answer to the handshake. */
+  /** The status of the answer to the handshake. */
   async status(): Promise<number> {
     await until(() => this.head !== '' || this.isClosed, 'an answer to a handshake')
     return Number(/^HTTP\/1\.1 (\d{3})/.exec(this.head)?.[1] ?? 0)
   }
 
-  of(opcode: number): HeardFrame[] {
-    return this.frames.filter((heard) => heard.opcode === opcode)
+  of(opcode: number): ReceivedFrame[] {
+    return this.frames.filter((each) => each.opcode === opcode)
   }
 
-  /** Of the close frame that came; undefined before one has. */
+  /** The code of the received close frame; undefined before. */
   get closeCode(): number | undefined {
     const [closing] = this.of(opcodes.close)
-    // RFC 6455 §7.1.5: none was given.
+    // RFC 6455 §7.1.5: a close frame without a code.
     return closing && (closing.payload.length === 0 ? 1005 : closing.payload.readUInt16BE(0))
   }
 
@@ -143,8 +143,8 @@ export class RawWebsocket {
     for (let next = this.#next(); next; next = this.#next()) this.frames.push(next)
   }
 
-  /** What we are sent is not masked, and whole in one frame. */
-  #next(): HeardFrame | undefined {
+  /** Server frames are unmasked and not fragmented. */
+  #next(): ReceivedFrame | undefined {
     const rest = this.#rest
     if (rest.length < 2) return undefined
     const short = (rest[1] ?? 0) & 0x7f

@@ -2,28 +2,28 @@ import { canary, chunked, get, type HttpAttack, post, request } from '#test/atta
 
 const noObject = '[]'
 const chunkedHead = post('Transfer-Encoding: chunked')
-/** Where one reader sees the end of the body, another sees the canary in it. */
+/** One parser sees the end of the body here, another reads the canary as part of it. */
 const hidden = `0\r\n\r\n${canary}`
 
-/** What comes of a row: how it is refused depends on who refuses it, and on whether a request seems to stand behind it. */
+/** The outcome depends on whether the server or its parser refuses the row, and on bytes that look like another request. */
 type End = Pick<HttpAttack, 'answers' | 'end'>
 const refused: End = { answers: [400], end: 'closed' }
-/** Refused a tick later, and the parser has met what stands behind before that. */
+/** Refused a tick later, after the parser has read the following bytes. */
 const cut: End = { answers: [], end: 'closed' }
-/** What stands behind is no request line. */
+/** The following bytes are no request line. */
 const noVersion: End = { answers: [505], end: 'closed' }
-/** The parser takes it for half a request, until the connection was silent for ten seconds. */
+/** The parser waits for the rest of the request, until the connection was idle for ten seconds. */
 const waiting: End = { answers: [], end: 'waiting' }
 
-type Row = readonly [what: string, sent: string | readonly string[], end?: End]
+type Row = readonly [name: string, sent: string | readonly string[], end?: End]
 
-function rowOf([what, sent, end = refused]: Row): HttpAttack {
-  return { what, sent, ...end }
+function rowOf([name, sent, end = refused]: Row): HttpAttack {
+  return { name, sent, ...end }
 }
 
-/** Framing that two readers may read in two ways. Each is refused, the canary unread, the connection closed. RFC 9112 §6, §11.2. */
+/** Ambiguous framing is refused, the canary is not read, and the connection is closed. RFC 9112 §6, §11.2. */
 const ambiguous: readonly Row[] = [
-  // CL.TE and TE.CL, and their relatives without a second reader.
+  // CL.TE, TE.CL and variants.
   [
     'a length and chunks, the length longer',
     post(`Content-Length: ${hidden.length}`, 'Transfer-Encoding: chunked') + hidden,
@@ -39,7 +39,7 @@ const ambiguous: readonly Row[] = [
   ['a list of lengths', post(`Content-Length: 0, ${canary.length}`) + canary],
   ['a list of lengths, the longer first', post(`Content-Length: ${canary.length}, 0`) + canary],
 
-  // What a length looks like that is none.
+  // Invalid lengths.
   ['a length with a plus', post('Content-Length: +2') + noObject + canary],
   ['a length with a minus', post('Content-Length: -2') + canary],
   ['a length in hexadecimal', post('Content-Length: 0x2') + noObject + canary],
@@ -51,11 +51,11 @@ const ambiguous: readonly Row[] = [
   ['a length with a word behind', post('Content-Length: 2;x') + noObject + canary],
   ['a length without digits', post('Content-Length:') + canary, cut],
   ['a length of white space', post('Content-Length: \t ') + canary, cut],
-  ['a length in digits of elsewhere', post('Content-Length: \u00b2') + canary, cut],
-  ['a length beyond counting', post('Content-Length: 18446744073709551618') + noObject + canary],
+  ['a length in other digits', post('Content-Length: \u00b2') + canary, cut],
+  ['a length above 64 bits', post('Content-Length: 18446744073709551618') + noObject + canary],
   ['a length of twenty zeros', post(`Content-Length: ${'0'.repeat(20)}2`) + noObject + canary],
 
-  // TE.TE: spellings of `Transfer-Encoding: chunked` that only some take for it.
+  // TE.TE: spellings of `Transfer-Encoding: chunked` that only some parsers accept.
   ...[
     ['in capitals', 'Transfer-Encoding: CHUNKED'],
     ['with a letter in front', 'Transfer-Encoding: xchunked'],
@@ -97,10 +97,10 @@ const ambiguous: readonly Row[] = [
     ['without a colon', 'Transfer-Encoding chunked', waiting],
     ['with an equals sign', 'Transfer-Encoding=chunked', waiting],
     ['in a name with a NUL', 'Transfer\0Encoding: chunked', waiting],
-    ['behind a mark of order', '\xef\xbb\xbfTransfer-Encoding: chunked', waiting],
+    ['behind a byte order mark', '\xef\xbb\xbfTransfer-Encoding: chunked', waiting],
   ].map(
-    ([what, lines, end = refused]): Row => [
-      `chunks ${what}`,
+    ([name, lines, end = refused]): Row => [
+      `chunks ${name}`,
       post('Content-Length: 4', String(lines)) + hidden,
       end as End,
     ],
@@ -108,7 +108,7 @@ const ambiguous: readonly Row[] = [
 ]
 export const smugglingRows: readonly HttpAttack[] = ambiguous.map(rowOf)
 
-/** Chunks that are none. Nothing behind them is read. RFC 9112 §7.1. */
+/** Invalid chunks. Nothing after them is read. RFC 9112 §7.1. */
 export const chunkRows: readonly HttpAttack[] = [
   ['a size that is no number', `x\r\n[]\r\n${hidden}`],
   ['a size with g', `g\r\n${'x'.repeat(16)}\r\n${hidden}`, cut],
@@ -118,27 +118,27 @@ export const chunkRows: readonly HttpAttack[] = [
   ['a size in quotes', `"2"\r\n[]\r\n${hidden}`],
   ['a size of 64 bits', `ffffffffffffffff\r\n[]\r\n${hidden}`],
   ['a size beyond 64 bits', `10000000000000002\r\n[]\r\n${hidden}`],
-].map(([what, body, end = refused]) => ({ what: String(what), sent: chunkedHead + body, ...(end as End) }))
+].map(([name, body, end = refused]) => ({ name: String(name), sent: chunkedHead + body, ...(end as End) }))
 
-/** Chunks as they may be, in ways that are seldom seen. The whole body is read, and the connection ends behind its answer. */
-export const seldomChunkRows: readonly HttpAttack[] = [
+/** Valid but unusual chunks. The whole body is read, and the connection is closed after the answer. */
+export const unusualChunkRows: readonly HttpAttack[] = [
   ['in one', chunkedHead + chunked('{}')],
   ['byte by byte', chunkedHead + chunked('{', '}')],
   ['with zeros before the size', `${chunkedHead}0002\r\n{}\r\n0\r\n\r\n`],
   ['with a size in capitals', `${chunkedHead}A\r\n{        }\r\n0\r\n\r\n`],
-].map(([what = '', sent = '']) => ({
-  what,
+].map(([name = '', sent = '']) => ({
+  name,
   sent,
   answers: [400],
   end: 'closed' as const,
-  says: /"path":"deviceIdentifier"/,
+  text: /"path":"deviceIdentifier"/,
 }))
 
-/** Nothing that stands behind a body in chunks is ever a request: of two readers, one may see the end elsewhere. */
+/** Bytes after a chunked body are never read as a request, because another parser may see its end elsewhere. */
 export const behindChunksRows: readonly HttpAttack[] = (
   [
     ['when they were answered', [chunkedHead, chunked('{}'), canary], refused],
-    // In the same packet: neither is answered.
+    // In the same packet neither is answered.
     ['at once', chunkedHead + chunked('{}') + canary, cut],
     ['with the last chunk', [chunkedHead + chunked('{}').slice(0, -5), `0\r\n\r\n${canary}`], cut],
     ['behind sizes with a bare LF', `${chunkedHead}2\n{}\r\n0\n\r\n${canary}`, cut],
@@ -147,7 +147,7 @@ export const behindChunksRows: readonly HttpAttack[] = (
     ['behind a last chunk without an end of line', `${chunkedHead}2\r\n{}\r\n0\r\nxx${canary}`, cut],
     ['in place of trailers', `${chunkedHead}2\r\n{}\r\n0\r\n${canary}`, cut],
     ['behind trailers', `${chunkedHead}2\r\n{}\r\n0\r\nX-A: b\r\nContent-Length: 5\r\n\r\n${canary}`, noVersion],
-    // An extension is taken for more of the size, and so what follows for more of the chunk.
+    // The parser reads an extension as part of the size, and the following bytes as part of the chunk.
     ['in an extension', `${chunkedHead}2;${canary.replaceAll('\r\n', ' ')}\r\n{}\r\n0\r\n\r\n`, refused],
     ['behind an extension with a bare LF', `${chunkedHead}2;\n{}\r\n0\r\n\r\n${canary}`, noVersion],
     ['behind an extension of letters', `${chunkedHead}2;a=b\r\n{}\r\n0\r\n\r\n${canary}`, waiting],
@@ -155,74 +155,73 @@ export const behindChunksRows: readonly HttpAttack[] = (
 ).map(rowOf)
 
 /**
- * The parser itself sees nothing that stands behind a header without a name, so a length there is none: it reads on behind
- * the empty line, and what was meant as a body is the next request. The server cannot tell, for it is shown no more either.
- * Both requests are of the one who sends them, over his own connection, with his own rights: he may as well ask twice, and no
- * browser does it for him. It would matter behind a proxy that hands such a header on, over connections that its clients
- * share. nginx refuses it and ends the connection, and nothing of it comes here (`proxied.test.ts`).
+ * The parser ignores all headers after one without a name, including a length: the intended body is then the next request.
+ * The server cannot detect this, because it does not see those headers either. Without a proxy this is harmless: both
+ * requests come from the same client with the same rights, and no browser sends them. A proxy that forwarded such headers
+ * over shared connections would be at risk; nginx refuses them (`proxied.slow.test.ts`).
  */
 export const namelessRows: readonly HttpAttack[] = [
   {
-    what: 'a length behind a header without a name',
+    name: 'a length behind a header without a name',
     sent: `${post(': b', `Content-Length: ${canary.length}`)}${canary}`,
     answers: [400, 201],
     end: 'open',
   },
   {
-    what: 'a length behind two colons',
+    name: 'a length behind two colons',
     sent: `${post('::b', `Content-Length: ${canary.length}`)}${canary}`,
     answers: [400, 201],
     end: 'open',
   },
   {
-    what: 'a length behind a header without a name, where no body is expected',
+    name: 'a length behind a header without a name, where no body is expected',
     sent: `${get([': b', `Content-Length: ${canary.length}`])}${canary}`,
     answers: [200, 201],
     end: 'open',
   },
   {
-    // No request line ends in them: the parser waits for more of one.
-    what: 'chunks behind a header without a name',
+    // They contain no request line, so the parser waits for one.
+    name: 'chunks behind a header without a name',
     sent: `${post(': b', 'Transfer-Encoding: chunked')}${chunked('{}')}`,
     answers: [400],
     end: 'waiting',
   },
   {
-    what: 'a host behind a header without a name',
+    name: 'a host behind a header without a name',
     sent: `${request('GET', '/api/v1/health', [': b', 'Host: localhost'])}${canary}`,
     answers: [400],
     end: 'closed',
   },
 ]
 
-/** A body that is counted ends where it says, to the byte. */
+/** A body with a length ends exactly there. */
 export const lengthRows: readonly HttpAttack[] = [
   {
-    what: 'a body and a request behind it',
+    name: 'a body and a request behind it',
     sent: post('Content-Length: 2') + noObject + get(),
     answers: [400, 200],
     end: 'open',
   },
-  { what: 'a body in two pieces', sent: [`${post('Content-Length: 2')}[`, ']'], answers: [400], end: 'open' },
+  { name: 'a body in two pieces', sent: [`${post('Content-Length: 2')}[`, ']'], answers: [400], end: 'open' },
   {
-    what: 'a request cut from its body',
+    name: 'a request cut from its body',
     sent: [post('Content-Length: 2'), noObject + get()],
     answers: [400, 200],
     end: 'open',
   },
   {
-    what: 'a canary as a body',
+    name: 'a canary as a body',
     sent: post(`Content-Length: ${canary.length}`) + canary,
     answers: [400],
     end: 'open',
-    says: /not JSON/,
+    text: /not JSON/,
   },
   {
-    what: 'a canary as the body of a GET',
+    name: 'a canary as the body of a GET',
     sent: get([`Content-Length: ${canary.length}`]) + canary,
     answers: [200],
     end: 'open',
   },
-  { what: 'a length with zeros in front', sent: post('Content-Length: 0002') + noObject, answers: [400], end: 'open' },
-  { what: 'a length in white space', sent: post('Content-Length:   2  ') + noObject, answers: [400], end: 'open' },
+  { name: 'a length with zeros in front', sent: post('Content-Length: 0002') + noObject, answers: [400], end: 'open' },
+  { name: 'a length in white space', sent: post('Content-Length:   2  ') + noObject, answers: [400], end: 'open' },
 ]

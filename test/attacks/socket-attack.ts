@@ -3,38 +3,38 @@ import { canaryName } from '#test/attacks/http-attack'
 import { frame, type handshakeLines, opcodes, RawWebsocket } from '#test/attacks/raw-websocket'
 import { until } from '#test/blackbox/until'
 
-/** One of the websockets that the server speaks, and a message on it that is answered. */
-export interface Spoken {
+/** A websocket protocol of the server, with a message that is answered. */
+export interface TestedProtocol {
   readonly path: string
   readonly lines: typeof handshakeLines
-  /** Of its messages. */
+  /** The opcode of its messages. */
   readonly opcode: number
-  /** What is answered, in exactly so many bytes where a number is given. `text`: to be carried in it. */
+  /** A message that is answered, with exactly this size and this text. */
   message(bytes?: number, text?: string): Buffer
-  /** The same, and it would leave something behind. */
+  /** A message that would create a device where the protocol has devices. */
   canary(): Buffer
-  /** Whether this is the answer. */
+  /** Whether this message is the answer. */
   isAnswer(payload: Buffer): boolean
-  /** Whether this refuses what is no message, and the socket goes on; without it such a one ends the socket with 4400. */
+  /** Whether this message refuses an invalid one. Without it, invalid messages close the socket with 4400. */
   isRefusal?(payload: Buffer): boolean
-  /** The largest message that is read, and answered. */
+  /** The size of the largest answered message. */
   readonly bytesMax: number
-  /** The largest that is refused in words of ours. */
+  /** The size of the largest message that is refused with a reason. */
   readonly payloadBytesMax: number
 }
 
-const ofLink = (name: string, value: string | Uint8Array) => ({
+const helloWith = (name: string, value: string | Uint8Array) => ({
   type: 'HELLO',
   deviceIdentifier: name,
   services: [{ serviceIdentifier: 's', properties: [{ propId: 1, type: 'STRING', value }] }],
 })
-/** A declaration of nothing is short enough for every length that is asked for. */
-const ofNothing = (name: string) => ({ type: 'HELLO', deviceIdentifier: name, services: [] })
+/** An empty declaration, which is shorter than every tested size. */
+const emptyHello = (name: string) => ({ type: 'HELLO', deviceIdentifier: name, services: [] })
 const valueMax = 60_000
 
-export type SpokenName = 'events' | 'link in JSON' | 'link in msgpack'
+export type ProtocolName = 'events' | 'link in JSON' | 'link in msgpack'
 
-export const spoken: Readonly<Record<SpokenName, Spoken>> = {
+export const protocols: Readonly<Record<ProtocolName, TestedProtocol>> = {
   events: {
     path: '/events',
     lines: {},
@@ -50,8 +50,8 @@ export const spoken: Readonly<Record<SpokenName, Spoken>> = {
     lines: { 'Sec-WebSocket-Protocol': 'link.v1.json' },
     opcode: opcodes.text,
     message: (bytes = 0, text = '') =>
-      Buffer.from(JSON.stringify(text === '' ? ofNothing('JSON') : ofLink('JSON', text)).padEnd(bytes)),
-    canary: () => Buffer.from(JSON.stringify(ofLink(canaryName, ''))),
+      Buffer.from(JSON.stringify(text === '' ? emptyHello('JSON') : helloWith('JSON', text)).padEnd(bytes)),
+    canary: () => Buffer.from(JSON.stringify(helloWith(canaryName, ''))),
     isAnswer: (payload) => payload.includes('"WELCOME"'),
     isRefusal: (payload) => payload.includes('"BAD_MESSAGE"'),
     bytesMax: 256 * 1024,
@@ -62,7 +62,7 @@ export const spoken: Readonly<Record<SpokenName, Spoken>> = {
     lines: { 'Sec-WebSocket-Protocol': 'link.v1.msgpack' },
     opcode: opcodes.binary,
     message: (bytes = 0, text = '') => packed(bytes, text),
-    canary: () => pack(ofLink(canaryName, '')),
+    canary: () => pack(helloWith(canaryName, '')),
     isAnswer: (payload) => payload.includes('WELCOME'),
     isRefusal: (payload) => payload.includes('BAD_MESSAGE'),
     bytesMax: 256 * 1024,
@@ -70,7 +70,7 @@ export const spoken: Readonly<Record<SpokenName, Spoken>> = {
   },
 }
 
-/** A declaration with texts until it is as long as wanted; of a longer name where lengths of lengths leave a gap. */
+/** A declaration padded to this size. A longer name fills gaps that length prefixes leave. */
 function packed(bytes: number, text: string): Buffer {
   for (const name of ['MSGPACK', 'MSGPACK-2']) {
     const hello = (length: number) => {
@@ -78,7 +78,7 @@ function packed(bytes: number, text: string): Buffer {
         'x'.repeat(Math.min(valueMax, length - place * valueMax)),
       )
       const properties = values.map((value, place) => ({ propId: place, type: 'STRING', value: text + value }))
-      return pack({ ...ofLink(name, ''), services: [{ serviceIdentifier: 's', properties }] })
+      return pack({ ...helloWith(name, ''), services: [{ serviceIdentifier: 's', properties }] })
     }
     if (bytes <= hello(0).length) return hello(0)
     for (let length = bytes - hello(0).length; length >= 0; length--) {
@@ -91,21 +91,21 @@ function packed(bytes: number, text: string): Buffer {
 }
 
 /**
- * What is sent over a socket of its own, and what must come of it.
+ * Bytes that are sent over a new socket, and the expected outcome.
  *
- * `end`: `serves`: a message is answered behind it; a number: a close frame with this code, and the end of the connection;
- * `cut`: the end of the connection without one (RFC 6455 §7.1.7 lets either); `waits`: none, though all of it was read.
+ * `end` is `serves` if a later message is answered, a number for a close frame with this code, `cut` for the end of the
+ * connection without one (RFC 6455 §7.1.7 allows both), or `waits` if the socket stays open.
  */
 export interface SocketAttack {
-  readonly what: string
-  /** A list: in pieces, each when the one before has been read. */
+  readonly name: string
+  /** A list is sent piece by piece, each after the last was read. */
   readonly sent: Uint8Array | readonly Uint8Array[]
   readonly end: 'serves' | 'cut' | 'waits' | number
-  /** How many messages are answered before. Default none where it serves; else it is chance whether one still leaves. */
+  /** The number of answers before the end. The default is 0 for `serves`, and any number otherwise. */
   readonly answers?: number
-  /** How many are refused before, in words. Default none. */
+  /** The number of refusals before the end. Default: 0. */
   readonly refusals?: number
-  /** What pings are answered with. Default none. */
+  /** The payloads of the pongs. Default: none. */
   readonly pongs?: readonly string[]
 }
 
@@ -114,27 +114,27 @@ export interface SocketOutcome {
   readonly answers: number
   readonly refusals: number
   readonly pongs: readonly string[]
-  /** Frames behind a close frame, of which there may be none. RFC 6455 §5.5.1. */
+  /** The number of frames after a close frame, which must be 0. RFC 6455 §5.5.1. */
   readonly behindClose: number
 }
 
-/** Longer than the server takes to read a piece; nothing is decided by it. */
+/** Long enough to read a piece. No result depends on it. */
 const pauseMs = 5
 
-/** A socket that is not closed counts as serving when a message is answered, behind everything that was answered before. */
+/** Sends a row and returns the outcome. An open socket counts as serving if it answers another message. */
 export async function attemptOn(
   port: number,
-  { path, lines, ...spoke }: Spoken,
+  { path, lines, ...protocol }: TestedProtocol,
   row: SocketAttack,
 ): Promise<SocketOutcome> {
   const websocket = await RawWebsocket.open(port, path, lines)
-  const messages = () => websocket.of(spoke.opcode)
-  const answers = () => messages().filter(({ payload }) => spoke.isAnswer(payload))
-  const refusals = () => messages().filter(({ payload }) => spoke.isRefusal?.(payload))
+  const messages = () => websocket.of(protocol.opcode)
+  const answers = () => messages().filter(({ payload }) => protocol.isAnswer(payload))
+  const refusals = () => messages().filter(({ payload }) => protocol.isRefusal?.(payload))
   try {
     const pieces = row.sent instanceof Uint8Array ? [row.sent] : row.sent
     for (const [place, piece] of pieces.entries()) {
-      // Of many each is a packet of its own all the same.
+      // With many pieces a turn is enough to make each a packet.
       if (place > 0)
         await new Promise((resolve) => (pieces.length > 10 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
       websocket.send(piece)
@@ -143,29 +143,20 @@ export async function attemptOn(
     const isFenced = () => websocket.of(opcodes.pong).some(({ payload }) => payload.equals(fence))
     if (row.end === 'serves') {
       websocket.send(frame({ opcode: opcodes.ping, payload: fence }))
-      const isHeard = () =>
+      const isAnswered = () =>
         isFenced() && answers().length >= (row.answers ?? 0) && refusals().length >= (row.refusals ?? 0)
-      await until(
-        () => websocket.isClosed || isHeard(),
-        () => `answers on ${path}`,
-      )
+      await until(() => websocket.isClosed || isAnswered(), `answers on ${path}`)
       const before = answers().length
-      websocket.send(frame({ opcode: spoke.opcode, payload: spoke.message() }))
-      await until(
-        () => websocket.isClosed || answers().length > before,
-        () => `a last answer on ${path}`,
-      )
-      const isServing = answers().length > before
-      if (isServing) return seen('serves', before)
+      websocket.send(frame({ opcode: protocol.opcode, payload: protocol.message() }))
+      await until(() => websocket.isClosed || answers().length > before, `a last answer on ${path}`)
+      if (answers().length > before) return seen('serves', before)
     } else if (row.end === 'waits') {
-      // Whoever is answered behind it shows that it has been read: no ping can be sent inside of a frame.
+      // Later handshakes are answered after this was read. A ping is impossible inside a frame.
       for (let time = 0; time < 3; time++) (await RawWebsocket.open(port, path, lines)).cut()
       if (!websocket.isClosed) return seen('waits', answers().length)
-    } else
-      await until(
-        () => websocket.isClosed,
-        () => `the end of a socket on ${path}`,
-      )
+    } else {
+      await until(() => websocket.isClosed, `the end of a socket on ${path}`)
+    }
     return seen(websocket.closeCode ?? 'cut', answers().length)
 
     function seen(end: SocketAttack['end'], count: number): SocketOutcome {

@@ -2,12 +2,12 @@ import { canary, get, type HttpAttack, request } from '#test/attacks/http-attack
 
 const host = ['Host: localhost']
 const unknown = { answers: [404], end: 'open' } as const
-/** The parser looks for the version where the target ends. */
+/** The parser expects the version at the end of the target. */
 const noVersion = { answers: [505], end: 'closed' } as const
-/** Nothing more comes of it, until the connection was silent for ten seconds. */
+/** The parser waits for more, until the connection was idle for ten seconds. */
 const waiting = { answers: [], end: 'waiting' } as const
 
-/** Paths that are not what they look like. One thing has one address; what is unknown is 404. RFC 9112 §3.2. */
+/** Deceptive paths. Each resource has exactly one path, and unknown paths are 404. RFC 9112 §3.2. */
 export const targetRows: readonly HttpAttack[] = [
   ...[
     ['two slashes', '//api/v1/health'],
@@ -41,29 +41,29 @@ export const targetRows: readonly HttpAttack[] = [
     ['a name with an encoded slash', '/api/v1/devices/A%2fB'],
     ['a name of 8 KiB', `/api/v1/devices/${'A'.repeat(8192)}`],
     ['two thousand segments', `/api/v1${'/a'.repeat(2000)}`],
-  ].map(([what = '', target = '']) => ({ what, sent: get([], target), ...unknown })),
-  { what: 'a fragment', sent: get([], '/api/v1/health#x'), ...unknown },
-  { what: 'a fragment in a query', sent: get([], '/api/v1/health?#x'), answers: [200], end: 'open' },
-  { what: 'a query of signs', sent: get([], '/api/v1/health?&&==&%&%zz=%00&a[]=b?c'), answers: [200], end: 'open' },
-  { what: 'a query of nothing', sent: get([], '/api/v1/health?'), answers: [200], end: 'open' },
-  { what: 'an absolute target', sent: get([], 'http://a/api/v1/health'), ...noVersion },
-  { what: 'an absolute target of elsewhere', sent: get([], 'http://evil.example/api/v1/health'), ...noVersion },
-  { what: 'an absolute target of another scheme', sent: get([], 'ftp://a/api/v1/health'), ...noVersion },
-  { what: 'no slash', sent: get([], 'api/v1/health'), ...noVersion },
-  { what: 'only a query', sent: get([], '?a=b'), ...noVersion },
-  { what: 'an asterisk', sent: request('OPTIONS', '*', host), ...noVersion },
-  { what: 'an authority', sent: request('CONNECT', 'a:80', host), ...noVersion },
-  { what: 'an authority for GET', sent: get([], 'a:80'), ...noVersion },
-  { what: 'no target', sent: `GET HTTP/1.1\r\nHost: localhost\r\n\r\n`, ...noVersion },
-  { what: 'a target with a space', sent: get([], '/api/v1/health /x'), ...noVersion },
-  { what: 'a target with a tab', sent: get([], '/api/v1/\thealth'), ...noVersion },
-  { what: 'a target with a NUL', sent: get([], '/api/v1/health\0'), ...noVersion },
-  { what: 'a target with a bare LF', sent: get([], '/api/v1/health\n'), ...noVersion },
-  { what: 'a target with a bare CR', sent: get([], '/api/v1/health\r'), ...waiting },
-  { what: 'a canary in the target', sent: get([], `/api/v1/health HTTP/1.1\r\n\r\n${canary}`), ...waiting },
+  ].map(([name = '', target = '']) => ({ name, sent: get([], target), ...unknown })),
+  { name: 'a fragment', sent: get([], '/api/v1/health#x'), ...unknown },
+  { name: 'a fragment in a query', sent: get([], '/api/v1/health?#x'), answers: [200], end: 'open' },
+  { name: 'a query of signs', sent: get([], '/api/v1/health?&&==&%&%zz=%00&a[]=b?c'), answers: [200], end: 'open' },
+  { name: 'a query of nothing', sent: get([], '/api/v1/health?'), answers: [200], end: 'open' },
+  { name: 'an absolute target', sent: get([], 'http://a/api/v1/health'), ...noVersion },
+  { name: 'an absolute target of elsewhere', sent: get([], 'http://evil.example/api/v1/health'), ...noVersion },
+  { name: 'an absolute target of another scheme', sent: get([], 'ftp://a/api/v1/health'), ...noVersion },
+  { name: 'no slash', sent: get([], 'api/v1/health'), ...noVersion },
+  { name: 'only a query', sent: get([], '?a=b'), ...noVersion },
+  { name: 'an asterisk', sent: request('OPTIONS', '*', host), ...noVersion },
+  { name: 'an authority', sent: request('CONNECT', 'a:80', host), ...noVersion },
+  { name: 'an authority for GET', sent: get([], 'a:80'), ...noVersion },
+  { name: 'no target', sent: `GET HTTP/1.1\r\nHost: localhost\r\n\r\n`, ...noVersion },
+  { name: 'a target with a space', sent: get([], '/api/v1/health /x'), ...noVersion },
+  { name: 'a target with a tab', sent: get([], '/api/v1/\thealth'), ...noVersion },
+  { name: 'a target with a NUL', sent: get([], '/api/v1/health\0'), ...noVersion },
+  { name: 'a target with a bare LF', sent: get([], '/api/v1/health\n'), ...noVersion },
+  { name: 'a target with a bare CR', sent: get([], '/api/v1/health\r'), ...waiting },
+  { name: 'a canary in the target', sent: get([], `/api/v1/health HTTP/1.1\r\n\r\n${canary}`), ...waiting },
 ]
 
-/** RFC 9110 §9. A method is what it is to the letter. */
+/** Methods are case-sensitive. RFC 9110 §9. */
 export const methodRows: readonly HttpAttack[] = [
   ...[
     'get',
@@ -79,61 +79,61 @@ export const methodRows: readonly HttpAttack[] = [
     'QUERY',
     'X'.repeat(4000),
   ].map((method) => ({
-    what: method.slice(0, 10),
+    name: method.slice(0, 10),
     sent: request(method, '/api/v1/health', host),
     answers: [405],
     end: 'open' as const,
-    says: /Allow: GET, HEAD, OPTIONS\r\n/,
+    text: /Allow: GET, HEAD, OPTIONS\r\n/,
   })),
-  { what: 'CONNECT to a path', sent: request('CONNECT', '/api/v1/health', host), answers: [405], end: 'open' },
-  { what: 'no method', sent: ` /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`, answers: [405], end: 'open' },
-  { what: 'a method with a colon', sent: request('GE:T', '/api/v1/health', host), answers: [405], end: 'open' },
-  { what: 'a method with a NUL', sent: request('GE\0T', '/api/v1/health', host), ...noVersion },
-  { what: 'a method beyond ASCII', sent: request('G\xc3\xa4T', '/api/v1/health', host), ...noVersion },
+  { name: 'CONNECT to a path', sent: request('CONNECT', '/api/v1/health', host), answers: [405], end: 'open' },
+  { name: 'no method', sent: ` /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`, answers: [405], end: 'open' },
+  { name: 'a method with a colon', sent: request('GE:T', '/api/v1/health', host), answers: [405], end: 'open' },
+  { name: 'a method with a NUL', sent: request('GE\0T', '/api/v1/health', host), ...noVersion },
+  { name: 'a method beyond ASCII', sent: request('G\xc3\xa4T', '/api/v1/health', host), ...noVersion },
   {
-    what: 'two spaces behind the method',
+    name: 'two spaces behind the method',
     sent: `GET  /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     ...noVersion,
   },
-  { what: 'a tab behind the method', sent: `GET\t/api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`, ...noVersion },
+  { name: 'a tab behind the method', sent: `GET\t/api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`, ...noVersion },
 ]
 
-/** Other protocols than HTTP/1.1 on its port. */
+/** Other protocols on the port. */
 export const protocolRows: readonly HttpAttack[] = [
-  { what: 'HTTP/1.0', sent: 'GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\n\r\n', answers: [505], end: 'closed' },
+  { name: 'HTTP/1.0', sent: 'GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\n\r\n', answers: [505], end: 'closed' },
   {
-    what: 'HTTP/1.0 that is to be kept',
+    name: 'HTTP/1.0 with keep-alive',
     sent: 'GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n',
     answers: [505],
     end: 'closed',
   },
-  { what: 'HTTP/1.2', sent: 'GET /api/v1/health HTTP/1.2\r\nHost: localhost\r\n\r\n', answers: [505], end: 'closed' },
+  { name: 'HTTP/1.2', sent: 'GET /api/v1/health HTTP/1.2\r\nHost: localhost\r\n\r\n', answers: [505], end: 'closed' },
   {
-    what: 'HTTP/2.0 in words',
+    name: 'HTTP/2.0 as text',
     sent: 'GET /api/v1/health HTTP/2.0\r\nHost: localhost\r\n\r\n',
     answers: [505],
     end: 'closed',
   },
   {
-    what: 'HTTP/1.1 in lower case',
+    name: 'HTTP/1.1 in lower case',
     sent: 'GET /api/v1/health http/1.1\r\nHost: localhost\r\n\r\n',
     answers: [505],
     end: 'closed',
   },
-  { what: 'HTTP/1.10', sent: 'GET /api/v1/health HTTP/1.10\r\nHost: localhost\r\n\r\n', ...noVersion },
-  { what: 'HTTP/0.9', sent: 'GET /api/v1/health\r\n', ...waiting },
-  { what: 'the preface of HTTP/2', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', ...noVersion },
-  { what: 'the hello of TLS', sent: `\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03${'\x5a'.repeat(507)}`, ...noVersion },
-  { what: 'SSH', sent: 'SSH-2.0-OpenSSH_9.2\r\n', ...waiting },
-  { what: 'a line of PROXY', sent: `PROXY TCP4 203.0.113.1 127.0.0.1 1 2\r\n${get()}`, ...noVersion },
+  { name: 'HTTP/1.10', sent: 'GET /api/v1/health HTTP/1.10\r\nHost: localhost\r\n\r\n', ...noVersion },
+  { name: 'HTTP/0.9', sent: 'GET /api/v1/health\r\n', ...waiting },
+  { name: 'the preface of HTTP/2', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', ...noVersion },
+  { name: 'the hello of TLS', sent: `\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03${'\x5a'.repeat(507)}`, ...noVersion },
+  { name: 'SSH', sent: 'SSH-2.0-OpenSSH_9.2\r\n', ...waiting },
+  { name: 'a line of PROXY', sent: `PROXY TCP4 203.0.113.1 127.0.0.1 1 2\r\n${get()}`, ...noVersion },
   {
-    what: 'a header of PROXY version 2, read over',
+    name: 'a header of PROXY version 2, read over',
     sent: `\r\n\r\n\0\r\nQUIT\n!\x11\0\x0c${'\0'.repeat(12)}${get()}`,
     answers: [200],
     end: 'open',
   },
-  { what: 'a command of Redis', sent: '*1\r\n$4\r\nPING\r\n', ...waiting },
-  { what: 'a greeting of SMTP', sent: 'EHLO a\r\n', ...noVersion },
-  { what: 'random bytes', sent: '\x9f\x12\xa8\x00\x7f\xfe\x01\x80\r\n\r\n', ...noVersion },
-  { what: 'an empty line before a request', sent: `\r\n${get()}`, ...waiting },
+  { name: 'a command of Redis', sent: '*1\r\n$4\r\nPING\r\n', ...waiting },
+  { name: 'a greeting of SMTP', sent: 'EHLO a\r\n', ...noVersion },
+  { name: 'random bytes', sent: '\x9f\x12\xa8\x00\x7f\xfe\x01\x80\r\n\r\n', ...noVersion },
+  { name: 'an empty line before a request', sent: `\r\n${get()}`, ...waiting },
 ]

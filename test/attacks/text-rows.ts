@@ -1,21 +1,21 @@
 import { closeFrame, fragments, frame, opcodes } from '#test/attacks/raw-websocket'
-import type { SocketAttack, Spoken } from '#test/attacks/socket-attack'
+import type { SocketAttack, TestedProtocol } from '#test/attacks/socket-attack'
 
-/** 6: text is UTF-8, and nothing else. RFC 6455 §8.1. Bytes as characters. */
-const wellFormed: readonly (readonly [what: string, text: string])[] = [
+/** 6: text must be UTF-8. RFC 6455 §8.1. Each character is a byte. */
+const wellFormed: readonly (readonly [name: string, text: string])[] = [
   ['ASCII', 'hello'],
   ['two bytes', '\xc2\x80\xdf\xbf'],
   ['three bytes', '\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbd'],
   ['four bytes', '\xf0\x90\x80\x80\xf4\x8f\xbf\xbf'],
-  ['what is no character', '\xef\xbf\xbe\xef\xbf\xbf\xf0\x9f\xbf\xbe'],
-  ['a mark of order', '\xef\xbb\xbf'],
+  ['noncharacters', '\xef\xbf\xbe\xef\xbf\xbf\xf0\x9f\xbf\xbe'],
+  ['a byte order mark', '\xef\xbb\xbf'],
   ['Greek', '\xce\xba\xe1\xbd\xb9\xcf\x83\xce\xbc\xce\xb5'],
 ]
-const illFormed: readonly (readonly [what: string, text: string])[] = [
-  ['a byte that never is', '\xff'],
-  ['another byte that never is', '\xfe\xfe\xff\xff'],
-  ['a byte that only follows', '\x80'],
-  ['bytes that only follow', '\xbf\x80\xbf\x80\xbf'],
+const illFormed: readonly (readonly [name: string, text: string])[] = [
+  ['an invalid byte', '\xff'],
+  ['other invalid bytes', '\xfe\xfe\xff\xff'],
+  ['a continuation byte', '\x80'],
+  ['continuation bytes', '\xbf\x80\xbf\x80\xbf'],
   ['half of two', '\xc3'],
   ['two of three', '\xe2\x82'],
   ['three of four', '\xf0\x9f\x98'],
@@ -30,14 +30,14 @@ const illFormed: readonly (readonly [what: string, text: string])[] = [
   ['a high surrogate', '\xed\xa0\x80'],
   ['a low surrogate', '\xed\xbf\xbf'],
   ['a pair of surrogates', '\xed\xa0\x80\xed\xb0\x80'],
-  ['beyond the last', '\xf4\x90\x80\x80'],
+  ['above U+10FFFF', '\xf4\x90\x80\x80'],
   ['five bytes', '\xf8\x88\x80\x80\x80'],
   ['six bytes', '\xfc\x84\x80\x80\x80\x80'],
 ]
 
-export function textRows({ opcode, message, isRefusal }: Spoken): readonly SocketAttack[] {
+export function textRows({ opcode, message, isRefusal }: TestedProtocol): readonly SocketAttack[] {
   const placeOf = (text: string) => text.indexOf('HERE')
-  /** A message with these bytes in a text of it. */
+  /** A message with these bytes in its text. */
   const around = (bytes: string) => {
     const text = message(0, 'HERE').toString('latin1')
     return Buffer.from(text.replace('HERE', bytes), 'latin1')
@@ -47,30 +47,30 @@ export function textRows({ opcode, message, isRefusal }: Spoken): readonly Socke
   const refused = isRefusal ? ({ refusals: 1, end: 'serves' } as const) : ({ end: 4400 } as const)
   return [
     // 6.1.
-    { what: 'nothing, in three fragments', sent: Buffer.concat(fragments(opcode, '', 0, 0)), ...refused },
-    ...wellFormed.map(([what, text]) => ({
-      what,
+    { name: 'nothing, in three fragments', sent: Buffer.concat(fragments(opcode, '', 0, 0)), ...refused },
+    ...wellFormed.map(([name, text]) => ({
+      name,
       sent: frame({ opcode, payload: around(text) }),
       answers: 1,
       end: 'serves' as const,
     })),
     ...[1, 2, 3].map((bytes) => ({
-      what: `cut behind ${bytes} of four bytes`,
+      name: `cut behind ${bytes} of four bytes`,
       sent: Buffer.concat(fragments(opcode, around(split), at + bytes)),
       answers: 1,
       end: 'serves' as const,
     })),
-    ...illFormed.flatMap(([what, text]) => [
-      { what: `not ${what}`, sent: frame({ opcode, payload: around(text) }), end: 'cut' as const },
+    ...illFormed.flatMap(([name, text]) => [
+      { name: `not ${name}`, sent: frame({ opcode, payload: around(text) }), end: 'cut' as const },
       {
-        what: `not ${what}, in fragments`,
+        name: `not ${name}, in fragments`,
         sent: Buffer.concat(fragments(opcode, around(text), at + 1)),
         end: 'cut' as const,
       },
     ]),
-    { what: 'not nothing but a byte', sent: frame({ opcode, payload: Buffer.of(0xff) }), end: 'cut' },
+    { name: 'not nothing but a byte', sent: frame({ opcode, payload: Buffer.of(0xff) }), end: 'cut' },
     {
-      what: 'not half a character at its end',
+      name: 'not half a character at its end',
       sent: frame({ opcode, payload: Buffer.concat([message(), Buffer.of(0xe2, 0x82)]) }),
       end: 'cut',
     },
@@ -79,8 +79,8 @@ export function textRows({ opcode, message, isRefusal }: Spoken): readonly Socke
 }
 
 /**
- * 6.4: who fails fast ends a text at its first bad byte. We do not, for uWebSockets.js looks at a text when all of it is there:
- * until then the socket waits, and answers pings. `at`: where the bad byte is.
+ * 6.4: failing fast is optional. uWebSockets.js checks a text when it is complete; until then the socket waits and answers
+ * pings. `at` is the offset of the bad byte.
  */
 function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly SocketAttack[] {
   const ping = frame({ opcode: opcodes.ping, payload: 'still there' })
@@ -91,85 +91,85 @@ function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly Socke
   const [begun, end] = [single.subarray(0, -1), single.subarray(-1)]
   const bytes = [...single].map((byte) => Buffer.of(byte))
   return [
-    { what: 'not yet a bad byte in the first fragment', sent: [badFirst, ping], pongs, end: 'waits' },
-    { what: 'not yet a bad byte in the second fragment', sent: [good, badOne, ping], pongs, end: 'waits' },
-    { what: 'not yet a bad byte in a frame', sent: begun, end: 'waits' },
-    { what: 'not yet a bad byte in a frame, byte by byte', sent: bytes.slice(0, -1), end: 'waits' },
-    { what: 'not a bad byte in the first fragment, and the end', sent: [badFirst, ping, last], pongs, end: 'cut' },
-    { what: 'not a bad byte in the second, and the end', sent: [good, badOne, ping, rest], pongs, end: 'cut' },
-    { what: 'not a bad byte in a frame, and the end', sent: [begun, end], end: 'cut' },
-    { what: 'not a bad byte in a frame, byte by byte', sent: bytes, end: 'cut' },
+    { name: 'not yet a bad byte in the first fragment', sent: [badFirst, ping], pongs, end: 'waits' },
+    { name: 'not yet a bad byte in the second fragment', sent: [good, badOne, ping], pongs, end: 'waits' },
+    { name: 'not yet a bad byte in a frame', sent: begun, end: 'waits' },
+    { name: 'not yet a bad byte in a frame, byte by byte', sent: bytes.slice(0, -1), end: 'waits' },
+    { name: 'not a bad byte in the first fragment, and the end', sent: [badFirst, ping, last], pongs, end: 'cut' },
+    { name: 'not a bad byte in the second, and the end', sent: [good, badOne, ping, rest], pongs, end: 'cut' },
+    { name: 'not a bad byte in a frame, and the end', sent: [begun, end], end: 'cut' },
+    { name: 'not a bad byte in a frame, byte by byte', sent: bytes, end: 'cut' },
   ]
 }
 
 /** 7: how a connection ends. RFC 6455 §5.5.1, §7.4. */
-export function closeRows({ opcode, message, canary, bytesMax }: Spoken): readonly SocketAttack[] {
+export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol): readonly SocketAttack[] {
   const behind = frame({ opcode, payload: canary() })
   const ping = frame({ opcode: opcodes.ping, payload: 'x' })
   const longest = 'r'.repeat(123)
   const echoed = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 4000, 4400, 4999]
-  // Good ones too, but younger than the parser, or for libraries.
+  // Valid codes that the parser does not know.
   const unknown = [1012, 1013, 1014, 3000, 3999]
   const invalid = [0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535]
   return [
-    { what: 'without a code', sent: closeFrame(), end: 1005 },
-    ...echoed.map((code) => ({ what: `code ${code}`, sent: closeFrame(code), end: code })),
-    ...unknown.map((code) => ({ what: `code ${code}`, sent: closeFrame(code), end: 1005 })),
-    ...invalid.map((code) => ({ what: `code ${code}, which is none`, sent: closeFrame(code), end: 1005 })),
-    { what: 'half a code', sent: frame({ opcode: opcodes.close, payload: Buffer.of(3) }), end: 1005 },
-    { what: 'a reason', sent: closeFrame(1000, 'that is all'), end: 1000 },
-    { what: 'the longest reason', sent: closeFrame(1000, longest), end: 1000 },
-    { what: 'a reason too long', sent: closeFrame(1000, `${longest}x`), end: 'cut' },
-    { what: 'a reason beyond ASCII', sent: closeFrame(1000, 'Auf Wiederh\u00f6ren'), end: 1000 },
-    { what: 'a reason that is no UTF-8', sent: closeFrame(1000, Buffer.of(0xce, 0xba, 0xed, 0xa0, 0x80)), end: 1005 },
+    { name: 'without a code', sent: closeFrame(), end: 1005 },
+    ...echoed.map((code) => ({ name: `code ${code}`, sent: closeFrame(code), end: code })),
+    ...unknown.map((code) => ({ name: `code ${code}`, sent: closeFrame(code), end: 1005 })),
+    ...invalid.map((code) => ({ name: `invalid code ${code}`, sent: closeFrame(code), end: 1005 })),
+    { name: 'half a code', sent: frame({ opcode: opcodes.close, payload: Buffer.of(3) }), end: 1005 },
+    { name: 'a reason', sent: closeFrame(1000, 'that is all'), end: 1000 },
+    { name: 'the longest reason', sent: closeFrame(1000, longest), end: 1000 },
+    { name: 'a reason too long', sent: closeFrame(1000, `${longest}x`), end: 'cut' },
+    { name: 'a reason beyond ASCII', sent: closeFrame(1000, 'Auf Wiederh\u00f6ren'), end: 1000 },
+    { name: 'a reason that is no UTF-8', sent: closeFrame(1000, Buffer.of(0xce, 0xba, 0xed, 0xa0, 0x80)), end: 1005 },
     {
-      what: 'a message before',
+      name: 'a message before',
       sent: Buffer.concat([frame({ opcode, payload: message() }), closeFrame(1000)]),
       end: 1000,
     },
     // 7.1.6.
     {
-      what: 'the largest message before, and a ping behind',
+      name: 'the largest message before, and a ping behind',
       sent: Buffer.concat([frame({ opcode, payload: message(bytesMax) }), closeFrame(1000), ping]),
       end: 1000,
     },
     {
-      what: 'the largest message before, apart',
+      name: 'the largest message before, apart',
       sent: [frame({ opcode, payload: message(bytesMax) }), closeFrame(1000)],
       end: 1000,
     },
-    { what: 'a message behind', sent: Buffer.concat([closeFrame(1000), behind]), answers: 0, end: 1000 },
-    { what: 'a message behind, apart', sent: [closeFrame(1000), behind], answers: 0, end: 1000 },
-    { what: 'many messages behind', sent: [closeFrame(1000), ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
+    { name: 'a message behind', sent: Buffer.concat([closeFrame(1000), behind]), answers: 0, end: 1000 },
+    { name: 'a message behind, apart', sent: [closeFrame(1000), behind], answers: 0, end: 1000 },
+    { name: 'many messages behind', sent: [closeFrame(1000), ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
     {
-      what: 'the largest message behind',
+      name: 'the largest message behind',
       sent: Buffer.concat([closeFrame(1000), frame({ opcode, payload: message(bytesMax) })]),
       answers: 0,
       end: 1000,
     },
     {
-      what: 'a message behind in fragments',
+      name: 'a message behind in fragments',
       sent: Buffer.concat([closeFrame(1000), ...fragments(opcode, canary(), 1)]),
       answers: 0,
       end: 1000,
     },
-    { what: 'what is no frame behind', sent: Buffer.concat([closeFrame(1000), Buffer.alloc(64, 0xff)]), end: 1000 },
+    { name: 'no frame behind', sent: Buffer.concat([closeFrame(1000), Buffer.alloc(64, 0xff)]), end: 1000 },
     {
-      what: 'a ping behind',
+      name: 'a ping behind',
       sent: Buffer.concat([closeFrame(1000), ping]),
       end: 1000,
     },
-    { what: 'a close behind', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },
-    { what: 'byte by byte', sent: [...closeFrame(1000, 'slowly')].map((byte) => Buffer.of(byte)), end: 1000 },
+    { name: 'a close behind', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },
+    { name: 'byte by byte', sent: [...closeFrame(1000, 'slowly')].map((byte) => Buffer.of(byte)), end: 1000 },
     {
-      what: 'fragments not ended',
+      name: 'fragments not ended',
       sent: Buffer.concat([frame({ opcode, payload: canary(), isFinal: false }), closeFrame(1001)]),
       end: 1001,
     },
   ]
 }
 
-/** 12 and 13, permessage-deflate: offered in every way and never taken, so no frame may be compressed. RFC 7692. */
+/** 12 and 13, permessage-deflate: never accepted, so no frame may be compressed. RFC 7692. */
 export const extensionOffers: readonly string[] = [
   'permessage-deflate',
   'permessage-deflate; client_max_window_bits',
@@ -188,21 +188,21 @@ export const extensionOffers: readonly string[] = [
   `permessage-deflate; ${'a'.repeat(8_000)}`,
 ]
 
-/** Compressed all the same: what is small, what is broken, and what would be 64 MiB. `deflated`: makes raw deflate data. */
+/** Compressed frames without the extension: small, broken, and a bomb of 64 MiB. `deflated` makes raw deflate data. */
 export function deflateRows(
-  { opcode, canary }: Spoken,
+  { opcode, canary }: TestedProtocol,
   deflated: (bytes: Uint8Array) => Buffer,
 ): readonly SocketAttack[] {
   const compressed = (payload: Uint8Array, isFinal = true) => frame({ opcode, payload, reserved: 4, isFinal })
   const small = deflated(canary())
   const broken = Buffer.from(small).fill(0xff, 1, 5)
   return [
-    { what: 'a message', sent: compressed(small), end: 'cut' },
-    { what: 'nothing', sent: compressed(Buffer.alloc(0)), end: 'cut' },
-    { what: 'what cannot be inflated', sent: compressed(broken), end: 'cut' },
-    { what: 'what would be 64 MiB', sent: compressed(deflated(Buffer.alloc(64 * 2 ** 20))), end: 'cut' },
+    { name: 'a message', sent: compressed(small), end: 'cut' },
+    { name: 'nothing', sent: compressed(Buffer.alloc(0)), end: 'cut' },
+    { name: 'broken data', sent: compressed(broken), end: 'cut' },
+    { name: 'data that inflates to 64 MiB', sent: compressed(deflated(Buffer.alloc(64 * 2 ** 20))), end: 'cut' },
     {
-      what: 'the first of two fragments',
+      name: 'the first of two fragments',
       sent: Buffer.concat([
         compressed(small.subarray(0, 4), false),
         frame({ opcode: opcodes.more, payload: small.subarray(4) }),
@@ -210,14 +210,14 @@ export function deflateRows(
       end: 'cut',
     },
     {
-      what: 'the second of two fragments',
+      name: 'the second of two fragments',
       sent: Buffer.concat([
         frame({ opcode, payload: canary(), isFinal: false }),
         frame({ opcode: opcodes.more, reserved: 4 }),
       ]),
       end: 'cut',
     },
-    // Without the bit it is a message as any: bytes that mean nothing.
-    { what: 'a ping', sent: frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 }), end: 'cut' },
+    // Without the reserved bit it would be an ordinary message.
+    { name: 'a ping', sent: frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 }), end: 'cut' },
   ]
 }

@@ -7,36 +7,42 @@ import { dialogues } from '#test/attacks/dialogue'
 import { fragmentRows, lengthRows, pieceRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
 import { canaryName } from '#test/attacks/http-attack'
 import { closeFrame, frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
-import { attemptOn, type SocketAttack, type Spoken, type SpokenName, spoken } from '#test/attacks/socket-attack'
+import {
+  attemptOn,
+  type ProtocolName,
+  protocols,
+  type SocketAttack,
+  type TestedProtocol,
+} from '#test/attacks/socket-attack'
 import { closeRows, deflateRows, extensionOffers, textRows } from '#test/attacks/text-rows'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /**
- * Frames as nobody honest sends them, on the sockets of applications and of devices of the started server. RFC 6455.
+ * Hostile frames on the sockets for applications and devices of a started server. RFC 6455.
  *
- * | The test suite of Autobahn | here |
+ * | Autobahn test suite | here |
  * |---|---|
  * | 1, 9.1, 9.2 | lengths of payloads |
  * | 2 | pings and pongs |
- * | 3, 4 | what is reserved, and what is not masked |
+ * | 3, 4 | reserved bits and unmasked frames |
  * | 5 | fragments |
  * | 6 | text |
- * | 7 | the end |
- * | 9.3 to 9.6, 10.1 | the largest, in pieces |
- * | 9.7, 9.8 | a thousand, one after the other |
- * | 12, 13 | compressed though it was not agreed, and the handshake |
+ * | 7 | closing |
+ * | 9.3 to 9.6, 10.1 | the largest message in pieces |
+ * | 9.7, 9.8 | a thousand messages |
+ * | 12, 13 | compression without the extension, and the handshake |
  *
- * Its sizes of megabytes are none of ours: the largest is the one that is read. What it asks to be echoed is answered.
+ * In place of its messages of megabytes, the largest accepted one is sent. Answers replace its echoes.
  */
-const tables: Readonly<Record<string, (spoke: Spoken) => readonly SocketAttack[]>> = {
+const tables: Readonly<Record<string, (protocol: TestedProtocol) => readonly SocketAttack[]>> = {
   'lengths of payloads': lengthRows,
   'pings and pongs': pingRows,
-  'what is reserved, and what is not masked': reservedRows,
+  'reserved bits and unmasked frames': reservedRows,
   fragments: fragmentRows,
-  'the largest, in pieces': pieceRows,
-  'the end': closeRows,
-  'compressed though it was not agreed': (spoke) => deflateRows(spoke, (bytes) => deflateRawSync(bytes)),
+  'the largest message in pieces': pieceRows,
+  closing: closeRows,
+  'compression without the extension': (protocol) => deflateRows(protocol, (bytes) => deflateRawSync(bytes)),
 }
 
 let server: StartedServer
@@ -45,25 +51,25 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-const rowsOf = Object.entries(spoken).flatMap(([name, spoke]) =>
+const rowsOf = Object.entries(protocols).flatMap(([name, protocol]) =>
   Object.entries({ ...tables, ...(name !== 'link in msgpack' && { text: textRows }) }).map(
-    ([table, rows]) => [`${name}: ${table}`, spoke, rows(spoke)] as const,
+    ([table, rows]) => [`${name}: ${table}`, protocol, rows(protocol)] as const,
   ),
 )
 
-describe.each(rowsOf)('%s', (_, spoke, rows) => {
-  test.each(rows.map((row) => [row.what, row] as const))('%s', async (_what, row) => {
+describe.each(rowsOf)('%s', (_, protocol, rows) => {
+  test.each(rows.map((row) => [row.name, row] as const))('%s', async (_name, row) => {
     const { end, refusals = 0, pongs = [] } = row
-    const outcome = await attemptOn(server.port, spoke, row)
+    const outcome = await attemptOn(server.port, protocol, row)
     const { answers = end === 'serves' ? 0 : outcome.answers } = row
     expect(outcome).toEqual({ end, pongs, answers, refusals, behindClose: 0 })
     expect((await server.get(`/devices/${canaryName}`)).status).toBe(404)
   })
 })
 
-describe.each(Object.keys(dialogues) as SpokenName[])('a thousand, one after the other: %s', (name) => {
-  const { path, lines, opcode } = spoken[name]
-  test.each([0, 16, 64, 256, 1024, 4000])('%s signs', async (signs) => {
+describe.each(Object.keys(dialogues) as ProtocolName[])('a thousand messages: %s', (name) => {
+  const { path, lines, opcode } = protocols[name]
+  test.each([0, 16, 64, 256, 1024, 4000])('%s characters', async (length) => {
     const websocket = await RawWebsocket.open(server.port, path, lines)
     const ask = async (payload: Buffer) => {
       const before = websocket.frames.length
@@ -76,31 +82,31 @@ describe.each(Object.keys(dialogues) as SpokenName[])('a thousand, one after the
     const { opening, message, isAnswer } = dialogues[name]
     const opened = opening && (await ask(opening))
     for (let number = 1; number <= 1000; number++) {
-      const answer = await ask(message(number, signs, opened))
+      const answer = await ask(message(number, length, opened))
       expect([number, isAnswer(answer, number), answer.toString('latin1')]).toEqual([number, true, expect.any(String)])
     }
     websocket.cut()
   })
 })
 
-test.each(['link in JSON', 'link in msgpack'] as const)('a canary that is meant is seen: %s', async (name) => {
-  const { path, lines, opcode, canary } = spoken[name]
-  const row = { what: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
-  expect(await attemptOn(server.port, { ...spoken[name], path, lines }, row)).toMatchObject({ end: 'serves' })
+test.each(['link in JSON', 'link in msgpack'] as const)('an intended canary is detected: %s', async (name) => {
+  const { path, lines, opcode, canary } = protocols[name]
+  const row = { name: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
+  expect(await attemptOn(server.port, { ...protocols[name], path, lines }, row)).toMatchObject({ end: 'serves' })
   expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
 })
 
-/** 7.1.6. The answer may come too late for the socket; the message does not. */
+/** 7.1.6: the answer may come too late for the socket, but the message is read. */
 test.each([
   ['link in JSON', (message: Buffer) => JSON.parse(message.toString())],
   ['link in msgpack', (message: Buffer) => unpack(message)],
-] as const)('the largest message that is taken at once is taken right before a close: %s', async (name, decode) => {
-  const { opcode, message } = spoken[name]
+] as const)('a large message directly before a close is read: %s', async (name, decode) => {
+  const { opcode, message } = protocols[name]
   const largest = message(smallFrameBytesMax)
   const device = `/devices/${decode(largest).deviceIdentifier}`
   await server.ask(device, { method: 'DELETE' })
   const sent = Buffer.concat([frame({ opcode, payload: largest }), closeFrame(1000)])
-  expect(await attemptOn(server.port, spoken[name], { what: '', sent, end: 1000 })).toMatchObject({ end: 1000 })
+  expect(await attemptOn(server.port, protocols[name], { name: '', sent, end: 1000 })).toMatchObject({ end: 1000 })
   await until(async () => (await server.get(device)).status === 200, `${device} to be there`)
 })
 
@@ -127,7 +133,7 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     ['two lines of Connection', { Connection: ['keep-alive', 'Upgrade'] }],
     ['a length of nothing', { 'Content-Length': '0' }],
     ['a cookie, a referer, an agent', { Cookie: 'a=b', Referer: 'x', 'User-Agent': 'y' }],
-  ])('is taken: %s', async (_, lines) => {
+  ])('is accepted: %s', async (_, lines) => {
     const { status, head } = await shake(lines)
     expect(status).toBe(101)
     expect(head).toMatch(/\r\nUpgrade: websocket\r\n/i)
@@ -149,11 +155,11 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     ['versions', { 'Sec-WebSocket-Version': '13, 8' }, 426],
     ['two versions', { 'Sec-WebSocket-Version': ['13', '13'] }, 426],
     ['no version', { 'Sec-WebSocket-Version': undefined }, 426],
-    ['Upgrade to something else', { Upgrade: 'h2c' }, 426],
-    ['Upgrade to almost that', { Upgrade: 'websockets' }, 426],
+    ['Upgrade to h2c', { Upgrade: 'h2c' }, 426],
+    ['Upgrade with a typing error', { Upgrade: 'websockets' }, 426],
     ['no Upgrade', { Upgrade: undefined }, 426],
     ['Connection without it', { Connection: 'keep-alive' }, 426],
-    ['Connection of almost that', { Connection: 'Upgrades' }, 426],
+    ['Connection with a typing error', { Connection: 'Upgrades' }, 426],
     ['no Connection', { Connection: undefined }, 426],
     ['a body', { 'Content-Length': '2' }, 400],
     ['a body in chunks', { 'Transfer-Encoding': 'chunked' }, 400],
@@ -164,7 +170,7 @@ describe.each(['/events', '/link'])('the handshake of %s', (path) => {
     expect((await shake(lines)).status).toBe(status)
   })
 
-  test.each(extensionOffers)('takes no extension: %s', async (offer) => {
+  test.each(extensionOffers)('accepts no extension: %s', async (offer) => {
     const { status, head } = await shake({ 'Sec-WebSocket-Extensions': offer })
     expect([status, /extensions/i.test(head)]).toEqual([101, false])
   })
@@ -184,7 +190,7 @@ describe('subprotocols of /link', () => {
     ['in capitals', 'LINK.V1.JSON', 400],
     ['with more behind', 'link.v1.json5', 400],
     ['in quotes', '"link.v1.json"', 400],
-    ['ten thousand signs', 'x'.repeat(10_000), 400],
+    ['ten thousand characters', 'x'.repeat(10_000), 400],
   ])('%s', async (_, offered, status, taken) => {
     const websocket = new RawWebsocket(server.port).send(handshake('/link', { 'Sec-WebSocket-Protocol': offered }))
     expect(await websocket.status()).toBe(status)

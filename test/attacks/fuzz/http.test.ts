@@ -6,52 +6,58 @@ import type { RouteEntry } from '#api/entry'
 import { everything } from '#model/scope'
 import { expectDocumented } from '#test/api/documented-answer'
 import { prepareCall, preparedNames } from '#test/api/example-calls'
-import { tried } from '#test/attacks/fuzz/fuzzing'
+import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated, oddText } from '#test/attacks/fuzz/mutation'
 import { AccessFixture } from '#test/routes/access-fixture'
 
 /**
- * Every route, by its example with something changed in it: in the path, the query, the body, or the body's bytes. Whatever
- * is sent, the answer is one that the route describes, none says that we failed, and what nobody named stays as it was.
+ * The example of every route with a mutated path, query or body. The answer must be documented and below 500, and
+ * unrelated resources must not change.
  */
 
-let ground: AccessFixture
+let fixture: AccessFixture
 beforeAll(async () => {
-  ground = await AccessFixture.open()
-  await ground.restore(everything.grants)
-  for (const [method, path, body] of made) {
-    const { status, text } = await ground.call('eve', method, path, body)
+  fixture = await AccessFixture.open()
+  await fixture.restore(everything.grants)
+  for (const [method, path, body] of unrelated) {
+    const { status, text } = await fixture.call('eve', method, path, body)
     expect([path, status < 300, text]).toEqual([path, true, expect.any(String)])
   }
-  before = await keptNow()
+  before = await readUnrelated()
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
-/** Under names that no example has. */
-const made: readonly (readonly [method: string, path: string, body: object])[] = [
+/** Resources with names that no example uses. */
+const unrelated: readonly (readonly [method: string, path: string, body: object])[] = [
   ['POST', '/devices', { deviceIdentifier: 'KEPT-1', meta: { since: 1 } }],
   ['PUT', '/schemas/kept-service', { name: 'Kept', description: '', properties: {} }],
   ['PUT', '/iam/roles/kept', { grants: [] }],
   ['POST', '/iam/users', { name: 'kept', roles: ['kept'] }],
 ]
-const shown = ['/devices/KEPT-1?depth=2', '/meta/KEPT-1', '/schemas/kept-service', '/iam/roles/kept', '/iam/users/kept']
+const unrelatedPaths = [
+  '/devices/KEPT-1?depth=2',
+  '/meta/KEPT-1',
+  '/schemas/kept-service',
+  '/iam/roles/kept',
+  '/iam/users/kept',
+]
 let before: readonly unknown[] = []
 
-const keptNow = () =>
+const readUnrelated = () =>
   Promise.all(
-    shown.map(async (path) => {
-      const { status, text } = await ground.call('eve', 'GET', path)
+    unrelatedPaths.map(async (path) => {
+      const { status, text } = await fixture.call('eve', 'GET', path)
       return [path, status, text]
     }),
   )
 
-interface Sent {
+interface MutatedRequest {
   readonly parameters: Readonly<Record<string, string>>
   readonly query: string
   readonly body: unknown
 }
 
-function sentTo({ example, parameters, query, body }: RouteEntry): fc.Arbitrary<Sent> {
+function requestTo({ example, parameters, query, body }: RouteEntry): fc.Arbitrary<MutatedRequest> {
   const often = <T>(value: T, other: fc.Arbitrary<T>) =>
     fc.oneof({ weight: 3, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other })
   const ofPath = Object.entries(example.parameters ?? {}).map(([name, value]) => [name, often(value, inPath)] as const)
@@ -76,10 +82,10 @@ function sentTo({ example, parameters, query, body }: RouteEntry): fc.Arbitrary<
   })
 }
 
-/** What a path leads to something else by, or nowhere, is tried over raw sockets. */
+/** Texts that change the structure of a path are tested over raw sockets. */
 const inPath = oddText.filter((text) => text.isWellFormed() && !/^(?:\.\.?|projects|hook|)$/.test(text))
 
-/** As cursors are made. */
+/** Encoded like a cursor. */
 function encodedText(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
@@ -87,21 +93,21 @@ function encodedText(text: string): string {
 const entries = chapters.flatMap((chapter) => chapter.entries)
 
 describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
-  // What has to be made ready for one costs a sign-in each time.
+  // Preparing such a call costs a sign-in each time.
   const isPrepared = preparedNames.includes(entry.name)
 
-  test('answers as it says, whatever it is sent', async () => {
-    await ground.restore(everything.grants)
-    let ready = await prepareCall(ground, entry)
+  test('gives documented answers to any request', async () => {
+    await fixture.restore(everything.grants)
+    let ready = await prepareCall(fixture, entry)
     await fc.assert(
-      fc.asyncProperty(sentTo(entry), async ({ parameters, query, body }) => {
+      fc.asyncProperty(requestTo(entry), async ({ parameters, query, body }) => {
         const path = entry.path.replace(/:(\w+)/g, (_, name: string) =>
           encodeURIComponent(ready.parameters?.[name] ?? parameters[name] ?? ''),
         )
         const asked = ready.query ?? query
-        // How large a head may be is in the tables over raw sockets.
+        // The size of heads is tested over raw sockets.
         fc.pre(path.length + asked.length < 3_000)
-        const answer = await ground.call(
+        const answer = await fixture.call(
           ready.asker,
           entry.method,
           asked === '' ? path : `${path}?${asked}`,
@@ -111,13 +117,13 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
         expect([answer.status < 500, answer.text]).toEqual([true, expect.any(String)])
         expectDocumented(entry, answer)
         if (isPrepared || (entry.access !== 'none' && answer.status === 401)) {
-          await ground.restore(everything.grants)
-          ready = await prepareCall(ground, entry)
+          await fixture.restore(everything.grants)
+          ready = await prepareCall(fixture, entry)
         }
       }),
-      tried(isPrepared ? 3 : 10),
+      fuzzRuns(isPrepared ? 3 : 10),
     )
-    await ground.restore(everything.grants)
-    expect(await keptNow()).toEqual(before)
+    await fixture.restore(everything.grants)
+    expect(await readUnrelated()).toEqual(before)
   })
 })

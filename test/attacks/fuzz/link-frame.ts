@@ -4,7 +4,7 @@ import type { LinkCodec } from '#link/codec'
 import { jsonCodec } from '#link/codecs'
 import { declaredServices } from '#link/declaration'
 import { type DeviceFrame, frameAboutOf, messageOf, readItems, type UpdateFrame } from '#link/device-frame'
-import { shapeOf as shapeSaid } from '#link/link'
+import { shapeOf as shapeOfUpdate } from '#link/link'
 import { msgpackCodec } from '#link/msgpack-codec'
 import { type Items, isPropertyError } from '#model/entry'
 import { ErrorMessage, LongDeviceMessage } from '#model/link-message'
@@ -17,7 +17,7 @@ import { expectThat, refusing, seedsOf, type Target, type Verdict } from '#test/
 const properties = [...propertyTypes.values()].map((type, place) => ({ propId: place + 1, type, modifier: 0 }))
 export const declared: Shape = shapeOf('declared', 'all-types', properties)
 
-/** Frames of every kind that are taken from that device, whose address is 1. */
+/** Valid frames of every type from that device with address 1. */
 const goodFrames: readonly unknown[] = [
   {
     type: 'HELLO',
@@ -67,13 +67,13 @@ export const linkMsgpack: Target = {
   fuzz: (bytes) => readFrame(msgpackCodec, true, bytes),
 }
 
-/** A frame as a link reads it, up to what its device is told. Contract 7. */
+/** Reads a frame like a device connection, up to the answer. Contract 7. */
 function readFrame(codec: LinkCodec, isBinary: boolean, bytes: Uint8Array): Verdict {
   let frame: DeviceFrame
   try {
     frame = codec.decode(bytes, isBinary)
   } catch (error) {
-    expectThat(error instanceof Problem, 'anything that is no frame is refused in words')
+    expectThat(error instanceof Problem, 'an invalid frame is refused with a reason')
     return 'refused'
   }
   if (frame.kind === 'update') return updated(frame)
@@ -83,35 +83,35 @@ function readFrame(codec: LinkCodec, isBinary: boolean, bytes: Uint8Array): Verd
   const message = parsed.data
   if (message.type !== 'HELLO') return 'taken'
   return refusing(() => {
-    const services = declaredServices(message.services, (name, all) => shapeOf('said', name, all))
-    for (const { shape, items } of services) expectKept(shape, items)
+    const services = declaredServices(message.services, (name, all) => shapeOf('declared', name, all))
+    for (const { shape, items } of services) expectNormalized(shape, items)
   }, 'value_bad')
 }
 
 function updated(read: UpdateFrame): Verdict {
-  const shape = shapeSaid({ services: [declared] }, read)
+  const shape = shapeOfUpdate({ services: [declared] }, read)
   if (!shape) return 'refused'
   const items = readItems(read, shape)
   if (items instanceof Problem) return refused(items.message, read)
-  expectKept(shape, items)
+  expectNormalized(shape, items)
   return 'taken'
 }
 
-/** In an ERROR, which is a message of the protocol whatever the frame was. */
+/** Any refusal must be a valid ERROR message. */
 function refused(message: string, frame: unknown): Verdict {
-  const said = { type: 'ERROR', code: 'BAD_MESSAGE', message, ...frameAboutOf(frame) }
-  expectThat(message !== '' && ErrorMessage.safeParse(said).success, 'a refusal is an ERROR')
+  const error = { type: 'ERROR', code: 'BAD_MESSAGE', message, ...frameAboutOf(frame) }
+  expectThat(message !== '' && ErrorMessage.safeParse(error).success, 'a refusal is an ERROR')
   return 'refused'
 }
 
-/** Values are in their normal form, which JSON leaves as it is. */
-function expectKept(shape: Shape, items: Items): void {
+/** Expects normalized values, which JSON does not change. */
+function expectNormalized(shape: Shape, items: Items): void {
   for (let at = 0; at < items.length; at += 2) {
     const property = shape.properties[items[at] as number]
     const value = items[at + 1]
-    expectThat(property !== undefined, 'a value is of a property')
+    expectThat(property !== undefined, 'a value belongs to a property')
     if (value === undefined || value === null || isPropertyError(value)) continue
-    expectThat(isDeepStrictEqual(property?.type.accept(value), value), 'a normal form is its own')
+    expectThat(isDeepStrictEqual(property?.type.accept(value), value), 'a normalized value is accepted unchanged')
     expectThat(isDeepStrictEqual(JSON.parse(JSON.stringify(value)), value), 'a value survives JSON')
   }
 }

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { Packr } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
-import { tried } from '#test/attacks/fuzz/fuzzing'
+import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 import { LinkFixture } from '#test/link/link-fixture'
 
 /**
- * Frames of every kind, spoilt, on links of their own: nothing that a device says is a bug of ours, what it is told is a
- * message of the protocol (that the stage checks), and what another device has reported stays.
+ * Mutated frames of every type. They cause no bug, the answers are messages of the protocol (the fixture checks this),
+ * and values of another device stay.
  */
 
 const service = 'svc'
@@ -18,7 +18,7 @@ const properties = [
 ]
 const sha256 = 'ab'.repeat(32)
 
-/** Frames that are good, or would be at another moment. `address`: of the device that says them. */
+/** Frames that are valid in some state of the connection. */
 const frames = (address: number): readonly unknown[] => [
   { type: 'HELLO', deviceIdentifier: 'A', session: 'boot-1', services: [{ serviceIdentifier: service, properties }] },
   {
@@ -57,8 +57,8 @@ const frames = (address: number): readonly unknown[] => [
 
 const packr = new Packr({ useRecords: false })
 
-/** What of each kind is said next; its place is in `frames`. Addresses: the device's own, somebody else's, nobody's. */
-const said = fc.record({
+/** A mutated frame with the address of its device, of another device, or of none. */
+const mutatedFrame = fc.record({
   frame: fc
     .nat(frames(0).length - 1)
     .chain((place) => fc.constantFrom(1, 2, 4_000_000_000).chain((address) => mutated(frames(address)[place]))),
@@ -70,42 +70,42 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
   const isBinary = protocol === 'msgpack'
   const encoded = (frame: unknown) => (isBinary ? packed(frame) : Buffer.from(JSON.stringify(frame) ?? ''))
 
-  test('spoilt in any way', async () => {
+  test('with any mutation', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 8 }), fc.option(bytes), async (all, more) => {
-        const room = await LinkFixture.open()
-        const link = room.connect({ protocol })
+      fc.asyncProperty(fc.array(mutatedFrame, { minLength: 1, maxLength: 8 }), fc.option(bytes), async (all, more) => {
+        const fixture = await LinkFixture.open()
+        const link = fixture.connect({ protocol })
         link.hello('A', { services: [{ serviceIdentifier: service, properties }] })
-        await room.settle()
-        const other = room.connect({ protocol })
+        await fixture.settle()
+        const other = fixture.connect({ protocol })
         other.hello('OTHER')
-        await room.settle()
+        await fixture.settle()
         expect([link.address, other.address]).toEqual([1, 2])
         other.update(2, 1, 42)
         const pieces = all.map(({ frame, edits: edit }) => edited(encoded(frame), edit))
         for (const piece of more ? [...pieces, Buffer.from(more)] : pieces) {
           if (link.closedWith === undefined) link.raw(piece, isBinary)
         }
-        await room.settle()
+        await fixture.settle()
         expect([undefined, 4400, 1013]).toContain(link.closedWith)
-        expect(room.stage.bugs).toEqual([])
+        expect(fixture.stage.bugs).toEqual([])
 
         other.update(2, 2, 43)
-        await room.settle()
+        await fixture.settle()
         expect([other.closedWith, other.shortAcks.at(-1)]).toEqual([undefined, [2, 2]])
-        expect(room.device('OTHER').services[0]?.stateOf(0)).toBe(43)
-        const shown = shownOf(room)
-        room.stage.crash()
-        const again = await LinkFixture.open({ world: room.world, place: room.stage.place })
+        expect(fixture.device('OTHER').services[0]?.stateOf(0)).toBe(43)
+        const shown = shownOf(fixture)
+        fixture.stage.crash()
+        const again = await LinkFixture.open({ world: fixture.world, place: fixture.stage.place })
         expect(shownOf(again)).toEqual(shown)
       }),
-      tried(150),
+      fuzzRuns(150),
     )
     expect(Object.keys(Object.prototype)).toEqual([])
   })
 })
 
-/** What the encoder takes for something else, by its keys, is sent as what it takes least for that: a text. */
+/** Packs a frame; values that confuse the encoder are sent as a text. */
 function packed(frame: unknown): Buffer {
   try {
     return packr.pack(frame)
@@ -114,10 +114,10 @@ function packed(frame: unknown): Buffer {
   }
 }
 
-/** What is stored of the two. */
-function shownOf(room: LinkFixture): unknown {
+/** The stored state of both devices. */
+function shownOf(fixture: LinkFixture): unknown {
   return ['A', 'OTHER'].map((name) => {
-    const { isThere, services } = room.device(name)
+    const { isThere, services } = fixture.device(name)
     const states = services.map((each) => each.shape.properties.map((_, index) => each.stateOf(index)))
     return [isThere, services.map(({ shape }) => shape), states]
   })

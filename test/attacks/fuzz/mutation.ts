@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What a value may be in place of the one that belongs there: ends of ranges, wrong kinds, names that reach something. */
+/** Replacement values: limits of ranges, wrong types, and dangerous names. */
 const edges: readonly unknown[] = [
   ...[null, true, false, 0, -0, 1, -1, 0.5, 255, 256, -129, 65_536, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 53, -(2 ** 53)],
   ...[1e21, 1e308, 5e-324, 8_640_000_000_000_001],
@@ -70,7 +70,7 @@ function nested(depth: number): unknown {
   return depth === 0 ? 1 : depth % 2 === 0 ? [nested(depth - 1)] : { and: nested(depth - 1) }
 }
 
-/** Anything that JSON can hold, the strange more often than chance would have it. */
+/** Any JSON value, with a preference for edge cases. */
 export const odd: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...edges) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
@@ -79,7 +79,7 @@ export const odd: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
 )
 
-/** The same as text: for paths, queries and headers. */
+/** The same as text, for paths, queries and headers. */
 export const oddText: fc.Arbitrary<string> = odd.map((value) =>
   typeof value === 'string' ? value : JSON.stringify(value),
 )
@@ -98,24 +98,24 @@ const someChange: fc.Arbitrary<Change> = fc.record({
   name: fc.constantFrom('surprise', 'constructor', 'type', 'id', 'value', 'toString', '', '0', 'deviceIdentifier'),
 })
 
-/** The value with one to three places of it changed; now and then as it was. */
+/** The value with up to three changes. */
 export function mutated(value: unknown): fc.Arbitrary<unknown> {
   return fc.array(someChange, { maxLength: 3 }).map((changes) => changes.reduce(changed, value))
 }
 
-/** A value of JSON with one place, counted through all of it, changed. What was given is left as it is. */
+/** A copy of a JSON value with one change. `at` counts all nodes in order. */
 function changed(value: unknown, { at, how, odd: other, name }: Change): unknown {
   let left = at % countOf(value)
-  return kept(walk(value))[0] ?? null
+  return withoutRemoved(walk(value))[0] ?? null
 
   function walk(node: unknown): unknown {
     if (left-- === 0) return altered(node)
-    if (Array.isArray(node)) return node.flatMap((item) => kept(walk(item)))
+    if (Array.isArray(node)) return node.flatMap((item) => withoutRemoved(walk(item)))
     if (!isObject(node)) return node
     return Object.fromEntries(
       Object.entries(node).flatMap(([key, item]) => {
         const isHere = left === 0
-        return kept(walk(item)).map((made) => [isHere && how === 'rename' ? name : key, made])
+        return withoutRemoved(walk(item)).map((made) => [isHere && how === 'rename' ? name : key, made])
       }),
     )
   }
@@ -123,7 +123,7 @@ function changed(value: unknown, { at, how, odd: other, name }: Change): unknown
   function altered(node: unknown): unknown {
     switch (how) {
       case 'remove':
-        return gone
+        return removed
       case 'repeat':
         return Array.isArray(node) ? [...node, ...node] : typeof node === 'string' ? node + node : [node, node]
       case 'wrap':
@@ -143,7 +143,7 @@ function changed(value: unknown, { at, how, odd: other, name }: Change): unknown
   }
 }
 
-/** One beside it. */
+/** A similar value. */
 function nudged(node: unknown, at: number): unknown {
   if (typeof node === 'number') return at % 2 === 0 ? node + 1 : -node
   if (typeof node === 'boolean') return !node
@@ -152,10 +152,10 @@ function nudged(node: unknown, at: number): unknown {
   return node.slice(0, place) + String.fromCharCode(node.charCodeAt(place) ^ (1 << (at % 7))) + node.slice(place + 1)
 }
 
-const gone = Symbol('gone')
+const removed = Symbol('removed')
 
-function kept(value: unknown): unknown[] {
-  return value === gone ? [] : [value]
+function withoutRemoved(value: unknown): unknown[] {
+  return value === removed ? [] : [value]
 }
 
 function countOf(value: unknown): number {
@@ -173,7 +173,7 @@ interface Edit {
   readonly byte: number
 }
 
-/** Up to this many edits of bytes; none leaves them as they are. */
+/** Up to this many edits of bytes. */
 export function edits(maxLength: number): fc.Arbitrary<readonly Edit[]> {
   return fc.array(
     fc.record({
@@ -181,7 +181,7 @@ export function edits(maxLength: number): fc.Arbitrary<readonly Edit[]> {
       how: fc.constantFrom('change', 'flip', 'insert', 'remove', 'double', 'cut'),
       byte: fc.oneof(
         fc.nat(255),
-        // Of JSON; of msgpack, with the extensions that name a value and point at it.
+        // Significant bytes of JSON and of MessagePack, with the extensions for shared values.
         fc.constantFrom(
           0,
           0x22,

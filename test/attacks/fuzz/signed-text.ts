@@ -2,7 +2,7 @@ import { hkdfSync, sign } from 'node:crypto'
 import { base64urlOf } from '#access/base64url'
 import { makeSigningKey, type SigningKey } from '#access/signing-key'
 
-/** Always the same bytes for the same name. */
+/** Deterministic bytes for a name. */
 export function bytesFor(name: string): (bytes: number) => Uint8Array {
   return (bytes) => new Uint8Array(hkdfSync('sha256', name, '', '', bytes))
 }
@@ -12,8 +12,8 @@ export function keyFor(name: string): SigningKey {
 }
 
 /**
- * A JSON Web Signature of the bytes: as they are, one character each. Where they have a line break, which no such text
- * has, what stands before and behind the first becomes header and claims of one with a good signature: chance makes none.
+ * The bytes as a JSON Web Signature, one character per byte. If they contain a line break, the parts before and after the
+ * first become header and claims with a valid signature, which mutation alone would never produce.
  */
 export function signedText(bytes: Uint8Array, { privateKey }: SigningKey): string {
   const all = Buffer.from(bytes)

@@ -5,7 +5,7 @@ export type Verdict = 'taken' | 'refused'
 
 /** A reader of bytes from outside. */
 export interface Target {
-  /** Bytes that it takes; the fuzzer mutates them. */
+  /** Valid bytes to mutate. */
   readonly seeds: readonly Uint8Array[]
   /** Reads the bytes as the server does, and keeps no state. @throws Error for a finding */
   fuzz(bytes: Uint8Array): Verdict | Promise<Verdict>
@@ -28,7 +28,7 @@ export function expectThat(isSo: boolean, message: string): void {
   if (!isSo) throw new Error(message)
 }
 
-/** Texts as they are sent. */
+/** Seeds from texts and JSON values. */
 export function seedsOf(...texts: readonly (string | object)[]): readonly Uint8Array[] {
   return texts.map((text) => Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)))
 }

@@ -4,18 +4,14 @@ import * as alarmConditions from '#test/attacks/fuzz/targets/alarm-conditions'
 import * as filters from '#test/attacks/fuzz/targets/filters'
 import * as functionConditions from '#test/attacks/fuzz/targets/function-conditions'
 import * as msgpack from '#test/attacks/fuzz/targets/msgpack'
-import * as proofs from '#test/attacks/fuzz/targets/proofs'
-import * as templates from '#test/attacks/fuzz/targets/templates'
 import * as tokens from '#test/attacks/fuzz/targets/tokens'
 
 export const targets: Readonly<Record<string, Target>> = {
   'link-json': linkJson,
   'link-msgpack': linkMsgpack,
   msgpack,
-  proofs,
   tokens,
   filters,
-  templates,
   'function-conditions': functionConditions,
   'alarm-conditions': alarmConditions,
 }

@@ -9,12 +9,12 @@ import { Problem } from '#model/problem'
 import { TemplateBody, templateTextBytesMax } from '#model/template'
 import { utf8BytesOf } from '#model/text'
 import { dataOf } from '#notifications/mail-data'
-import { tried } from '#test/attacks/fuzz/fuzzing'
+import { fuzzRuns } from '#test/attacks/fuzz/fuzz-runs'
 import { edited, edits, mutated, odd, oddText } from '#test/attacks/fuzz/mutation'
 
 /**
- * Templates of mails, spoilt and hostile. What is not taken is refused in words; what is taken is within its limits, and
- * says nothing but its own words and what is in its data.
+ * Mutated and hostile templates. Invalid ones are refused with reasons; valid ones are within the limits, and render only
+ * their own text and their data.
  */
 
 const names = [
@@ -54,7 +54,7 @@ const { good, hostile } = fc.letrec<{ good: string; hostile: string; part: strin
   ),
 }))
 
-/** Templates as they are put: words of one locale, and whatever else. */
+/** The body of PUT: one locale, or a mutated template. */
 const body: fc.Arbitrary<unknown> = fc.oneof(
   {
     weight: 4,
@@ -68,7 +68,7 @@ const body: fc.Arbitrary<unknown> = fc.oneof(
   },
 )
 
-/** What the server answers to it. */
+/** Validates a template. */
 function put(template: unknown): TemplateBody | Problem {
   try {
     return validate(TemplateBody, template) as TemplateBody
@@ -81,7 +81,7 @@ function put(template: unknown): TemplateBody | Problem {
 const evil = `</p><script a='1' b="2">&\`=/\r\nBcc: x@y\0\u2028{{value}}{{{value}}}`
 const value = fc.oneof(fc.constant(evil), oddText, odd) as fc.Arbitrary<JsonValue>
 
-/** What a run gives to a template. */
+/** The data of a run. */
 const data: fc.Arbitrary<JsonObject> = fc
   .record({ value, previous: value, odd: value, list: fc.array(value, { maxLength: 4 }), text: oddText })
   .map(({ value, previous, odd, list, text }) =>
@@ -91,8 +91,8 @@ const data: fc.Arbitrary<JsonObject> = fc
     ),
   )
 
-/** The words; nothing where they would be too many. */
-function words(template: TemplateBody, view: JsonObject): RenderedText | undefined {
+/** Renders the mail; undefined if it is too large. */
+function render(template: TemplateBody, view: JsonObject): RenderedText | undefined {
   try {
     return renderMail(template, 'en', view)
   } catch (error) {
@@ -102,8 +102,8 @@ function words(template: TemplateBody, view: JsonObject): RenderedText | undefin
 }
 
 describe('templates', () => {
-  test('are taken or refused in words, and what is taken is within the limits', () => {
-    let [taken, refused] = [0, 0]
+  test('are refused with reasons, or within the limits', () => {
+    let [accepted, refused] = [0, 0]
     fc.assert(
       fc.property(body, (template) => {
         const answer = put(template)
@@ -116,68 +116,68 @@ describe('templates', () => {
           }
           return
         }
-        taken++
+        accepted++
         for (const { subject, text, html = '' } of Object.values(answer.locales)) {
           expect([...subject].length).toBeLessThanOrEqual(subjectCharactersMax)
           for (const each of [subject, text, html]) {
             expect(utf8BytesOf(each)).toBeLessThanOrEqual(templateTextBytesMax)
-            const { tags, depth, kinds } = looked(Mustache.parse(each))
+            const { tags, depth, kinds } = shapeOf(Mustache.parse(each))
             expect([tags <= tagsMax, depth <= sectionDepthMax]).toEqual([true, true])
             expect([...kinds].filter((kind) => !['text', 'name', '#', '^', '!'].includes(kind))).toEqual([])
           }
         }
       }),
-      tried(800),
+      fuzzRuns(800),
     )
-    expect([taken > 0, refused > 0]).toEqual([true, true])
+    expect([accepted > 0, refused > 0]).toEqual([true, true])
   })
 
-  test('that are taken say what is in their data, escaped, and reach nothing else', () => {
-    let [taken, said] = [0, 0]
+  test('render only their data, and reach no other properties', () => {
+    let [accepted, rendered] = [0, 0]
     fc.assert(
       fc.property(body, data, (template, view) => {
         const answer = put(template)
         if (answer instanceof Problem) return
-        taken++
+        accepted++
         const before = JSON.stringify(view)
         const reached: PropertyKey[] = []
-        const told = words(answer, guarded(view, reached) as JsonObject)
+        const mail = render(answer, guarded(view, reached) as JsonObject)
         expect(reached).toEqual([])
-        expect(words(answer, view)).toEqual(told)
+        expect(render(answer, view)).toEqual(mail)
         expect(JSON.stringify(view)).toBe(before)
-        if (!told) return
-        said++
-        const { subject, text, html = '' } = told
+        if (!mail) return
+        rendered++
+        const { subject, text, html = '' } = mail
         expect(subject).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u)
         expect([...subject].length).toBeLessThanOrEqual(subjectCharactersMax)
         expect(utf8BytesOf(subject) + utf8BytesOf(text) + utf8BytesOf(html)).toBeLessThanOrEqual(renderedBytesMax)
         for (const each of [text, html]) expect(each).toMatch(/^(?:[^\p{Cc}]|[\t\n\r])*$/u)
       }),
-      tried(800),
+      fuzzRuns(800),
     )
-    expect([taken > 0, said > 0]).toEqual([true, true])
+    expect([accepted > 0, rendered > 0]).toEqual([true, true])
     expect(Object.keys(Object.prototype)).toEqual([])
   })
 
-  test('whose HTML holds no markup get none by their data', () => {
+  test('without markup in their HTML get none from their data', () => {
     let escaped = 0
     fc.assert(
       fc.property(good, data, (text, view) => {
         const html = text.replace(/[<>"'&]/g, '')
         const answer = put({ locales: { en: { subject: 's', text: '', html } } })
         if (answer instanceof Problem) return
-        const told = words(answer, view)?.html ?? ''
-        expect(told).not.toMatch(/[<>"']|&(?!(?:amp|lt|gt|quot|#39|#x2F|#x60|#x3D);)/)
-        if (told.includes('&lt;')) escaped++
+        const mail = render(answer, view)?.html ?? ''
+        expect(mail).not.toMatch(/[<>"']|&(?!(?:amp|lt|gt|quot|#39|#x2F|#x60|#x3D);)/)
+        if (mail.includes('&lt;')) escaped++
       }),
-      tried(800),
+      fuzzRuns(800),
     )
     expect(escaped).toBeGreaterThan(0)
   })
 })
 
-/** What the library itself makes of a text. */
-function looked(tokens: ReturnType<typeof Mustache.parse>): { tags: number; depth: number; kinds: Set<string> } {
+/** The tags of a text as the library parses it. */
+function shapeOf(tokens: ReturnType<typeof Mustache.parse>): { tags: number; depth: number; kinds: Set<string> } {
   const seen = { tags: 0, depth: 0, kinds: new Set<string>() }
   const walk = (all: readonly unknown[][], depth: number) => {
     seen.depth = Math.max(seen.depth, depth)
@@ -191,7 +191,7 @@ function looked(tokens: ReturnType<typeof Mustache.parse>): { tags: number; dept
   return seen
 }
 
-/** The same data over a prototype that notes whatever is asked of it. */
+/** The data with a prototype that records every access. */
 function guarded(view: JsonValue, reached: PropertyKey[]): JsonValue {
   const note = (key: PropertyKey) => {
     reached.push(key)

@@ -39,8 +39,8 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       for (const first of states.keys()) {
         const source = { at: (place: number) => states[(first + place) % states.length] ?? null }
         const holds = shaped.judge(source)
-        expectThat(holds !== 'skipped', 'an alarm holds, holds not, or is not judged')
-        expectThat(shaped.judge(source) === holds, 'an alarm is judged alike')
+        expectThat(holds !== 'skipped', 'an alarm is true, false, or not evaluated')
+        expectThat(shaped.judge(source) === holds, 'an alarm is deterministic')
       }
     },
     'invalid',

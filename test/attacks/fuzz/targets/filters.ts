@@ -6,7 +6,7 @@ import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from
 import { declared } from '#test/attacks/fuzz/link-frame'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-/** Filters over devices, as they come in a query. */
+/** Filters of devices in a query. */
 
 const schema = ServiceSchema.parse({ name: 'All', properties: { '0x0001': { name: 'level' } } })
 const source: FilterSource = {

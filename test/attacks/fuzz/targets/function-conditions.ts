@@ -22,24 +22,24 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const nodes = [
         { id: 'when', type: 'trigger', on: 'status' },
         { id: 'if', type: 'condition', logic: parseJson(bytes) },
-        { id: 'tell', type: 'email', template: 'too-hot' },
+        { id: 'mail', type: 'email', template: 'too-hot' },
       ]
       const edges = [
         ['when', 'if'],
-        ['if', 'tell'],
+        ['if', 'mail'],
       ]
       const body = validate(FunctionBody, { name: 'F', binding: {}, graph: { nodes, edges } }) as FunctionBody
       const graph = new FunctionGraph('F', body.graph)
       for (const value of values) {
         const first = endOf(graph, value)
-        expectThat(endOf(graph, value) === first, 'a condition decides alike')
+        expectThat(endOf(graph, value) === first, 'a condition is deterministic')
       }
     },
     'invalid',
     'bad_request',
   )
 
-/** Where a run comes to: to its mail, or why not. */
+/** The mail that a run reaches, or the reason why it stops. */
 function endOf(graph: FunctionGraph, value: TriggerValue): string {
   const ends: string[] = []
   const input: RunInput = {
@@ -57,6 +57,6 @@ function endOf(graph: FunctionGraph, value: TriggerValue): string {
     { entered() {}, stopped: (_, because) => ends.push(because) },
   )
   const [end = ''] = ends
-  expectThat(ends.length === 1 && /^(?:tell|false|error|no value: .)/s.test(end), `a run ends once: ${ends}`)
+  expectThat(ends.length === 1 && /^(?:mail|false|error|no value: .)/s.test(end), `a run ends once: ${ends}`)
   return end
 }

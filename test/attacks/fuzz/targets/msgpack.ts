@@ -4,7 +4,7 @@ import { readMsgpack, unreadable } from '#link/msgpack-values'
 import { Problem } from '#model/problem'
 import { expectThat, type Target } from '#test/attacks/fuzz/target'
 
-/** MessagePack alone, as a link reads it. */
+/** Plain MessagePack, read like a device connection. */
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 const minusZero = Uint8Array.of(0xcb, 0x80, 0, 0, 0, 0, 0, 0, 0)
@@ -19,22 +19,22 @@ export const seeds: Uint8Array[] = [
   .map((value): Uint8Array => packr.pack(value))
   .concat(minusZero, shared)
 
-/** A value comes back as it is written again. */
+/** Values survive a round trip. */
 export const fuzz: Target['fuzz'] = (bytes) => {
   let value: unknown
   try {
     value = readMsgpack(bytes)
   } catch (error) {
-    expectThat(error instanceof Problem, 'anything that is no MessagePack is refused in words')
+    expectThat(error instanceof Problem, 'invalid MessagePack is refused with a reason')
     return 'refused'
   }
   const plain = withOneZero(value)
   const again = readMsgpack(packr.pack(plain))
-  expectThat(isDeepStrictEqual(again, plain), 'what is written is what is read')
+  expectThat(isDeepStrictEqual(again, plain), 'written values are read unchanged')
   return 'taken'
 }
 
-/** −0 is written as the integer 0, and nothing unreadable is written. */
+/** −0 is written as the integer 0, and unreadable values as null. */
 function withOneZero(value: unknown): unknown {
   if (value === 0) return 0
   if (value === unreadable) return null

@@ -11,7 +11,7 @@ const key = keyFor('server')
 const { kid: jkt } = keyFor('client')
 const keys = { current: key, find: (kid: string) => (kid === key.kid ? key : undefined) }
 
-/** Knows no token yet: each is read as if it came for the first time. */
+/** With an empty cache, so that each token is read for the first time. */
 function freshTokens(): Tokens {
   const cache = new TokenCache(4)
   return new Tokens({
@@ -35,7 +35,7 @@ const issued = await Promise.all([
 
 export const seeds = seedsOf(...issued, ...issued.map(unsigned))
 
-/** Nothing is thrown: what is no token of ours is none. */
+/** Reading never throws. */
 export const fuzz: Target['fuzz'] = async (bytes) => {
   const text = signedText(bytes, key)
   const tokens = freshTokens()
@@ -44,12 +44,12 @@ export const fuzz: Target['fuzz'] = async (bytes) => {
   const factor = await tokens.readSecondFactor(text, jkt)
   const taken = [fault === undefined ? token : undefined, refresh, factor].filter((each) => each !== undefined)
   expectThat(taken.length < 2, 'a token is good for one use')
-  for (const each of taken) expectThat(isTenantIdentifier(each.tenant), 'a token is of a tenant')
-  for (const each of [token, refresh]) expectThat(!each || isServerMadeId(each.session), 'a token is of a session')
+  for (const each of taken) expectThat(isTenantIdentifier(each.tenant), 'a token belongs to a tenant')
+  for (const each of [token, refresh]) expectThat(!each || isServerMadeId(each.session), 'a token belongs to a session')
   return taken.length > 0 ? 'taken' : 'refused'
 }
 
-/** Header and claims, for another signature. */
+/** Header and claims without the signature. */
 function unsigned(text: string): string {
   const [header = '', claims = ''] = text.split('.')
   return [header, claims].map((part) => Buffer.from(part, 'base64url').toString()).join('\n')
