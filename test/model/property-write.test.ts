@@ -75,7 +75,7 @@ describe('the property of a key', () => {
     ['speed', 0],
     ['Speed', undefined],
     ['a.b', 1],
-    // An id, whatever names the schema has.
+    // A property id, for any names of the schema.
     ['2', 1],
     ['8192', 2],
     ['3', undefined],

@@ -12,7 +12,7 @@ import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { EmptyProject, nodeOf, outsideEnvironment, type Packed } from '#test/packages/packed'
 
-/** The client library from its packed file, in projects that have nothing else. */
+/** The client library from its packed file, in otherwise empty projects. */
 
 let project: EmptyProject
 let packed: Packed
@@ -207,7 +207,7 @@ describe('in pages', () => {
     return page
   }
 
-  test('built by Vite, the hooks of React render what changed and nothing else', async (context) => {
+  test('built by Vite, the hooks of React render only changes', async (context) => {
     if (!browser) return context.skip(noBrowser)
     const device = await createDevice()
     await report(server, device, 21)
