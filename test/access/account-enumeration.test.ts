@@ -9,31 +9,33 @@ interface Target {
   readonly email: string
   readonly host?: string
 }
-type Ask = (stage: IdentityFixture, target: Target) => Promise<string | undefined>
+type Ask = (fixture: IdentityFixture, target: Target) => Promise<string | undefined>
 
 const key = makeKeyPair()
 const [host, elsewhere, password] = ['acme.example', 'elsewhere.example', 'wrong horse battery']
 const from = (target: Target) => ({ ...place, host: target.host ?? host })
-const logIn = (stage: IdentityFixture, target: Target, email: string, more: object = {}) =>
-  stage.refusal(stage.identity.logins.logIn({ ...stage.loginOf(email, key), password, place: from(target), ...more }))
-const byEmail: Ask = (stage, target) => logIn(stage, target, target.email)
-const byName: Ask = (stage, target) => logIn(stage, target, target.name)
-const basic: Ask = (stage, target) =>
-  stage.refusal(stage.identity.logins.basicToken(stage.basicOf(target.name, false, password, from(target))))
-const signUp: Ask = (stage, target) =>
-  stage.refusal(stage.identity.logins.signUp({ name: target.name, code: 'x', password, place: from(target) }))
+const logIn = (fixture: IdentityFixture, target: Target, email: string, more: object = {}) =>
+  fixture.refusal(
+    fixture.identity.logins.logIn({ ...fixture.loginOf(email, key), password, place: from(target), ...more }),
+  )
+const byEmail: Ask = (fixture, target) => logIn(fixture, target, target.email)
+const byName: Ask = (fixture, target) => logIn(fixture, target, target.name)
+const basic: Ask = (fixture, target) =>
+  fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(target.name, false, password, from(target))))
+const signUp: Ask = (fixture, target) =>
+  fixture.refusal(fixture.identity.logins.signUp({ name: target.name, code: 'x', password, place: from(target) }))
 const under =
   (other: string, ask: Ask): Ask =>
-  (stage, target) =>
-    ask(stage, { ...target, host: other })
+  (fixture, target) =>
+    ask(fixture, { ...target, host: other })
 const within =
   (tenantIdentifier: string): Ask =>
-  (stage, target) =>
-    logIn(stage, target, target.email, { tenantIdentifier })
+  (fixture, target) =>
+    logIn(fixture, target, target.email, { tenantIdentifier })
 /** Letters that are equal under NFKC. */
-const wide: Ask = (stage, target) => {
+const wide: Ask = (fixture, target) => {
   const text = target.email.replace(/[a-z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
-  return logIn(stage, target, text)
+  return logIn(fixture, target, text)
 }
 
 const refused = 'unauthorized invalid credentials'
@@ -56,14 +58,14 @@ test.each<[string, Ask, Ask, string]>([
   ['by the address, and then by a code', byEmail, signUp, badCode],
   ['by the name, and then by a code', byName, signUp, held],
 ])('ten guesses get the same answers whether the user exists or not: %s', async (_, guess, ask, last) => {
-  const stage = await IdentityFixture.open()
-  await stage.addTenant('acme', { hosts: [host] })
-  await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
+  const fixture = await IdentityFixture.open()
+  await fixture.addTenant('acme', { hosts: [host] })
+  await fixture.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
   const answersFor = async (name: string) => {
     const target = { name, email: `${name}@acme.example` }
     const answers: unknown[] = []
-    for (let time = 0; time < 10; time++) answers.push(await guess(stage, target))
-    return [...answers, await ask(stage, target)]
+    for (let time = 0; time < 10; time++) answers.push(await guess(fixture, target))
+    return [...answers, await ask(fixture, target)]
   }
   const wrong = guess === signUp ? badCode : refused
   for (const name of ['ann', 'nobody']) expect(await answersFor(name), name).toEqual([...Array(10).fill(wrong), last])
@@ -73,14 +75,14 @@ test.each<[string, Ask]>([
   ['login', byName],
   ['Basic', basic],
 ])('a user is found only under the hosts of the tenant: %s', async (_, ask) => {
-  const stage = await IdentityFixture.open()
-  await stage.addTenant('acme', { hosts: [host, 'other.example:8443'] })
-  await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })
+  const fixture = await IdentityFixture.open()
+  await fixture.addTenant('acme', { hosts: [host, 'other.example:8443'] })
+  await fixture.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })
   const target = { name: 'ann', email: 'ann@acme.example' }
   for (const good of [host, 'ACME.example:443', 'other.example:8443']) {
-    expect(await under(good, ask)(stage, target), good).toBeUndefined()
+    expect(await under(good, ask)(fixture, target), good).toBeUndefined()
   }
   for (const bad of ['other.example', 'acme.example.evil', 'evil.acme.example', 'localhost']) {
-    expect(await under(bad, ask)(stage, target), bad).toBe(refused)
+    expect(await under(bad, ask)(fixture, target), bad).toBe(refused)
   }
 })

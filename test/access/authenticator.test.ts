@@ -7,23 +7,23 @@ import { makeKeyPair } from '#test/access/key-pair'
 const key = makeKeyPair()
 
 /** The credentials of a request by name. */
-async function credentials(stage: IdentityFixture) {
-  await stage.addUser('ann')
-  const { accessToken, refreshToken } = await stage.logIn('ann', key)
-  const { token } = await stage.basic('ann')
-  const proof = () => stage.proof(key)
+async function credentials(fixture: IdentityFixture) {
+  await fixture.addUser('ann')
+  const { accessToken, refreshToken } = await fixture.logIn('ann', key)
+  const { token } = await fixture.basic('ann')
+  const proof = () => fixture.proof(key)
   return {
     nothing: () => ({}),
     'a proof': () => ({ dpop: proof() }),
     bearer: () => ({ authorization: `Bearer ${token}` }),
     'bearer, other case': () => ({ authorization: `bEARER ${token}` }),
-    'bearer and proof': () => ({ authorization: `Bearer ${token}`, dpop: stage.proof(key, { token }) }),
+    'bearer and proof': () => ({ authorization: `Bearer ${token}`, dpop: fixture.proof(key, { token }) }),
     'bearer and bad proof': () => ({ authorization: `Bearer ${token}`, dpop: proof() }),
     'two bearers': () => ({ authorization: [`Bearer ${token}`, `Bearer ${token}`] }),
     'a bound token as bearer': () => ({ authorization: `Bearer ${accessToken}` }),
-    dpop: () => ({ authorization: `DPoP ${accessToken}`, dpop: stage.proof(key, { token: accessToken }) }),
+    dpop: () => ({ authorization: `DPoP ${accessToken}`, dpop: fixture.proof(key, { token: accessToken }) }),
     'dpop without proof': () => ({ authorization: `DPoP ${accessToken}` }),
-    'an unbound token as dpop': () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }),
+    'an unbound token as dpop': () => ({ authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) }),
     'a refresh token': () => ({ authorization: `Bearer ${refreshToken}` }),
     garbage: () => ({ authorization: 'Bearer a.b.c' }),
     'no token': () => ({ authorization: 'Bearer ' }),
@@ -56,46 +56,46 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   ['no token', { session: invalid }],
   ['basic', { session: required, link: 'unauthorized invalid credentials' }],
 ])('%s gets its result', async (name, expected) => {
-  const stage = await IdentityFixture.open()
-  const shown = (await credentials(stage))[name]
+  const fixture = await IdentityFixture.open()
+  const shown = (await credentials(fixture))[name]
   for (const [access, refusal] of Object.entries(expected)) {
-    const look = () => stage.caller({ headers: shown() }, access as RouteAccess)
-    expect(await stage.judge(look), access).toBe(refusal)
+    const look = () => fixture.caller({ headers: shown() }, access as RouteAccess)
+    expect(await fixture.judge(look), access).toBe(refusal)
     if (access === 'session') {
-      expect(await stage.judge(() => stage.caller({ headers: shown() }, permission))).toBe(refusal)
+      expect(await fixture.judge(() => fixture.caller({ headers: shown() }, permission))).toBe(refusal)
     }
   }
-  expect(await stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
+  expect(await fixture.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
 })
 
 test('a signature of the update hook is checked by its route, with any other credentials', async () => {
-  const stage = await IdentityFixture.open()
-  const shown = await credentials(stage)
+  const fixture = await IdentityFixture.open()
+  const shown = await credentials(fixture)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
   for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
-    expect(await stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(unauthenticated)
+    expect(await fixture.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(unauthenticated)
   }
   // An empty header counts too.
-  expect(await stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(unauthenticated)
-  expect(await stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
-  expect(await stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
-  expect(await stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
-  expect(await stage.judge(() => stage.caller({ headers: {} }, 'hook'))).toBe(required)
+  expect(await fixture.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(unauthenticated)
+  expect(await fixture.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(await fixture.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(await fixture.judge(() => fixture.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
+  expect(await fixture.judge(() => fixture.caller({ headers: {} }, 'hook'))).toBe(required)
   // It is accepted on no other route.
-  expect(await stage.judge(() => stage.caller({ headers: signature }, permission))).toBe(required)
+  expect(await fixture.judge(() => fixture.caller({ headers: signature }, permission))).toBe(required)
 })
 
 test('a proof is valid once, and its key is passed on', async () => {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  const { accessToken: token } = await stage.logIn('ann', key)
-  const headers = { authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }
-  expect(await stage.caller({ headers })).toMatchObject({ jkt: key.jkt })
-  expect(await stage.judge(() => stage.caller({ headers }))).toBe('unauthorized proof already used')
-  const { token: unbound } = await stage.basic('ann')
-  const beside = { authorization: `Bearer ${unbound}`, dpop: stage.proof(key, { token: unbound }) }
-  expect(await stage.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
-  expect(await stage.judge(() => stage.caller({ headers: beside }, 'person or proof'))).toBe(
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  const { accessToken: token } = await fixture.logIn('ann', key)
+  const headers = { authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) }
+  expect(await fixture.caller({ headers })).toMatchObject({ jkt: key.jkt })
+  expect(await fixture.judge(() => fixture.caller({ headers }))).toBe('unauthorized proof already used')
+  const { token: unbound } = await fixture.basic('ann')
+  const beside = { authorization: `Bearer ${unbound}`, dpop: fixture.proof(key, { token: unbound }) }
+  expect(await fixture.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
+  expect(await fixture.judge(() => fixture.caller({ headers: beside }, 'person or proof'))).toBe(
     'unauthorized proof already used',
   )
 })
@@ -105,27 +105,27 @@ test.each<[string, RouteAccess]>([
   ['bearer', 'person or proof'],
   ['nothing', 'proof'],
 ])('of ten requests at once with one proof, %s, one succeeds', async (scheme, access) => {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  const { accessToken } = await stage.logIn('ann', key)
-  const { token: unbound } = await stage.basic('ann')
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  const { accessToken } = await fixture.logIn('ann', key)
+  const { token: unbound } = await fixture.basic('ann')
   const token = { dpop: accessToken, bearer: unbound }[scheme]
-  const proof = token === undefined ? stage.proof(key) : stage.proof(key, { token })
+  const proof = token === undefined ? fixture.proof(key) : fixture.proof(key, { token })
   const headers = { dpop: proof, ...(token !== undefined && { authorization: `${scheme} ${token}` }) }
   const verdicts = await Promise.all(
-    Array.from({ length: 10 }, () => stage.judge(() => stage.caller({ headers }, access))),
+    Array.from({ length: 10 }, () => fixture.judge(() => fixture.caller({ headers }, access))),
   )
   expect(verdicts.sort()).toEqual([...Array(9).fill('unauthorized proof already used'), undefined])
 })
 
 test('captured proofs, used or not, are invalid after a restart', async () => {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  const { accessToken: token } = await stage.logIn('ann', key)
-  const shown = () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) })
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  const { accessToken: token } = await fixture.logIn('ann', key)
+  const shown = () => ({ authorization: `DPoP ${token}`, dpop: fixture.proof(key, { token }) })
   const [used, unused] = [shown(), shown()]
-  expect(await stage.caller({ headers: used })).toMatchObject({ name: 'ann' })
-  const later = await stage.restart()
+  expect(await fixture.caller({ headers: used })).toMatchObject({ name: 'ann' })
+  const later = await fixture.restart()
   for (const headers of [used, unused]) {
     expect(await later.judge(() => later.caller({ headers }))).toBe('bad_request use_dpop_nonce')
     expect(later.replyHeaders.get('DPoP-Nonce')).toBe(later.nonce())
@@ -135,19 +135,22 @@ test('captured proofs, used or not, are invalid after a restart', async () => {
 })
 
 test('authentication costs no password hash', async () => {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  const { token } = await stage.basic('ann')
-  stage.engine.calls.length = 0
-  for (let count = 0; count < 100; count++) await stage.bearer(token)
-  expect(stage.engine.calls).toEqual([])
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  const { token } = await fixture.basic('ann')
+  fixture.engine.calls.length = 0
+  for (let count = 0; count < 100; count++) await fixture.bearer(token)
+  expect(fixture.engine.calls).toEqual([])
 })
 
 test('an operator has every permission by a token alone, and has no account', async () => {
   const operatorToken = 'a token of this process'.replaceAll(' ', '-')
-  const stage = await IdentityFixture.open({ settings: { operatorToken } })
-  expect(await stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
-  expect(await stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
-  expect(await stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)
-  expect(stage.directoryState.users.size).toBe(0)
+  const fixture = await IdentityFixture.open({ settings: { operatorToken } })
+  expect(await fixture.bearer(operatorToken, permission)).toMatchObject({
+    user: 'crn#user:operator',
+    tenant: 'default',
+  })
+  expect(await fixture.judge(() => fixture.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
+  expect(await fixture.judge(() => fixture.bearer(`${operatorToken}x`))).toBe(invalid)
+  expect(fixture.directoryState.users.size).toBe(0)
 })

@@ -11,22 +11,22 @@ const reading: Grant = { permissions: { service: ['read'] }, devices: ['A'], ser
 const keyId = 'K1abcdefgh'
 const key = `crn#key:${keyId}`
 
-let stage: IdentityFixture
+let fixture: IdentityFixture
 let ann: string
 
 beforeEach(async () => {
-  stage = await IdentityFixture.open()
-  await stage.putRole('ops', [reading])
-  await stage.addUser('ann', { roles: ['ops'] })
-  ann = formatCrn({ type: 'user', id: stage.row('ann').id })
+  fixture = await IdentityFixture.open()
+  await fixture.putRole('ops', [reading])
+  await fixture.addUser('ann', { roles: ['ops'] })
+  ann = formatCrn({ type: 'user', id: fixture.row('ann').id })
 })
-afterEach(() => stage.close())
+afterEach(() => fixture.close())
 
-const grantsOf = (author: string, tenant = 'default') => stage.identity.scopeOf(tenant, author).grants
+const grantsOf = (author: string, tenant = 'default') => fixture.identity.scopeOf(tenant, author).grants
 const ofAnn = (change: object) =>
-  stage.directory({ type: 'update_user', user: stage.row('ann').id, ...change } as never)
+  fixture.directory({ type: 'update_user', user: fixture.row('ann').id, ...change } as never)
 const addKey = (expiresAt: number | null = null) =>
-  stage.tenant('default', {
+  fixture.tenant('default', {
     type: 'add_api_key',
     id: keyId,
     name: 'x',
@@ -38,9 +38,9 @@ const addKey = (expiresAt: number | null = null) =>
 describe('an author', () => {
   test('has the present rights of their roles', async () => {
     expect(grantsOf(ann)).toEqual([reading])
-    await stage.putRole('ops', [])
+    await fixture.putRole('ops', [])
     expect(grantsOf(ann)).toEqual([])
-    await stage.putRole('more', [reading])
+    await fixture.putRole('more', [reading])
     await ofAnn({ roles: ['more', 'ops'] })
     expect(grantsOf(ann)).toEqual([reading])
   })
@@ -53,28 +53,28 @@ describe('an author', () => {
   })
 
   test('has no rights after deletion, in another tenant, or after deletion of the tenant', async () => {
-    await stage.addTenant('acme')
-    await stage.addUser('bea', { tenant: 'acme', roles: ['admin'] })
-    const bea = formatCrn({ type: 'user', id: stage.row('bea').id })
+    await fixture.addTenant('acme')
+    await fixture.addUser('bea', { tenant: 'acme', roles: ['admin'] })
+    const bea = formatCrn({ type: 'user', id: fixture.row('bea').id })
     expect([grantsOf(bea, 'acme'), grantsOf(bea), grantsOf(ann, 'acme')]).toEqual([everything.grants, [], []])
-    await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
-    await stage.directory({ type: 'remove_user', user: stage.row('ann').id })
+    await fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
+    await fixture.directory({ type: 'remove_user', user: fixture.row('ann').id })
     expect([grantsOf(bea, 'acme'), grantsOf(ann)]).toEqual([[], []])
   })
 
   test('has the same rights after a restart', async () => {
-    stage = await stage.restart({}, 1)
+    fixture = await fixture.restart({}, 1)
     expect(grantsOf(ann)).toEqual([reading])
   })
 })
 
 test('that is a key has the rights of its roles until it ends', async () => {
   expect(grantsOf(key)).toEqual([])
-  await addKey(stage.world.now() + 1_000)
+  await addKey(fixture.world.now() + 1_000)
   expect([grantsOf(key), grantsOf(key, 'acme')]).toEqual([[reading], []])
-  stage.world.spend(1_000)
+  fixture.world.spend(1_000)
   expect(grantsOf(key)).toEqual([])
-  await stage.world.settle()
+  await fixture.world.settle()
 })
 
 test('that is the operator keeps every right in its tenant, and an unknown author has none', () => {

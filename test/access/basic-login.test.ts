@@ -5,23 +5,23 @@ const wrong = 'unauthorized invalid credentials'
 const wrongRefresh = 'unauthorized invalid refresh token'
 
 async function withAnn(): Promise<IdentityFixture> {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  return stage
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  return fixture
 }
 
-function refresh(stage: IdentityFixture, refreshToken: string) {
-  return stage.identity.logins.refreshBasic({ refreshToken, place })
+function refresh(fixture: IdentityFixture, refreshToken: string) {
+  return fixture.identity.logins.refreshBasic({ refreshToken, place })
 }
 
 test('a name and a password give a token, and a refresh token on request', async () => {
-  const stage = await withAnn()
-  const plain = await stage.basic('ANN')
-  expect(await stage.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${stage.row('ann').id}` })
+  const fixture = await withAnn()
+  const plain = await fixture.basic('ANN')
+  expect(await fixture.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${fixture.row('ann').id}` })
   expect(plain.refreshToken).toBe('')
-  const pair = await stage.basic('ann', true)
+  const pair = await fixture.basic('ann', true)
   expect(pair.refreshToken.split('.')).toHaveLength(3)
-  expect(await stage.judge(() => stage.bearer(pair.refreshToken))).toBe('unauthorized invalid token')
+  expect(await fixture.judge(() => fixture.bearer(pair.refreshToken))).toBe('unauthorized invalid token')
 })
 
 test.each([
@@ -37,19 +37,19 @@ test.each([
   ['a name of an object property', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
   ['more than the maximum', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
 ])('%s is refused', async (_, authorization, refusal) => {
-  const stage = await withAnn()
-  const asked = stage.identity.logins.basicToken({ authorization, isOffline: false, place })
-  expect(await stage.refusal(asked)).toBe(refusal)
+  const fixture = await withAnn()
+  const asked = fixture.identity.logins.basicToken({ authorization, isOffline: false, place })
+  expect(await fixture.refusal(asked)).toBe(refusal)
 })
 
 test('wrong names and wrong passwords cost one hash each, and the eleventh attempt on one account is refused', async () => {
-  const stage = await withAnn()
+  const fixture = await withAnn()
   const ask = (name: string, shown: string) =>
-    stage.refusal(stage.identity.logins.basicToken(stage.basicOf(name, false, shown)))
+    fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(name, false, shown)))
   for (const name of ['ann', 'bob']) {
-    stage.engine.calls.length = 0
+    fixture.engine.calls.length = 0
     expect(await ask(name, 'wrong password')).toBe(wrong)
-    expect(stage.engine.calls).toHaveLength(1)
+    expect(fixture.engine.calls).toHaveLength(1)
   }
   for (let count = 1; count < 10; count++) await ask('ann', 'wrong password')
   expect(await ask('ann', password)).toBe('too_many_requests too many attempts')
@@ -57,12 +57,13 @@ test('wrong names and wrong passwords cost one hash each, and the eleventh attem
 })
 
 test('further conditions of the tenant are shown only after the right password', async () => {
-  const stage = await withAnn()
-  const ask = (shown: string) => stage.refusal(stage.identity.logins.basicToken(stage.basicOf('ann', false, shown)))
-  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { basic: false } })
+  const fixture = await withAnn()
+  const ask = (shown: string) =>
+    fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf('ann', false, shown)))
+  await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { basic: false } })
   expect(await ask('wrong password')).toBe(wrong)
   expect(await ask(password)).toBe('unauthorized use the DPoP scheme')
-  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { basic: true, twoFactor: 'required' } })
+  await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { basic: true, twoFactor: 'required' } })
   expect(await ask('wrong password')).toBe(wrong)
   expect(await ask(password)).toBe('unauthorized 2fa_required')
 })
@@ -71,36 +72,36 @@ test.each([
   ['basic', { basic: false }, 'unauthorized use the DPoP scheme'],
   ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],
 ] as const)('a session stays when %s is required later, and is not renewed', async (_, change, refusal) => {
-  const stage = await withAnn()
-  const { token, refreshToken } = await stage.basic('ann', true)
-  await stage.directory({ type: 'update_tenant', tenant: 'default', change })
-  expect(await stage.bearer(token)).toMatchObject({ name: 'ann' })
-  expect(await stage.refusal(refresh(stage, refreshToken))).toBe(refusal)
-  await stage.directory({
+  const fixture = await withAnn()
+  const { token, refreshToken } = await fixture.basic('ann', true)
+  await fixture.directory({ type: 'update_tenant', tenant: 'default', change })
+  expect(await fixture.bearer(token)).toMatchObject({ name: 'ann' })
+  expect(await fixture.refusal(refresh(fixture, refreshToken))).toBe(refusal)
+  await fixture.directory({
     type: 'update_tenant',
     tenant: 'default',
     change: { basic: true, twoFactor: 'optional' },
   })
-  expect(await stage.refusal(refresh(stage, refreshToken))).toBeUndefined()
+  expect(await fixture.refusal(refresh(fixture, refreshToken))).toBeUndefined()
 })
 
 test('a token expires with its session after an hour; a session with a refresh token lasts longer', async () => {
-  const stage = await withAnn()
-  const plain = await stage.basic('ann')
-  const offline = await stage.basic('ann', true)
-  await stage.world.advance(lifetimes.tokenMs)
-  expect(await stage.judge(() => stage.bearer(plain.token))).toBe('unauthorized token expired')
-  expect(stage.account('ann').sessions).toHaveLength(1)
-  expect(await stage.refusal(refresh(stage, offline.refreshToken))).toBeUndefined()
-  await stage.world.advance(lifetimes.refreshMs)
-  expect(stage.account('ann').sessions).toHaveLength(0)
+  const fixture = await withAnn()
+  const plain = await fixture.basic('ann')
+  const offline = await fixture.basic('ann', true)
+  await fixture.world.advance(lifetimes.tokenMs)
+  expect(await fixture.judge(() => fixture.bearer(plain.token))).toBe('unauthorized token expired')
+  expect(fixture.account('ann').sessions).toHaveLength(1)
+  expect(await fixture.refusal(refresh(fixture, offline.refreshToken))).toBeUndefined()
+  await fixture.world.advance(lifetimes.refreshMs)
+  expect(fixture.account('ann').sessions).toHaveLength(0)
 })
 
 test('a refresh token of the DPoP scheme, an access token and a random text are refused', async () => {
-  const stage = await withAnn()
-  const { refreshToken } = await stage.logIn('ann')
-  const { token } = await stage.basic('ann', true)
+  const fixture = await withAnn()
+  const { refreshToken } = await fixture.logIn('ann')
+  const { token } = await fixture.basic('ann', true)
   for (const text of [refreshToken, token, '', 'abc', 'a.b.c']) {
-    expect(await stage.refusal(refresh(stage, text)), text).toBe(wrongRefresh)
+    expect(await fixture.refusal(refresh(fixture, text)), text).toBe(wrongRefresh)
   }
 })

@@ -93,9 +93,9 @@ export class IdentityFixture {
   }
 
   static async open(options: IdentityFixtureOptions = {}): Promise<IdentityFixture> {
-    const stage = new IdentityFixture(options)
-    stage.printed = (await during(stage.world, stage.assembly.open())).printed
-    return stage
+    const fixture = new IdentityFixture(options)
+    fixture.printed = (await during(fixture.world, fixture.assembly.open())).printed
+    return fixture
   }
 
   get identity(): Identity {

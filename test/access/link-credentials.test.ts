@@ -3,44 +3,44 @@ import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-fixture'
 
-let stage: IdentityFixture
+let fixture: IdentityFixture
 let secret: string
 let keyText: string
 const id = '2Vb7qYx9Kd'
 
 beforeEach(async () => {
-  stage = await IdentityFixture.open()
-  const random = (byteCount: number) => stage.world.random(byteCount)
+  fixture = await IdentityFixture.open()
+  const random = (byteCount: number) => fixture.world.random(byteCount)
   secret = newSecret(random)
   keyText = provisioningKeyText(id, newSecret(random))
   for (const tenant of ['default', 'acme']) {
-    if (tenant !== 'default') await stage.addTenant(tenant)
+    if (tenant !== 'default') await fixture.addTenant(tenant)
     const device = 'SENSOR-1'
-    await stage.tenant(tenant, { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
-    await stage.tenant(tenant, { type: 'admit_device', device: 'BARE-1', meta: {} })
-    await stage.tenant(tenant, {
+    await fixture.tenant(tenant, { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
+    await fixture.tenant(tenant, { type: 'admit_device', device: 'BARE-1', meta: {} })
+    await fixture.tenant(tenant, {
       type: 'add_provisioning_key',
       id,
       name: 'a gateway',
       hash: hashOf(keyText),
-      expiresAt: stage.world.now() + 60_000,
+      expiresAt: fixture.world.now() + 60_000,
       maxDevices: null,
     })
   }
-  stage.engine.calls.length = 0
+  fixture.engine.calls.length = 0
 })
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const wrong = 'unauthorized invalid credentials'
 
 test('a device signs in with its own secret, a gateway with its key; tenant default may be left out', () => {
-  const { linkCaller } = stage.identity
+  const { linkCaller } = fixture.identity
   expect(linkCaller(basic(`SENSOR-1:${secret}`))).toEqual({ tenant: 'default', device: 'SENSOR-1' })
   expect(linkCaller(basic(`default/sensor-1:${secret}`))).toEqual({ tenant: 'default', device: 'SENSOR-1' })
   expect(linkCaller(basic(`acme/SENSOR-1:${secret}`))).toEqual({ tenant: 'acme', device: 'SENSOR-1' })
   expect(linkCaller(basic(`*:${keyText}`))).toEqual({ tenant: 'default', key: id })
   expect(linkCaller(basic(`acme/*:${keyText}`))).toEqual({ tenant: 'acme', key: id })
-  expect(stage.engine.calls).toEqual([])
+  expect(fixture.engine.calls).toEqual([])
 })
 
 test.each<[string, () => string, string?]>([
@@ -61,43 +61,43 @@ test.each<[string, () => string, string?]>([
   ['a wrong key', () => basic(`*:${keyText.slice(0, -1)}`)],
   ['a user', () => basic('root:correct horse')],
 ])('%s is refused', async (_, header, refusal = wrong) => {
-  expect(await stage.judge(() => stage.identity.linkCaller(header()))).toBe(refusal)
-  expect(await stage.judge(() => stage.caller({ headers: { authorization: header() } }, 'link'))).toBe(refusal)
-  expect(stage.engine.calls).toEqual([])
+  expect(await fixture.judge(() => fixture.identity.linkCaller(header()))).toBe(refusal)
+  expect(await fixture.judge(() => fixture.caller({ headers: { authorization: header() } }, 'link'))).toBe(refusal)
+  expect(fixture.engine.calls).toEqual([])
 })
 
 test('a key ends at its expiry, with its deletion and with its tenant', async () => {
-  const ask = (tenant: string) => stage.judge(() => stage.identity.linkCaller(basic(`${tenant}/*:${keyText}`)))
-  await stage.tenant('default', { type: 'delete_key', kind: 'provisioning_key', id })
+  const ask = (tenant: string) => fixture.judge(() => fixture.identity.linkCaller(basic(`${tenant}/*:${keyText}`)))
+  await fixture.tenant('default', { type: 'delete_key', kind: 'provisioning_key', id })
   expect([await ask('default'), await ask('acme')]).toEqual([wrong, undefined])
-  await stage.world.advance(60_000)
+  await fixture.world.advance(60_000)
   expect(await ask('acme')).toBe(wrong)
-  expect(await stage.judge(() => stage.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBeUndefined()
-  await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
-  expect(await stage.judge(() => stage.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBe(wrong)
+  expect(await fixture.judge(() => fixture.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBeUndefined()
+  await fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
+  expect(await fixture.judge(() => fixture.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBe(wrong)
 })
 
 test('fifteen thousand devices reconnect with their own secrets without a password hash', async () => {
-  const { context } = stage.assembly
+  const { context } = fixture.assembly
   const names = Array.from({ length: 15_000 }, (_, index) => `STORM-${index}`)
   const secretOf = (name: string) => `${name}${secret.slice(name.length)}`
   const made = names.map((device) => {
     const add = { type: 'admit_device', device, meta: {}, secretHash: hashOf(secretOf(device)) }
     return context.system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, add)
   })
-  await stage.wait(Promise.all(made))
+  await fixture.wait(Promise.all(made))
   const come = (name: string, shown: string) => {
     const authorization = basic(`${name}:${shown}`)
-    void stage.caller({ headers: { authorization }, path: '/api/v1/link' }, 'link').catch(() => {})
-    return new TestLink(context.links, { ...stage.identity.linkCaller(authorization), protocol: 'json' })
+    void fixture.caller({ headers: { authorization }, path: '/api/v1/link' }, 'link').catch(() => {})
+    return new TestLink(context.links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
   }
   const awake = context.system.registry.awakeCount
   const links = names.map((name) => come(name, secretOf(name)))
-  for (const name of names.slice(0, 1_000)) expect(await stage.judge(() => come(name, secret))).toBe(wrong)
+  for (const name of names.slice(0, 1_000)) expect(await fixture.judge(() => come(name, secret))).toBe(wrong)
   expect(context.links.linkCount).toBe(15_000)
   expect(context.system.registry.awakeCount).toBe(awake)
   for (const [index, name] of names.entries()) links[index]?.hello(name)
-  await stage.world.settle()
+  await fixture.world.settle()
   expect(links.filter(({ lines }) => lines[0]?.startsWith('WELCOME'))).toHaveLength(15_000)
-  expect(stage.engine.calls).toEqual([])
+  expect(fixture.engine.calls).toEqual([])
 })

@@ -30,31 +30,31 @@ test.each(rows)(
   '%s by a failed write (on the disk: %s) closes links with the old credential',
   async (end, isOnDisk) => {
     const { name, shown, to, command } = ends[end as keyof typeof ends]
-    const stage = await IdentityFixture.open()
-    const { system, links } = stage.assembly.context
-    await stage.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
+    const fixture = await IdentityFixture.open()
+    const { system, links } = fixture.assembly.context
+    await fixture.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
     const add = { name: 'a gateway', hash: hashOf(keyText), expiresAt: null, maxDevices: null }
-    await stage.tenant('default', { type: 'add_provisioning_key', id: keyId, ...add })
+    await fixture.tenant('default', { type: 'add_provisioning_key', id: keyId, ...add })
     const authorization = `Basic ${Buffer.from(`${name}:${shown}`).toString('base64')}`
-    const come = () => new TestLink(links, { ...stage.identity.linkCaller(authorization), protocol: 'json' })
+    const come = () => new TestLink(links, { ...fixture.identity.linkCaller(authorization), protocol: 'json' })
 
     const before = come()
     before.hello(name === '*' ? 'OTHER-1' : device)
-    await stage.world.settle()
+    await fixture.world.settle()
     expect(before.lines).toEqual([expect.stringMatching(/^WELCOME/)])
-    stage.faults.next = { fail: 'full', reachedDisk: isOnDisk }
-    expect(await stage.refusal(system.ask(to, command))).toBe('storage STORAGE')
-    await stage.world.settle()
+    fixture.faults.next = { fail: 'full', reachedDisk: isOnDisk }
+    expect(await fixture.refusal(system.ask(to, command))).toBe('storage STORAGE')
+    await fixture.world.settle()
     expect([before.lines.at(-1), before.closedWith]).toEqual(['ERROR STORAGE', tryLater])
 
     // Without a stored change the old credential is accepted.
     const meanwhile = [come(), come()]
-    await stage.world.settle()
+    await fixture.world.settle()
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([undefined, undefined])
-    await stage.world.advance(5_000)
-    expect(stage.assembly.database.status).toBe('ok')
+    await fixture.world.advance(5_000)
+    expect(fixture.assembly.database.status).toBe('ok')
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([tryLater, tryLater])
     expect(links.linkCount).toBe(0)
-    expect(await stage.judge(come)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
+    expect(await fixture.judge(come)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
   },
 )

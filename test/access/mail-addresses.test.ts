@@ -9,36 +9,36 @@ import { IdentityFixture } from '#test/access/identity-fixture'
 const old = 'ann@acme.example'
 const later = 'ann@later.example'
 
-let stage: IdentityFixture
+let fixture: IdentityFixture
 let ann: string
 
 beforeEach(async () => {
-  stage = await IdentityFixture.open()
-  await stage.addUser('ann', { email: old })
-  ann = formatCrn({ type: 'user', id: stage.row('ann').id })
+  fixture = await IdentityFixture.open()
+  await fixture.addUser('ann', { email: old })
+  ann = formatCrn({ type: 'user', id: fixture.row('ann').id })
 })
-afterEach(() => stage.close())
+afterEach(() => fixture.close())
 
 const reach = (user: string, tenant = 'default') => {
-  const { isActive, address } = stage.identity.addressOf(tenant, user)
+  const { isActive, address } = fixture.identity.addressOf(tenant, user)
   return isActive ? (address ?? 'nowhere') : 'nobody'
 }
 const update = (change: object) =>
-  stage.directory({ type: 'update_user', user: stage.row('ann').id, ...change } as never)
+  fixture.directory({ type: 'update_user', user: fixture.row('ann').id, ...change } as never)
 const ask = (change: object) =>
-  stage.assembly.context.system.ask(
+  fixture.assembly.context.system.ask(
     { kind: 'directory', tenant: 'default', id: 'directory' },
-    { type: 'update_user', user: stage.row('ann').id, ...change },
+    { type: 'update_user', user: fixture.row('ann').id, ...change },
   )
 
 describe('a user gets mails', () => {
   test('at the address of the account once it is stored, without other changes', async () => {
-    const { token } = await stage.basic('ann')
-    const caller = await stage.bearer(token)
+    const { token } = await fixture.basic('ann')
+    const caller = await fixture.bearer(token)
     expect(reach(ann)).toBe(old)
     await update({ email: later })
     expect([reach(ann), caller.isCurrent()]).toEqual([later, true])
-    expect(await stage.bearer(token)).toBe(caller)
+    expect(await fixture.bearer(token)).toBe(caller)
     await update({ email: null })
     expect([reach(ann), caller.isCurrent()]).toEqual(['nowhere', true])
   })
@@ -52,17 +52,17 @@ describe('a user gets mails', () => {
     expect(reach(ann)).toBe('nobody')
     await update({ state: 'active' })
     expect(reach(ann)).toBe(later)
-    await stage.invite('bob', { email: 'bob@acme.example' })
-    expect(reach(formatCrn({ type: 'user', id: stage.row('bob').id }))).toBe('nobody')
-    await stage.directory({ type: 'remove_user', user: stage.row('ann').id })
+    await fixture.invite('bob', { email: 'bob@acme.example' })
+    expect(reach(formatCrn({ type: 'user', id: fixture.row('bob').id }))).toBe('nobody')
+    await fixture.directory({ type: 'remove_user', user: fixture.row('ann').id })
     expect(reach(ann)).toBe('nobody')
   })
 
   test('at the old address until the new one is stored', async () => {
     const updated = ask({ email: later })
     await Promise.resolve()
-    expect([stage.row('ann').email, reach(ann)]).toEqual([later, old])
-    await stage.wait(updated)
+    expect([fixture.row('ann').email, reach(ann)]).toEqual([later, old])
+    await fixture.wait(updated)
     expect(reach(ann)).toBe(later)
   })
 
@@ -70,25 +70,25 @@ describe('a user gets mails', () => {
     ['was lost', false, old],
     ['reached the disk', true, later],
   ])('at the stored address after a failed write that %s', async (_, reachedDisk, address) => {
-    stage.faults.next = { fail: 'full', reachedDisk }
-    expect(await stage.refusal(ask({ email: later }))).toBe('storage STORAGE')
-    await stage.world.advance(5_000)
+    fixture.faults.next = { fail: 'full', reachedDisk }
+    expect(await fixture.refusal(ask({ email: later }))).toBe('storage STORAGE')
+    await fixture.world.advance(5_000)
     expect(reach(ann)).toBe(address)
-    stage = await stage.restart()
+    fixture = await fixture.restart()
     expect(reach(ann)).toBe(address)
   })
 })
 
 test('a key exists until it ends and the operator always, both without an address; an unknown user does not exist', async () => {
   const key = 'crn#key:K1abcdefgh'
-  const expiresAt = stage.world.now() + 1_000
+  const expiresAt = fixture.world.now() + 1_000
   const added = { id: 'K1abcdefgh', name: 'x', hash: hashOf('x'), roles: ['viewer'], expiresAt }
   expect(reach(key)).toBe('nobody')
-  await stage.tenant('default', { type: 'add_api_key', ...added })
+  await fixture.tenant('default', { type: 'add_api_key', ...added })
   expect([reach(key), reach(key, 'acme')]).toEqual(['nowhere', 'nobody'])
-  stage.world.spend(1_000)
+  fixture.world.spend(1_000)
   expect(reach(key)).toBe('nobody')
   expect([reach(operator.user), reach(operator.user, 'acme')]).toEqual(['nowhere', 'nobody'])
   expect(reach('crn#user:anonymous')).toBe('nobody')
-  await stage.world.settle()
+  await fixture.world.settle()
 })

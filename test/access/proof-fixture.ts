@@ -39,15 +39,15 @@ export class ProofFixture {
   readonly replays: Replays
   readonly proofs: Proofs
   readonly tokens: Tokens
-  readonly ground: ProofContext
+  readonly context: ProofContext
   readonly signingKeys: SigningKeys
   readonly #forwarded: ForwardedRequest
 
   static async open(options: ProofFixtureOptions = {}): Promise<ProofFixture> {
     const made = new ProofFixture(options)
-    const { tokens, world, ground, signingKeys } = made
-    const { key, otherKey } = ground
-    Object.assign(ground.tokens, await sampleTokens({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
+    const { tokens, world, context, signingKeys } = made
+    const { key, otherKey } = context
+    Object.assign(context.tokens, await sampleTokens({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
     return made
   }
 
@@ -65,7 +65,7 @@ export class ProofFixture {
     this.signingKeys = { current, find: (kid) => (kid === current.kid ? current : undefined) }
     this.tokens = new Tokens({ now, random, keys: () => this.signingKeys, issuer: 'device-data-backend' })
     const [key, otherKey] = [makeKeyPair(), makeKeyPair()]
-    this.ground = {
+    this.context = {
       method,
       path,
       origin,

@@ -8,27 +8,27 @@ import { wrongProofs } from '#test/access/wrong-proofs'
 
 describe('a proof is refused', () => {
   test.each(wrongProofs)('$number $name', async ({ number, requests, refusal }) => {
-    const ground = await ProofFixture.open(number === 104 ? { entriesMax: 4 } : {})
-    const made = requests(ground.ground)
+    const fixture = await ProofFixture.open(number === 104 ? { entriesMax: 4 } : {})
+    const made = requests(fixture.context)
     expect(made, 'this fixture provides everything').toBeDefined()
     const answers: Answer[] = []
-    for (const one of made ?? []) answers.push(await ground.answer(one))
+    for (const one of made ?? []) answers.push(await fixture.answer(one))
     expect(answers.pop()?.refusal).toEqual(refusal)
     for (const { refusal: before } of answers) expect(before).toBeUndefined()
   })
 
   test('in each case without being used up: the valid one is accepted afterwards', async () => {
-    const ground = await ProofFixture.open()
-    const { ground: maker } = ground
+    const fixture = await ProofFixture.open()
+    const { context: maker } = fixture
     for (const { number, requests } of wrongProofs) {
       if (number >= 90) continue
-      for (const one of requests(maker) ?? []) expect((await ground.answer(one)).refusal).toBeDefined()
-      expect((await ground.answer(goodRequest(ground))).refusal).toBeUndefined()
+      for (const one of requests(maker) ?? []) expect((await fixture.answer(one)).refusal).toBeDefined()
+      expect((await fixture.answer(goodRequest(fixture))).refusal).toBeUndefined()
     }
   })
 
   test('if there are two and only the first is shown', async () => {
-    const { ground: maker, proofs } = await ProofFixture.open()
+    const { context: maker, proofs } = await ProofFixture.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
     const forwarded = { origins: [origin], host: '', address: '' }
@@ -52,14 +52,14 @@ describe('a proof is refused', () => {
 
 describe('a proof is accepted', () => {
   test.each(rightProofs)('$name', async ({ requests }) => {
-    const ground = await ProofFixture.open()
-    for (const one of requests(ground.ground)) expect((await ground.answer(one)).refusal).toBeUndefined()
+    const fixture = await ProofFixture.open()
+    for (const one of requests(fixture.context)) expect((await fixture.answer(one)).refusal).toBeUndefined()
   })
 
   test('with 4 096 characters', async () => {
-    const ground = await ProofFixture.open()
-    const proof = proofOfLength(ground.ground, 4096)
-    expect((await ground.answer(request(ground.ground.tokens.bound, proof))).refusal).toBeUndefined()
+    const fixture = await ProofFixture.open()
+    const proof = proofOfLength(fixture.context, 4096)
+    expect((await fixture.answer(request(fixture.context.tokens.bound, proof))).refusal).toBeUndefined()
   })
 
   test.each([
@@ -71,8 +71,8 @@ describe('a proof is accepted', () => {
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
     ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
   ])('at %s seen as %j: %s', async (claimed, origins) => {
-    const ground = await ProofFixture.open({ forwarded: { origins } })
-    expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
+    const fixture = await ProofFixture.open({ forwarded: { origins } })
+    expect((await fixture.answer(requestAt(fixture, claimed))).refusal).toBeUndefined()
   })
 
   test.each([
@@ -90,87 +90,87 @@ describe('a proof is accepted', () => {
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
   ])('but not at %s seen as %j', async (claimed, origins) => {
-    const ground = await ProofFixture.open({ forwarded: { origins } })
-    expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
+    const fixture = await ProofFixture.open({ forwarded: { origins } })
+    expect((await fixture.answer(requestAt(fixture, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
 
 describe('nonces', () => {
   test('that grow old are accepted, and the next one is returned', async () => {
-    const ground = await ProofFixture.open()
-    const old = ground.nonces.current
-    ground.world.spend(300_000)
-    const { refusal, nonce } = await ground.answer(
-      goodRequest(ground, (draft) => Object.assign(draft.claims, { nonce: old })),
+    const fixture = await ProofFixture.open()
+    const old = fixture.nonces.current
+    fixture.world.spend(300_000)
+    const { refusal, nonce } = await fixture.answer(
+      goodRequest(fixture, (draft) => Object.assign(draft.claims, { nonce: old })),
     )
     expect(refusal).toBeUndefined()
-    expect(nonce).toBe(ground.nonces.current)
+    expect(nonce).toBe(fixture.nonces.current)
     expect(nonce).not.toBe(old)
   })
 
   test('that grow old are followed by the next one, also if the proof is refused', async () => {
-    const ground = await ProofFixture.open()
-    const old = ground.nonces.current
-    ground.world.spend(300_000)
+    const fixture = await ProofFixture.open()
+    const old = fixture.nonces.current
+    fixture.world.spend(300_000)
     const spoil = (draft: ProofDraft) => Object.assign(draft.claims, { nonce: old, ath: '' })
-    const { refusal, nonce } = await ground.answer(goodRequest(ground, spoil))
+    const { refusal, nonce } = await fixture.answer(goodRequest(fixture, spoil))
     expect(refusal?.error).toBe('ath does not match the access token')
-    expect(nonce).toBe(ground.nonces.current)
+    expect(nonce).toBe(fixture.nonces.current)
   })
 
   test('that are new return no other one', async () => {
-    const ground = await ProofFixture.open()
-    expect(await ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
+    const fixture = await ProofFixture.open()
+    expect(await fixture.answer(goodRequest(fixture))).toEqual({ refusal: undefined, nonce: undefined })
   })
 })
 
 describe('cached keys', () => {
   test('come only from proofs that were valid in every check', async () => {
-    const ground = await ProofFixture.open()
-    const { bound, unbound, expired = '' } = ground.ground.tokens
+    const fixture = await ProofFixture.open()
+    const { bound, unbound, expired = '' } = fixture.context.tokens
     const headerOf = (proof: string) => proof.split('.')[0] ?? ''
     for (const token of [unbound, expired]) {
-      const proof = proofOf(draftOf(ground.ground, ground.ground.key, token))
-      await ground.answer(request(token, proof))
-      expect(ground.keys.find(headerOf(proof))).toBeUndefined()
+      const proof = proofOf(draftOf(fixture.context, fixture.context.key, token))
+      await fixture.answer(request(token, proof))
+      expect(fixture.keys.find(headerOf(proof))).toBeUndefined()
     }
-    const good = proofOf(draftOf(ground.ground, ground.ground.key, bound))
-    await ground.answer(request(bound, good))
-    expect(ground.keys.find(headerOf(good))?.jkt).toBe(ground.ground.key.jkt)
+    const good = proofOf(draftOf(fixture.context, fixture.context.key, bound))
+    await fixture.answer(request(bound, good))
+    expect(fixture.keys.find(headerOf(good))?.jkt).toBe(fixture.context.key.jkt)
   })
 
   test('do not make a proof with another signature valid', async () => {
-    const ground = await ProofFixture.open()
-    await ground.answer(goodRequest(ground))
+    const fixture = await ProofFixture.open()
+    await fixture.answer(goodRequest(fixture))
     const row = wrongProofs.find(({ number }) => number === 76)
-    for (const one of row?.requests(ground.ground) ?? []) {
-      expect((await ground.answer(one)).refusal?.error).toBe('invalid proof')
+    for (const one of row?.requests(fixture.context) ?? []) {
+      expect((await fixture.answer(one)).refusal?.error).toBe('invalid proof')
     }
   })
 })
 
 test('a used proof is stored while it could be used again', async () => {
-  const ground = await ProofFixture.open()
-  const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
-  expect((await ground.answer(early)).refusal).toBeUndefined()
+  const fixture = await ProofFixture.open()
+  const early = goodRequest(fixture, (draft) => Object.assign(draft.claims, { iat: fixture.context.nowS() + 60 }))
+  expect((await fixture.answer(early)).refusal).toBeUndefined()
   const errors = new Map<string, number>()
   for (let ms = 0; ms < 125_000; ms += 50) {
-    const { refusal } = await ground.answer(early)
+    const { refusal } = await fixture.answer(early)
     errors.set(refusal?.error ?? 'taken', ms)
-    ground.world.spend(50)
+    fixture.world.spend(50)
   }
   expect(errors.has('taken')).toBe(false)
   expect(errors.get('proof already used')).toBe(120_950)
   expect(errors.has('iat outside tolerance')).toBe(true)
 })
 
-function goodRequest(ground: ProofFixture, spoil: (draft: ProofDraft) => void = () => {}) {
-  const { key, tokens } = ground.ground
-  const draft = draftOf(ground.ground, key, tokens.bound)
+function goodRequest(fixture: ProofFixture, spoil: (draft: ProofDraft) => void = () => {}) {
+  const { key, tokens } = fixture.context
+  const draft = draftOf(fixture.context, key, tokens.bound)
   spoil(draft)
   return request(tokens.bound, proofOf(draft))
 }
 
-function requestAt(ground: ProofFixture, claimed: string) {
-  return goodRequest(ground, (draft) => Object.assign(draft.claims, { htu: claimed + ground.ground.path }))
+function requestAt(fixture: ProofFixture, claimed: string) {
+  return goodRequest(fixture, (draft) => Object.assign(draft.claims, { htu: claimed + fixture.context.path }))
 }

@@ -11,145 +11,147 @@ const wrongCode = 'unauthorized invalid code'
 const needed = 'invalid Validation Error'
 
 interface SignedIn {
-  readonly stage: IdentityFixture
+  readonly fixture: IdentityFixture
   readonly caller: Caller
 }
 
 async function withAnn(): Promise<SignedIn> {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  const { accessToken } = await stage.logIn('ann', key)
-  return { stage, caller: await stage.bound(accessToken, key, 'person or proof') }
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  const { accessToken } = await fixture.logIn('ann', key)
+  return { fixture, caller: await fixture.bound(accessToken, key, 'person or proof') }
 }
 
 /** A user with TOTP; the secret and the recovery codes. */
 async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: readonly string[] }> {
-  const { stage, caller } = await withAnn()
-  const { secondFactors } = stage.identity
-  const { secret } = await stage.wait(secondFactors.enrollTotp({ caller, place, password }))
-  const code = codeOf(secret, stage.world.now())
-  const { recoveryCodes = [] } = await stage.wait(secondFactors.activateTotp({ caller, place, code, password }))
-  return { stage, caller, secret, recoveryCodes }
+  const { fixture, caller } = await withAnn()
+  const { secondFactors } = fixture.identity
+  const { secret } = await fixture.wait(secondFactors.enrollTotp({ caller, place, password }))
+  const code = codeOf(secret, fixture.world.now())
+  const { recoveryCodes = [] } = await fixture.wait(secondFactors.activateTotp({ caller, place, code, password }))
+  return { fixture, caller, secret, recoveryCodes }
 }
 
 /** The token between password and second factor, and its client. */
-async function token(stage: IdentityFixture): Promise<{ caller: Caller; token: string; enroll: boolean }> {
-  const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
+async function token(fixture: IdentityFixture): Promise<{ caller: Caller; token: string; enroll: boolean }> {
+  const outcome = await fixture.wait(fixture.identity.logins.logIn(fixture.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
-  const headers = { dpop: stage.proof(key, { method: 'POST' }) }
-  const caller = await stage.caller({ method: 'POST', headers }, 'person or proof')
+  const headers = { dpop: fixture.proof(key, { method: 'POST' }) }
+  const caller = await fixture.caller({ method: 'POST', headers }, 'person or proof')
   return { caller, token: outcome.token, enroll: outcome.enroll }
 }
 
 describe('one-time codes', () => {
   test('are required once they are on, and valid once each', async () => {
-    const { stage, secret } = await withTotp()
-    const { secondFactors } = stage.identity
-    const first = await token(stage)
+    const { fixture, secret } = await withTotp()
+    const { secondFactors } = fixture.identity
+    const first = await token(fixture)
     expect(first.enroll).toBe(false)
-    const code = () => codeOf(secret, stage.world.now())
+    const code = () => codeOf(secret, fixture.world.now())
     const used = secondFactors.useTotp({ ...first, place, code: code() })
-    expect(await stage.refusal(used)).toBe(wrongCode)
-    await stage.world.advance(totpStepMs)
-    const pair = await stage.wait(secondFactors.useTotp({ ...first, place, code: code() }))
-    expect(await stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-    const again = secondFactors.useTotp({ ...(await token(stage)), place, code: code() })
-    expect(await stage.refusal(again)).toBe(wrongCode)
+    expect(await fixture.refusal(used)).toBe(wrongCode)
+    await fixture.world.advance(totpStepMs)
+    const pair = await fixture.wait(secondFactors.useTotp({ ...first, place, code: code() }))
+    expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+    const again = secondFactors.useTotp({ ...(await token(fixture)), place, code: code() })
+    expect(await fixture.refusal(again)).toBe(wrongCode)
   })
 
   test('need more than a session to be turned on or off, and a valid code', async () => {
-    const { stage, caller } = await withTotp()
-    const { secondFactors } = stage.identity
-    await stage.world.advance(300_001)
+    const { fixture, caller } = await withTotp()
+    const { secondFactors } = fixture.identity
+    await fixture.world.advance(300_001)
     const fresh = caller
-    expect(await stage.refusal(secondFactors.enrollTotp({ caller: fresh, place }))).toBe(needed)
-    expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place }))).toBe(needed)
+    expect(await fixture.refusal(secondFactors.enrollTotp({ caller: fresh, place }))).toBe(needed)
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place }))).toBe(needed)
     const wrong = { caller: fresh, place, password: 'wrong password' }
-    expect(await stage.refusal(secondFactors.removeTotp(wrong))).toBe('unauthorized invalid credentials')
-    expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place, code: '000000' }))).toBe(wrongCode)
-    expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBeUndefined()
-    expect(stage.row('ann').factors).toEqual([])
-    expect(stage.account('ann').factors.recovery).toEqual([])
-    expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBe(
+    expect(await fixture.refusal(secondFactors.removeTotp(wrong))).toBe('unauthorized invalid credentials')
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place, code: '000000' }))).toBe(wrongCode)
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBeUndefined()
+    expect(fixture.row('ann').factors).toEqual([])
+    expect(fixture.account('ann').factors.recovery).toEqual([])
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBe(
       'not_found Not Found',
     )
   })
 
   test('can confirm as the present factor', async () => {
-    const { stage, caller, secret, recoveryCodes } = await withTotp()
-    const { secondFactors } = stage.identity
-    await stage.world.advance(300_001)
-    const code = codeOf(secret, stage.world.now())
-    expect(await stage.refusal(secondFactors.enrollTotp({ caller, place, code }))).toBeUndefined()
-    await stage.world.advance(300_001)
+    const { fixture, caller, secret, recoveryCodes } = await withTotp()
+    const { secondFactors } = fixture.identity
+    await fixture.world.advance(300_001)
+    const code = codeOf(secret, fixture.world.now())
+    expect(await fixture.refusal(secondFactors.enrollTotp({ caller, place, code }))).toBeUndefined()
+    await fixture.world.advance(300_001)
     const [recovery = ''] = recoveryCodes
     expect(
-      await stage.refusal(secondFactors.removeTotp({ caller, place, code: recovery.toLowerCase() })),
+      await fixture.refusal(secondFactors.removeTotp({ caller, place, code: recovery.toLowerCase() })),
     ).toBeUndefined()
   })
 })
 
 describe('recovery codes', () => {
   test('are valid once each, in any spelling', async () => {
-    const { stage, recoveryCodes } = await withTotp()
-    const { secondFactors } = stage.identity
+    const { fixture, recoveryCodes } = await withTotp()
+    const { secondFactors } = fixture.identity
     const [code = ''] = recoveryCodes
-    const shown = { ...(await token(stage)), place, code: code.replaceAll('-', ' ').toLowerCase() }
-    const pair = await stage.wait(secondFactors.useRecovery(shown))
-    expect(await stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-    expect(await stage.refusal(secondFactors.useRecovery({ ...(await token(stage)), place, code }))).toBe(wrongCode)
-    expect(stage.account('ann').factors.recovery).toHaveLength(9)
+    const shown = { ...(await token(fixture)), place, code: code.replaceAll('-', ' ').toLowerCase() }
+    const pair = await fixture.wait(secondFactors.useRecovery(shown))
+    expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+    expect(await fixture.refusal(secondFactors.useRecovery({ ...(await token(fixture)), place, code }))).toBe(wrongCode)
+    expect(fixture.account('ann').factors.recovery).toHaveLength(9)
   })
 })
 
 describe('a tenant that requires a second factor', () => {
   test('refuses sign-in before one is set up, which completes the sign-in', async () => {
-    const { stage } = await withAnn()
-    const { secondFactors } = stage.identity
-    await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
-    const shown = await token(stage)
+    const { fixture } = await withAnn()
+    const { secondFactors } = fixture.identity
+    await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
+    const shown = await token(fixture)
     expect(shown.enroll).toBe(true)
-    expect(await stage.refusal(secondFactors.useTotp({ ...shown, place, code: '000000' }))).toBe(
+    expect(await fixture.refusal(secondFactors.useTotp({ ...shown, place, code: '000000' }))).toBe(
       'unauthorized invalid or expired token',
     )
-    const { secret } = await stage.wait(secondFactors.enrollTotp({ ...shown, place }))
-    expect(await stage.refusal(secondFactors.activateTotp({ ...shown, place, code: '000000' }))).toBe(wrongCode)
-    const code = codeOf(secret, stage.world.now())
-    const { accessToken = '', recoveryCodes } = await stage.wait(secondFactors.activateTotp({ ...shown, place, code }))
+    const { secret } = await fixture.wait(secondFactors.enrollTotp({ ...shown, place }))
+    expect(await fixture.refusal(secondFactors.activateTotp({ ...shown, place, code: '000000' }))).toBe(wrongCode)
+    const code = codeOf(secret, fixture.world.now())
+    const { accessToken = '', recoveryCodes } = await fixture.wait(
+      secondFactors.activateTotp({ ...shown, place, code }),
+    )
     expect(recoveryCodes).toHaveLength(10)
-    expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+    expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
     // The activation did not use up the code.
-    const next = await stage.wait(secondFactors.useTotp({ ...(await token(stage)), place, code }))
-    expect(await stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+    const next = await fixture.wait(secondFactors.useTotp({ ...(await token(fixture)), place, code }))
+    expect(await fixture.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
     // The token was issued for the earlier factors.
     const late = secondFactors.enrollTotp({ ...shown, place })
-    expect(await stage.refusal(late)).toBe('unauthorized invalid or expired token')
+    expect(await fixture.refusal(late)).toBe('unauthorized invalid or expired token')
   })
 })
 
 describe('the token between password and factor', () => {
   test('is bound to its key, its credentials and five minutes, and has no other use', async () => {
-    const { stage, secret } = await withTotp()
-    const { secondFactors, logins } = stage.identity
-    const shown = await token(stage)
+    const { fixture, secret } = await withTotp()
+    const { secondFactors, logins } = fixture.identity
+    const shown = await token(fixture)
     const use = (more: object = {}) =>
-      secondFactors.useTotp({ ...shown, place, code: codeOf(secret, stage.world.now()), ...more })
+      secondFactors.useTotp({ ...shown, place, code: codeOf(secret, fixture.world.now()), ...more })
     const bad = 'unauthorized invalid or expired token'
     const { jkt } = makeKeyPair()
-    expect(await stage.refusal(use({ caller: { ...shown.caller, jkt } }))).toBe(bad)
-    expect(await stage.refusal(use({ token: `${shown.token}A` }))).toBe(bad)
-    expect(await stage.judge(() => stage.bearer(shown.token))).toBe('unauthorized invalid token')
-    expect(await stage.refusal(secondFactors.enrollTotp({ ...shown, place }))).toBe(bad)
+    expect(await fixture.refusal(use({ caller: { ...shown.caller, jkt } }))).toBe(bad)
+    expect(await fixture.refusal(use({ token: `${shown.token}A` }))).toBe(bad)
+    expect(await fixture.judge(() => fixture.bearer(shown.token))).toBe('unauthorized invalid token')
+    expect(await fixture.refusal(secondFactors.enrollTotp({ ...shown, place }))).toBe(bad)
     const { jkt: _, ...unproven } = shown.caller
-    expect(await stage.refusal(use({ caller: unproven }))).toBe('unauthorized missing proof')
-    await stage.world.advance(300_000)
-    expect(await stage.refusal(use())).toBe(bad)
+    expect(await fixture.refusal(use({ caller: unproven }))).toBe('unauthorized missing proof')
+    await fixture.world.advance(300_000)
+    expect(await fixture.refusal(use())).toBe(bad)
 
-    const second = await token(stage)
-    const { tenant, id } = stage.row('ann')
-    const code = { hash: hashOf('another code'), expiresAt: stage.world.now() + 1_000, resetsFactors: false }
-    await stage.wait(stage.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
-    await stage.wait(logins.signUp({ name: 'ann', code: 'another code', password, place }))
-    expect(await stage.refusal(use({ ...second }))).toBe(bad)
+    const second = await token(fixture)
+    const { tenant, id } = fixture.row('ann')
+    const code = { hash: hashOf('another code'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false }
+    await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
+    await fixture.wait(logins.signUp({ name: 'ann', code: 'another code', password, place }))
+    expect(await fixture.refusal(use({ ...second }))).toBe(bad)
   })
 })

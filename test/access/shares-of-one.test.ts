@@ -44,7 +44,7 @@ describe('concurrent operations', () => {
 })
 
 describe('bytes over time', () => {
-  const stage = () => {
+  const fixture = () => {
     const clock = { ms: 0 }
     const allowance = new ByteAllowance({ now: () => clock.ms, of: 'events', bytesMax: 100, perMs: 10_000 })
     const take = (user: Caller, bytes: number) => refusalOf(() => allowance.take(user, bytes))
@@ -52,7 +52,7 @@ describe('bytes over time', () => {
   }
 
   test('above the limit are owed, and paid over time', () => {
-    const { clock, take } = stage()
+    const { clock, take } = fixture()
     expect([take(ann, 99), take(ann, 51)]).toEqual([undefined, undefined])
     expect(take(ann, 1)).toBe('429 at most 100 bytes of events of one user in 10 s; 6')
     clock.ms = 5_000
@@ -62,14 +62,14 @@ describe('bytes over time', () => {
   })
 
   test('of all users of a tenant together are limited to four times as much', () => {
-    const { take } = stage()
+    const { take } = fixture()
     for (const user of [ann, bob, cy, caller('a', 'dan')]) expect(take(user, 100)).toBeUndefined()
     expect(take(caller('a', 'eve'), 1)).toBe('429 at most 400 bytes of events of one tenant in 10 s; 1')
     expect([take(other, 1), take(anonymous, 1_000), take(anonymous, 1)]).toEqual([undefined, undefined, undefined])
   })
 
   test('of an idle user are fully available again, and no more', () => {
-    const { clock, take } = stage()
+    const { clock, take } = fixture()
     take(ann, 100)
     clock.ms = 1_000_000
     expect([take(ann, 99), take(ann, 1), take(ann, 1)]).toEqual([undefined, undefined, expect.any(String)])

@@ -5,55 +5,55 @@ import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 
 const wrong = 'unauthorized invalid or expired code'
 
-function signUp(stage: IdentityFixture, name: string, code: string, shown = password) {
-  return stage.identity.logins.signUp({ name, code, password: shown, place })
+function signUp(fixture: IdentityFixture, name: string, code: string, shown = password) {
+  return fixture.identity.logins.signUp({ name, code, password: shown, place })
 }
 
 test('a name and its code create an account once', async () => {
-  const stage = await IdentityFixture.open()
-  await stage.invite('Ann')
-  expect(stage.identity.accesses.user(stage.row('ann').id)).toBeUndefined()
-  expect(await stage.wait(signUp(stage, 'ANN', 'code of Ann'))).toEqual({ name: 'Ann' })
-  expect(stage.row('ann')).toMatchObject({ state: 'active', hasPassword: true })
-  expect(await stage.logIn('ann')).toMatchObject({ accessToken: expect.any(String) })
-  expect(await stage.refusal(signUp(stage, 'Ann', 'code of Ann'))).toBe(wrong)
+  const fixture = await IdentityFixture.open()
+  await fixture.invite('Ann')
+  expect(fixture.identity.accesses.user(fixture.row('ann').id)).toBeUndefined()
+  expect(await fixture.wait(signUp(fixture, 'ANN', 'code of Ann'))).toEqual({ name: 'Ann' })
+  expect(fixture.row('ann')).toMatchObject({ state: 'active', hasPassword: true })
+  expect(await fixture.logIn('ann')).toMatchObject({ accessToken: expect.any(String) })
+  expect(await fixture.refusal(signUp(fixture, 'Ann', 'code of Ann'))).toBe(wrong)
 })
 
 test('an unknown name, a wrong code, an expired one and a disabled user get the same answer without a hash', async () => {
-  const stage = await IdentityFixture.open()
-  for (const name of ['ann', 'bob', 'cid']) await stage.invite(name)
-  await stage.directory({ type: 'update_user', user: stage.row('cid').id, state: 'disabled' })
-  stage.engine.calls.length = 0
-  expect(await stage.refusal(signUp(stage, 'nobody', 'code of ann'))).toBe(wrong)
-  expect(await stage.refusal(signUp(stage, 'ann', 'code of bob'))).toBe(wrong)
-  expect(await stage.refusal(signUp(stage, 'cid', 'code of cid'))).toBe(wrong)
-  stage.world.spend(604_800_000)
-  expect(await stage.refusal(signUp(stage, 'ann', 'code of ann'))).toBe(wrong)
-  expect(stage.engine.calls).toEqual([])
+  const fixture = await IdentityFixture.open()
+  for (const name of ['ann', 'bob', 'cid']) await fixture.invite(name)
+  await fixture.directory({ type: 'update_user', user: fixture.row('cid').id, state: 'disabled' })
+  fixture.engine.calls.length = 0
+  expect(await fixture.refusal(signUp(fixture, 'nobody', 'code of ann'))).toBe(wrong)
+  expect(await fixture.refusal(signUp(fixture, 'ann', 'code of bob'))).toBe(wrong)
+  expect(await fixture.refusal(signUp(fixture, 'cid', 'code of cid'))).toBe(wrong)
+  fixture.world.spend(604_800_000)
+  expect(await fixture.refusal(signUp(fixture, 'ann', 'code of ann'))).toBe(wrong)
+  expect(fixture.engine.calls).toEqual([])
 })
 
 test('one of two clients with the same code gets the account', async () => {
-  const stage = await IdentityFixture.open()
-  await stage.invite('ann')
-  const both = [signUp(stage, 'ann', 'code of ann'), signUp(stage, 'ann', 'code of ann', 'another password')]
-  const refusals = await Promise.all(both.map((one) => stage.refusal(one)))
+  const fixture = await IdentityFixture.open()
+  await fixture.invite('ann')
+  const both = [signUp(fixture, 'ann', 'code of ann'), signUp(fixture, 'ann', 'code of ann', 'another password')]
+  const refusals = await Promise.all(both.map((one) => fixture.refusal(one)))
   expect(refusals.sort()).toEqual([wrong, undefined].sort())
 })
 
 test('a code is void if its user was raised during the hash', async () => {
-  const stage = await IdentityFixture.open()
-  await stage.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
-  await stage.addUser('meg', { roles: ['manager'] })
-  await stage.invite('ann', { roles: [] })
-  const { tenant, id } = stage.row('ann')
-  const createdBy = { tenant, user: formatCrn({ type: 'user', id: stage.row('meg').id }) }
-  const code = { hash: hashOf('of meg'), expiresAt: stage.world.now() + 1_000, resetsFactors: false, createdBy }
-  await stage.wait(stage.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
-  const signingUp = stage.refusal(signUp(stage, 'ann', 'of meg'))
+  const fixture = await IdentityFixture.open()
+  await fixture.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
+  await fixture.addUser('meg', { roles: ['manager'] })
+  await fixture.invite('ann', { roles: [] })
+  const { tenant, id } = fixture.row('ann')
+  const createdBy = { tenant, user: formatCrn({ type: 'user', id: fixture.row('meg').id }) }
+  const code = { hash: hashOf('of meg'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false, createdBy }
+  await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
+  const signingUp = fixture.refusal(signUp(fixture, 'ann', 'of meg'))
   // Decided and not stored yet: it counts all the same.
-  const raised = stage.directory({ type: 'update_user', user: id, roles: ['admin'] })
+  const raised = fixture.directory({ type: 'update_user', user: id, roles: ['admin'] })
   expect(await signingUp).toBe(wrong)
   await raised
-  await stage.directory({ type: 'update_user', user: id, roles: ['manager'] })
-  expect(await stage.refusal(signUp(stage, 'ann', 'of meg'))).toBeUndefined()
+  await fixture.directory({ type: 'update_user', user: id, roles: ['manager'] })
+  expect(await fixture.refusal(signUp(fixture, 'ann', 'of meg'))).toBeUndefined()
 })

@@ -6,35 +6,35 @@ import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()
 
-async function withTotp(): Promise<{ stage: IdentityFixture; secret: string }> {
-  const stage = await IdentityFixture.open()
-  await stage.addUser('ann')
-  const { accessToken } = await stage.logIn('ann', key)
-  const caller = await stage.bound(accessToken, key, 'person or proof')
-  const { secret } = await stage.wait(stage.identity.secondFactors.enrollTotp({ caller, place, password }))
-  const code = codeOf(secret, stage.world.now())
-  await stage.wait(stage.identity.secondFactors.activateTotp({ caller, place, code }))
-  return { stage, secret }
+async function withTotp(): Promise<{ fixture: IdentityFixture; secret: string }> {
+  const fixture = await IdentityFixture.open()
+  await fixture.addUser('ann')
+  const { accessToken } = await fixture.logIn('ann', key)
+  const caller = await fixture.bound(accessToken, key, 'person or proof')
+  const { secret } = await fixture.wait(fixture.identity.secondFactors.enrollTotp({ caller, place, password }))
+  const code = codeOf(secret, fixture.world.now())
+  await fixture.wait(fixture.identity.secondFactors.activateTotp({ caller, place, code }))
+  return { fixture, secret }
 }
 
 test('concurrent attempts are limited like successive ones', async () => {
-  const { stage } = await withTotp()
+  const { fixture } = await withTotp()
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {
-      const login = stage.loginOf('ann', key, { place: { ...place, address: `192.0.2.${index}` } })
-      const outcome = await stage.wait(stage.identity.logins.logIn(login))
+      const login = fixture.loginOf('ann', key, { place: { ...place, address: `192.0.2.${index}` } })
+      const outcome = await fixture.wait(fixture.identity.logins.logIn(login))
       if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
-      const caller = await stage.caller(
-        { method: 'POST', headers: { dpop: stage.proof(key, { method: 'POST' }) } },
+      const caller = await fixture.caller(
+        { method: 'POST', headers: { dpop: fixture.proof(key, { method: 'POST' }) } },
         'proof',
       )
       return { caller, token: outcome.token, place: login.place }
     }),
   )
   const uses = outcomes.map((shown, index) =>
-    stage.identity.secondFactors.useTotp({ ...shown, code: String(index).padStart(6, '0') }),
+    fixture.identity.secondFactors.useTotp({ ...shown, code: String(index).padStart(6, '0') }),
   )
-  const settled = await stage.wait(Promise.allSettled(uses))
+  const settled = await fixture.wait(Promise.allSettled(uses))
   const messages = settled.map((one) => (one.status === 'rejected' ? (one.reason as Problem).code : 'taken'))
   expect(messages.filter((code) => code === 'unauthorized')).toHaveLength(3)
   expect(messages.filter((code) => code === 'too_many_requests')).toHaveLength(17)

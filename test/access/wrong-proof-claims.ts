@@ -102,7 +102,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [
     88,
     'a valid proof of another key',
-    (ground) => [request(ground.tokens.bound, proofOf(draftOf(ground, ground.otherKey, ground.tokens.bound)))],
+    (context) => [request(context.tokens.bound, proofOf(draftOf(context, context.otherKey, context.tokens.bound)))],
     keyMismatch,
   ],
   [89, 'a token without a key', withToken(({ tokens }) => tokens.unbound), keyMismatch],
@@ -114,13 +114,13 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [
     93,
     'a bound token as bearer',
-    (ground) => [request(ground.tokens.bound, undefined, 'Bearer')],
+    (context) => [request(context.tokens.bound, undefined, 'Bearer')],
     badToken('use the DPoP scheme'),
   ],
   [
     94,
     'a bound token as bearer, with a valid proof',
-    (ground) => [request(ground.tokens.bound, good(ground), 'Bearer')],
+    (context) => [request(context.tokens.bound, good(context), 'Bearer')],
     badToken('use the DPoP scheme'),
   ],
   [95, 'an expired token', withToken(({ tokens }) => tokens.expired), badToken('token expired')],
@@ -140,7 +140,8 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [
     104,
     'more proofs than the store holds',
-    (ground) => (ground.isSmall ? [1, 2, 3, 4, 5].map(() => request(ground.tokens.bound, good(ground))) : undefined),
+    (context) =>
+      context.isSmall ? [1, 2, 3, 4, 5].map(() => request(context.tokens.bound, good(context))) : undefined,
     { status: 503, error: 'OVERLOADED', hasRetryAfter: true },
   ],
   // The error if several checks fail.
@@ -166,15 +167,15 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [
     105,
     'ath before key',
-    (ground) => [request(ground.tokens.bound, proofOf(draftOf(ground, ground.otherKey, ground.tokens.unbound)))],
+    (context) => [request(context.tokens.bound, proofOf(draftOf(context, context.otherKey, context.tokens.unbound)))],
     ath,
   ],
   [105, 'key before once', otherKeyTwice, keyMismatch],
   [105, 'once before the expiry of the token', expiredTwice, used],
 ]
 
-function claimsOf(changes: (ground: ProofContext) => Record<string, unknown>): Requests {
-  return (ground) => claims(changes(ground))(ground)
+function claimsOf(changes: (context: ProofContext) => Record<string, unknown>): Requests {
+  return (context) => claims(changes(context))(context)
 }
 
 function htuOf(change: (address: string) => string): Requests {
@@ -182,13 +183,13 @@ function htuOf(change: (address: string) => string): Requests {
 }
 
 function iatOf(change: (nowS: number) => number): Requests {
-  return spoilt((draft, ground) => Object.assign(draft.claims, { iat: change(ground.nowS()) }))
+  return spoilt((draft, context) => Object.assign(draft.claims, { iat: change(context.nowS()) }))
 }
 
-function nonceOf(choose: (ground: ProofContext) => string | undefined): Requests {
-  return (ground) => {
-    const nonce = choose(ground)
-    return nonce === undefined ? undefined : claims({ nonce })(ground)
+function nonceOf(choose: (context: ProofContext) => string | undefined): Requests {
+  return (context) => {
+    const nonce = choose(context)
+    return nonce === undefined ? undefined : claims({ nonce })(context)
   }
 }
 
@@ -209,34 +210,34 @@ function shortened(bytes: number): Requests {
 
 /** Valid once, then repeated. */
 function again(change: (first: ProofRequestText) => ProofRequestText): Requests {
-  return (ground) => {
-    const first = request(ground.tokens.bound, good(ground))
+  return (context) => {
+    const first = request(context.tokens.bound, good(context))
     return [first, change(first)]
   }
 }
 
-function sameJti(ground: ProofContext): readonly ProofRequestText[] {
+function sameJti(context: ProofContext): readonly ProofRequestText[] {
   return [1, 2].map(() =>
-    request(ground.tokens.bound, proofWithJti(ground, ground.key, ground.tokens.bound, 'the same')),
+    request(context.tokens.bound, proofWithJti(context, context.key, context.tokens.bound, 'the same')),
   )
 }
 
 /** The other key has used this `jti` with its own token. */
-function otherKeyTwice(ground: ProofContext): readonly ProofRequestText[] {
-  const { bound, otherBound } = ground.tokens
+function otherKeyTwice(context: ProofContext): readonly ProofRequestText[] {
+  const { bound, otherBound } = context.tokens
   return [otherBound, bound].map((token) =>
-    request(token, proofWithJti(ground, ground.otherKey, token, 'of the other')),
+    request(token, proofWithJti(context, context.otherKey, token, 'of the other')),
   )
 }
 
-function expiredTwice(ground: ProofContext): readonly ProofRequestText[] | undefined {
-  const { bound, expired } = ground.tokens
+function expiredTwice(context: ProofContext): readonly ProofRequestText[] | undefined {
+  const { bound, expired } = context.tokens
   if (expired === undefined) return undefined
-  return [bound, expired].map((token) => request(token, proofWithJti(ground, ground.key, token, 'before its time')))
+  return [bound, expired].map((token) => request(token, proofWithJti(context, context.key, token, 'before its time')))
 }
 
-function proofWithJti(ground: ProofContext, key: KeyPair, token: string, jti: string): string {
-  const draft = draftOf(ground, key, token)
+function proofWithJti(context: ProofContext, key: KeyPair, token: string, jti: string): string {
+  const draft = draftOf(context, key, token)
   return proofOf({ ...draft, claims: { ...draft.claims, jti } })
 }
 

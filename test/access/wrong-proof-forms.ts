@@ -19,12 +19,12 @@ import {
 /** Faults before the claims: transport, format, header and key. */
 export const wrongForms: readonly WrongProofRow[] = [
   // Transport.
-  [1, 'no header', (ground) => [request(ground.tokens.bound, undefined)], missing],
-  [2, 'an empty header', (ground) => [request(ground.tokens.bound, '')], missing],
-  [3, 'two headers, both good', (ground) => [twice(ground, good(ground), good(ground))], invalid],
-  [4, 'two headers, the same', (ground) => [sameTwice(ground)], invalid],
-  [5, 'two in one header', (ground) => [request(ground.tokens.bound, `${good(ground)}, ${good(ground)}`)], invalid],
-  [6, 'longer than 4 KiB', (ground) => [request(ground.tokens.bound, proofOfLength(ground, 4097))], invalid],
+  [1, 'no header', (context) => [request(context.tokens.bound, undefined)], missing],
+  [2, 'an empty header', (context) => [request(context.tokens.bound, '')], missing],
+  [3, 'two headers, both good', (context) => [twice(context, good(context), good(context))], invalid],
+  [4, 'two headers, the same', (context) => [sameTwice(context)], invalid],
+  [5, 'two in one header', (context) => [request(context.tokens.bound, `${good(context)}, ${good(context)}`)], invalid],
+  [6, 'longer than 4 KiB', (context) => [request(context.tokens.bound, proofOfLength(context, 4097))], invalid],
   // Format.
   [7, 'no JWT', edited(() => 'abc'), invalid],
   [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
@@ -33,7 +33,7 @@ export const wrongForms: readonly WrongProofRow[] = [
   [
     11,
     'the standard Base64 alphabet',
-    (ground) => [request(ground.tokens.bound, proofWithDash(ground).replace(/-/g, '+'))],
+    (context) => [request(context.tokens.bound, proofWithDash(context).replace(/-/g, '+'))],
     invalid,
   ],
   [12, 'padding', edited((text) => `${text}==`), invalid],
@@ -110,9 +110,9 @@ export const wrongForms: readonly WrongProofRow[] = [
 ]
 
 /** A valid proof of exactly this length. Base64url has no texts of some lengths, so header and claims share it. */
-export function proofOfLength(ground: ProofContext, characters: number): string {
+export function proofOfLength(context: ProofContext, characters: number): string {
   for (let inHeader = 0; inHeader < 4; inHeader++) {
-    const draft = draftOf(ground, ground.key, ground.tokens.bound)
+    const draft = draftOf(context, context.key, context.tokens.bound)
     const padded = (inClaims: number) => {
       const header = { ...draft.header, kid: 'x'.repeat(inHeader) }
       return proofOf({ ...draft, header, claims: { ...draft.claims, pad: 'x'.repeat(inClaims) } })
@@ -127,19 +127,19 @@ export function proofOfLength(ground: ProofContext, characters: number): string 
 }
 
 /** Repeats until the signature has a character that differs in the two alphabets. */
-function proofWithDash(ground: ProofContext): string {
+function proofWithDash(context: ProofContext): string {
   for (;;) {
-    const text = good(ground)
+    const text = good(context)
     if (text.split('.')[2]?.includes('-')) return text
   }
 }
 
-function twice(ground: ProofContext, first: string, second: string) {
-  const { headers } = request(ground.tokens.bound, first)
+function twice(context: ProofContext, first: string, second: string) {
+  const { headers } = request(context.tokens.bound, first)
   return { headers: [...headers, ['dpop', second] as const] }
 }
 
-function sameTwice(ground: ProofContext) {
-  const proof = good(ground)
-  return twice(ground, proof, proof)
+function sameTwice(context: ProofContext) {
+  const proof = good(context)
+  return twice(context, proof, proof)
 }

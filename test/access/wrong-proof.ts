@@ -4,7 +4,7 @@ import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access
 
 /** The format of the rows of wrong proofs in `wrong-proofs.ts`. */
 
-/** The input of the rows. A row that needs an optional value is left out where the fixture lacks it. */
+/** The input of the rows. A row that needs an optional value is left out if the context lacks it. */
 export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
@@ -43,8 +43,8 @@ export interface ProofRequestText {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The requests in order; all but the last one succeed. Undefined if the fixture lacks an input. */
-export type Requests = (ground: ProofContext) => readonly ProofRequestText[] | undefined
+/** The requests in order; all but the last one succeed. Undefined if the context lacks an input. */
+export type Requests = (context: ProofContext) => readonly ProofRequestText[] | undefined
 
 export interface Refusal {
   readonly status: number
@@ -81,19 +81,19 @@ export const invalidToken = badToken('invalid token')
 const foreignKeys = makeForeignKeys()
 
 /** The valid request with a fault in its only proof. */
-export function spoilt(spoil: (draft: ProofDraft, ground: ProofContext) => void): Requests {
-  return (ground) => {
-    const draft = draftOf(ground, ground.key, ground.tokens.bound)
-    spoil(draft, ground)
-    return [request(ground.tokens.bound, proofOf(draft))]
+export function spoilt(spoil: (draft: ProofDraft, context: ProofContext) => void): Requests {
+  return (context) => {
+    const draft = draftOf(context, context.key, context.tokens.bound)
+    spoil(draft, context)
+    return [request(context.tokens.bound, proofOf(draft))]
   }
 }
 
 export const claims = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.claims, changes))
 export const header = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.header, changes))
 export const edited = (edit: (text: string) => string) => spoilt((draft) => Object.assign(draft, { edit }))
-export const jwk = (changes: (ground: ProofContext) => Record<string, unknown>) =>
-  spoilt((draft, ground) => Object.assign(draft.header, { jwk: { ...ground.key.jwk, ...changes(ground) } }))
+export const jwk = (changes: (context: ProofContext) => Record<string, unknown>) =>
+  spoilt((draft, context) => Object.assign(draft.header, { jwk: { ...context.key.jwk, ...changes(context) } }))
 
 /** Signed correctly by a key of another type. */
 export const foreign = (alg: string, kind: string, signing: (key: never) => object = (key) => ({ key })) =>
@@ -106,10 +106,10 @@ export const foreign = (alg: string, kind: string, signing: (key: never) => obje
 export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
 
 /** A valid proof for another token than T. */
-export const withToken = (tokenOf: (ground: ProofContext) => string | undefined): Requests => {
-  return (ground) => {
-    const token = tokenOf(ground)
-    return token === undefined ? undefined : [request(token, proofOf(draftOf(ground, ground.key, token)))]
+export const withToken = (tokenOf: (context: ProofContext) => string | undefined): Requests => {
+  return (context) => {
+    const token = tokenOf(context)
+    return token === undefined ? undefined : [request(token, proofOf(draftOf(context, context.key, token)))]
   }
 }
 
@@ -118,4 +118,4 @@ export function request(token: string, proof: string | undefined, scheme = 'DPoP
   return { headers: proof === undefined ? [credentials] : [credentials, ['dpop', proof]] }
 }
 
-export const good = (ground: ProofContext) => proofOf(draftOf(ground, ground.key, ground.tokens.bound))
+export const good = (context: ProofContext) => proofOf(draftOf(context, context.key, context.tokens.bound))

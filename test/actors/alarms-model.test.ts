@@ -105,7 +105,7 @@ const isRefused = fc.constantFrom(false, false, false, false, false, true)
 const linked: Step = { what: 'hello', form: 0, hasOther: true }
 
 /** A device with the expected alarm states. The model computes them again from all values each time. */
-class Ground {
+class AlarmModel {
   readonly device = new DeviceWithAlarms()
   readonly #told: string[]
   readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
@@ -293,15 +293,15 @@ test('alarms change as a direct evaluation expects, for any sequence of commands
       fc.array(alarm, { minLength: 1, maxLength: 3 }),
       fc.array(fc.tuple(step, isRefused), { minLength: 10, maxLength: 60, size: 'max' }),
       (first, steps) => {
-        const ground = new Ground(told)
-        ground.do(linked, false)
+        const model = new AlarmModel(told)
+        model.do(linked, false)
         first.forEach((alarm, index) => {
-          ground.do({ what: 'set', id: ids[index] as 'I1', alarm }, false)
+          model.do({ what: 'set', id: ids[index] as 'I1', alarm }, false)
         })
         for (const [each, refused] of steps) {
-          ground.do(each, refused)
-          ground.check()
-          ground.checkReminder()
+          model.do(each, refused)
+          model.check()
+          model.checkReminder()
         }
       },
     ),

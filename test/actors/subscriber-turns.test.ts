@@ -17,7 +17,7 @@ import { hash } from '#test/actors/acting-account'
 import { RecordingTopics, subscriptionOf } from '#test/actors/acting-subscriber'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { startMs } from '#test/runtime/manual-world'
-import { openStage, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
 const acme = 'acme'
 const ann = subscriberAddress(acme, 'U1')
@@ -35,19 +35,19 @@ const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
 }
 
 /** User `U1` and API key `K1` of tenant `acme`, and their subscriptions. */
-class SubscriberStage {
+class SubscriberFixture {
   readonly topics: RecordingTopics
-  readonly stage: RuntimeFixture
+  readonly runtime: RuntimeFixture
 
-  private constructor(stage: RuntimeFixture, topics: RecordingTopics) {
-    this.stage = stage
+  private constructor(runtime: RuntimeFixture, topics: RecordingTopics) {
+    this.runtime = runtime
     this.topics = topics
   }
 
-  static async open(options: RuntimeFixtureOptions = {}): Promise<SubscriberStage> {
+  static async open(options: RuntimeFixtureOptions = {}): Promise<SubscriberFixture> {
     const topics = new RecordingTopics()
-    const subscribers = new SubscriberStage(
-      await openStage({ definitions: definitionsWith(topics), ...options }),
+    const subscribers = new SubscriberFixture(
+      await openRuntime({ definitions: definitionsWith(topics), ...options }),
       topics,
     )
     const tenant = { tenantIdentifier: acme, name: acme, hosts: [], twoFactor: 'optional', basic: true } as const
@@ -57,18 +57,18 @@ class SubscriberStage {
     subscribers.ask(directoryAddress, { type: 'add_user', user, code })
     const added = { id: 'K1', name: 'k', hash: hash(2), roles: [], expiresAt: startMs + 60_000 }
     subscribers.ask(tenantAddress(acme), { type: 'add_api_key', ...added })
-    await subscribers.stage.settle()
-    subscribers.stage.outputs.length = 0
+    await subscribers.runtime.settle()
+    subscribers.runtime.outputs.length = 0
     return subscribers
   }
 
-  async reborn(): Promise<SubscriberStage> {
+  async reborn(): Promise<SubscriberFixture> {
     const topics = new RecordingTopics()
-    return new SubscriberStage(await this.stage.restart({ definitions: definitionsWith(topics) }), topics)
+    return new SubscriberFixture(await this.runtime.restart({ definitions: definitionsWith(topics) }), topics)
   }
 
   ask(to: ActorAddress, command: SubscriberCommand | DirectoryCommand | TenantCommand, label?: string): void {
-    this.stage.ask(to, command, label)
+    this.runtime.ask(to, command, label)
   }
 
   subscribe(who: ActorAddress, fn: string, id: string): void {
@@ -76,11 +76,11 @@ class SubscriberStage {
   }
 
   stateOf(who: ActorAddress): SubscriberState {
-    return this.stage.system.peek(who) as SubscriberState
+    return this.runtime.system.peek(who) as SubscriberState
   }
 
   isRowStored(fn: string, who: ActorAddress, id: string): boolean {
-    const { journal } = this.stage
+    const { journal } = this.runtime
     return journal.get(journal.indexKey(acme, topicIndex, topicRow(fn, who.id, id))) !== undefined
   }
 }
@@ -98,30 +98,30 @@ function definitionsWith(topics: RecordingTopics): () => AnyDefinition<Entry>[] 
 }
 
 describe('subscriptions end in the same commit as', () => {
-  test.each<[string, ActorAddress, (stage: SubscriberStage) => void]>([
-    ['their user', ann, (stage) => stage.ask(directoryAddress, { type: 'remove_user', user: 'U1' })],
+  test.each<[string, ActorAddress, (fixture: SubscriberFixture) => void]>([
+    ['their user', ann, (fixture) => fixture.ask(directoryAddress, { type: 'remove_user', user: 'U1' })],
     [
       'the key that owns them',
       key,
-      (stage) => stage.ask(tenantAddress(acme), { type: 'delete_key', kind: 'api_key', id: 'K1' }),
+      (fixture) => fixture.ask(tenantAddress(acme), { type: 'delete_key', kind: 'api_key', id: 'K1' }),
     ],
-    ['the lifetime of the key that owns them', key, (stage) => stage.stage.world.spend(60_000)],
+    ['the lifetime of the key that owns them', key, (fixture) => fixture.runtime.world.spend(60_000)],
   ])('%s, without a notice', async (_, who, end) => {
-    const subscribers = await SubscriberStage.open()
+    const subscribers = await SubscriberFixture.open()
     for (const each of [ann, key]) subscribers.subscribe(each, 'F1', `S${each.id}`)
-    await subscribers.stage.settle()
-    const [events, commits] = [subscribers.stage.events.length, subscribers.stage.commits.length]
+    await subscribers.runtime.settle()
+    const [events, commits] = [subscribers.runtime.events.length, subscribers.runtime.commits.length]
     subscribers.topics.said.length = 0
     end(subscribers)
-    await subscribers.stage.world.advance(0)
-    await subscribers.stage.settle()
-    expect(subscribers.stage.commits).toHaveLength(commits + 1)
-    expect(subscribers.stage.events).toHaveLength(events)
+    await subscribers.runtime.world.advance(0)
+    await subscribers.runtime.settle()
+    expect(subscribers.runtime.commits).toHaveLength(commits + 1)
+    expect(subscribers.runtime.events).toHaveLength(events)
     expect(subscribers.topics.heard).toEqual([`- ${acme}/F1`])
     const left = [ann, key].filter((each) => subscribers.isRowStored('F1', each, `S${each.id}`))
     expect(left).toEqual(who === ann ? [key] : [ann])
     for (const each of [ann, key])
       expect(subscribers.stateOf(each).subscriptions).toHaveLength(left.includes(each) ? 1 : 0)
-    expect([subscribers.stage.refusedTells, subscribers.stage.bugs]).toEqual([[], []])
+    expect([subscribers.runtime.refusedTells, subscribers.runtime.bugs]).toEqual([[], []])
   })
 })

@@ -232,19 +232,19 @@ function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   return covering.test(entry.name) ? [exact, rest] : [exact]
 }
 
-let ground: AccessFixture
+let fixture: AccessFixture
 beforeAll(async () => {
-  ground = await AccessFixture.open()
+  fixture = await AccessFixture.open()
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
 /** Bindings with sign-in enabled; the test calls nothing, so they have no state. */
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 
 async function prepare(entry: RouteEntry, grants: readonly Grant[]): Promise<void> {
-  await ground.restore(grants)
-  if (entry.example.parameters?.name === 'bob') await ground.bring('bob')
-  if (/^write(Device|Service)Properties$/.test(entry.name)) await ground.link()
+  await fixture.restore(grants)
+  if (entry.example.parameters?.name === 'bob') await fixture.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(entry.name)) await fixture.link()
 }
 
 async function pathOf(
@@ -254,7 +254,7 @@ async function pathOf(
 ): Promise<string> {
   const parameters: Record<string, string> = { ...example.parameters, ...more }
   // Own resources: each caller has different ones.
-  if (name === 'endSession') parameters.id = await ground.secondSession(asker)
+  if (name === 'endSession') parameters.id = await fixture.secondSession(asker)
   const filled = path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))
   return filled
 }
@@ -276,16 +276,16 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
     '%s: %s',
     async (caller, outcome) => {
       await prepare(entry, grantsOf(entry, caller))
-      const before = ground.whole('default')
+      const before = fixture.whole('default')
       const asker = caller === 'other tenant' ? 'olaf' : 'eve'
       const query = new URLSearchParams(example.query)
       const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
-      const answer = await ground.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
+      const answer = await fixture.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
       expect(answer.status).toBe(expected(outcome, entry))
       expectDocumented(entry, answer)
       if (answer.status >= 400) {
         expect(answer.text).not.toContain(exampleDevice)
-        expect(ground.whole('default')).toBe(before)
+        expect(fixture.whole('default')).toBe(before)
       }
       if (answer.status === 403) expect(answer.text).toBe('')
       if (answer.status === 404)
@@ -303,7 +303,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       }
       if (caller === 'other tenant') {
         // The caller's own tenant answers, without content of the example.
-        expect(ground.whole('default')).toBe(before)
+        expect(fixture.whole('default')).toBe(before)
         if (answer.status < 300 && method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
       }
       const isUnread = caller === 'right' && permissionOf(entry)?.action === 'update'
@@ -343,9 +343,9 @@ test.each(putting.map((entry) => [entry.name, entry] as const))(
       resources.filter((one) => one !== resource),
       actions,
     )
-    const allow = (...given: Action[]) => ground.allow([give([resource], given), rest])
+    const allow = (...given: Action[]) => fixture.allow([give([resource], given), rest])
     const send = async (method = entry.method) =>
-      (await ground.call('eve', method, await pathOf(entry, 'eve'), method === 'DELETE' ? undefined : bodyOf(entry)))
+      (await fixture.call('eve', method, await pathOf(entry, 'eve'), method === 'DELETE' ? undefined : bodyOf(entry)))
         .status
     await prepare(entry, [give(resources, actions)])
     expect(await send()).toBeLessThan(300)
@@ -368,9 +368,9 @@ test.each<[string, Asker, readonly Grant[], number]>([
   ['the own tenant', 'eve', [give(['health'], ['read'])], 1],
   ['a caller that manages tenants', 'eve', [give(['health', 'tenants'], ['read'])], 1],
 ])('/health/status counts the connections of %s', async (_, asker, grants, links) => {
-  await ground.restore(grants)
-  await ground.link()
-  const { status, text } = await ground.call(asker, 'GET', '/health/status')
+  await fixture.restore(grants)
+  await fixture.link()
+  const { status, text } = await fixture.call(asker, 'GET', '/health/status')
   expect([status, JSON.parse(text).links]).toEqual([200, links])
 })
 
@@ -398,14 +398,14 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
     await prepare(entry, grants)
     const name = example.parameters?.name
     const more: Record<string, string> = name === undefined || tenant === 'default' ? {} : { name: 'ona' }
-    const before = ground.whole('default')
-    const answer = await ground.call(
+    const before = fixture.whole('default')
+    const answer = await fixture.call(
       asker,
       method,
       `${await pathOf(entry, asker, more)}?tenant=${tenant}`,
       example.body,
     )
-    expect(ground.whole('default')).toBe(before)
+    expect(fixture.whole('default')).toBe(before)
     return answer
   }
 

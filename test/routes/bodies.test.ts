@@ -6,12 +6,12 @@ import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Every route refuses an invalid body and names the fault; the caller has every permission. Contract 1.3, 1.5. */
 
-let ground: AccessFixture
+let fixture: AccessFixture
 beforeAll(async () => {
-  ground = await AccessFixture.open()
-  await ground.restore(everything.grants)
+  fixture = await AccessFixture.open()
+  await fixture.restore(everything.grants)
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
 /**
  * Separate tests cover bodies that keep unknown fields, bodies whose fields are properties of a device, routes that need a proof first,
@@ -33,16 +33,16 @@ async function send(entry: RouteEntry, body: unknown) {
   const { path, example, method } = entry
   const filled = path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(example.parameters?.[name] ?? ''))
   const query = new URLSearchParams(example.query)
-  return ground.call('eve', method, `${filled}${query.size > 0 ? `?${query}` : ''}`, body)
+  return fixture.call('eve', method, `${filled}${query.size > 0 ? `?${query}` : ''}`, body)
 }
 
 /** The paths of the reported faults. */
 async function refused(entry: RouteEntry, body: unknown): Promise<readonly string[]> {
-  const before = ground.whole('default')
+  const before = fixture.whole('default')
   const { status, text } = await send(entry, body)
   const { error, details } = JSON.parse(text) as { error: string; details: { path: string }[] }
   expect([status, error]).toEqual([400, 'Validation Error'])
-  expect(ground.whole('default')).toBe(before)
+  expect(fixture.whole('default')).toBe(before)
   return details.map(({ path }) => path)
 }
 

@@ -49,46 +49,46 @@ export class IdempotencyFixture {
   writes = 0
   /** The number of calls that reached an answerer. */
   readonly calls: Call[] = []
-  #stage: RuntimeFixture
+  #fixture: RuntimeFixture
   #guard: IdempotencyGuard
 
   private constructor(world: ManualWorld) {
     this.world = world
     this.place = memoryPlace({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
-    this.#stage = this.#made()
-    this.#guard = idempotencyOf(this.#stage, { runningMax, userBytesMax })
+    this.#fixture = this.#made()
+    this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
   }
 
   static async open(): Promise<IdempotencyFixture> {
-    const stage = new IdempotencyFixture(new ManualWorld())
-    await stage.#stage.open()
-    stage.writes = 0
-    return stage
+    const fixture = new IdempotencyFixture(new ManualWorld())
+    await fixture.#fixture.open()
+    fixture.writes = 0
+    return fixture
   }
 
   get system(): RuntimeFixture['system'] {
-    return this.#stage.system
+    return this.#fixture.system
   }
 
   get events(): number {
-    return this.#stage.events.length
+    return this.#fixture.events.length
   }
 
   get bugs(): readonly string[] {
-    return this.#stage.bugs
+    return this.#fixture.bugs
   }
 
   /** Kills the process after `kept` writes of the batch reached the disk. No pending request gets an answer. */
   die(kept: number): void {
-    this.#stage.crash(kept)
+    this.#fixture.crash(kept)
   }
 
   /** Starts another process with the stored state. */
   async restart(): Promise<void> {
     this.onWrite = () => undefined
-    this.#stage = this.#made()
-    await this.#stage.open()
-    this.#guard = idempotencyOf(this.#stage, { runningMax, userBytesMax })
+    this.#fixture = this.#made()
+    await this.#fixture.open()
+    this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
   }
 
   run(asked: Asked, answer: Answerer): Promise<Reply> {

@@ -10,20 +10,20 @@ const everything: readonly Grant[] = [{ permissions: { '*': ['*'] }, devices: ['
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 const keyed = entries.filter(takesIdempotencyKey)
 
-let ground: AccessFixture
+let fixture: AccessFixture
 let keys = 0
 beforeAll(async () => {
-  ground = await AccessFixture.open()
+  fixture = await AccessFixture.open()
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
 async function prepare(entry: RouteEntry): Promise<{ path: string; headers: Record<string, string> }> {
-  await ground.restore(everything)
+  await fixture.restore(everything)
   const { example, name } = entry
-  if (example.parameters?.name === 'bob') await ground.bring('bob')
-  if (/^write(Device|Service)Properties$/.test(name)) await ground.link()
+  if (example.parameters?.name === 'bob') await fixture.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(name)) await fixture.link()
   const parameters: Record<string, string> = { ...example.parameters }
-  if (name === 'endSession') parameters.id = await ground.secondSession('eve')
+  if (name === 'endSession') parameters.id = await fixture.secondSession('eve')
   const path = entry.path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))
   const query = new URLSearchParams(example.query)
   return {
@@ -44,11 +44,11 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
 
   test('runs once, and returns the same answer twice', async () => {
     const { path, headers } = await prepare(entry)
-    const send = () => ground.call('eve', method, path, example.body, headers)
+    const send = () => fixture.call('eve', method, path, example.body, headers)
     const first = await send()
     expect(first.status).toBe(example.status)
-    await ground.judged('default')
-    const [whole, told] = [ground.whole('default'), ground.entryCount('default')]
+    await fixture.judged('default')
+    const [whole, told] = [fixture.whole('default'), fixture.entryCount('default')]
     for (let times = 0; times < 3; times++) {
       const again = await send()
       expect([again.status, again.text]).toEqual([first.status, first.text])
@@ -56,24 +56,24 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
       expect(again.headers.get('cache-control')).toBe('private, no-cache')
       expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
     }
-    expect([ground.whole('default'), ground.entryCount('default')]).toEqual([whole, told])
+    expect([fixture.whole('default'), fixture.entryCount('default')]).toEqual([whole, told])
   })
 })
 
 describe.each(secret.map((entry) => [entry.name, entry] as const))('%s has secrets', (_, entry) => {
   test('and stores nothing', async () => {
     const { path, headers } = await prepare(entry)
-    const kept = await ground.keptKeys('default')
-    const answer = await ground.call('eve', entry.method, path, entry.example.body, headers)
+    const kept = await fixture.keptKeys('default')
+    const answer = await fixture.call('eve', entry.method, path, entry.example.body, headers)
     expect(answer.status).toBeLessThan(500)
-    expect(await ground.keptKeys('default')).toBe(kept)
+    expect(await fixture.keptKeys('default')).toBe(kept)
   })
 })
 
 test('only routes with secrets have answers that must not be stored', async () => {
   for (const entry of open) {
     const { path } = await prepare(entry)
-    const { headers } = await ground.call('eve', entry.method, path, entry.example.body)
+    const { headers } = await fixture.call('eve', entry.method, path, entry.example.body)
     expect([entry.name, headers.get('cache-control')]).toEqual([entry.name, 'private, no-cache'])
   }
 })

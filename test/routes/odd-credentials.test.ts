@@ -6,12 +6,12 @@ import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Requests that no regular client sends, so the test writes them by hand. */
 
-let ground: AccessFixture
+let fixture: AccessFixture
 beforeAll(async () => {
-  ground = await AccessFixture.open()
-  await ground.restore(everything.grants)
+  fixture = await AccessFixture.open()
+  await fixture.restore(everything.grants)
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const root = basic('root:correct horse battery')
@@ -20,8 +20,8 @@ const needed = { error: 'authentication required' }
 
 /** The status and the error. */
 async function ask(line: string, headers: readonly string[]): Promise<[number, unknown]> {
-  const client = new RawClient(ground.port)
-  client.send(`${[line, `Host: 127.0.0.1:${ground.port}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
+  const client = new RawClient(fixture.port)
+  client.send(`${[line, `Host: 127.0.0.1:${fixture.port}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
   const { text } = await client.until(({ text, isClosed }) => isClosed || isWhole(text))
   client.socket.destroy()
   const body = text.slice(text.indexOf('\r\n\r\n') + 4)
@@ -40,12 +40,12 @@ describe('several Authorization headers', () => {
   const link = 'POST /api/v1/link HTTP/1.1'
 
   test.each<[string, string, () => readonly string[], number, unknown]>([
-    ['the same one twice', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('eve')], 401, more],
-    ['two users', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('olaf')], 401, more],
-    ['a valid one after an empty one', me, () => ['', ground.authorizationOf('eve')], 401, more],
-    ['a valid one before an empty one', me, () => [ground.authorizationOf('eve'), ''], 401, more],
-    ['two schemes', me, () => [ground.authorizationOf('eve'), root], 401, more],
-    ['two schemes in the other order', me, () => [root, ground.authorizationOf('eve')], 401, more],
+    ['the same one twice', me, () => [fixture.authorizationOf('eve'), fixture.authorizationOf('eve')], 401, more],
+    ['two users', me, () => [fixture.authorizationOf('eve'), fixture.authorizationOf('olaf')], 401, more],
+    ['a valid one after an empty one', me, () => ['', fixture.authorizationOf('eve')], 401, more],
+    ['a valid one before an empty one', me, () => [fixture.authorizationOf('eve'), ''], 401, more],
+    ['two schemes', me, () => [fixture.authorizationOf('eve'), root], 401, more],
+    ['two schemes in the other order', me, () => [root, fixture.authorizationOf('eve')], 401, more],
     ['two empty ones', me, () => ['', ''], 401, more],
     ['two passwords', token, () => [root, root], 401, { error: 'invalid credentials' }],
     ['two secrets', link, () => [root, root], 401, more],
@@ -55,7 +55,7 @@ describe('several Authorization headers', () => {
   })
 
   test('one of them is accepted', async () => {
-    expect((await ask(me, [`Authorization: ${ground.authorizationOf('eve')}`]))[0]).toBe(200)
+    expect((await ask(me, [`Authorization: ${fixture.authorizationOf('eve')}`]))[0]).toBe(200)
     expect((await ask(token, [`Authorization: ${root}`]))[0]).toBe(200)
     expect(await ask(me, [])).toEqual([401, needed])
   })
@@ -65,7 +65,7 @@ test.each([
   ['the same one twice', (proof: string) => [proof, proof]],
   ['a valid one after an empty one', (proof: string) => ['', proof]],
 ])('several DPoP headers are refused: %s', async (_, proofs) => {
-  const client = new DpopCaller(ground)
+  const client = new DpopCaller(fixture)
   const { accessToken } = await client.logIn('eve')
   const { dpop = '', authorization } = await client.headers('GET', '/iam/me', accessToken)
   const send = (lines: readonly string[]) =>
@@ -84,6 +84,8 @@ describe('a very large Authorization header', () => {
     const [status] = await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${value()}`])
     // Too long for any header: refused before parsing, or the connection closes.
     expect([0, 401, 431]).toContain(status)
-    expect((await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${ground.authorizationOf('eve')}`]))[0]).toBe(200)
+    expect((await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${fixture.authorizationOf('eve')}`]))[0]).toBe(
+      200,
+    )
   })
 })

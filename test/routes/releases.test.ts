@@ -9,13 +9,13 @@ const releases = '/updates/projects/boiler/releases'
 const at = `${releases}/1.5.0`
 const image = Buffer.alloc(70_000, 'firmware ')
 
-let ground: FirmwareFixture
+let fixture: FirmwareFixture
 beforeEach(async () => {
-  ground = await FirmwareFixture.open()
+  fixture = await FirmwareFixture.open()
 })
-afterEach(() => ground.close())
+afterEach(() => fixture.close())
 
-const sizeOf = (bytes: Uint8Array | string) => ground.assembly.context.firmware.images.sizeOf(sha256Of(bytes))
+const sizeOf = (bytes: Uint8Array | string) => fixture.assembly.context.firmware.images.sizeOf(sha256Of(bytes))
 
 /** Bytes in pieces without a length; `between` runs after the first one. */
 async function* pieces(bytes: Uint8Array, between: () => Promise<void> = async () => {}) {
@@ -24,7 +24,7 @@ async function* pieces(bytes: Uint8Array, between: () => Promise<void> = async (
   yield bytes.subarray(1000)
 }
 const streamed = (path: string, body: AsyncIterable<Uint8Array>, by?: string) =>
-  ground.call('PUT', path, {
+  fixture.call('PUT', path, {
     body: body as unknown as RequestInit['body'],
     duplex: 'half',
     ...(by !== undefined && { by }),
@@ -32,29 +32,29 @@ const streamed = (path: string, body: AsyncIterable<Uint8Array>, by?: string) =>
 
 describe('an image', () => {
   test('becomes a release when it is complete', async () => {
-    const { status, json, headers } = await ground.upload(at, image)
+    const { status, json, headers } = await fixture.upload(at, image)
     expect([status, headers.get('location')]).toEqual([201, `/api/v1${at}`])
     const release = { firmware: '1.5.0', index: 0, sha256: sha256Of(image), size: image.length }
     expect(json).toEqual({ ...release, createdAt: expect.any(Number), createdBy: 'crn#user:anonymous' })
-    expect((await ground.call('GET', at)).json).toEqual(json)
-    expect((await ground.call('GET', releases)).json).toEqual([json])
+    expect((await fixture.call('GET', at)).json).toEqual(json)
+    expect((await fixture.call('GET', releases)).json).toEqual([json])
     expect(await sizeOf(image)).toBe(image.length)
   })
 
   test.each(['application/octet-stream', 'application/json', 'text/plain; charset=x', 'nonsense'])(
     'may have any type: %s',
     async (type) => {
-      const { status } = await ground.upload(at, image, { 'content-type': type })
+      const { status } = await fixture.upload(at, image, { 'content-type': type })
       expect(status).toBe(201)
     },
   )
 
   test('is returned without compression', async () => {
     for (const coding of ['gzip', 'identity, br']) {
-      expect((await ground.upload(at, image, { 'content-encoding': coding })).status).toBe(415)
+      expect((await fixture.upload(at, image, { 'content-encoding': coding })).status).toBe(415)
     }
-    expect((await ground.call('GET', at)).status).toBe(404)
-    expect((await ground.upload(at, image, { 'content-encoding': 'identity' })).status).toBe(201)
+    expect((await fixture.call('GET', at)).status).toBe(404)
+    expect((await fixture.upload(at, image, { 'content-encoding': 'identity' })).status).toBe(201)
   })
 
   test('may be uploaded without a length', async () => {
@@ -62,14 +62,14 @@ describe('an image', () => {
   })
 
   test('is compared with its expected digest', async () => {
-    const wrong = await ground.upload(`${at}?sha256=${'0'.repeat(64)}`, image)
+    const wrong = await fixture.upload(`${at}?sha256=${'0'.repeat(64)}`, image)
     expect([wrong.status, wrong.json]).toEqual([400, { error: `the SHA-256 of the image is ${sha256Of(image)}` }])
-    expect([await sizeOf(image), (await ground.call('GET', at)).status]).toEqual([undefined, 404])
-    expect((await ground.upload(`${at}?sha256=${sha256Of(image)}`, image)).status).toBe(201)
+    expect([await sizeOf(image), (await fixture.call('GET', at)).status]).toEqual([undefined, 404])
+    expect((await fixture.upload(`${at}?sha256=${sha256Of(image)}`, image)).status).toBe(201)
   })
 
   test('may not be empty', async () => {
-    const whole = await ground.upload(at, '')
+    const whole = await fixture.upload(at, '')
     expect([whole.status, whole.json]).toEqual([400, { error: 'the image is empty' }])
     async function* nothing() {}
     const chunked = await streamed(at, nothing())
@@ -77,36 +77,36 @@ describe('an image', () => {
   })
 
   test('may not exceed the size limit', async () => {
-    expect((await ground.upload(at, Buffer.alloc(imageBytesMax))).status).toBe(201)
+    expect((await fixture.upload(at, Buffer.alloc(imageBytesMax))).status).toBe(201)
     const larger = Buffer.alloc(imageBytesMax + 1, 'x')
     const other = `${releases}/1.6.0`
-    expect((await ground.upload(other, larger)).status).toBe(413)
+    expect((await fixture.upload(other, larger)).status).toBe(413)
     expect((await streamed(other, pieces(larger))).status).toBe(413)
     const range = { 'content-range': `bytes 0-9/${imageBytesMax + 1}` }
-    expect((await ground.upload(other, Buffer.alloc(10), range)).status).toBe(413)
+    expect((await fixture.upload(other, Buffer.alloc(10), range)).status).toBe(413)
   })
 
   test('is refused if the right ended meanwhile', async () => {
-    const eve = ground.caller('eve', onUpdates(['create']))
+    const eve = fixture.caller('eve', onUpdates(['create']))
     const lost = await streamed(
       at,
       pieces(image, async () => eve.change(onUpdates(['read']))),
       'eve',
     )
     expect([lost.status, lost.bytes.length]).toEqual([403, 0])
-    expect([await sizeOf(image), (await ground.call('GET', at)).status]).toEqual([undefined, 404])
+    expect([await sizeOf(image), (await fixture.call('GET', at)).status]).toEqual([undefined, 404])
   })
 })
 
 describe('an upload in parts', () => {
   const part = (from: number, to: number, size = image.length) =>
-    ground.upload(at, image.subarray(from, to), { 'content-range': `bytes ${from}-${to - 1}/${size}` })
-  const asked = () => ground.upload(at, '', { 'content-range': `bytes */${image.length}` })
+    fixture.upload(at, image.subarray(from, to), { 'content-range': `bytes ${from}-${to - 1}/${size}` })
+  const asked = () => fixture.upload(at, '', { 'content-range': `bytes */${image.length}` })
 
   test('does not restore a deleted release by a repeated part', async () => {
-    expect((await ground.upload(at, image)).status).toBe(201)
+    expect((await fixture.upload(at, image)).status).toBe(201)
     expect((await part(0, 30_000)).status).toBe(202)
-    expect((await ground.call('DELETE', at)).status).toBe(204)
+    expect((await fixture.call('DELETE', at)).status).toBe(204)
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
   })
 
@@ -116,7 +116,7 @@ describe('an upload in parts', () => {
     expect([first.status, first.json]).toEqual([202, { received: 30_000, size: image.length }])
     expect((await asked()).json).toEqual({ received: 30_000, size: image.length })
     expect((await part(30_000, 60_000)).json).toEqual({ received: 60_000, size: image.length })
-    expect((await ground.call('GET', at)).status).toBe(404)
+    expect((await fixture.call('GET', at)).status).toBe(404)
     const last = await part(60_000, image.length)
     expect([last.status, last.json.sha256]).toEqual([201, sha256Of(image)])
     // A client that missed the answer has nothing left to send.
@@ -127,16 +127,16 @@ describe('an upload in parts', () => {
     await part(0, 30_000)
     const other = await part(30_000, 40_000, 40_000)
     expect([other.status, other.json]).toEqual([409, { error: 'bytes from 0 are expected' }])
-    const shorter = await ground.upload(at, '', { 'content-range': 'bytes */30000' })
+    const shorter = await fixture.upload(at, '', { 'content-range': 'bytes */30000' })
     expect([shorter.status, shorter.json]).toEqual([202, { received: 0, size: 30_000 }])
     expect((await asked()).json).toEqual({ received: 30_000, size: image.length })
-    expect((await ground.call('GET', at)).status).toBe(404)
+    expect((await fixture.call('GET', at)).status).toBe(404)
   })
 
   test('completes a release that was not created, on the next request', async () => {
     const rest = { 'content-range': `bytes 30000-${image.length - 1}/${image.length}` }
     expect((await part(0, 30_000)).status).toBe(202)
-    const eve = ground.caller('eve', onUpdates(['create']))
+    const eve = fixture.caller('eve', onUpdates(['create']))
     const last = {
       body: pieces(image.subarray(30_000), async () =>
         eve.change(onUpdates(['read'])),
@@ -145,26 +145,26 @@ describe('an upload in parts', () => {
       by: 'eve',
       headers: rest,
     } as RequestInit
-    expect((await ground.call('PUT', at, last)).status).toBe(403)
+    expect((await fixture.call('PUT', at, last)).status).toBe(403)
     // All bytes are stored, and none is left to send.
     expect((await part(image.length - 1, image.length)).status).toBe(409)
     const range = { 'content-range': `bytes */${image.length}` }
-    expect((await ground.upload(`${at}?sha256=${sha256Of(image)}`, '', range)).json).toMatchObject({
+    expect((await fixture.upload(`${at}?sha256=${sha256Of(image)}`, '', range)).json).toMatchObject({
       sha256: sha256Of(image),
       size: image.length,
     })
-    expect((await ground.call('GET', at)).status).toBe(200)
+    expect((await fixture.call('GET', at)).status).toBe(200)
     expect((await asked()).json).toEqual({ received: image.length, size: image.length })
   })
 
   test('replaces a lost image', async () => {
     const place = memoryPlace()
-    await ground.close()
-    ground = await FirmwareFixture.open({}, place)
-    expect((await ground.upload(at, image)).status).toBe(201)
-    await ground.close()
+    await fixture.close()
+    fixture = await FirmwareFixture.open({}, place)
+    expect((await fixture.upload(at, image)).status).toBe(201)
+    await fixture.close()
     // Only the database was restored.
-    ground = await FirmwareFixture.open({}, place)
+    fixture = await FirmwareFixture.open({}, place)
     expect(await sizeOf(image)).toBeUndefined()
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
     expect((await part(0, 30_000)).json).toEqual({ received: 30_000, size: image.length })
@@ -176,12 +176,12 @@ describe('an upload in parts', () => {
 
   test('leaves no image if the release is refused', async () => {
     for (let count = 0; count < releasesMax; count++) {
-      expect((await ground.upload(`${releases}/1.0.${count}`, 'x')).status).toBe(201)
+      expect((await fixture.upload(`${releases}/1.0.${count}`, 'x')).status).toBe(201)
     }
     expect((await part(0, 30_000)).status).toBe(202)
     const last = await part(30_000, image.length)
     expect([last.status, last.json]).toEqual([409, { error: `a project has at most ${releasesMax} releases` }])
-    expect((await ground.call('DELETE', `${releases}/1.0.0`)).status).toBe(204)
+    expect((await fixture.call('DELETE', `${releases}/1.0.0`)).status).toBe(204)
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
   })
 
@@ -196,7 +196,7 @@ describe('an upload in parts', () => {
       expect([status, json]).toEqual([409, { error: 'bytes from 30000 are expected' }])
     }
     expect((await part(0, 10_000)).json).toEqual({ received: 10_000, size: image.length })
-    expect((await ground.upload(at, image)).status).toBe(201)
+    expect((await fixture.upload(at, image)).status).toBe(201)
   })
 
   test.each([
@@ -210,7 +210,7 @@ describe('an upload in parts', () => {
     'bytes 0-8/10',
     'bytes */10',
   ])('needs a valid Content-Range of the right length: %j', async (range) => {
-    const { status, json } = await ground.upload(at, Buffer.alloc(10, 'x'), { 'content-range': range })
+    const { status, json } = await fixture.upload(at, Buffer.alloc(10, 'x'), { 'content-range': range })
     expect([status, Object.keys(json)]).toEqual([400, ['error']])
   })
 
@@ -219,7 +219,7 @@ describe('an upload in parts', () => {
       const range = { 'content-range': `bytes 0-${last}/80000` }
       const body = pieces(image.subarray(0, 20_000))
       const init = { body: body as unknown as RequestInit['body'], duplex: 'half', headers: range } as RequestInit
-      expect((await ground.call('PUT', at, init)).status).toBe(400)
+      expect((await fixture.call('PUT', at, init)).status).toBe(400)
     }
   })
 })
@@ -235,10 +235,14 @@ describe('variants', () => {
       '2.0.0?index=1',
     ]
     for (const [place, name] of names.entries()) {
-      const { status, headers } = await ground.upload(`${releases}/${name}`, `image ${place}`)
+      const { status, headers } = await fixture.upload(`${releases}/${name}`, `image ${place}`)
       expect([status, headers.get('location')]).toEqual([201, `/api/v1${releases}/${name}`])
     }
-    const listed = (await ground.call('GET', releases)).json as { firmware: string; hardware?: string; index: number }[]
+    const listed = (await fixture.call('GET', releases)).json as {
+      firmware: string
+      hardware?: string
+      index: number
+    }[]
     expect(listed.map(({ firmware, hardware, index }) => [index, hardware, firmware])).toEqual([
       [0, undefined, '1.9.0-rc.1'],
       [0, undefined, '1.9.0'],
@@ -247,21 +251,21 @@ describe('variants', () => {
       [1, undefined, '2.0.0'],
       [1, 'rev-a', '1.10.0'],
     ])
-    expect((await ground.call('GET', `${releases}/1.9.0?hardware=rev-b`)).json.sha256).toBe(sha256Of('image 1'))
-    expect((await ground.call('GET', `${releases}/1.9.0`)).json.sha256).toBe(sha256Of('image 2'))
-    expect((await ground.call('GET', `${releases}/2.0.0`)).status).toBe(404)
-    expect((await ground.call('DELETE', `${releases}/1.9.0?hardware=rev-c`)).status).toBe(404)
+    expect((await fixture.call('GET', `${releases}/1.9.0?hardware=rev-b`)).json.sha256).toBe(sha256Of('image 1'))
+    expect((await fixture.call('GET', `${releases}/1.9.0`)).json.sha256).toBe(sha256Of('image 2'))
+    expect((await fixture.call('GET', `${releases}/2.0.0`)).status).toBe(404)
+    expect((await fixture.call('DELETE', `${releases}/1.9.0?hardware=rev-c`)).status).toBe(404)
   })
 
   test.each(['?index=256', '?index=-1', '?index=x', '?hardware=a/b', '?hardware=', '?sha256=x', '?index=1&index=2'])(
     'with invalid values are refused: %s',
     async (query) => {
-      const { status, json } = await ground.upload(at + query, image)
+      const { status, json } = await fixture.upload(at + query, image)
       expect([status, json.error]).toEqual([400, 'Validation Error'])
     },
   )
 
   test.each(['1', 'v1.0.0', '1.0.0.0', '01.0.0'])('of an invalid version are not found: %s', async (version) => {
-    expect((await ground.upload(`${releases}/${version}`, image)).status).toBe(404)
+    expect((await fixture.upload(`${releases}/${version}`, image)).status).toBe(404)
   })
 })

@@ -5,7 +5,7 @@ import { FirmwareFixture } from '#test/routes/firmware-fixture'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** A server whose disk was full for a moment; its store is closed and not open again yet. */
-let ground: FirmwareFixture
+let fixture: FirmwareFixture
 let letOpen: () => void
 
 beforeEach(async () => {
@@ -36,27 +36,27 @@ beforeEach(async () => {
     releaseHeadroom: () => memory.releaseHeadroom(),
     restoreHeadroom: () => memory.restoreHeadroom(),
   }
-  ground = await FirmwareFixture.open({}, place)
-  await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+  fixture = await FirmwareFixture.open({}, place)
+  await fixture.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
   fault = { fail: 'full', reachedDisk: false }
-  expect((await ground.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.0.0' })).status).toBe(503)
+  expect((await fixture.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.0.0' })).status).toBe(503)
   await until(() => isReopening)
 })
 
 afterEach(async () => {
   letOpen()
-  await ground?.close()
+  await fixture?.close()
   vi.restoreAllMocks()
 })
 
 test('a list is answered with 503 while the store is closed, and in full afterwards', async () => {
   const lists = ['/devices', '/services', '/alarms/status', '/updates', '/updates?limit=1', '/updates/projects']
   for (const list of lists) {
-    const { status, json } = await ground.call('GET', list)
+    const { status, json } = await fixture.call('GET', list)
     expect([list, status, json]).toEqual([list, 503, { error: 'STORAGE' }])
   }
-  expect(ground.http.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+  expect(fixture.http.log.lines.filter(({ level }) => level === 'error')).toEqual([])
   letOpen()
-  await until(() => ground.assembly.database.status === 'ok')
-  for (const list of lists) expect((await ground.call('GET', list)).status).toBe(200)
+  await until(() => fixture.assembly.database.status === 'ok')
+  for (const list of lists) expect((await fixture.call('GET', list)).status).toBe(200)
 })

@@ -5,12 +5,12 @@ import { FirmwareFixture, hookSecret, onUpdates } from '#test/routes/firmware-fi
 
 /** Contract 6, Hook. Another test covers the signature itself. */
 
-let ground: FirmwareFixture
+let fixture: FirmwareFixture
 beforeAll(async () => {
-  ground = await FirmwareFixture.open()
-  await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+  fixture = await FirmwareFixture.open()
+  await fixture.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
 /** The projects that started a walk, and those whose cached answers were dropped. */
 let walks: (readonly [tenant: string, project: string, request: ScanRequest])[]
@@ -18,7 +18,7 @@ let forgotten: (readonly [string, string])[]
 beforeEach(() => {
   walks = []
   forgotten = []
-  const { system, firmware } = ground.assembly.context
+  const { system, firmware } = fixture.assembly.context
   const ask = system.ask.bind(system)
   vi.spyOn(system, 'ask').mockImplementation((address, command, ...more) => {
     const { type, request } = command as { type: string; request: ScanRequest }
@@ -33,10 +33,10 @@ const signature = (path: string, body: string, secret = hookSecret, time = Math.
   `t=${time},sha256=${createHmac('sha256', secret).update(`${time}.${path}.${body}`).digest('hex')}`
 
 const signed = (body: string, path = '/updates/hook/boiler') =>
-  ground.call('POST', path, { body, headers: { 'x-hook-signature': signature(`/api/v1${path}`, body) } })
+  fixture.call('POST', path, { body, headers: { 'x-hook-signature': signature(`/api/v1${path}`, body) } })
 
 const call = (body: string, by?: string, project = 'boiler') =>
-  ground.call('POST', `/updates/hook/${project}`, { body, ...(by !== undefined && { by }) })
+  fixture.call('POST', `/updates/hook/${project}`, { body, ...(by !== undefined && { by }) })
 
 const ofServer = (devices: readonly string[] | null = null) => [
   'default',
@@ -55,7 +55,7 @@ describe('a signed call of the update server', () => {
     expect((await signed('', '/updates/hook/boil%65r')).status).toBe(204)
     const path = '/updates/hook/boil%65r'
     const meant = signature('/api/v1/updates/hook/boiler', '')
-    expect((await ground.call('POST', path, { headers: { 'x-hook-signature': meant } })).status).toBe(401)
+    expect((await fixture.call('POST', path, { headers: { 'x-hook-signature': meant } })).status).toBe(401)
     expect(walks).toEqual([ofServer()])
   })
 
@@ -98,8 +98,8 @@ describe('a signed call of the update server', () => {
 
 describe('a signed-in caller', () => {
   test('needs update on updates, and starts a walk within their scope', async () => {
-    ground.caller('may', onUpdates(['update'], ['A']))
-    ground.caller('reads', onUpdates(['read', 'create', 'delete']))
+    fixture.caller('may', onUpdates(['update'], ['A']))
+    fixture.caller('reads', onUpdates(['read', 'create', 'delete']))
     expect((await call('{}', 'may')).status).toBe(204)
     const refused = await call('{}', 'reads')
     expect([refused.status, refused.bytes.length]).toEqual([403, 0])
@@ -107,7 +107,7 @@ describe('a signed-in caller', () => {
   })
 
   test('acts in their own tenant', async () => {
-    ground.caller('may', onUpdates(['update']))
+    fixture.caller('may', onUpdates(['update']))
     for (const tenant of ['other', '', null]) expect((await call(JSON.stringify({ tenant }), 'may')).status).toBe(204)
     expect(walks).toEqual([])
     await call('{"tenant":"default","devices":["SENSOR-1"]}', 'may')

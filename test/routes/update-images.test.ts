@@ -11,18 +11,18 @@ import { memoryPlace } from '#test/store/memory'
 const image = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
 const sha256 = sha256Of(image)
 
-let ground: FirmwareFixture
+let fixture: FirmwareFixture
 beforeAll(async () => {
-  ground = await FirmwareFixture.open()
-  await ground.upload('/updates/projects/boiler/releases/1.5.0', image)
+  fixture = await FirmwareFixture.open()
+  await fixture.upload('/updates/projects/boiler/releases/1.5.0', image)
 })
-afterAll(() => ground?.close())
+afterAll(() => fixture?.close())
 
 /** The image URL that a device receives. */
 const pathOf = (of = sha256, device = 'SENSOR-1', expiresAt = Date.now() + 60_000) =>
-  `/updates/images/${of}?${(ground.assembly.context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(of, device, expiresAt)}`
+  `/updates/images/${of}?${(fixture.assembly.context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(of, device, expiresAt)}`
 
-const get = (headers: Record<string, string> = {}, path = pathOf()) => ground.call('GET', path, { headers })
+const get = (headers: Record<string, string> = {}, path = pathOf()) => fixture.call('GET', path, { headers })
 
 test('the whole image is returned', async () => {
   const { status, headers, bytes } = await get()
@@ -70,12 +70,12 @@ test('a changed image is returned in full', async () => {
 })
 
 test('HEAD returns the same headers without the body', async () => {
-  const { status, headers, bytes } = await ground.call('HEAD', pathOf())
+  const { status, headers, bytes } = await fixture.call('HEAD', pathOf())
   expect([status, headers.get('content-length'), bytes.length]).toEqual([200, '90000', 0])
-  const part = await ground.call('HEAD', pathOf(), { headers: { range: 'bytes=0-9' } })
+  const part = await fixture.call('HEAD', pathOf(), { headers: { range: 'bytes=0-9' } })
   // RFC 9110 §14.2: ranges apply only to GET.
   expect([part.status, part.headers.get('content-length')]).toEqual([200, '90000'])
-  expect(ground.assembly.context.firmware.downloads.atOnce).toBe(0)
+  expect(fixture.assembly.context.firmware.downloads.atOnce).toBe(0)
 })
 
 test('an unsigned URL is refused without a text', async () => {

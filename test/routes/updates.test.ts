@@ -6,23 +6,23 @@ import { FirmwareFixture, onUpdates, sha256Of } from '#test/routes/firmware-fixt
 
 /** §2.7, §3.2, §4.5, contract 6. */
 
-let ground: FirmwareFixture
+let fixture: FirmwareFixture
 const open = async (updates: Partial<UpdateSettings> = {}) => {
-  ground = await FirmwareFixture.open(updates)
+  fixture = await FirmwareFixture.open(updates)
 }
-afterEach(() => ground?.close())
+afterEach(() => fixture?.close())
 
 const image = Buffer.from('an image')
-const release = (name: string) => ground.upload(`/updates/projects/boiler/releases/${name}`, image)
+const release = (name: string) => fixture.upload(`/updates/projects/boiler/releases/${name}`, image)
 
 async function someDevices(): Promise<void> {
-  await ground.known('A', 'boiler', [
+  await fixture.known('A', 'boiler', [
     { firmware: '2.0.0', index: 1 },
     { firmware: '1.4.2', hardware: 'rev-b', index: 0 },
   ])
-  await ground.known('B', undefined, [{ firmware: '1.0.0', index: 0 }])
-  await ground.known('C', 'boiler', undefined)
-  await ground.known('D', undefined, undefined)
+  await fixture.known('B', undefined, [{ firmware: '1.0.0', index: 0 }])
+  await fixture.known('C', 'boiler', undefined)
+  await fixture.known('D', undefined, undefined)
 }
 
 describe('the state of updates', () => {
@@ -36,7 +36,7 @@ describe('the state of updates', () => {
       { deviceIdentifier: 'B', project: null },
       { deviceIdentifier: 'C', project: 'boiler' },
     ]
-    const listed = await ground.call('GET', '/updates')
+    const listed = await fixture.call('GET', '/updates')
     expect(listed.json).toEqual(short)
     expect(listed.headers.get('stream-offset')).toMatch(/^\d+$/)
     const deep = [
@@ -50,47 +50,47 @@ describe('the state of updates', () => {
       { ...short[1], firmwares: [{ firmware: '1.0.0', index: 0, updateAvailable: false }] },
       { ...short[2], firmwares: [] },
     ]
-    for (const depth of [1, 2, 9]) expect((await ground.call('GET', `/updates?depth=${depth}`)).json).toEqual(deep)
-    expect((await ground.call('GET', '/updates/a')).json).toEqual(deep[0])
-    expect((await ground.call('GET', '/updates/A?depth=0')).json).toEqual(short[0])
-    for (const device of ['D', 'E']) expect((await ground.call('GET', `/updates/${device}`)).status).toBe(404)
-    expect((await ground.call('GET', '/updates?depth=x')).status).toBe(400)
+    for (const depth of [1, 2, 9]) expect((await fixture.call('GET', `/updates?depth=${depth}`)).json).toEqual(deep)
+    expect((await fixture.call('GET', '/updates/a')).json).toEqual(deep[0])
+    expect((await fixture.call('GET', '/updates/A?depth=0')).json).toEqual(short[0])
+    for (const device of ['D', 'E']) expect((await fixture.call('GET', `/updates/${device}`)).status).toBe(404)
+    expect((await fixture.call('GET', '/updates?depth=x')).status).toBe(400)
   })
 
   test('is listed in pages, and by name', async () => {
     await someDevices()
-    const first = await ground.call('GET', '/updates?limit=2')
+    const first = await fixture.call('GET', '/updates?limit=2')
     const [, next = ''] = /<\/api\/v1(.*)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
     const names = ({ json }: { json: { deviceIdentifier: string }[] }) => json.map((row) => row.deviceIdentifier)
-    const second = await ground.call('GET', next)
+    const second = await fixture.call('GET', next)
     expect([names(first), names(second), second.headers.get('link')]).toEqual([['A', 'B'], ['C'], null])
-    const named = await ground.call('GET', '/updates?deviceIdentifier=d&deviceIdentifier=c&deviceIdentifier=A&limit=2')
+    const named = await fixture.call('GET', '/updates?deviceIdentifier=d&deviceIdentifier=c&deviceIdentifier=A&limit=2')
     expect([names(named), named.headers.get('link')]).toEqual([['A', 'C'], null])
   })
 
   test('is visible within the scope', async () => {
     await someDevices()
-    ground.caller('narrow', onUpdates(['read'], ['C', 'D']))
-    const listed = await ground.call('GET', '/updates', { by: 'narrow' })
+    fixture.caller('narrow', onUpdates(['read'], ['C', 'D']))
+    const listed = await fixture.call('GET', '/updates', { by: 'narrow' })
     expect(listed.json).toEqual([{ deviceIdentifier: 'C', project: 'boiler' }])
-    expect((await ground.call('GET', '/updates/A', { by: 'narrow' })).status).toBe(404)
-    expect((await ground.call('POST', '/updates/C', { by: 'narrow' })).status).toBe(403)
+    expect((await fixture.call('GET', '/updates/A', { by: 'narrow' })).status).toBe(404)
+    expect((await fixture.call('POST', '/updates/C', { by: 'narrow' })).status).toBe(403)
   })
 
   test('an available update is the one that a request would start: pins count, rollouts do not', async () => {
     await someDevices()
-    const isAvailable = async () => (await ground.call('GET', '/updates/B')).json.firmwares[0].updateAvailable
-    await ground.known('B', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+    const isAvailable = async () => (await fixture.call('GET', '/updates/B')).json.firmwares[0].updateAvailable
+    await fixture.known('B', 'boiler', [{ firmware: '1.0.0', index: 0 }])
     for (const version of ['0.9.0', '1.0.0', '1.0.0+build', '1.1.0-rc.1']) await release(version)
     expect(await isAvailable()).toBe(true)
-    await ground.call('DELETE', '/updates/projects/boiler/releases/1.1.0-rc.1')
+    await fixture.call('DELETE', '/updates/projects/boiler/releases/1.1.0-rc.1')
     expect(await isAvailable()).toBe(false)
-    await ground.put('/updates/projects/boiler/pins/B', { firmware: '0.9.0' })
+    await fixture.put('/updates/projects/boiler/pins/B', { firmware: '0.9.0' })
     expect(await isAvailable()).toBe(true)
-    await ground.put('/updates/projects/boiler/pins/B', { firmware: '1.0.0' })
+    await fixture.put('/updates/projects/boiler/pins/B', { firmware: '1.0.0' })
     expect(await isAvailable()).toBe(false)
-    await ground.call('DELETE', '/updates/projects/boiler/pins/B')
-    await ground.put('/updates/projects/boiler/rollout', ground.rollout({ firmware: '3.0.0', percent: 0 }))
+    await fixture.call('DELETE', '/updates/projects/boiler/pins/B')
+    await fixture.put('/updates/projects/boiler/rollout', fixture.rollout({ firmware: '3.0.0', percent: 0 }))
     await release('1.2.0')
     expect(await isAvailable()).toBe(true)
   })
@@ -99,7 +99,7 @@ describe('the state of updates', () => {
 describe('an update by hand', () => {
   beforeEach(() => open({ options: { isConnectUpdateDisabled: true } }))
   const said = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
-  const post = (device: string) => ground.call('POST', `/updates/${device}`)
+  const post = (device: string) => fixture.call('POST', `/updates/${device}`)
 
   test.each([
     ['STARTED', { status: 'STARTED' }],
@@ -107,24 +107,24 @@ describe('an update by hand', () => {
   ])('follows a device that reports %s', async (status, outcome) => {
     await release('1.5.0')
     const answer = status === 'NOT_OK' ? { status, message: 'battery low' } : { status }
-    const device = await ground.link('A', said, () => [answer])
+    const device = await fixture.link('A', said, () => [answer])
     const answered = await post('A')
     expect([answered.status, answered.json]).toEqual([200, outcome])
     const [offered, ...more] = device.offers
     expect([offered, more]).toMatchObject([{ firmware: '1.5.0', sha256: sha256Of(image), size: image.length }, []])
-    const { status: found, json } = await ground.call('GET', '/updates/A?depth=2')
+    const { status: found, json } = await fixture.call('GET', '/updates/A?depth=2')
     const state = status === 'NOT_OK' ? 'REFUSED' : 'STARTED'
     expect([found, json.firmwares[0].update]).toMatchObject([200, { status: state, firmware: '1.5.0' }])
-    expect((await ground.call('GET', '/updates/A')).json.firmwares[0]).not.toHaveProperty('update')
+    expect((await fixture.call('GET', '/updates/A')).json.firmwares[0]).not.toHaveProperty('update')
   })
 
   test('offers the image at its URL, and shows the progress', async () => {
     await release('1.5.0')
-    const device = await ground.link('A', said, () => [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }])
+    const device = await fixture.link('A', said, () => [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }])
     await post('A')
     const response = await fetch(device.offers[0]?.url ?? '')
     expect([response.status, Buffer.from(await response.arrayBuffer())]).toEqual([200, image])
-    const update = async () => (await ground.call('GET', '/updates?depth=2')).json[0].firmwares[0].update
+    const update = async () => (await fixture.call('GET', '/updates?depth=2')).json[0].firmwares[0].update
     while ((await update()).status !== 'DOWNLOADING') await new Promise((resolve) => setTimeout(resolve, 1))
     expect(await update()).toEqual({ status: 'DOWNLOADING', firmware: '1.5.0', progress: 40, at: expect.any(Number) })
     expect((await post('A')).json).toEqual({ status: 'STARTED', message: 'already running' })
@@ -160,14 +160,14 @@ describe('an external update server', () => {
       ['GET', `/updates/images/${'0'.repeat(64)}`],
     ]
     for (const [method, path, init] of calls) {
-      const { status, json } = await ground.call(method, path, init)
+      const { status, json } = await fixture.call(method, path, init)
       expect([status, json], `${method} ${path}`).toEqual(gone)
     }
-    const pin = await ground.put('/updates/projects/boiler/pins/A', { firmware: '1.0.0' })
-    const rollout = await ground.put('/updates/projects/boiler/rollout', ground.rollout())
+    const pin = await fixture.put('/updates/projects/boiler/pins/A', { firmware: '1.0.0' })
+    const rollout = await fixture.put('/updates/projects/boiler/rollout', fixture.rollout())
     for (const { status, json } of [pin, rollout]) expect([status, json]).toEqual(gone)
-    ground.caller('nobody')
-    expect((await ground.call('GET', '/updates/projects', { by: 'nobody' })).status).toBe(403)
-    expect((await ground.call('POST', '/updates/hook/boiler')).status).toBe(204)
+    fixture.caller('nobody')
+    expect((await fixture.call('GET', '/updates/projects', { by: 'nobody' })).status).toBe(403)
+    expect((await fixture.call('POST', '/updates/hook/boiler')).status).toBe(204)
   })
 })

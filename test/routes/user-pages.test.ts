@@ -8,13 +8,13 @@ import { userRoutes } from '#routes/users'
 import { IdentityFixture } from '#test/access/identity-fixture'
 
 const count = 100_000
-let stage: IdentityFixture
+let fixture: IdentityFixture
 let looks: { count: number }
 
 beforeAll(async () => {
-  stage = await IdentityFixture.open()
-  const root = stage.row('root')
-  const directory = stage.directoryState
+  fixture = await IdentityFixture.open()
+  const root = fixture.row('root')
+  const directory = fixture.directoryState
   for (let index = 0; index < count; index++) {
     // In random order, as a store returns them.
     const number = (index * 61_583) % count
@@ -36,19 +36,19 @@ function counted({ users }: DirectoryState): { count: number } {
 }
 
 async function page(query: string): Promise<{ readonly names: readonly string[]; readonly next: string | undefined }> {
-  const binding = userRoutes(stage.assembly.context).find(({ entry }) => entry.name === listUsers.name)
+  const binding = userRoutes(fixture.assembly.context).find(({ entry }) => entry.name === listUsers.name)
   if (!binding) throw new Error('not called')
   const target = { path: '/api/v1/iam/users', query }
   const parsed = listUsers.query?.parse(Object.fromEntries(new URLSearchParams(query)))
   const call = { caller: anonymous, parameters: {}, query: parsed, target } as unknown as Call
-  const { chunks, headers } = await stage.wait(Promise.resolve(binding.answer(call)))
+  const { chunks, headers } = await fixture.wait(Promise.resolve(binding.answer(call)))
   const whole = async () => {
     let text = ''
     for await (const chunk of chunks ?? []) text += chunk
     return JSON.parse(text) as { name: string }[]
   }
   const next = /\?([^>]*)>; rel="next"/.exec(headers?.Link ?? '')?.[1]
-  return { names: (await stage.wait(whole())).map(({ name }) => name), next }
+  return { names: (await fixture.wait(whole())).map(({ name }) => name), next }
 }
 
 const nameOf = (number: number) => `User ${String(number).padStart(6, '0')}`

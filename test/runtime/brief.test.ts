@@ -3,7 +3,7 @@ import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
-import { openStage } from '#test/runtime/runtime-fixture'
+import { openRuntime } from '#test/runtime/runtime-fixture'
 
 interface Note {
   text: string | undefined
@@ -33,17 +33,17 @@ const address = { kind: 'note', tenant: 'a', id: '1' }
 const definitions = () => [brief] as unknown as AnyDefinition<Entry>[]
 
 test('a brief actor does not stay awake, and its next turn reads its last decision before and after the commit', async () => {
-  const stage = await openStage({ definitions })
-  stage.ask(address, { type: 'one' }, 'put')
-  expect(stage.system.registry.awakeCount).toBe(0)
-  stage.ask(address, { type: 'read' }, 'read')
-  stage.ask(address, { type: 'throw' }, 'thrown')
-  stage.ask(address, { type: 'read' }, 'read')
-  await stage.settle()
-  stage.ask(address, { type: 'read' }, 'stored')
-  expect(stage.system.registry.awakeCount).toBe(0)
-  await stage.settle()
-  expect(stage.outputs).toEqual([
+  const fixture = await openRuntime({ definitions })
+  fixture.ask(address, { type: 'one' }, 'put')
+  expect(fixture.system.registry.awakeCount).toBe(0)
+  fixture.ask(address, { type: 'read' }, 'read')
+  fixture.ask(address, { type: 'throw' }, 'thrown')
+  fixture.ask(address, { type: 'read' }, 'read')
+  await fixture.settle()
+  fixture.ask(address, { type: 'read' }, 'stored')
+  expect(fixture.system.registry.awakeCount).toBe(0)
+  await fixture.settle()
+  expect(fixture.outputs).toEqual([
     'answered put undefined',
     'answered read "one"',
     'refused thrown bug',

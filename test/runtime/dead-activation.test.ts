@@ -5,24 +5,24 @@ import { Checkpoints } from '#runtime/checkpoints'
 import type { Gate } from '#runtime/gate'
 import type { Registry } from '#runtime/registry'
 import { StreamHead } from '#runtime/stream-head'
-import { openStage } from '#test/runtime/runtime-fixture'
+import { openRuntime } from '#test/runtime/runtime-fixture'
 import { tallies, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const responder = { answered: () => {}, refused: () => {} }
 
 test('a turn of a dead activation throws and changes nothing', async () => {
-  const stage = await openStage()
-  stage.send(a, { type: 'add', add: [1] })
-  const first = stage.system.registry.awake(a)
+  const fixture = await openRuntime()
+  fixture.send(a, { type: 'add', add: [1] })
+  const first = fixture.system.registry.awake(a)
   if (!first) throw new Error('A is asleep')
-  stage.send(a, { type: 'throw' })
-  expect(() => stage.system.turnOf(first, { type: 'add', add: [2] }, responder)).toThrow(
+  fixture.send(a, { type: 'throw' })
+  expect(() => fixture.system.turnOf(first, { type: 'add', add: [2] }, responder)).toThrow(
     'a turn of tally A, which is dead',
   )
-  stage.send(a, { type: 'add', add: [3] })
-  await stage.settle()
-  expect(stage.addedOf(a)).toEqual([
+  fixture.send(a, { type: 'add', add: [3] })
+  await fixture.settle()
+  expect(fixture.addedOf(a)).toEqual([
     { value: 1, offset: 1 },
     { value: 3, offset: 2 },
   ])

@@ -6,7 +6,12 @@ import { type ActorAddress, type ActorDefinition, answer, type RecordChange, rec
 import { keys } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace, openStage, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
+import {
+  faultyPlace,
+  openRuntime,
+  type RuntimeFixture,
+  type RuntimeFixtureOptions,
+} from '#test/runtime/runtime-fixture'
 import { countRows } from '#test/store/wrapped-scans'
 
 type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'read' }
@@ -43,28 +48,28 @@ function address(kind: 'fixed' | 'free', id: string): ActorAddress {
   return { kind, tenant: 'default', id }
 }
 
-function put(stage: RuntimeFixture, to: ActorAddress, values: Readonly<Record<string, unknown>>): void {
+function put(fixture: RuntimeFixture, to: ActorAddress, values: Readonly<Record<string, unknown>>): void {
   const records = Object.entries(values).map(([name, value]) => ({ name, value }))
-  stage.ask(to, { type: 'put', records } satisfies Put)
+  fixture.ask(to, { type: 'put', records } satisfies Put)
 }
 
-function look(stage: RuntimeFixture, at: ActorAddress): unknown {
-  return Object.fromEntries(stage.system.peek(at) as Map<string, unknown>)
+function look(fixture: RuntimeFixture, at: ActorAddress): unknown {
+  return Object.fromEntries(fixture.system.peek(at) as Map<string, unknown>)
 }
 
 async function open(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
-  return await openStage({ definitions, ...options })
+  return await openRuntime({ definitions, ...options })
 }
 
 describe('records with fixed names', () => {
   test('are found after a restart without stored names', async () => {
-    const stage = await open()
-    put(stage, address('fixed', 'A'), { a: 1 })
-    put(stage, address('fixed', 'B'), { a: 2, b: 3 })
-    await stage.settle()
-    expect(stage.system.registry.namedCount).toBe(0)
-    stage.crash()
-    const again = await stage.restart({ definitions })
+    const fixture = await open()
+    put(fixture, address('fixed', 'A'), { a: 1 })
+    put(fixture, address('fixed', 'B'), { a: 2, b: 3 })
+    await fixture.settle()
+    expect(fixture.system.registry.namedCount).toBe(0)
+    fixture.crash()
+    const again = await fixture.restart({ definitions })
     expect(again.system.registry.namedCount).toBe(0)
     expect(look(again, address('fixed', 'A'))).toEqual({ a: 1 })
     expect(look(again, address('fixed', 'B'))).toEqual({ a: 2, b: 3 })
@@ -72,49 +77,49 @@ describe('records with fixed names', () => {
   })
 
   test('are found while they wait at the commit gate, deletions included', async () => {
-    const stage = await open()
-    put(stage, address('fixed', 'A'), { a: 1, b: 2 })
-    await stage.settle()
-    put(stage, address('fixed', 'A'), { a: 5, b: null })
-    const activation = stage.system.registry.awake(address('fixed', 'A'))
+    const fixture = await open()
+    put(fixture, address('fixed', 'A'), { a: 1, b: 2 })
+    await fixture.settle()
+    put(fixture, address('fixed', 'A'), { a: 5, b: null })
+    const activation = fixture.system.registry.awake(address('fixed', 'A'))
     if (!activation) throw new Error('not awake')
-    stage.system.registry.kill(activation)
-    expect(look(stage, address('fixed', 'A'))).toEqual({ a: 5 })
-    await stage.settle()
-    expect(look(stage, address('fixed', 'A'))).toEqual({ a: 5 })
+    fixture.system.registry.kill(activation)
+    expect(look(fixture, address('fixed', 'A'))).toEqual({ a: 5 })
+    await fixture.settle()
+    expect(look(fixture, address('fixed', 'A'))).toEqual({ a: 5 })
   })
 
   test('keep their stored values after a failed commit', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    const stage = await open({ world, place })
-    put(stage, address('fixed', 'A'), { a: 1 })
-    await stage.settle()
+    const fixture = await open({ world, place })
+    put(fixture, address('fixed', 'A'), { a: 1 })
+    await fixture.settle()
     faults.next = { fail: 'full', reachedDisk: false }
-    put(stage, address('fixed', 'A'), { a: 2, b: 2 })
-    put(stage, address('fixed', 'N'), { a: 9 })
-    await stage.settle()
-    expect(look(stage, address('fixed', 'A'))).toEqual({ a: 1 })
-    expect(look(stage, address('fixed', 'N'))).toEqual({})
+    put(fixture, address('fixed', 'A'), { a: 2, b: 2 })
+    put(fixture, address('fixed', 'N'), { a: 9 })
+    await fixture.settle()
+    expect(look(fixture, address('fixed', 'A'))).toEqual({ a: 1 })
+    expect(look(fixture, address('fixed', 'N'))).toEqual({})
   })
 
   test('are the only records: a turn that writes another one fails and stores nothing', async () => {
-    const stage = await open()
-    put(stage, address('fixed', 'A'), { a: 1, c: 2 })
-    await stage.settle()
-    expect(stage.outputs).toEqual(['refused it bug'])
-    expect(stage.bugs).toEqual([expect.stringContaining(`fixed keeps no record called 'c'`)])
-    expect(look(stage, address('fixed', 'A'))).toEqual({})
+    const fixture = await open()
+    put(fixture, address('fixed', 'A'), { a: 1, c: 2 })
+    await fixture.settle()
+    expect(fixture.outputs).toEqual(['refused it bug'])
+    expect(fixture.bugs).toEqual([expect.stringContaining(`fixed keeps no record called 'c'`)])
+    expect(look(fixture, address('fixed', 'A'))).toEqual({})
   })
 
   test('are not read at a start', async () => {
-    const stage = await open()
-    for (let id = 0; id < 500; id++) put(stage, address('fixed', `${id}`), { a: id, b: id })
-    put(stage, address('free', 'A'), { plain: 1 })
-    await stage.settle()
-    stage.crash()
-    const rowsRead = countRows(stage.place, 'part/')
-    const again = await stage.restart({ definitions })
+    const fixture = await open()
+    for (let id = 0; id < 500; id++) put(fixture, address('fixed', `${id}`), { a: id, b: id })
+    put(fixture, address('free', 'A'), { plain: 1 })
+    await fixture.settle()
+    fixture.crash()
+    const rowsRead = countRows(fixture.place, 'part/')
+    const again = await fixture.restart({ definitions })
     expect(rowsRead()).toBeLessThan(10)
     expect(look(again, address('free', 'A'))).toEqual({ plain: 1 })
     expect(look(again, address('fixed', '499'))).toEqual({ a: 499, b: 499 })
@@ -123,59 +128,59 @@ describe('records with fixed names', () => {
 
 describe('free record names', () => {
   test('are forgotten with the last record', async () => {
-    const stage = await open()
+    const fixture = await open()
     const to = address('free', 'A')
-    put(stage, to, { plain: 1, other: 2 })
-    await stage.settle()
-    expect(stage.system.registry.namedCount).toBe(1)
-    put(stage, to, { plain: null, never: null })
-    await stage.settle()
-    expect(stage.system.registry.namedCount).toBe(1)
-    put(stage, to, { other: null })
-    put(stage, address('free', 'B'), { never: null })
-    await stage.settle()
-    expect(stage.system.registry.namedCount).toBe(0)
-    put(stage, to, { plain: 7 })
-    await stage.settle()
-    stage.crash()
-    expect(look(await stage.restart({ definitions }), to)).toEqual({ plain: 7 })
+    put(fixture, to, { plain: 1, other: 2 })
+    await fixture.settle()
+    expect(fixture.system.registry.namedCount).toBe(1)
+    put(fixture, to, { plain: null, never: null })
+    await fixture.settle()
+    expect(fixture.system.registry.namedCount).toBe(1)
+    put(fixture, to, { other: null })
+    put(fixture, address('free', 'B'), { never: null })
+    await fixture.settle()
+    expect(fixture.system.registry.namedCount).toBe(0)
+    put(fixture, to, { plain: 7 })
+    await fixture.settle()
+    fixture.crash()
+    expect(look(await fixture.restart({ definitions }), to)).toEqual({ plain: 7 })
   })
 })
 
 describe('one record', () => {
   test('is read without waking its actor, pending changes included', async () => {
-    const stage = await open()
-    const { system } = stage
+    const fixture = await open()
+    const { system } = fixture
     const to = address('fixed', 'A')
     expect(system.recordOf(to, 'a')).toBeUndefined()
-    put(stage, to, { a: 1 })
+    put(fixture, to, { a: 1 })
     expect(system.recordOf(to, 'a')).toBe(1)
-    await stage.settle()
+    await fixture.settle()
     system.registry.forget(system.registry.wake(to))
     expect(system.recordOf(to, 'a')).toBe(1)
     expect(system.registry.awake(to)).toBeUndefined()
-    put(stage, to, { a: 2, b: { c: [3] } })
+    put(fixture, to, { a: 2, b: { c: [3] } })
     expect([system.recordOf(to, 'a'), system.recordOf(to, 'b')]).toEqual([2, { c: [3] }])
     // The earlier change is sealed; a later one waits.
-    stage.world.step()
-    put(stage, to, { a: null })
+    fixture.world.step()
+    put(fixture, to, { a: null })
     expect([system.recordOf(to, 'a'), system.recordOf(to, 'b')]).toEqual([undefined, { c: [3] }])
-    await stage.settle()
+    await fixture.settle()
     expect(system.recordOf(to, 'a')).toBeUndefined()
     expect(system.recordOf(address('fixed', 'B'), 'b')).toBeUndefined()
   })
 
   test('of an unknown kind of actor throws', async () => {
-    const stage = await open()
-    put(stage, address('free', 'A'), { plain: 1 })
-    await stage.settle()
-    expect(() => stage.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no actor')
+    const fixture = await open()
+    put(fixture, address('free', 'A'), { plain: 1 })
+    await fixture.settle()
+    expect(() => fixture.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no actor')
   })
 
   test('is refused while the store reloads', async () => {
-    const stage = await open()
-    stage.system.forgetAll(new Problem('storage'))
-    expect(() => stage.system.recordOf(address('fixed', 'A'), 'a')).toThrow(Problem)
+    const fixture = await open()
+    fixture.system.forgetAll(new Problem('storage'))
+    expect(() => fixture.system.recordOf(address('fixed', 'A'), 'a')).toThrow(Problem)
   })
 })
 
@@ -192,15 +197,15 @@ describe('the format of a record', () => {
   ])(
     '%s comes from its name, from the part before its first slash, or from the default: version %i',
     async (name, version) => {
-      const stage = await open()
-      put(stage, address('free', 'A'), { [name]: 'x' })
-      await stage.settle()
-      const bytes = stage.journal.get(keys.part(address('free', 'A'), name))
+      const fixture = await open()
+      put(fixture, address('free', 'A'), { [name]: 'x' })
+      await fixture.settle()
+      const bytes = fixture.journal.get(keys.part(address('free', 'A'), name))
       if (!bytes) throw new Error('not stored')
       expect(unpackRecord(format('it', version), bytes)).toBe('x')
       if (version > 1) expect(() => unpackRecord(format('it', version - 1), bytes)).toThrow('newer')
-      stage.crash()
-      expect(look(await stage.restart({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
+      fixture.crash()
+      expect(look(await fixture.restart({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
     },
   )
 })

@@ -5,21 +5,21 @@ import type { AnyDefinition } from '#runtime/activation'
 import { addressKey } from '#runtime/actor'
 import { Reminders } from '#runtime/reminders'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tally, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 const dayMs = 24 * 60 * 60_000
 
-const valuesOf = (stage: RuntimeFixture, address = a) => stage.addedOf(address).map(({ value }) => value)
+const valuesOf = (fixture: RuntimeFixture, address = a) => fixture.addedOf(address).map(({ value }) => value)
 
 describe('a reminder', () => {
   test('that is overdue fires at once', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', reminder: 5 })
-    await stage.world.advance(0)
-    expect(valuesOf(stage)).toEqual([5])
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', reminder: 5 })
+    await fixture.world.advance(0)
+    expect(valuesOf(fixture)).toEqual([5])
   })
 
   test('is visible to the turns of its actor, and stays as set last', async () => {
@@ -32,15 +32,15 @@ describe('a reminder', () => {
       },
     }
     const definitions = () => [watched] as unknown as AnyDefinition<Entry>[]
-    const stage = await openStage({ definitions })
-    const dueAt = stage.world.now() + 10_000
-    stage.send(a, { type: 'add', reminder: dueAt })
-    stage.send(b, { type: 'read' })
-    stage.send(a, { type: 'add', reminder: dueAt + 5 })
-    stage.send(a, { type: 'read' })
-    await stage.settle()
-    stage.crash()
-    const again = await stage.restart({ definitions })
+    const fixture = await openRuntime({ definitions })
+    const dueAt = fixture.world.now() + 10_000
+    fixture.send(a, { type: 'add', reminder: dueAt })
+    fixture.send(b, { type: 'read' })
+    fixture.send(a, { type: 'add', reminder: dueAt + 5 })
+    fixture.send(a, { type: 'read' })
+    await fixture.settle()
+    fixture.crash()
+    const again = await fixture.restart({ definitions })
     again.send(a, { type: 'read' })
     // It is cleared when it fires.
     await again.world.advance(20_000)
@@ -48,25 +48,25 @@ describe('a reminder', () => {
   })
 
   test('may be later than the longest timer', async () => {
-    const stage = await openStage()
-    const dueAt = stage.world.now() + 60 * dayMs
-    stage.send(a, { type: 'add', reminder: dueAt })
-    await stage.settle()
-    await jump(stage, 59 * dayMs)
-    expect(valuesOf(stage)).toEqual([])
-    await jump(stage, dayMs)
-    expect(valuesOf(stage)).toEqual([dueAt])
+    const fixture = await openRuntime()
+    const dueAt = fixture.world.now() + 60 * dayMs
+    fixture.send(a, { type: 'add', reminder: dueAt })
+    await fixture.settle()
+    await jump(fixture, 59 * dayMs)
+    expect(valuesOf(fixture)).toEqual([])
+    await jump(fixture, dayMs)
+    expect(valuesOf(fixture)).toEqual([dueAt])
   })
 
   test('survives a crash, and fires at the start if it was due while the server was down', async () => {
-    const stage = await openStage()
-    const now = stage.world.now()
-    stage.send(a, { type: 'add', reminder: now + 10_000 })
-    stage.send(b, { type: 'add', reminder: now + 60_000 })
-    await stage.settle()
-    stage.crash()
-    stage.world.spend(30_000)
-    const again = await stage.restart()
+    const fixture = await openRuntime()
+    const now = fixture.world.now()
+    fixture.send(a, { type: 'add', reminder: now + 10_000 })
+    fixture.send(b, { type: 'add', reminder: now + 60_000 })
+    await fixture.settle()
+    fixture.crash()
+    fixture.world.spend(30_000)
+    const again = await fixture.restart()
     await again.world.advance(0)
     expect(valuesOf(again)).toEqual([now + 10_000])
     expect(valuesOf(again, b)).toEqual([])
@@ -79,30 +79,30 @@ describe('a reminder', () => {
   })
 
   test('fires again if a crash lost its turn', async () => {
-    const stage = await openStage()
-    const dueAt = stage.world.now() + 1_000
-    stage.send(a, { type: 'add', reminder: dueAt })
-    await stage.settle()
-    const write = stage.journal.write
-    stage.journal.write = async (commit) => {
-      stage.crash(0)
+    const fixture = await openRuntime()
+    const dueAt = fixture.world.now() + 1_000
+    fixture.send(a, { type: 'add', reminder: dueAt })
+    await fixture.settle()
+    const write = fixture.journal.write
+    fixture.journal.write = async (commit) => {
+      fixture.crash(0)
       return await write(commit)
     }
-    await stage.world.advance(1_000)
-    const again = await stage.restart()
+    await fixture.world.advance(1_000)
+    const again = await fixture.restart()
     await again.world.advance(0)
     expect(valuesOf(again)).toEqual([dueAt])
   })
 
   test('is logged if its turn throws, and does not stop the others', async () => {
-    const stage = await openStage()
-    const dueAt = stage.world.now() + 1_000
-    stage.send({ kind: 'unknown', tenant: 'default', id: 'X' }, { type: 'read' })
-    stage.system.reminders.set({ kind: 'unknown', tenant: 'default', id: 'X' }, dueAt)
-    stage.send(a, { type: 'add', reminder: dueAt })
-    await stage.world.advance(1_000)
-    expect(valuesOf(stage)).toEqual([dueAt])
-    expect(stage.bugs).toContain('a reminder of unknown X: Internal Server Error')
+    const fixture = await openRuntime()
+    const dueAt = fixture.world.now() + 1_000
+    fixture.send({ kind: 'unknown', tenant: 'default', id: 'X' }, { type: 'read' })
+    fixture.system.reminders.set({ kind: 'unknown', tenant: 'default', id: 'X' }, dueAt)
+    fixture.send(a, { type: 'add', reminder: dueAt })
+    await fixture.world.advance(1_000)
+    expect(valuesOf(fixture)).toEqual([dueAt])
+    expect(fixture.bugs).toContain('a reminder of unknown X: Internal Server Error')
   })
 })
 
@@ -164,11 +164,11 @@ test('reminders fire once, on time and in order, for any order of set, replace a
 })
 
 /** Moves time far ahead without running thousands of sweeps. */
-async function jump(stage: RuntimeFixture, ms: number): Promise<void> {
-  const until = stage.world.now() + ms
-  for (let left = ms; left > 0; left = until - stage.world.now()) {
+async function jump(fixture: RuntimeFixture, ms: number): Promise<void> {
+  const until = fixture.world.now() + ms
+  for (let left = ms; left > 0; left = until - fixture.world.now()) {
     // Up to two seconds before the end, or before the longest timer.
-    stage.world.spend(Math.max(0, Math.min(left, 2 ** 31 - 1) - 2_000))
-    await stage.world.advance(Math.min(until - stage.world.now(), 2_000))
+    fixture.world.spend(Math.max(0, Math.min(left, 2 ** 31 - 1) - 2_000))
+    await fixture.world.advance(Math.min(until - fixture.world.now(), 2_000))
   }
 }

@@ -186,6 +186,6 @@ export async function during<T>(world: ManualWorld, promise: Promise<T>): Promis
   return await done
 }
 
-export async function openStage(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
+export async function openRuntime(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
   return await new RuntimeFixture(options).open()
 }

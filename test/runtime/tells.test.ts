@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Tell } from '#runtime/actor'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
-import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -15,37 +15,37 @@ const tellAdd = (to: typeof a, add: number, tells?: Tell[]): Tell => ({
 
 describe('messages to other actors', () => {
   test('run in the commit of the turn that sent them, in order, followed by their own messages', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(c, 4)]), tellAdd(b, 3)] })
-    expect(stage.addedOf(b).map(({ value }) => value)).toEqual([2, 3])
-    expect(stage.addedOf(c)).toEqual([{ value: 4, offset: 4 }])
-    await stage.settle()
-    expect(stage.commits).toHaveLength(1)
-    expect(stage.commits[0]?.streams[0]?.events).toHaveLength(4)
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(c, 4)]), tellAdd(b, 3)] })
+    expect(fixture.addedOf(b).map(({ value }) => value)).toEqual([2, 3])
+    expect(fixture.addedOf(c)).toEqual([{ value: 4, offset: 4 }])
+    await fixture.settle()
+    expect(fixture.commits).toHaveLength(1)
+    expect(fixture.commits[0]?.streams[0]?.events).toHaveLength(4)
   })
 
   test('reach the sender when the receiver answers with a message', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(a, 3)])] })
-    await stage.settle()
-    expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 3])
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2, [tellAdd(a, 3)])] })
+    await fixture.settle()
+    expect(fixture.addedOf(a).map(({ value }) => value)).toEqual([1, 3])
   })
 
   test('are logged if they are refused or throw, and the others run', async () => {
-    const stage = await openStage()
+    const fixture = await openRuntime()
     const tells: Tell[] = [{ to: b, command: { type: 'refuse' } }, { to: b, command: { type: 'throw' } }, tellAdd(c, 5)]
-    stage.send(a, { type: 'add', add: [1], tells })
-    await stage.settle()
-    expect(stage.refusedTells).toEqual(tells.slice(0, 2))
-    expect(stage.bugs).toEqual(['a turn of tally B: decided to throw'])
-    expect(stage.addedOf(c).map(({ value }) => value)).toEqual([5])
+    fixture.send(a, { type: 'add', add: [1], tells })
+    await fixture.settle()
+    expect(fixture.refusedTells).toEqual(tells.slice(0, 2))
+    expect(fixture.bugs).toEqual(['a turn of tally B: decided to throw'])
+    expect(fixture.addedOf(c).map(({ value }) => value)).toEqual([5])
   })
 
   test('are not refused when too many bytes wait', async () => {
-    const stage = await openStage({ uncommittedBytesMax: 10 })
-    stage.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2)] }, 'it', 11)
-    await stage.settle()
-    expect(stage.addedOf(b)).toHaveLength(1)
+    const fixture = await openRuntime({ uncommittedBytesMax: 10 })
+    fixture.send(a, { type: 'add', add: [1], tells: [tellAdd(b, 2)] }, 'it', 11)
+    await fixture.settle()
+    expect(fixture.addedOf(b)).toHaveLength(1)
   })
 })
 
@@ -53,42 +53,42 @@ describe('more messages than fit in one commit', () => {
   const manyCount = tellsPerCommitMax * 2 + 5_000
   const many = (): Tell[] => Array.from({ length: manyCount }, (_, index) => tellAdd(b, index))
   const all = Array.from({ length: manyCount }, (_, index) => index)
-  const valuesOf = (stage: RuntimeFixture) => stage.addedOf(b).map(({ value }) => value)
+  const valuesOf = (fixture: RuntimeFixture) => fixture.addedOf(b).map(({ value }) => value)
 
   test('are stored and run in the following commits, once and in order', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], tells: many() })
-    expect(stage.addedOf(b)).toHaveLength(tellsPerCommitMax)
-    await stage.settle()
-    expect(valuesOf(stage)).toEqual(all)
-    const perCommit = stage.commits.map(({ streams }) => streams[0]?.events.length)
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], tells: many() })
+    expect(fixture.addedOf(b)).toHaveLength(tellsPerCommitMax)
+    await fixture.settle()
+    expect(valuesOf(fixture)).toEqual(all)
+    const perCommit = fixture.commits.map(({ streams }) => streams[0]?.events.length)
     expect(perCommit).toEqual([tellsPerCommitMax + 1, tellsPerCommitMax, 5_000])
-    stage.crash()
-    const again = await stage.restart()
+    fixture.crash()
+    const again = await fixture.restart()
     await again.settle()
     expect(valuesOf(again)).toEqual(all)
   })
 
   test('survive a crash before a stored message runs', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], tells: many() })
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], tells: many() })
     // The commit reached the disk, but the process dies before it learns of it.
-    stage.world.step()
-    stage.crash(1)
-    const again = await stage.restart()
+    fixture.world.step()
+    fixture.crash(1)
+    const again = await fixture.restart()
     await again.settle()
     expect(valuesOf(again)).toEqual(all)
   })
 
   test('survive a crash between two commits', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], tells: many() })
-    while (stage.commits.length < 2) {
-      if (!stage.world.step()) await new Promise((resolve) => setImmediate(resolve))
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], tells: many() })
+    while (fixture.commits.length < 2) {
+      if (!fixture.world.step()) await new Promise((resolve) => setImmediate(resolve))
     }
     // The second commit was sealed and never reached the disk.
-    stage.crash(0)
-    const again = await stage.restart()
+    fixture.crash(0)
+    const again = await fixture.restart()
     expect(again.addedOf(b).length).toBeGreaterThanOrEqual(tellsPerCommitMax)
     await again.settle()
     expect(valuesOf(again)).toEqual(all)
@@ -98,18 +98,18 @@ describe('more messages than fit in one commit', () => {
   })
 
   test('run before later messages', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], tells: many() })
-    stage.send(a, { type: 'add', add: [2], tells: [tellAdd(b, -1)] })
-    await stage.settle()
-    expect(valuesOf(stage)).toEqual([...all, -1])
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], tells: many() })
+    fixture.send(a, { type: 'add', add: [2], tells: [tellAdd(b, -1)] })
+    await fixture.settle()
+    expect(valuesOf(fixture)).toEqual([...all, -1])
   })
 })
 
 test('an answer comes after the messages of its turn', async () => {
-  const stage = await openStage()
-  stage.send(a, { type: 'add', tells: [tellAdd(b, 1)], answer: 'sent' })
-  expect(stage.outputs).toEqual([])
-  await stage.settle()
-  expect(stage.outputs).toEqual(['event default 1', 'answered it "sent"'])
+  const fixture = await openRuntime()
+  fixture.send(a, { type: 'add', tells: [tellAdd(b, 1)], answer: 'sent' })
+  expect(fixture.outputs).toEqual([])
+  await fixture.settle()
+  expect(fixture.outputs).toEqual(['event default 1', 'answered it "sent"'])
 })

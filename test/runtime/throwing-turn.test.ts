@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { during, openStage } from '#test/runtime/runtime-fixture'
+import { during, openRuntime } from '#test/runtime/runtime-fixture'
 import { type TallyCommand, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -12,23 +12,23 @@ describe('a turn that throws', () => {
   test.each(['decide', 'apply'] as const)(
     'in %s is answered with an internal error and takes no offset',
     async (where) => {
-      const stage = await openStage()
-      stage.send(a, { type: 'add', add: [1] }, 'before')
-      stage.send(a, where === 'decide' ? { type: 'throw' } : { type: 'add', add: [2, 'poison'] }, 'bad')
-      stage.send(a, { type: 'add', add: [3], answer: 'fine' }, 'after')
-      await stage.settle()
-      expect(stage.outputs).toEqual([
+      const fixture = await openRuntime()
+      fixture.send(a, { type: 'add', add: [1] }, 'before')
+      fixture.send(a, where === 'decide' ? { type: 'throw' } : { type: 'add', add: [2, 'poison'] }, 'bad')
+      fixture.send(a, { type: 'add', add: [3], answer: 'fine' }, 'after')
+      await fixture.settle()
+      expect(fixture.outputs).toEqual([
         'event default 1',
         'event default 2',
         'answered before undefined',
         'refused bad bug',
         'answered after "fine"',
       ])
-      expect(stage.addedOf(a)).toEqual([
+      expect(fixture.addedOf(a)).toEqual([
         { value: 1, offset: 1 },
         { value: 3, offset: 2 },
       ])
-      expect(stage.bugs).toEqual([`a turn of tally A: ${where === 'decide' ? 'decided to throw' : 'poisoned'}`])
+      expect(fixture.bugs).toEqual([`a turn of tally A: ${where === 'decide' ? 'decided to throw' : 'poisoned'}`])
     },
   )
 
@@ -36,63 +36,63 @@ describe('a turn that throws', () => {
     ['an event', { type: 'add', add: [2, unpackable] }],
     ['a snapshot', { type: 'add', add: [2, unpackable], isCheckpointed: true }],
   ])('because %s cannot be packed stores nothing, and all other turns continue', async (_, command) => {
-    const stage = await openStage()
-    stage.send(b, { type: 'add', add: [1] }, 'before')
-    stage.send(a, command as unknown as TallyCommand, 'bad')
-    stage.send(b, { type: 'add', add: [3] }, 'after')
-    await stage.settle()
-    expect(stage.outputs).toEqual([
+    const fixture = await openRuntime()
+    fixture.send(b, { type: 'add', add: [1] }, 'before')
+    fixture.send(a, command as unknown as TallyCommand, 'bad')
+    fixture.send(b, { type: 'add', add: [3] }, 'after')
+    await fixture.settle()
+    expect(fixture.outputs).toEqual([
       'event default 1',
       'event default 2',
       'answered before undefined',
       'refused bad bug',
       'answered after undefined',
     ])
-    expect(stage.addedOf(a)).toEqual([])
-    expect(stage.log).toEqual([])
-    stage.crash()
-    const again = await stage.restart()
+    expect(fixture.addedOf(a)).toEqual([])
+    expect(fixture.log).toEqual([])
+    fixture.crash()
+    const again = await fixture.restart()
     expect(again.addedOf(b).map(({ value }) => value)).toEqual([1, 3])
   })
 
   test('kills its own activation only', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1] })
-    stage.send(b, { type: 'add', add: [1] })
-    const { registry } = stage.system
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1] })
+    fixture.send(b, { type: 'add', add: [1] })
+    const { registry } = fixture.system
     const [first, other] = [registry.awake(a), registry.awake(b)]
-    stage.send(a, { type: 'throw' })
+    fixture.send(a, { type: 'throw' })
     expect(first?.isAlive).toBe(false)
     expect(other?.isAlive).toBe(true)
     expect(registry.awake(a)).toBeUndefined()
-    stage.send(a, { type: 'read' })
+    fixture.send(a, { type: 'read' })
     expect(registry.awake(a)).not.toBe(first)
   })
 
   test('leaves no partial change in the state', async () => {
-    const stage = await openStage()
-    stage.send(a, { type: 'add', add: [1], change: 1, isCheckpointed: true })
-    stage.send(a, {
+    const fixture = await openRuntime()
+    fixture.send(a, { type: 'add', add: [1], change: 1, isCheckpointed: true })
+    fixture.send(a, {
       type: 'add',
       add: [2, 'poison'],
       change: 10,
       reminder: 5,
       tells: [{ to: b, command: { type: 'add', add: [1] } }],
     })
-    expect(stage.system.peek(a)).toEqual({ id: 'A', added: [{ value: 1, offset: 1 }], quiet: 1 })
-    await stage.settle()
-    expect(stage.addedOf(b)).toEqual([])
-    expect(stage.system.reminders.count).toBe(0)
+    expect(fixture.system.peek(a)).toEqual({ id: 'A', added: [{ value: 1, offset: 1 }], quiet: 1 })
+    await fixture.settle()
+    expect(fixture.addedOf(b)).toEqual([])
+    expect(fixture.system.reminders.count).toBe(0)
   })
 
   test('while waking an actor fails that request only', async () => {
-    const stage = await openStage()
+    const fixture = await openRuntime()
     const damaged = [{ key: 'actor/tally/default/A', value: Uint8Array.of(0xc1) }]
-    await during(stage.world, stage.journal.storage.write(damaged, { sync: false }))
-    stage.send(a, { type: 'read' }, 'damaged')
-    stage.send(b, { type: 'read' }, 'fine')
-    await stage.settle()
-    expect(stage.outputs).toEqual(['refused damaged bug', 'answered fine []'])
+    await during(fixture.world, fixture.journal.storage.write(damaged, { sync: false }))
+    fixture.send(a, { type: 'read' }, 'damaged')
+    fixture.send(b, { type: 'read' }, 'fine')
+    await fixture.settle()
+    expect(fixture.outputs).toEqual(['refused damaged bug', 'answered fine []'])
   })
 })
 
@@ -112,30 +112,30 @@ const step = fc.oneof(
 test('a new activation has the state of the old one, for any actions in between', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
-      const stage = await openStage()
+      const fixture = await openRuntime()
       const expected: number[][] = [[], [], []]
       let number = 0
       for (const { what, actor, ...more } of steps) {
         const address = tallyAddress(`T${actor}`)
-        if (what === 'step') stage.world.step()
-        else if (what === 'settle') await stage.settle()
-        else if (what === 'throw') stage.send(address, { type: 'throw' })
-        else if (what === 'poison') stage.send(address, { type: 'add', add: [++number, 'poison'] })
+        if (what === 'step') fixture.world.step()
+        else if (what === 'settle') await fixture.settle()
+        else if (what === 'throw') fixture.send(address, { type: 'throw' })
+        else if (what === 'poison') fixture.send(address, { type: 'add', add: [++number, 'poison'] })
         else {
-          stage.send(address, {
+          fixture.send(address, {
             type: 'add',
             add: [++number],
             isCheckpointed: 'isCheckpointed' in more && more.isCheckpointed,
           })
           expected[actor]?.push(number)
         }
-        const activation = stage.system.registry.awake(address)
-        if (activation) stage.system.registry.kill(activation)
-        expect(stage.addedOf(address).map(({ value }) => value)).toEqual(expected[actor])
+        const activation = fixture.system.registry.awake(address)
+        if (activation) fixture.system.registry.kill(activation)
+        expect(fixture.addedOf(address).map(({ value }) => value)).toEqual(expected[actor])
       }
-      await stage.settle()
-      stage.crash()
-      const again = await stage.restart()
+      await fixture.settle()
+      fixture.crash()
+      const again = await fixture.restart()
       expected.forEach((values, actor) => {
         expect(again.addedOf(tallyAddress(`T${actor}`)).map(({ value }) => value)).toEqual(values)
       })

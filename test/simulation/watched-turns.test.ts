@@ -6,7 +6,7 @@ import { Registry } from '#runtime/registry'
 import { embeddedLog } from '#store/commit-log'
 import { StoreJournal } from '#store/store-journal'
 import { shapeOf } from '#test/actors/acting'
-import { openStage } from '#test/runtime/runtime-fixture'
+import { openRuntime } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { watchTurns } from '#test/simulation/watched-turns'
 
@@ -48,7 +48,7 @@ test('consecutive turns are valid', () => {
 
 test('a turn after one that threw, a deferred command, and a turn stopped by the guard are valid', async () => {
   const reports: string[] = []
-  const stage = await openStage()
+  const stage = await openRuntime()
   watchTurns(stage.system.registry, (what) => reports.push(what))
   const [a, b] = [tallyAddress('A'), tallyAddress('B')]
   stage.send(a, { type: 'throw' }, 'thrown')

@@ -4,7 +4,7 @@ import { Problem } from '#model/problem'
 import type { BlobStore } from '#runtime/blobs'
 
 /** A store under test, with restarts and time. */
-export interface BlobStage {
+export interface BlobFixture {
   readonly store: BlobStore
   /** The process dies, and another one opens the store. */
   restart(): Promise<BlobStore>
@@ -47,16 +47,16 @@ const owners = (names: readonly string[]) => (size: number) => (size === 9000 ? 
 export const noOwners = owners([])
 
 /** The contract of a `BlobStore`. */
-export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
+export function blobSuite(name: string, open: () => Promise<BlobFixture>): void {
   describe(`large bytes: ${name}`, () => {
-    let stage: BlobStage
+    let fixture: BlobFixture
     let store: BlobStore
     beforeEach(async () => {
-      stage = await open()
-      store = stage.store
+      fixture = await open()
+      store = fixture.store
       await store.open()
     })
-    afterEach(() => stage.close())
+    afterEach(() => fixture.close())
 
     const whole = { from: 0, size: null } as const
     const put = (bytes: Uint8Array, from = 0, size: number | null = null) =>
@@ -112,7 +112,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const bytes = bytesOf(100_000)
       for (const isRestarted of [false, true]) {
         await breakOff(bytes, count)
-        if (isRestarted) store = await stage.restart()
+        if (isRestarted) store = await fixture.restart()
         expect(await store.receivedOf('a')).toBe(count)
         expect(await put(bytes, count, bytes.length)).toEqual({
           received: bytes.length,
@@ -125,7 +125,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const bytes = bytesOf(9000)
       const found: unknown[] = []
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
-        const next = await stage.restart()
+        const next = await fixture.restart()
         await next.sweep(() => false, noOwners)
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
         found.push((await next.receive('a', { from: 9000, size: 9000 }, piecesOf(bytes.subarray(9000)))).image?.sha256)
@@ -143,7 +143,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const found: unknown[] = []
       if (sentByOther === 'before') await store.receive('b', whole, piecesOf(bytes))
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
-        const next = await stage.restart()
+        const next = await fixture.restart()
         if (sentByOther === 'after') await next.receive('b', whole, piecesOf(bytes))
         await next.sweep(() => true, owners(names))
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
@@ -163,7 +163,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
     test('an incomplete part continues after a sweep, even if its owner has an image', async () => {
       const bytes = bytesOf(9000)
       await breakOff(bytes, 500)
-      store = await stage.restart()
+      store = await fixture.restart()
       await store.sweep(() => true, owners(['a']))
       expect((await put(bytes, 500, 9000)).image?.sha256).toBe(hashOf(bytes))
     })
@@ -172,7 +172,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const [bytes, other] = [bytesOf(9000), bytesOf(9000, 9)]
       const found: unknown[] = []
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
-        const next = await stage.restart()
+        const next = await fixture.restart()
         found.push((await next.receive('a', { from: 0, size: 9000 }, piecesOf(other))).image?.sha256)
         for (const each of [bytes, other]) found.push(hashOf(await readWhole(next, hashOf(each), 0, 9000)))
       })
@@ -274,7 +274,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const [kept, left] = [bytesOf(10, 1), bytesOf(10, 2)]
       await put(kept)
       await put(left)
-      store = await stage.restart()
+      store = await fixture.restart()
       await store.sweep((sha256) => sha256 === hashOf(kept), noOwners)
       expect([await store.sizeOf(hashOf(kept)), await store.sizeOf(hashOf(left))]).toEqual([10, undefined])
     })
@@ -283,7 +283,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       await put(bytesOf(10))
       await store.sweep(() => false, noOwners)
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBe(10)
-      stage.wait(hour + 1000)
+      fixture.wait(hour + 1000)
       await store.sweep(() => false, noOwners)
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBeUndefined()
     })
@@ -304,14 +304,14 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
     test('keeps parts for a day', async () => {
       const bytes = bytesOf(1000)
       await breakOff(bytes, 500)
-      stage.wait(23 * hour)
+      fixture.wait(23 * hour)
       await store.sweep(() => true, noOwners)
       expect(await store.receivedOf('a')).toBe(500)
-      stage.wait(hour + 60_000)
+      fixture.wait(hour + 60_000)
       expect(await store.receivedOf('a')).toBe(0)
       await expect(put(bytes, 500, 1000)).rejects.toMatchObject({ message: 'bytes from 0 are expected' })
       await store.sweep(() => true, noOwners)
-      stage.wait(-25 * hour)
+      fixture.wait(-25 * hour)
       expect(await store.receivedOf('a')).toBe(0)
     })
   })

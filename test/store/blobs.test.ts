@@ -10,7 +10,7 @@ import { onSmallDisk } from '#test/store/small-disk'
 
 const MIB = 1024 * 1024
 
-async function stageIn(folder: string) {
+async function openBlobs(folder: string) {
   let waitedMs = 0
   const open = () => fileBlobs({ folder, bytesMax, headroomBytes: 0, now: () => Date.now() + waitedMs })
   return {
@@ -29,20 +29,20 @@ async function stageIn(folder: string) {
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'blobs-'))
 
-blobSuite('as files', () => stageIn(newFolder()))
+blobSuite('as files', () => openBlobs(newFolder()))
 
 describe('files', () => {
   let folder: string
-  let stage: Awaited<ReturnType<typeof stageIn>>
+  let fixture: Awaited<ReturnType<typeof openBlobs>>
   let store: BlobStore
 
   beforeEach(async () => {
     folder = newFolder()
-    stage = await stageIn(folder)
-    store = stage.store
+    fixture = await openBlobs(folder)
+    store = fixture.store
     await store.open()
   })
-  afterEach(() => stage.close())
+  afterEach(() => fixture.close())
 
   test('are readable by their owner only, and named by their hash', async () => {
     await store.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
@@ -102,7 +102,7 @@ describe('files', () => {
     const file = join(folder, 'uploads', parts[0] ?? '')
     await link(file, `${file}.whole`)
     if (died === 'image') await link(file, join(folder, 'images', hashOf(bytes)))
-    const next = await stage.restart()
+    const next = await fixture.restart()
     await next.sweep(() => true, noOwners)
     expect((await readdir(join(folder, 'uploads'))).sort()).toEqual(parts)
     expect(await next.receivedOf('a')).toBe(9000)
@@ -114,7 +114,7 @@ describe('files', () => {
     const [part] = (await readdir(join(folder, 'uploads'))).sort()
     // The file has its full length, with zeros where nothing was synced.
     await truncate(join(folder, 'uploads', part ?? ''), 20_000)
-    const next = await stage.restart()
+    const next = await fixture.restart()
     expect(await next.receivedOf('a')).toBe(9000)
     const received = await next.receive('a', { from: 9000, size: 20_000 }, piecesOf(bytes.subarray(9000, 12_000)))
     expect(received).toEqual({ received: 12_000 })
@@ -126,7 +126,7 @@ describe('files', () => {
     await store.receive('a', { from: 0, size: 20_000 }, piecesOf(bytesOf(9000)))
     const [part] = (await readdir(join(folder, 'uploads'))).sort()
     await truncate(join(folder, 'uploads', part ?? ''), 8999)
-    const next = await stage.restart()
+    const next = await fixture.restart()
     expect(await next.receivedOf('a')).toBe(0)
     expect((await next.receive('a', { from: 0, size: null }, piecesOf(bytesOf(10)))).image?.size).toBe(10)
     expect(await readdir(join(folder, 'uploads'))).toEqual([])
@@ -134,7 +134,7 @@ describe('files', () => {
 
   test('old parts are removed by the next upload', async () => {
     await store.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
-    stage.wait(25 * 3_600_000)
+    fixture.wait(25 * 3_600_000)
     await store.receive('b', { from: 0, size: null }, piecesOf(bytesOf(10)))
     expect(await readdir(join(folder, 'uploads'))).toEqual([])
   })
@@ -145,7 +145,7 @@ test.each([
   ['sync', 'datasync'],
 ])('a failed %s keeps the acknowledged bytes, and the upload continues', async (_, step) => {
   const folder = newFolder()
-  const { store, close } = await stageIn(folder)
+  const { store, close } = await openBlobs(folder)
   await store.open()
   const bytes = bytesOf(30_000)
   const announced = (from: number) => ({ from, size: bytes.length })

@@ -3,7 +3,7 @@ import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
 import { ActivationIndex, type BulkWakeLimits, NameMarks } from '#store/bulk-wake'
 import { textHash } from '#store/msgpack-reader'
-import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
 
@@ -12,17 +12,17 @@ const always: BulkWakeLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rows
 
 /** Actors with a snapshot each; one in `every` has an event after its snapshot. */
 async function crashed(count: number, every: number): Promise<RuntimeFixture> {
-  const stage = await openStage()
+  const fixture = await openRuntime()
   for (let number = 0; number < count; number++) {
-    stage.send(tallyAddress(nameOf(number)), { type: 'add', add: [number], isCheckpointed: true })
+    fixture.send(tallyAddress(nameOf(number)), { type: 'add', add: [number], isCheckpointed: true })
   }
-  await stage.settle()
+  await fixture.settle()
   for (let number = 0; number < count; number += every) {
-    stage.send(tallyAddress(nameOf(number)), { type: 'add', add: [number + 0.5] })
+    fixture.send(tallyAddress(nameOf(number)), { type: 'add', add: [number + 0.5] })
   }
-  await stage.settle()
-  stage.crash()
-  return stage
+  await fixture.settle()
+  fixture.crash()
+  return fixture
 }
 
 /** Counts the snapshots read alone and by scans, of handles opened from now on. */
@@ -44,26 +44,26 @@ function reads({ place }: RuntimeFixture): { alone: number; inRows: number } {
   return seen
 }
 
-function expectAll(stage: RuntimeFixture, count: number, every: number): void {
+function expectAll(fixture: RuntimeFixture, count: number, every: number): void {
   for (let number = 0; number < count; number++) {
-    const added = stage.addedOf(tallyAddress(nameOf(number))).map(({ value }) => value)
+    const added = fixture.addedOf(tallyAddress(nameOf(number))).map(({ value }) => value)
     expect(added).toEqual(number % every === 0 ? [number, number + 0.5] : [number])
   }
 }
 
 test('one scan wakes many actors with the same states as single reads', async () => {
-  const stage = await crashed(1_000, 1)
-  const seen = reads(stage)
-  const again = await stage.restart({ bulkWake: always })
+  const fixture = await crashed(1_000, 1)
+  const seen = reads(fixture)
+  const again = await fixture.restart({ bulkWake: always })
   expect(seen).toEqual({ alone: 0, inRows: 1_000 })
   expect(again.system.registry.awakeCount).toBe(1_000)
   expectAll(again, 1_000, 1)
 })
 
 test('only actors with entries are woken', async () => {
-  const stage = await crashed(900, 3)
-  const seen = reads(stage)
-  const again = await stage.restart({ bulkWake: always })
+  const fixture = await crashed(900, 3)
+  const seen = reads(fixture)
+  const again = await fixture.restart({ bulkWake: always })
   expect(seen).toEqual({ alone: 0, inRows: 900 })
   expect(again.system.registry.awakeCount).toBe(300)
   expectAll(again, 900, 3)
@@ -73,32 +73,32 @@ test.each([
   ['entries', { ...always, entriesMin: 101 }],
   ['actors', { ...always, actorsMin: 101 }],
 ])('with few %s each snapshot is read alone', async (_, bulkWake) => {
-  const stage = await crashed(100, 1)
-  const seen = reads(stage)
-  expectAll(await stage.restart({ bulkWake }), 100, 1)
+  const fixture = await crashed(100, 1)
+  const seen = reads(fixture)
+  expectAll(await fixture.restart({ bulkWake }), 100, 1)
   expect(seen).toMatchObject({ inRows: 0 })
   expect(seen.alone).toBeGreaterThanOrEqual(100)
 })
 
 test('the scan stops if most snapshots are useless', async () => {
-  const stage = await crashed(3_000, 300)
-  const seen = reads(stage)
-  const again = await stage.restart({ bulkWake: always })
+  const fixture = await crashed(3_000, 300)
+  const seen = reads(fixture)
+  const again = await fixture.restart({ bulkWake: always })
   // The page that shows it, and the next one, which is already being read.
   expect(seen.inRows).toBeLessThanOrEqual(1_024)
   expectAll(again, 3_000, 300)
 })
 
 test('each tenant wakes its own actors', async () => {
-  const stage = await openStage()
+  const fixture = await openRuntime()
   for (const tenant of ['a', 'a-1', 'b']) {
-    stage.send(tallyAddress('A', tenant), { type: 'add', add: [1], isCheckpointed: true })
-    await stage.settle()
-    stage.send(tallyAddress('A', tenant), { type: 'add', add: [2] })
-    await stage.settle()
+    fixture.send(tallyAddress('A', tenant), { type: 'add', add: [1], isCheckpointed: true })
+    await fixture.settle()
+    fixture.send(tallyAddress('A', tenant), { type: 'add', add: [2] })
+    await fixture.settle()
   }
-  stage.crash()
-  const again = await stage.restart({ bulkWake: always })
+  fixture.crash()
+  const again = await fixture.restart({ bulkWake: always })
   expect(again.system.registry.awakeCount).toBe(3)
   for (const tenant of ['a', 'a-1', 'b']) {
     expect(again.addedOf(tallyAddress('A', tenant)).map(({ value }) => value)).toEqual([1, 2])

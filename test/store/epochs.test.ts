@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Epochs } from '#store/epochs'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { type MemoryPlace, memoryPlace } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
@@ -84,15 +84,15 @@ test('only 256 epochs are stored; older ones are unknown', async () => {
 })
 
 describe('at each start', () => {
-  const add = async (stage: RuntimeFixture, count: number) => {
+  const add = async (fixture: RuntimeFixture, count: number) => {
     for (let number = 0; number < count; number++) {
-      stage.send(tallyAddress('A'), { type: 'add', add: [number] })
-      await stage.settle()
+      fixture.send(tallyAddress('A'), { type: 'add', add: [number] })
+      await fixture.settle()
     }
   }
 
   test('a new epoch begins, and offsets continue', async () => {
-    const first = await openStage()
+    const first = await openRuntime()
     await add(first, 3)
     first.crash()
     const second = await first.restart()
@@ -105,7 +105,7 @@ describe('at each start', () => {
   })
 
   test('after a power loss the old epoch does not cover lost events', async () => {
-    const first = await openStage({ isSynced: false })
+    const first = await openRuntime({ isSynced: false })
     await add(first, 5)
     first.place.losePower()
     first.world.kill()
@@ -119,8 +119,8 @@ describe('at each start', () => {
 
   test('the name of the epoch is random, so a restored copy gets another one than the original', async () => {
     const world = new ManualWorld({ seed: 1 })
-    const one = await openStage({ world })
-    const other = await openStage({ world: new ManualWorld({ seed: 2 }) })
+    const one = await openRuntime({ world })
+    const other = await openRuntime({ world: new ManualWorld({ seed: 2 }) })
     expect(one.epoch).not.toBe(other.epoch)
     expect(one.epoch).toMatch(/^[\w-]{16}$/)
   })

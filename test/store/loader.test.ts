@@ -8,7 +8,7 @@ import { keys } from '#store/keys'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, openStage, RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { during, openRuntime, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { book, bookAddress, tally, tallyAddress } from '#test/runtime/tally-actors'
 import { memoryPlace } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
@@ -18,20 +18,20 @@ const a = tallyAddress('A')
 const k = bookAddress('K')
 
 /** Writes to the store directly, while the server is down. */
-async function tamper(stage: RuntimeFixture, operations: readonly Operation[]): Promise<void> {
-  const storage = await during(stage.world, stage.place.open())
-  await during(stage.world, storage.write(operations, { sync: true }))
-  await during(stage.world, storage.close())
+async function tamper(fixture: RuntimeFixture, operations: readonly Operation[]): Promise<void> {
+  const storage = await during(fixture.world, fixture.place.open())
+  await during(fixture.world, storage.write(operations, { sync: true }))
+  await during(fixture.world, storage.close())
 }
 
 async function fiveCommits(): Promise<RuntimeFixture> {
-  const stage = await openStage()
+  const fixture = await openRuntime()
   for (let commit = 1; commit <= 5; commit++) {
-    stage.send(a, { type: 'add', add: [commit, commit] })
-    await stage.settle()
+    fixture.send(a, { type: 'add', add: [commit, commit] })
+    await fixture.settle()
   }
-  stage.crash()
-  return stage
+  fixture.crash()
+  return fixture
 }
 
 describe('a stream is damaged by a hole', () => {
@@ -39,38 +39,41 @@ describe('a stream is damaged by a hole', () => {
     ['in the middle', 5, 'lacks entries 5 to 6'],
     ['at the beginning of the redo window', 1, 'lacks entries 1 to 2'],
   ])('%s', async (_, offset, message) => {
-    const stage = await fiveCommits()
-    await tamper(stage, [{ key: keys.chunk('default', offset), value: null }])
-    await expect(stage.restart()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(message) })
+    const fixture = await fiveCommits()
+    await tamper(fixture, [{ key: keys.chunk('default', offset), value: null }])
+    await expect(fixture.restart()).rejects.toMatchObject({
+      code: 'damaged',
+      message: expect.stringContaining(message),
+    })
   })
 
   test('with entries stored twice', async () => {
-    const stage = await fiveCommits()
+    const fixture = await fiveCommits()
     const event = { kind: 'meta_set', device: 'A', at: 1, meta: { add: 9 } } as const
-    await tamper(stage, [{ key: keys.chunk('default', 4), value: packChunk([event], 1, 0) }])
-    await expect(stage.restart()).rejects.toMatchObject({ code: 'damaged' })
+    await tamper(fixture, [{ key: keys.chunk('default', 4), value: packChunk([event], 1, 0) }])
+    await expect(fixture.restart()).rejects.toMatchObject({ code: 'damaged' })
   })
 
   test('but not before the redo window', async () => {
-    const stage = await openStage()
+    const fixture = await openRuntime()
     for (let commit = 0; commit < 3; commit++) {
-      stage.send(a, { type: 'add', add: [commit], isCheckpointed: true })
-      await stage.settle()
+      fixture.send(a, { type: 'add', add: [commit], isCheckpointed: true })
+      await fixture.settle()
     }
-    stage.crash()
-    await tamper(stage, [{ key: keys.chunk('default', 2), value: null }])
-    const again = await stage.restart()
+    fixture.crash()
+    await tamper(fixture, [{ key: keys.chunk('default', 2), value: null }])
+    const again = await fixture.restart()
     expect(again.addedOf(a)).toHaveLength(3)
   })
 })
 
 test('a stream of a deleted tenant continues after its last chunk', async () => {
-  const stage = await fiveCommits()
-  await tamper(stage, [
+  const fixture = await fiveCommits()
+  await tamper(fixture, [
     { key: keys.redo('default'), value: packRecord(redoFormat, 12) },
     { key: keys.chunk('default', 1), value: null },
   ])
-  const again = await stage.restart()
+  const again = await fixture.restart()
   expect(again.addedOf(a)).toEqual([])
   expect(again.journal.stream('default').last).toBe(11)
   again.send(a, { type: 'add', add: [7] })
@@ -82,13 +85,13 @@ test('a stream of a deleted tenant continues after its last chunk', async () => 
 })
 
 test('a start skips a hole that a repair left, and clients cannot resume before it', async () => {
-  const stage = await fiveCommits()
-  const lost = (stage: RuntimeFixture) => stage.addedOf(a).map(({ offset }) => offset)
-  await tamper(stage, [
+  const fixture = await fiveCommits()
+  const lost = (fixture: RuntimeFixture) => fixture.addedOf(a).map(({ offset }) => offset)
+  await tamper(fixture, [
     { key: keys.chunk('default', 5), value: null },
     { key: keys.whole('default'), value: packRecord(wholeFormat, 20) },
   ])
-  const again = await stage.restart()
+  const again = await fixture.restart()
   expect(lost(again)).toEqual([1, 2, 3, 4, 7, 8, 9, 10])
   const stream = again.journal.stream('default')
   expect([stream.last, again.journal.retainedFrom('default')]).toEqual([19, 20])
@@ -113,17 +116,17 @@ describe('a record of a newer release is refused', () => {
     ['a tell', keys.tell(1), packRecord({ name: 'tell', version: 3, upgrades: {} }, 1)],
     ['an epoch', keys.epoch(99), packRecord({ name: 'epoch', version: 3, upgrades: {} }, 1)],
   ])('%s', async (_, key, value) => {
-    const stage = await fiveCommits()
-    await tamper(stage, [{ key, value }])
-    await expect(stage.restart()).rejects.toMatchObject({ code: 'damaged' })
+    const fixture = await fiveCommits()
+    await tamper(fixture, [{ key, value }])
+    await expect(fixture.restart()).rejects.toMatchObject({ code: 'damaged' })
   })
 })
 
 test('an older snapshot is upgraded when its actor wakes', async () => {
-  const stage = await openStage()
-  stage.send(a, { type: 'add', add: [1, 2], isCheckpointed: true })
-  await stage.settle()
-  stage.crash()
+  const fixture = await openRuntime()
+  fixture.send(a, { type: 'add', add: [1, 2], isCheckpointed: true })
+  await fixture.settle()
+  fixture.crash()
   const [tally] = (await import('#test/runtime/tally-actors')).tallies
   if (!tally) throw new Error('no tally')
   const upgrade = (stored: unknown) => {
@@ -131,20 +134,20 @@ test('an older snapshot is upgraded when its actor wakes', async () => {
     return { offset, state: { ...state, quiet: 100 } }
   }
   const formats = { '': { name: 'tally', version: 2, upgrades: { 1: upgrade } } }
-  const again = await stage.restart({ definitions: () => [{ ...tally, formats }] })
+  const again = await fixture.restart({ definitions: () => [{ ...tally, formats }] })
   expect(again.system.peek(a)).toMatchObject({ quiet: 100, added: [{ value: 1 }, { value: 2 }] })
 })
 
 test('a start restores actors with redo and write-through, reminders and stream heads of all tenants', async () => {
-  const stage = await openStage()
-  const dueAt = stage.world.now() + 3_600_000
+  const fixture = await openRuntime()
+  const dueAt = fixture.world.now() + 3_600_000
   for (const tenant of ['default', 'other-1']) {
-    stage.send(tallyAddress('A', tenant), { type: 'add', add: [1], reminder: dueAt })
-    stage.send(bookAddress('K', tenant), { type: 'add', add: [2, 3] })
-    await stage.settle()
+    fixture.send(tallyAddress('A', tenant), { type: 'add', add: [1], reminder: dueAt })
+    fixture.send(bookAddress('K', tenant), { type: 'add', add: [2, 3] })
+    await fixture.settle()
   }
-  stage.crash()
-  const again = await stage.restart()
+  fixture.crash()
+  const again = await fixture.restart()
   for (const tenant of ['default', 'other-1']) {
     expect(again.system.registry.head(tenant)).toMatchObject({ taken: 3, committed: 3, released: 3 })
     expect(again.addedOf(tallyAddress('A', tenant))).toEqual([{ value: 1, offset: 1 }])
@@ -155,31 +158,31 @@ test('a start restores actors with redo and write-through, reminders and stream 
 })
 
 test('a start does not read the records of devices', async () => {
-  const stage = await openStage()
-  stage.send(k, { type: 'add', add: [1, 2] })
-  await stage.settle()
-  stage.crash()
+  const fixture = await openRuntime()
+  fixture.send(k, { type: 'add', add: [1, 2] })
+  await fixture.settle()
+  fixture.crash()
   const secrets = Array.from({ length: 1_000 }, (_, index) => ({
     key: keys.part(tallyAddress(`T${index}`), 'secret'),
     value: Buffer.of(index & 0xff),
   }))
-  await tamper(stage, secrets)
-  const rowsRead = countRows(stage.place, 'part/')
-  const again = await stage.restart()
+  await tamper(fixture, secrets)
+  const rowsRead = countRows(fixture.place, 'part/')
+  const again = await fixture.restart()
   again.send(k, { type: 'read' })
   expect(again.outputs).toEqual(['answered it [1,2]'])
   expect(rowsRead()).toBeLessThan(10)
 })
 
 test('a chunk that begins before the redo window is applied from the redo offset', async () => {
-  const stage = await openStage()
-  stage.send(k, { type: 'add', add: [1, 2] })
-  stage.send(a, { type: 'add', add: [3], isCheckpointed: true, change: 5 })
-  stage.send(a, { type: 'add', add: [4] })
-  await stage.settle()
-  expect(stage.commits[0]?.streams[0]).toMatchObject({ firstOffset: 1, redoFrom: 4 })
-  stage.crash()
-  const again = await stage.restart()
+  const fixture = await openRuntime()
+  fixture.send(k, { type: 'add', add: [1, 2] })
+  fixture.send(a, { type: 'add', add: [3], isCheckpointed: true, change: 5 })
+  fixture.send(a, { type: 'add', add: [4] })
+  await fixture.settle()
+  expect(fixture.commits[0]?.streams[0]).toMatchObject({ firstOffset: 1, redoFrom: 4 })
+  fixture.crash()
+  const again = await fixture.restart()
   expect(again.system.peek(a)).toEqual({
     id: 'A',
     quiet: 5,
@@ -194,13 +197,13 @@ test('a chunk that begins before the redo window is applied from the redo offset
 })
 
 test('a store can be opened by one process at a time, and again after closing', async () => {
-  const stage = await openStage()
-  const second = new RuntimeFixture({ world: stage.world, place: stage.place })
+  const fixture = await openRuntime()
+  const second = new RuntimeFixture({ world: fixture.world, place: fixture.place })
   await expect(second.open()).rejects.toMatchObject({ code: 'locked' })
-  stage.send(a, { type: 'add', add: [1] })
-  await stage.settle()
-  await stage.close()
-  expect(stage.database.status).toBe('closed')
+  fixture.send(a, { type: 'add', add: [1] })
+  await fixture.settle()
+  await fixture.close()
+  expect(fixture.database.status).toBe('closed')
   expect((await second.open()).addedOf(a)).toHaveLength(1)
 })
 
@@ -208,8 +211,8 @@ test('a second node that applies the commits of the first has the same state, af
   const commits: (readonly Operation[])[] = []
   const world = new ManualWorld()
   const place = memoryPlace({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
-  const owner = await openStage({ world, place })
-  let node = await openStage()
+  const owner = await openRuntime({ world, place })
+  let node = await openRuntime()
   commits.length = 0
   const b = tallyAddress('B', 'other-1')
   const follow = async () => {
@@ -263,8 +266,8 @@ test('a following node receives the stored records that the first one received a
   ]
   const owned: unknown[] = []
   const followed: unknown[] = []
-  const owner = await openStage({ world, place, definitions: () => recordsOf(owned) })
-  const node = await openStage({ definitions: () => recordsOf(followed) })
+  const owner = await openRuntime({ world, place, definitions: () => recordsOf(owned) })
+  const node = await openRuntime({ definitions: () => recordsOf(followed) })
   commits.length = 0
   owner.send(k, { type: 'add', add: [4, 5] })
   expect(owned).toEqual([])

@@ -23,7 +23,7 @@ import { shownState } from '#test/actors/shown-state'
 import { atOnce } from '#test/rules/at-once'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
-import { openStage, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
+import { openRuntime, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 import { subscription } from '#test/store/samples-of/subscription'
 
 const names = ['A', 'B', 'C']
@@ -70,8 +70,8 @@ const options: RuntimeFixtureOptions = {
 }
 
 /** Two services, the first in three forms: more properties, another type. */
-function shapesOf(stage: RuntimeFixture): Shape[] {
-  const { intern } = stage.journal.shapes
+function shapesOf(fixture: RuntimeFixture): Shape[] {
+  const { intern } = fixture.journal.shapes
   const property = (propId: number, name: string, modifier = 0) => {
     const type = propertyTypeOf(name)
     if (!type) throw new Error(`${name} is not a type`)
@@ -128,7 +128,7 @@ const life = fc.record({
 })
 
 function run(
-  stage: RuntimeFixture,
+  fixture: RuntimeFixture,
   shapes: readonly Shape[],
   steps: readonly Step[],
   sequence: { next: number },
@@ -136,12 +136,12 @@ function run(
   for (const each of steps) {
     const address = deviceAddress('default', each.device)
     const { number } = each
-    const state = () => stage.system.peek(address) ?? absentDevice(each.device)
-    const ask = (command: DeviceCommand) => stage.ask(address, command)
+    const state = () => fixture.system.peek(address) ?? absentDevice(each.device)
+    const ask = (command: DeviceCommand) => fixture.ask(address, command)
     switch (each.what) {
       case 'admit':
         if (!state().isThere)
-          stage.ask(tenantAddress('default'), { type: 'admit_device', device: each.device, meta: { number } })
+          fixture.ask(tenantAddress('default'), { type: 'admit_device', device: each.device, meta: { number } })
         break
       case 'hello': {
         const services: Hello['services'] = each.shapes
@@ -208,7 +208,7 @@ function run(
       case 'schema': {
         const schema = { name: `n${number}`, properties: {} }
         const service = `svc${number % 3}`
-        stage.ask(
+        fixture.ask(
           tenantAddress('default'),
           number > 6 ? { type: 'delete_schema', service } : { type: 'put_schema', service, schema },
         )
@@ -216,15 +216,15 @@ function run(
       }
       case 'group':
       case 'alarm':
-        stage.ask(tenantAddress('default'), ruleCommand(stage, each.what, number, each.device))
+        fixture.ask(tenantAddress('default'), ruleCommand(fixture, each.what, number, each.device))
     }
-    stage.world.spend(1)
+    fixture.world.spend(1)
   }
 }
 
 /** A command that creates, changes or removes a group or an alarm. */
-function ruleCommand(stage: RuntimeFixture, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
-  const tenant = stage.system.peek(tenantAddress('default')) as TenantState
+function ruleCommand(fixture: RuntimeFixture, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
+  const tenant = fixture.system.peek(tenantAddress('default')) as TenantState
   const id = `I${number % 2}`
   const author = 'crn#user:2Vb7qYx9Kd'
   const isNew = !(what === 'group' ? tenant.groups : tenant.alarms).has(id)
@@ -238,43 +238,43 @@ function ruleCommand(stage: RuntimeFixture, what: 'group' | 'alarm', number: num
 }
 
 /** The whole state, except what a crash may lose: when and how often a device connected. */
-function everything(stage: RuntimeFixture): unknown {
+function everything(fixture: RuntimeFixture): unknown {
   const devices = names.map((name) => {
-    const state = stage.system.peek(deviceAddress('default', name)) ?? absentDevice(name)
+    const state = fixture.system.peek(deviceAddress('default', name)) ?? absentDevice(name)
     return { ...state, lastMessage: 0, lastConnect: 0, numConnects: 0 }
   })
   return structuredClone({
     devices: devices.map(shownState),
-    tenant: stage.system.peek(tenantAddress('default')),
+    tenant: fixture.system.peek(tenantAddress('default')),
   })
 }
 
 test('a restart after a crash restores exactly the committed state', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 4, size: 'max' }), async (lives) => {
-      let stage = await openStage(options)
+      let fixture = await openRuntime(options)
       const sequence = { next: 0 }
-      for (const each of names) run(stage, shapesOf(stage), [{ what: 'admit', device: each, number: 1 }], sequence)
+      for (const each of names) run(fixture, shapesOf(fixture), [{ what: 'admit', device: each, number: 1 }], sequence)
       for (const { batches, inFlight, open, isKept } of lives) {
-        const shapes = shapesOf(stage)
+        const shapes = shapesOf(fixture)
         for (const steps of batches) {
-          run(stage, shapes, steps, sequence)
-          await stage.settle()
+          run(fixture, shapes, steps, sequence)
+          await fixture.settle()
         }
-        expect(stage.bugs).toEqual([])
-        let expected = everything(stage)
-        run(stage, shapes, inFlight, sequence)
-        const sealed = everything(stage)
-        const commits = stage.commits.length
+        expect(fixture.bugs).toEqual([])
+        let expected = everything(fixture)
+        run(fixture, shapes, inFlight, sequence)
+        const sealed = everything(fixture)
+        const commits = fixture.commits.length
         // Sealed and handed to the disk.
-        while (stage.commits.length === commits && stage.world.step());
-        const isInFlight = stage.commits.length > commits
-        run(stage, shapes, open, sequence)
+        while (fixture.commits.length === commits && fixture.world.step());
+        const isInFlight = fixture.commits.length > commits
+        run(fixture, shapes, open, sequence)
         if (isInFlight && isKept) expected = sealed
-        stage.crash(isKept ? 1 : 0)
-        stage = await stage.restart(options)
-        expect(everything(stage)).toEqual(expected)
-        expect(stage.bugs).toEqual([])
+        fixture.crash(isKept ? 1 : 0)
+        fixture = await fixture.restart(options)
+        expect(everything(fixture)).toEqual(expected)
+        expect(fixture.bugs).toEqual([])
       }
     }),
     { numRuns: 100 },
@@ -282,32 +282,32 @@ test('a restart after a crash restores exactly the committed state', async () =>
 })
 
 test('a new process publishes nothing and writes nothing by itself', async () => {
-  const stage = await openStage(options)
-  run(stage, shapesOf(stage), [{ what: 'admit', device: 'A', number: 1 }], { next: 0 })
-  await stage.settle()
-  stage.crash()
-  const again = await stage.restart(options)
+  const fixture = await openRuntime(options)
+  run(fixture, shapesOf(fixture), [{ what: 'admit', device: 'A', number: 1 }], { next: 0 })
+  await fixture.settle()
+  fixture.crash()
+  const again = await fixture.restart(options)
   await again.world.advance(30_000)
   expect(again.outputs).toEqual([])
   expect(again.commits).toEqual([])
 })
 
 test('a removed device stays removed, even if its entries are in the redo window', async () => {
-  const stage = await openStage({ definitions })
-  const shapes = shapesOf(stage)
+  const fixture = await openRuntime({ definitions })
+  const shapes = shapesOf(fixture)
   const sequence = { next: 0 }
-  for (const each of names) run(stage, shapes, [{ what: 'admit', device: each, number: 1 }], sequence)
-  run(stage, shapes, [{ what: 'hello', device: 'A', number: 1, shapes: [0] }], sequence)
-  run(stage, shapes, [{ what: 'meta', device: 'A', number: 1 }], sequence)
-  await stage.settle()
+  for (const each of names) run(fixture, shapes, [{ what: 'admit', device: each, number: 1 }], sequence)
+  run(fixture, shapes, [{ what: 'hello', device: 'A', number: 1, shapes: [0] }], sequence)
+  run(fixture, shapes, [{ what: 'meta', device: 'A', number: 1 }], sequence)
+  await fixture.settle()
   for (const what of ['hello', 'report', 'report', 'remove'] as const) {
-    run(stage, shapes, [{ what, device: 'B', number: 0, shapes: [0, 3] } as Step], sequence)
-    await stage.settle()
+    run(fixture, shapes, [{ what, device: 'B', number: 0, shapes: [0, 3] } as Step], sequence)
+    await fixture.settle()
   }
-  expect(stage.commits.at(-1)?.streams[0]?.redoFrom).toBeLessThan(stage.journal.stream('default').last - 3)
-  const before = everything(stage)
-  stage.crash()
-  const again = await stage.restart({ definitions })
+  expect(fixture.commits.at(-1)?.streams[0]?.redoFrom).toBeLessThan(fixture.journal.stream('default').last - 3)
+  const before = everything(fixture)
+  fixture.crash()
+  const again = await fixture.restart({ definitions })
   expect(everything(again)).toEqual(before)
   expect(again.system.peek(deviceAddress('default', 'B'))).toBeUndefined()
 })
@@ -340,20 +340,20 @@ test.each([1, 1_000_000])(
         foreignActor as unknown as AnyDefinition<Entry>,
       ],
     }
-    const stage = await openStage(withUpdates)
-    const shapes = shapesOf(stage)
+    const fixture = await openRuntime(withUpdates)
+    const shapes = shapesOf(fixture)
     const sequence = { next: 0 }
-    run(stage, shapes, [{ what: 'admit', device: 'A', number: 1 }], sequence)
+    run(fixture, shapes, [{ what: 'admit', device: 'A', number: 1 }], sequence)
     for (const number of [0, 1, 2]) {
-      run(stage, shapes, [{ what: 'hello', device: 'A', number, shapes: [0] }], sequence)
-      run(stage, shapes, [{ what: 'report', device: 'A', number }], sequence)
-      stage.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
-      await stage.settle()
+      run(fixture, shapes, [{ what: 'hello', device: 'A', number, shapes: [0] }], sequence)
+      run(fixture, shapes, [{ what: 'report', device: 'A', number }], sequence)
+      fixture.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
+      await fixture.settle()
     }
-    const { last } = stage.journal.stream('default')
-    const before = everything(stage)
-    stage.crash()
-    const again = await stage.restart(withUpdates)
+    const { last } = fixture.journal.stream('default')
+    const before = everything(fixture)
+    fixture.crash()
+    const again = await fixture.restart(withUpdates)
     expect(again.bugs).toEqual([])
     expect(again.journal.stream('default').last).toBe(last)
     expect(everything(again)).toEqual(before)

@@ -6,7 +6,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import {
   during,
   faultyPlace,
-  openStage,
+  openRuntime,
   type RuntimeFixture,
   type RuntimeFixtureOptions,
 } from '#test/runtime/runtime-fixture'
@@ -25,28 +25,28 @@ function withSmallPages<Place extends StoragePlace>(place: Place): Place {
 
 /** Three tenants with records of every kind; the last entries of each are in no snapshot. */
 async function filled(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
-  const stage = await openStage(options)
+  const fixture = await openRuntime(options)
   for (const tenant of tenants) {
     for (let number = 1; number <= 3; number++) {
       for (const id of ['A', 'B', 'C']) {
         const isCheckpointed = number === 2 && id !== 'C'
-        stage.send(tallyAddress(id, tenant), { type: 'add', add: [number], isCheckpointed })
-        await stage.settle()
+        fixture.send(tallyAddress(id, tenant), { type: 'add', add: [number], isCheckpointed })
+        await fixture.settle()
       }
-      stage.send(bookAddress('K', tenant), { type: 'add', add: [number] })
-      await stage.settle()
+      fixture.send(bookAddress('K', tenant), { type: 'add', add: [number] })
+      await fixture.settle()
     }
     for (const id of ['A', 'D']) {
-      stage.send(tallyAddress(id, tenant), { type: 'add', reminder: stage.world.now() + dayMs })
+      fixture.send(tallyAddress(id, tenant), { type: 'add', reminder: fixture.world.now() + dayMs })
     }
-    stage.send(bookAddress('K', tenant), { type: 'add', reminder: stage.world.now() + dayMs })
+    fixture.send(bookAddress('K', tenant), { type: 'add', reminder: fixture.world.now() + dayMs })
     for (const id of ['A', 'B', 'C', 'D']) {
-      stage.system.gate.put(stage.journal.indexKey(tenant, 'present', id), Uint8Array.of(1))
-      stage.system.gate.put(stage.journal.recordKey(tallyAddress(id, tenant), 'secret'), Uint8Array.of(1))
+      fixture.system.gate.put(fixture.journal.indexKey(tenant, 'present', id), Uint8Array.of(1))
+      fixture.system.gate.put(fixture.journal.recordKey(tallyAddress(id, tenant), 'secret'), Uint8Array.of(1))
     }
-    await stage.settle()
+    await fixture.settle()
   }
-  return stage
+  return fixture
 }
 
 function sweepOf({ system, journal }: RuntimeFixture): TenantSweep {
@@ -54,36 +54,36 @@ function sweepOf({ system, journal }: RuntimeFixture): TenantSweep {
 }
 
 /** Moves the world in the smallest steps until the condition is met. */
-async function until(stage: RuntimeFixture, isSo: () => boolean): Promise<void> {
+async function until(fixture: RuntimeFixture, isSo: () => boolean): Promise<void> {
   for (let round = 0; !isSo() && round < 10_000; round++) {
-    stage.world.step()
+    fixture.world.step()
     await new Promise((resolve) => setImmediate(resolve))
   }
   expect(isSo()).toBe(true)
 }
 
 /** Sweeps until the given number of commits have begun; false if the sweep ended before. */
-async function sweepUntil(stage: RuntimeFixture, commits: number): Promise<boolean> {
-  const before = stage.commits.length
+async function sweepUntil(fixture: RuntimeFixture, commits: number): Promise<boolean> {
+  const before = fixture.commits.length
   let isDone = false
-  void sweepOf(stage)
+  void sweepOf(fixture)
     .run('gone')
     .catch(() => undefined)
     .then(() => {
       isDone = true
     })
-  await until(stage, () => isDone || stage.commits.length >= before + commits)
+  await until(fixture, () => isDone || fixture.commits.length >= before + commits)
   return !isDone
 }
 
 const rows = ({ world, journal }: RuntimeFixture) => during(world, rowsOf(journal.storage))
 
-const keysOf = async (stage: RuntimeFixture, tenant: string) =>
-  (await rows(stage)).map(({ key }) => key).filter((key) => isOf(key, tenant))
+const keysOf = async (fixture: RuntimeFixture, tenant: string) =>
+  (await rows(fixture)).map(({ key }) => key).filter((key) => isOf(key, tenant))
 
 const isOf = (key: string, tenant: string) => key.split('/').includes(tenant)
 
-const sweep = (stage: RuntimeFixture) => during(stage.world, sweepOf(stage).run('gone'))
+const sweep = (fixture: RuntimeFixture) => during(fixture.world, sweepOf(fixture).run('gone'))
 
 /** The rule by which a client may resume at a position. */
 function isRecovered({ journal }: RuntimeFixture, epoch: string, offset: number): boolean {
@@ -92,42 +92,42 @@ function isRecovered({ journal }: RuntimeFixture, epoch: string, offset: number)
 }
 
 /** The tenant has no rows, other tenants are complete, and offsets continue. */
-async function expectSwept(stage: RuntimeFixture, { epoch, last }: { epoch: string; last: number }): Promise<void> {
-  expect(await keysOf(stage, 'gone')).toEqual([keys.redo('gone')])
+async function expectSwept(fixture: RuntimeFixture, { epoch, last }: { epoch: string; last: number }): Promise<void> {
+  expect(await keysOf(fixture, 'gone')).toEqual([keys.redo('gone')])
   for (const tenant of ['kept', 'gone-too']) {
     for (const id of ['A', 'B', 'C']) {
-      expect(stage.addedOf(tallyAddress(id, tenant)).map(({ value }) => value)).toEqual([1, 2, 3])
+      expect(fixture.addedOf(tallyAddress(id, tenant)).map(({ value }) => value)).toEqual([1, 2, 3])
     }
-    expect(stage.system.reminders.dueAt(bookAddress('K', tenant))).toBeDefined()
-    expect(stage.journal.retainedFrom(tenant)).toBe(1)
+    expect(fixture.system.reminders.dueAt(bookAddress('K', tenant))).toBeDefined()
+    expect(fixture.journal.retainedFrom(tenant)).toBe(1)
   }
-  expect(stage.system.reminders.count).toBe(6)
-  for (const id of ['A', 'B', 'C']) expect(stage.addedOf(tallyAddress(id, 'gone'))).toEqual([])
-  expect(stage.system.peek(bookAddress('K', 'gone'))).toEqual({ id: 'K', pages: new Map() })
-  const head = stage.system.registry.head('gone')
+  expect(fixture.system.reminders.count).toBe(6)
+  for (const id of ['A', 'B', 'C']) expect(fixture.addedOf(tallyAddress(id, 'gone'))).toEqual([])
+  expect(fixture.system.peek(bookAddress('K', 'gone'))).toEqual({ id: 'K', pages: new Map() })
+  const head = fixture.system.registry.head('gone')
   expect(head.redo.size).toBe(0)
   expect(head.taken).toBeGreaterThan(last)
-  expect(stage.journal.stream('gone').last).toBe(head.taken)
+  expect(fixture.journal.stream('gone').last).toBe(head.taken)
   for (let offset = 0; offset <= last; offset++) {
-    expect(isRecovered(stage, epoch, offset), `${offset}`).toBe(false)
-    expect(stage.journal.recent('gone', offset)).toBeUndefined()
+    expect(isRecovered(fixture, epoch, offset), `${offset}`).toBe(false)
+    expect(fixture.journal.recent('gone', offset)).toBeUndefined()
   }
 }
 
 /** A new tenant of the same name gets new offsets, even after a restart. */
-async function expectRecreated(stage: RuntimeFixture, old: { epoch: string; last: number }): Promise<void> {
-  const { taken } = stage.system.registry.head('gone')
+async function expectRecreated(fixture: RuntimeFixture, old: { epoch: string; last: number }): Promise<void> {
+  const { taken } = fixture.system.registry.head('gone')
   const a = tallyAddress('A', 'gone')
-  stage.send(a, { type: 'add', add: [7] })
-  await stage.settle()
+  fixture.send(a, { type: 'add', add: [7] })
+  await fixture.settle()
   const added = [{ value: 7, offset: taken + 1 }]
-  expect(stage.addedOf(a)).toEqual(added)
-  stage.crash()
-  const again = await stage.restart()
+  expect(fixture.addedOf(a)).toEqual(added)
+  fixture.crash()
+  const again = await fixture.restart()
   expect(again.addedOf(a)).toEqual(added)
   expect(again.addedOf(tallyAddress('B', 'gone'))).toEqual([])
   for (let offset = 0; offset <= old.last; offset++) expect(isRecovered(again, old.epoch, offset)).toBe(false)
-  expect(isRecovered(again, stage.epoch, taken + 1)).toBe(true)
+  expect(isRecovered(again, fixture.epoch, taken + 1)).toBe(true)
   expect((await during(again.world, again.journal.load('gone', taken + 1)))?.events).toHaveLength(1)
 }
 
@@ -135,79 +135,79 @@ const stateOf = ({ epoch, system }: RuntimeFixture) => ({ epoch, last: system.re
 
 describe('a deleted tenant', () => {
   test('loses all rows, other tenants keep theirs, and offsets continue', async () => {
-    const stage = await filled()
-    const old = stateOf(stage)
+    const fixture = await filled()
+    const old = stateOf(fixture)
     expect(old.last).toBe(12)
-    expect(await keysOf(stage, 'gone')).toHaveLength(29)
-    const others = (await rows(stage)).filter(({ key }) => !isOf(key, 'gone'))
-    await sweep(stage)
-    await expectSwept(stage, old)
-    expect((await rows(stage)).filter(({ key }) => !isOf(key, 'gone'))).toEqual(others)
-    await expectRecreated(stage, old)
+    expect(await keysOf(fixture, 'gone')).toHaveLength(29)
+    const others = (await rows(fixture)).filter(({ key }) => !isOf(key, 'gone'))
+    await sweep(fixture)
+    await expectSwept(fixture, old)
+    expect((await rows(fixture)).filter(({ key }) => !isOf(key, 'gone'))).toEqual(others)
+    await expectRecreated(fixture, old)
   })
 
   test('stays deleted after a restart, even without snapshots', async () => {
-    const stage = await filled({ redo: { eventsMax: 1_000, bytesMax: 1_000_000 } })
-    const old = stateOf(stage)
-    await sweep(stage)
-    stage.crash()
-    const again = await stage.restart()
+    const fixture = await filled({ redo: { eventsMax: 1_000, bytesMax: 1_000_000 } })
+    const old = stateOf(fixture)
+    await sweep(fixture)
+    fixture.crash()
+    const again = await fixture.restart()
     await expectSwept(again, old)
     expect(again.journal.lastOffsetUnder('gone', old.epoch)).toBe(old.last + 1)
     await expectRecreated(again, old)
   })
 
   test('without rows gets none from the sweep', async () => {
-    const stage = await openStage()
-    await sweep(stage)
-    await sweep(stage)
-    expect(await keysOf(stage, 'gone')).toEqual([])
+    const fixture = await openRuntime()
+    await sweep(fixture)
+    await sweep(fixture)
+    expect(await keysOf(fixture, 'gone')).toEqual([])
   })
 
   test('uses one offset for any number of sweeps', async () => {
-    const stage = await filled()
-    const { last } = stateOf(stage)
-    for (let times = 0; times < 3; times++) await sweep(stage)
-    expect(stateOf(stage).last).toBe(last + 1)
+    const fixture = await filled()
+    const { last } = stateOf(fixture)
+    for (let times = 0; times < 3; times++) await sweep(fixture)
+    expect(stateOf(fixture).last).toBe(last + 1)
   })
 
   test('is swept by one page in each commit', async () => {
-    const stage = await openStage()
+    const fixture = await openRuntime()
     for (let entry = 0; entry < 3_000; entry++) {
-      stage.system.gate.put(stage.journal.indexKey('gone', 'present', `${entry}`), Uint8Array.of(1))
+      fixture.system.gate.put(fixture.journal.indexKey('gone', 'present', `${entry}`), Uint8Array.of(1))
     }
-    await stage.settle()
-    const before = stage.commits.length
-    await sweep(stage)
-    const sizes = stage.commits.slice(before).map(({ records }) => records.size)
+    await fixture.settle()
+    const before = fixture.commits.length
+    await sweep(fixture)
+    const sizes = fixture.commits.slice(before).map(({ records }) => records.size)
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000)
     expect(sizes.reduce((sum, size) => sum + size)).toBe(3_000)
   })
 
   test('is swept while its actors still get requests', async () => {
     const world = new ManualWorld()
-    const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
-    const old = stateOf(stage)
-    const before = stage.commits.length
+    const fixture = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+    const old = stateOf(fixture)
+    const before = fixture.commits.length
     let isDone = false
-    const done = sweepOf(stage)
+    const done = sweepOf(fixture)
       .run('gone')
       .finally(() => {
         isDone = true
       })
     for (let late = 1; late <= 12; late++) {
-      await until(stage, () => stage.commits.length >= before + late * 2)
+      await until(fixture, () => fixture.commits.length >= before + late * 2)
       expect(isDone).toBe(false)
-      stage.send(tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone'), {
+      fixture.send(tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone'), {
         type: 'add',
         add: [late],
         isCheckpointed: late % 3 === 0,
       })
-      stage.send(bookAddress('L', 'gone'), { type: 'add', add: [late], reminder: stage.world.now() + dayMs })
+      fixture.send(bookAddress('L', 'gone'), { type: 'add', add: [late], reminder: fixture.world.now() + dayMs })
     }
-    await during(stage.world, done)
-    await expectSwept(stage, { ...old, last: old.last + 24 })
-    await expectRecreated(stage, old)
+    await during(fixture.world, done)
+    await expectSwept(fixture, { ...old, last: old.last + 24 })
+    await expectRecreated(fixture, old)
   })
 })
 
@@ -216,11 +216,11 @@ describe('a sweep', () => {
     let isCut = true
     for (let commits = 1; isCut; commits++) {
       const world = new ManualWorld()
-      const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
-      const old = stateOf(stage)
-      isCut = await sweepUntil(stage, commits)
-      stage.crash(writesKept)
-      const again = await stage.restart()
+      const fixture = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+      const old = stateOf(fixture)
+      isCut = await sweepUntil(fixture, commits)
+      fixture.crash(writesKept)
+      const again = await fixture.restart()
       const last = again.system.registry.head('gone').taken
       expect(last).toBeGreaterThanOrEqual(old.last)
       // Half of the rows may be gone: the rest must be readable.
@@ -241,19 +241,19 @@ describe('a sweep', () => {
       for (let commits = 1; isCut; commits++) {
         const world = new ManualWorld()
         const { place, faults } = faultyPlace(world)
-        const stage = await filled({ world, place: withSmallPages(place) })
-        const old = stateOf(stage)
-        isCut = await sweepUntil(stage, commits)
+        const fixture = await filled({ world, place: withSmallPages(place) })
+        const old = stateOf(fixture)
+        isCut = await sweepUntil(fixture, commits)
         if (isCut) {
           faults.next = { fail: 'full', reachedDisk }
           await world.advance(5_000)
           // The fault is unused if this was the last commit.
-          expect(stage.log).toEqual(faults.next ? [] : ['failed full', 'read only full', 'reloaded', 'recovered'])
+          expect(fixture.log).toEqual(faults.next ? [] : ['failed full', 'read only full', 'reloaded', 'recovered'])
           faults.next = undefined
         }
-        await sweep(stage)
-        await expectSwept(stage, old)
-        await expectRecreated(stage, old)
+        await sweep(fixture)
+        await expectSwept(fixture, old)
+        await expectRecreated(fixture, old)
       }
     },
   )
@@ -261,27 +261,27 @@ describe('a sweep', () => {
   test('fails if the store is read-only', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    const stage = await filled({ world, place })
+    const fixture = await filled({ world, place })
     faults.next = { fail: 'io', reachedDisk: false }
-    await expect(sweep(stage)).rejects.toMatchObject({ code: 'storage' })
-    await expect(sweep(stage)).rejects.toMatchObject({ code: 'storage' })
-    expect(await keysOf(stage, 'gone')).toHaveLength(29)
-    expect(stage.addedOf(tallyAddress('A', 'gone'))).toHaveLength(3)
+    await expect(sweep(fixture)).rejects.toMatchObject({ code: 'storage' })
+    await expect(sweep(fixture)).rejects.toMatchObject({ code: 'storage' })
+    expect(await keysOf(fixture, 'gone')).toHaveLength(29)
+    expect(fixture.addedOf(tallyAddress('A', 'gone'))).toHaveLength(3)
   })
 
   test('can be stopped, and throws then', async () => {
     const world = new ManualWorld()
-    const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
-    const old = stateOf(stage)
-    const stopped = sweepOf(stage)
+    const fixture = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+    const old = stateOf(fixture)
+    const stopped = sweepOf(fixture)
     const run = stopped.run('gone')
     run.catch(() => undefined)
-    const before = stage.commits.length
-    await until(stage, () => stage.commits.length > before + 3)
+    const before = fixture.commits.length
+    await until(fixture, () => fixture.commits.length > before + 3)
     stopped.stop()
     await expect(during(world, run)).rejects.toBeInstanceOf(SweepStopped)
     await expect(during(world, stopped.run('kept'))).rejects.toBeInstanceOf(SweepStopped)
-    await sweep(stage)
-    await expectSwept(stage, old)
+    await sweep(fixture)
+    await expectSwept(fixture, old)
   })
 })

@@ -21,7 +21,7 @@ const project = projectAddress('default', 'p')
 const key: ReleaseKey = { firmware: '2.0.0', hardware: null, index: 0 }
 
 /** Device A with an active update to a stored release. */
-async function updating(): Promise<{ stage: RuntimeFixture; moves: string[] }> {
+async function updating(): Promise<{ fixture: RuntimeFixture; moves: string[] }> {
   const moves: string[] = []
   const notices = noticeBus()
   notices.listen({ updateMoved: (_, name, stands) => moves.push(`${name} ${stands?.state ?? 'gone'}`) })
@@ -32,42 +32,42 @@ async function updating(): Promise<{ stage: RuntimeFixture; moves: string[] }> {
       projectActor(new RecordingProjects()),
       updateActor({ notices, offerTimeoutMs }),
     ] as unknown as AnyDefinition<Entry>[]
-  const stage = new RuntimeFixture({ definitions })
-  await stage.open()
-  stage.ask(device, { type: 'add', flakeAddress: 7, meta: {} })
-  stage.ask(project, {
+  const fixture = new RuntimeFixture({ definitions })
+  await fixture.open()
+  fixture.ask(device, { type: 'add', flakeAddress: 7, meta: {} })
+  fixture.ask(project, {
     type: 'put_release',
     release: { ...key, sha256, size: 9, createdAt: 1, createdBy: 'crn#user:U1' },
   })
-  stage.ask(update, begin({ by: 'connect', found: foundOf() }))
-  await stage.settle()
-  return { stage, moves }
+  fixture.ask(update, begin({ by: 'connect', found: foundOf() }))
+  await fixture.settle()
+  return { fixture, moves }
 }
 
-const usesOf = (stage: RuntimeFixture) => (stage.system.peek(project) as ProjectState).tally.uses[releaseName(key)]
-const storedOf = (stage: RuntimeFixture) => stage.system.recordOf(update, updateRecord)
+const usesOf = (fixture: RuntimeFixture) => (fixture.system.peek(project) as ProjectState).tally.uses[releaseName(key)]
+const storedOf = (fixture: RuntimeFixture) => fixture.system.recordOf(update, updateRecord)
 
 test('a removed device loses its update and its count in the same commit', async () => {
-  const { stage, moves } = await updating()
-  expect([usesOf(stage), moves, stage.system.reminders.count]).toEqual([1, ['A offering'], 1])
-  const commits = stage.commits.length
-  stage.ask(device, { type: 'remove' })
+  const { fixture, moves } = await updating()
+  expect([usesOf(fixture), moves, fixture.system.reminders.count]).toEqual([1, ['A offering'], 1])
+  const commits = fixture.commits.length
+  fixture.ask(device, { type: 'remove' })
   expect(moves).toEqual(['A offering'])
-  await stage.settle()
-  expect(stage.commits).toHaveLength(commits + 1)
+  await fixture.settle()
+  expect(fixture.commits).toHaveLength(commits + 1)
   expect(moves).toEqual(['A offering', 'A gone'])
-  expect([usesOf(stage) ?? 0, storedOf(stage), stage.system.reminders.count]).toEqual([0, undefined, 0])
-  expect([stage.bugs, stage.refusedTells]).toEqual([[], []])
+  expect([usesOf(fixture) ?? 0, storedOf(fixture), fixture.system.reminders.count]).toEqual([0, undefined, 0])
+  expect([fixture.bugs, fixture.refusedTells]).toEqual([[], []])
 })
 
 test.each([0, 1])(
   'a process that dies during the removal leaves all or nothing, with %i writes on the disk',
   async (kept) => {
-    const { stage, moves } = await updating()
-    stage.ask(device, { type: 'remove' })
-    stage.world.step()
-    stage.crash(kept)
-    const reborn = await stage.restart({ definitions: () => definitionsOf(stage) })
+    const { fixture, moves } = await updating()
+    fixture.ask(device, { type: 'remove' })
+    fixture.world.step()
+    fixture.crash(kept)
+    const reborn = await fixture.restart({ definitions: () => definitionsOf(fixture) })
     const isThere = reborn.system.peek(device) !== undefined
     expect([isThere, storedOf(reborn) !== undefined, usesOf(reborn) ?? 0]).toEqual(
       kept === 0 ? [true, true, 1] : [false, false, 0],
@@ -77,6 +77,6 @@ test.each([0, 1])(
 )
 
 /** The actors survive the simulated process. */
-function definitionsOf(stage: RuntimeFixture): AnyDefinition<Entry>[] {
-  return ['device', 'tenant', 'project', 'update'].map((kind) => stage.system.registry.definition(kind))
+function definitionsOf(fixture: RuntimeFixture): AnyDefinition<Entry>[] {
+  return ['device', 'tenant', 'project', 'update'].map((kind) => fixture.system.registry.definition(kind))
 }

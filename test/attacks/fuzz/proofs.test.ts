@@ -10,8 +10,8 @@ import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
  */
 
 const proofFixture = await ProofFixture.open()
-const { ground } = proofFixture
-const token = ground.tokens.bound
+const { context } = proofFixture
+const token = context.tokens.bound
 
 const ask = (proof: string) =>
   proofFixture.answer({
@@ -39,7 +39,7 @@ test('mutated claims and header with a valid signature are accepted only if they
   let [good, bad] = [0, 0]
   await fc.assert(
     fc.asyncProperty(mutated({}), fc.gen(), async (_, pick) => {
-      const draft = draftOf(ground, ground.key, token)
+      const draft = draftOf(context, context.key, token)
       const header = pick(mutated, draft.header)
       const claims = pick(mutated, draft.claims)
       const text = proofOf({ ...draft, headerText: JSON.stringify(header), claimsText: JSON.stringify(claims) })
@@ -58,7 +58,7 @@ test('mutated claims and header with a valid signature are accepted only if they
 test('bytes mutated after signing are refused', async () => {
   await fc.assert(
     fc.asyncProperty(edits(4), async (all) => {
-      const text = proofOf(draftOf(ground, ground.key, token))
+      const text = proofOf(draftOf(context, context.key, token))
       const mutatedText = edited(Buffer.from(text), all).toString('latin1')
       fc.pre(mutatedText !== text)
       const { refusal } = await ask(mutatedText)
@@ -73,7 +73,7 @@ test('mutated access tokens are refused', async () => {
     fc.asyncProperty(edits(4), async (all) => {
       const mutatedText = edited(Buffer.from(token), all).toString('latin1')
       fc.pre(mutatedText !== token && mutatedText.trim() === mutatedText)
-      const proof = proofOf(draftOf(ground, ground.key, mutatedText))
+      const proof = proofOf(draftOf(context, context.key, mutatedText))
       const { refusal } = await proofFixture.answer({
         headers: [
           ['Authorization', `DPoP ${mutatedText}`],
