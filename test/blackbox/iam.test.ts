@@ -5,16 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
-import { answerOf, basicHeader, grant, Person, report, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import { answerOf, identityOn, Person, report, root } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
 
-/** Contract 2 with client libraries of others and a real process. `test/access` and `test/routes` test each rule. */
+/** Contract 2 with client libraries of others. `test/access` and `test/routes` test each rule. */
 describe('IAM=on', () => {
   let server: StartedServer
   let admin: Person
 
   beforeAll(async () => {
-    server = await startWithIdentity()
+    server = await StartedServer.here(identityOn)
     admin = await Person.signIn(server)
   })
   afterAll(() => server?.finish())
@@ -129,52 +129,6 @@ describe('IAM=on', () => {
     expect((refused as oauth.WWWAuthenticateChallengeError).cause).toMatchObject([
       { scheme: 'dpop', parameters: { error: 'invalid_token', algs: 'ES256' } },
     ])
-  })
-
-  test('sessions, keys, codes and roles, and their ends, survive SIGKILL', async () => {
-    await admin.putRole('lasting', grant({ service: ['read'] }))
-    const user = await admin.bring('kept', ['lasting'])
-    const [kept, ended] = [await Person.signIn(server, user), await Person.signIn(server, user)]
-    const dpop = await DpopClient.signIn(server, user)
-    const used = dpop.signedIn.refreshToken
-    await dpop.refresh()
-    const post = async (path: string, body: object) =>
-      (await admin.post(path, body)).json as { id: string; key: string; code: string }
-    const keys = [
-      await post('/iam/api-keys', { name: 'kept', roles: ['viewer'] }),
-      await post('/iam/api-keys', { name: 'ended', roles: ['viewer'] }),
-    ] as const
-    const gateways = [
-      await post('/iam/provisioning-keys', { name: 'kept', maxDevices: 1 }),
-      await post('/iam/provisioning-keys', { name: 'ended' }),
-    ] as const
-    const { code } = await post('/iam/users', { name: 'invited', roles: ['viewer'] })
-    await ended.post('/auth/logout')
-    await admin.delete(`/iam/api-keys/${keys[1].id}`)
-    await admin.delete(`/iam/provisioning-keys/${gateways[1].id}`)
-    await admin.putRole('lasting', grant({ meta: ['read'] }))
-    await server.kill()
-    await server.startAgain()
-
-    expect([await kept.isIn(), answerOf(await ended.get('/iam/me'))]).toEqual([true, over])
-    const statusOf = async (key: string) => (await server.get('/iam/me', { 'x-api-key': key })).status
-    expect([await statusOf(keys[0].key), await statusOf(keys[1].key)]).toEqual([200, 401])
-    const link = async (device: string, key: string) => {
-      const body = { deviceIdentifier: device, services: [], updates: [] }
-      const headers = basicHeader({ name: '*', password: key })
-      return (await server.ask('/link', { method: 'POST', body, headers })).status
-    }
-    const { key } = gateways[0]
-    expect([await link('HALL-1', key), await link('HALL-2', key), await link('HALL-1', key)]).toEqual([204, 403, 204])
-    expect(await link('HALL-3', gateways[1].key)).toBe(401)
-    await signUp(server, { name: 'invited', password: 'password of invited' }, code)
-    expect([(await kept.get('/devices')).status, (await kept.get('/meta')).status]).toEqual([403, 200])
-    // The old nonce is invalid, so the server sends another one.
-    expect([await dpop.isIn(), dpop.challenges]).toEqual([true, 2])
-    // Within ten seconds the used token gives the same successor, also after a restart.
-    const { refreshToken } = dpop.signedIn
-    expect((await dpop.refresh(used)).status).toBe(200)
-    expect(dpop.signedIn.refreshToken).toBe(refreshToken)
   })
 })
 

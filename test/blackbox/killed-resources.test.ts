@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeAlarm, makeDevice, untilRows } from '#test/blackbox/alarm-calls'
 import { EventClient, streamHead } from '#test/blackbox/event-client'
 import { makeFunction, type NamedResource, pathOf, putTemplate, subscribe } from '#test/blackbox/notification-calls'
-import { basicHeader, type Credentials, grant, Person, report, startWithIdentity } from '#test/blackbox/people'
+import { basicHeader, type Credentials, grant, Person, report, signUp, startWithIdentity } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
 
@@ -38,6 +38,9 @@ test('created, changed and deleted resources', async () => {
   await subscribe(admin, gone)
   await admin.putRole('fitter', grant({ updates: ['*'] }, ['OVEN']))
   await admin.bring('ann', ['fitter'])
+  const { code } = (await admin.post('/iam/users', { name: 'bob', roles: ['viewer'] })).json as { code: string }
+  await admin.post('/iam/api-keys', { name: 'Reporting', roles: ['viewer'] })
+  const { key } = (await admin.post('/iam/provisioning-keys', { name: 'Hall', maxDevices: 1 })).json as { key: string }
   await makeAlarm(admin, { groups: [group.resourceIdentifier] })
   await untilRows(admin, 'OVEN')
   for (const path of ['/devices/GONE', pathOf(gone)]) expect((await admin.delete(path)).status).toBe(204)
@@ -51,7 +54,15 @@ test('created, changed and deleted resources', async () => {
       '/alarms',
       '/alarms/status',
     ],
-    ...['/functions', '/templates', '/notifications/subscribe', '/iam/roles', '/iam/users'],
+    ...[
+      '/functions',
+      '/templates',
+      '/notifications/subscribe',
+      '/iam/roles',
+      '/iam/users',
+      '/iam/api-keys',
+      '/iam/provisioning-keys',
+    ],
   ]
   const shown = async () => {
     const answers = await Promise.all(lists.map((path) => admin.get(path)))
@@ -64,8 +75,12 @@ test('created, changed and deleted resources', async () => {
   const after = JSON.parse(JSON.stringify(await shown()).replaceAll('"numConnects":0', '"numConnects":1'))
   expect(after).toEqual(before)
   expect((await server.get('/iam/token', basicHeader({ name: 'ann', password: 'password of ann' }))).status).toBe(200)
+  await signUp(server, { name: 'bob', password: 'password of bob' }, code)
   await report(server, oven, 20)
   await untilRows(admin, '(OVEN)')
+  const body = { deviceIdentifier: 'HALL-1', services: [], updates: [] }
+  const linked = await server.ask('/link', { method: 'POST', body, headers: basicHeader({ name: '*', password: key }) })
+  expect(linked.status).toBe(204)
   // The address of a deleted device is not used again.
   await report(server, await makeDevice(admin, 'NEW'), 1)
   const events = await EventClient.open(server, { ...since, types: 'OBJECT_UPDATED' }, admin)
