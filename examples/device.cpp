@@ -107,7 +107,7 @@ class Thermostat {
     sendWaiting();
   }
 
-  // What was not sent on this link yet, as much as the server takes unacknowledged.
+  // Sends the UPDATEs that were not sent on this connection yet, up to the window.
   void sendWaiting() {
     if (flakeAddress == 0) return;
     for (; inFlight < std::min(unacknowledged.size(), window); inFlight++) {
@@ -146,7 +146,7 @@ class Thermostat {
     }
   }
 
-  // Does it once: the same id may come again, when the answer was lost on its way.
+  // Applies each write once: the same id may arrive again if the answer was lost.
   void write(const std::string& id, const std::vector<Json>& updates) {
     if (answered.find(id) == answered.end()) {
       std::string results;

@@ -201,7 +201,7 @@ class Thermostat:
         self.send_waiting()
 
     def send_waiting(self):
-        """What was not sent on this link yet, as much as the server takes unacknowledged."""
+        """Sends the UPDATEs that were not sent on this connection yet, up to the window."""
         if self.flake_address is None:
             return
         while self.in_flight < min(len(self.unacknowledged), self.window):
@@ -210,7 +210,7 @@ class Thermostat:
             self.in_flight += 1
 
     def forget(self, seq):
-        """Everything up to this number is stored."""
+        """Deletes the UPDATEs up to this number: they are stored."""
         while self.unacknowledged and self.unacknowledged[0][0] <= seq:
             self.unacknowledged.popleft()
             self.in_flight = max(self.in_flight - 1, 0)
@@ -230,7 +230,7 @@ class Thermostat:
             tell(f"refused: {message['code']} {message.get('message', '')}")
 
     def write(self, id, updates):
-        """Does it once: the same id may come again, when the answer was lost on its way."""
+        """Applies each write once: the same id may arrive again if the answer was lost."""
         if id not in self.answered:
             self.answered[id] = [self.change(each["propId"], each["value"]) for each in updates]
             if len(self.answered) > ANSWERED_MAX:

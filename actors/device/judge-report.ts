@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AlarmsJudged } from '#actors/device/alarms'
-import { type Judgement, Judging, judgeWhole, nextOf, rulesKnown, withKnownRules } from '#actors/device/judge'
+import { type Judgement, JudgementBuilder, judgeWhole, nextOf, rulesKnown, withKnownRules } from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, neverActive } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
@@ -76,7 +76,7 @@ function judgeChanged(
   const { alarms } = state
   let isBegun = false
   try {
-    let judging: Judging | undefined
+    let builder: JudgementBuilder | undefined
     for (let at = 0; at < items.length; at += 2) {
       const place = items[at] as number
       const reading = concerned.readers[place]
@@ -92,8 +92,8 @@ function judgeChanged(
         const shaped = concerned.rules[which] as ShapedRule
         const verdict = shaped.judge(after)
         if (verdict === 'skipped') {
-          judging ??= new Judging(state.device, turn.now)
-          judging.skipRule(shaped.rule)
+          builder ??= new JudgementBuilder(state.device, turn.now)
+          builder.skipRule(shaped.rule)
           continue
         }
         if (!verdict && alarms.unsettled === 0) continue
@@ -102,11 +102,11 @@ function judgeChanged(
         const next = nextOf(verdict, current, turn.now, rule)
         // The alarm continues to wait, and its reminder is set.
         if (next === current) continue
-        judging ??= new Judging(state.device, turn.now)
-        judging.changeAlarm(rule, current, next)
+        builder ??= new JudgementBuilder(state.device, turn.now)
+        builder.changeAlarm(rule, current, next)
       }
     }
-    return judging?.outcome(() => turn.reminder())
+    return builder?.outcome(() => turn.reminder())
   } finally {
     if (isBegun) {
       after.end()

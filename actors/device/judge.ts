@@ -11,7 +11,7 @@ import type { IndexChange } from '#runtime/actor'
 /** The result of judging a device by its alarms. Contract 5.2, 5.3. */
 export interface Judgement {
   readonly entries: readonly AlarmChanged[]
-  /** Alarms that begin or stop to wait without an entry. */
+  /** Alarms that start or stop waiting without an entry. */
   readonly waiting: Waits
   /** Ids of inactive alarms that no longer apply to the device. */
   readonly forgotten: readonly string[]
@@ -36,15 +36,15 @@ export function withKnownRules(judgement = noJudgement, known: RulesKnown | unde
 }
 
 /** Delay until the remaining rules are judged, or until alarms are loaded. */
-export const againMs = 1_000
+export const judgeAgainMs = 1_000
 
-/** Maximum number of alarms that end in one turn; as many as may begin in one. */
+/** Maximum number of alarms that end in one turn. As many may start in one turn. */
 export const endingsMax = turnUnitsMax / transitionUnits
 
 /** Enough ids to find them in the log. */
 const skippedIdsMax = 10
 
-const notKnown: RulesKnown = { type: 'rules_known', rules: undefined }
+const unknownRules: RulesKnown = { type: 'rules_known', rules: undefined }
 
 /** The change that marks a device as judged by its current rules; undefined if it is already. */
 export function rulesKnown(
@@ -53,13 +53,13 @@ export function rulesKnown(
   list: RuleList,
 ): RulesKnown | undefined {
   if (view?.version === rules?.version) return undefined
-  return view ? { type: 'rules_known', rules: { version: view.version, list } } : notKnown
+  return view ? { type: 'rules_known', rules: { version: view.version, list } } : unknownRules
 }
 
 /**
  * The next state of an alarm after a verdict; the same object if nothing changes.
  * @param verdict undefined: the condition has no result, so the state stays
- * @param rule how long its condition has to hold, and since when it has this condition
+ * @param rule how long its condition has to hold, and since when the rule has had this condition
  */
 export function nextOf(
   verdict: boolean | undefined,
@@ -73,14 +73,14 @@ export function nextOf(
     if (isActive) return { isActive: false, since: now, waitingSince: 0 }
     return waitingSince === 0 ? current : { isActive, since, waitingSince: 0 }
   }
-  // The time is in the past if the server was down at that moment.
+  // `since` is in the past if the server was down at that moment.
   const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
   return holdsSince === waitingSince ? current : { isActive, since, waitingSince: holdsSince }
 }
 
 /** Collects the results of one judgement. */
-export class Judging {
+export class JudgementBuilder {
   readonly #device: string
   readonly #now: number
   readonly #entries: AlarmChanged[] = []
@@ -118,7 +118,7 @@ export class Judging {
   /** Some alarms still have to end; a later turn ends them. */
   deferEndings(): void {
     this.#isUnfinished = true
-    this.#deadline = Math.min(this.#deadline, this.#now + againMs)
+    this.#deadline = Math.min(this.#deadline, this.#now + judgeAgainMs)
   }
 
   /** The rule was not judged, so the alarm's state stays. */
@@ -135,7 +135,8 @@ export class Judging {
   outcome(remindedAt: () => number | null): Judgement | undefined {
     const isSkipping = this.#skippedCount > 0
     const hasChanged = this.#entries.length + this.#waiting.length > 0
-    if (isSkipping && (hasChanged || work.hasCompiled)) this.#deadline = Math.min(this.#deadline, this.#now + againMs)
+    if (isSkipping && (hasChanged || work.hasCompiled))
+      this.#deadline = Math.min(this.#deadline, this.#now + judgeAgainMs)
     const deadline = this.#deadline
     const isReminded = deadline === Number.POSITIVE_INFINITY || deadline >= (remindedAt() ?? Number.POSITIVE_INFINITY)
     const count = this.#entries.length + this.#waiting.length + this.#forgotten.length
@@ -146,7 +147,7 @@ export class Judging {
       forgotten: this.#forgotten,
       indexes: this.#indexes,
       reminder: isReminded ? undefined : deadline,
-      known: isSkipping || this.#isUnfinished ? notKnown : undefined,
+      known: isSkipping || this.#isUnfinished ? unknownRules : undefined,
       skipped: isSkipping ? { count: this.#skippedCount, ids: this.#skippedIds } : undefined,
     }
   }
@@ -165,7 +166,7 @@ export class Judging {
  * Judges a device by all of its alarms, using the values in `after`. An alarm ends if it no longer applies to the
  * device or if the device no longer declares its service.
  *
- * @param endings how many alarms may end; the rest ends a second later
+ * @param endings how many alarms may end; the others end a second later
  * @param rules undefined: the tenant has no alarms, so all active alarms end
  * @param remindedAt the next reminder of the device's actor, Unix ms
  * @returns undefined if nothing changes
@@ -178,7 +179,7 @@ export function judgeWhole(
   endings = endingsMax,
 ): Judgement | undefined {
   const list = rules?.listOf(after.device) ?? noRules
-  const judging = new Judging(after.device, now)
+  const builder = new JudgementBuilder(after.device, now)
   work.begin(turnUnitsMax, list.authorCount)
   for (const service of after.services) {
     const source = { at: (place: number) => service.stateOf(place) }
@@ -186,8 +187,8 @@ export function judgeWhole(
       const { rule } = shaped
       const current = after.alarms.get(rule.id) ?? neverActive
       const verdict = shaped.judge(source)
-      if (verdict === 'skipped') judging.skipRule(rule)
-      else judging.changeAlarm(rule, current, nextOf(verdict, current, now, rule))
+      if (verdict === 'skipped') builder.skipRule(rule)
+      else builder.changeAlarm(rule, current, nextOf(verdict, current, now, rule))
     }
   }
   work.end()
@@ -196,10 +197,10 @@ export function judgeWhole(
     const rule = list.rule(id)
     if (rule && serviceOf(after, rule.service)) continue
     if (endingsLeft-- === 0) {
-      judging.deferEndings()
+      builder.deferEndings()
       break
     }
-    judging.endAlarm(id, current)
+    builder.endAlarm(id, current)
   }
-  return judging.outcome(() => remindedAt)
+  return builder.outcome(() => remindedAt)
 }

@@ -1,4 +1,4 @@
-import { againMs, judgeWhole, rulesKnown, withKnownRules } from '#actors/device/judge'
+import { judgeAgainMs, judgeWhole, rulesKnown, withKnownRules } from '#actors/device/judge'
 import { type DeviceRules, withJudgement } from '#actors/device/judge-report'
 import type { DeviceState } from '#actors/device/state'
 import type { Entry } from '#model/entry'
@@ -7,7 +7,7 @@ import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /** An alarm may have waited long enough. Not always: a reminder is not cancelled when a wait ends early. */
 export function decideDue(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
-  if (state.isThere && !rules.isLoaded) return record([], { reminder: turn.now + againMs })
+  if (state.isThere && !rules.isLoaded) return record([], { reminder: turn.now + judgeAgainMs })
   return decideJudge(state, turn, rules)
 }
 

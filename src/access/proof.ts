@@ -14,7 +14,7 @@ export interface ProofRequest {
   /** As received, byte for byte, without the query. */
   readonly path: string
   readonly forwarded: ForwardedRequest
-  /** By lower-case name; empty when absent, copies joined by a comma. */
+  /** The value of a header by its lower-case name: empty if absent; repeated headers are joined by a comma. */
   header(name: string): string
   headerCount(name: string): number
   /** Added to the answer, with any status. */
@@ -28,7 +28,7 @@ export interface CheckedProof {
   readonly jti: string
   readonly headerText: string
   readonly key: CryptoKey
-  /** Hash of the access token that came with it. */
+  /** Hash of the access token that was sent with the proof. */
   readonly tokenHash?: string
 }
 
@@ -61,17 +61,17 @@ interface ProofClaims {
  *
  * | RFC 9449 §4.3 | here |
  * |---|---|
- * | 1 one header | `oneHeader` |
- * | 2 a well-formed JWT | `notTooLong`, `threeParts`, `claimsShape` |
- * | 3 all required claims | `claimsShape` |
- * | 4, 5 `typ`, `alg` | `keyShape` |
- * | 6 signature | `signedByKey` |
- * | 7 no private key in `jwk` | `keyShape` |
- * | 8 `htm` | `methodMatches` |
- * | 9 `htu` | `addressMatches` |
- * | 10 `nonce` | `knownNonce` |
- * | 11 `iat` | `freshEnough` |
- * | 12 `ath` and the token's key | `boundToToken`, and the caller |
+ * | 1 one header | `requireOneHeader` |
+ * | 2 a well-formed JWT | `requireMaxLength`, `requireThreeParts`, `readClaims` |
+ * | 3 all required claims | `readClaims` |
+ * | 4, 5 `typ`, `alg` | `readKey` |
+ * | 6 signature | `verifySignature` |
+ * | 7 no private key in `jwk` | `readKey` |
+ * | 8 `htm` | `requireMethod` |
+ * | 9 `htu` | `requireAddress` |
+ * | 10 `nonce` | `requireNonce` |
+ * | 11 `iat` | `requireFreshness` |
+ * | 12 `ath` and the token's key | `requireTokenHash`, and the caller |
  *
  * The caller then checks that the token's key is the proof's, calls `checkUnused`, checks the token, and calls `use`.
  */
@@ -89,20 +89,20 @@ export class Proofs {
    * @throws Problem `unauthorized`, or `bad_request` for a missing or old nonce
    */
   async check(request: ProofRequest, token: string | undefined): Promise<CheckedProof> {
-    const text = this.#present(request)
-    oneHeader(request)
-    notTooLong(text)
-    threeParts(text)
+    const text = this.#requireProof(request)
+    requireOneHeader(request)
+    requireMaxLength(text)
+    requireThreeParts(text)
     const headerText = text.slice(0, text.indexOf('.'))
-    const { jkt, key } = this.#parts.keys.find(headerText) ?? (await importKey(keyShape(text)))
-    const claims = claimsShape(text)
-    methodMatches(claims, request)
-    addressMatches(claims, request)
-    freshEnough(claims, this.#parts.now())
-    this.#knownNonce(claims, request)
-    await signedByKey(text, key)
+    const { jkt, key } = this.#parts.keys.find(headerText) ?? (await importKey(readKey(text)))
+    const claims = readClaims(text)
+    requireMethod(claims, request)
+    requireAddress(claims, request)
+    requireFreshness(claims, this.#parts.now())
+    this.#requireNonce(claims, request)
+    await verifySignature(text, key)
     const proof = { jkt, jti: claims.jti, headerText, key }
-    return token === undefined ? proof : { ...proof, tokenHash: boundToToken(claims, token) }
+    return token === undefined ? proof : { ...proof, tokenHash: requireTokenHash(claims, token) }
   }
 
   /** @throws Problem `unauthorized` if this key has used this `jti` before */
@@ -111,7 +111,7 @@ export class Proofs {
   }
 
   /**
-   * Call last, when the request can no longer be refused: the proof is used up, and its key is cached.
+   * Marks the proof as used, and caches its key. Call last, when the request can no longer be refused.
    *
    * @throws Problem `overloaded` when the replay store is full
    */
@@ -120,36 +120,36 @@ export class Proofs {
     this.#parts.keys.admit(proof.headerText, proof)
   }
 
-  #present(request: ProofRequest): string {
+  #requireProof(request: ProofRequest): string {
     const text = request.header('dpop')
     if (text !== '') return text
     request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
     throw proofProblem('missing proof')
   }
 
-  #knownNonce({ nonce }: ProofClaims, request: ProofRequest): void {
+  #requireNonce({ nonce }: ProofClaims, request: ProofRequest): void {
     const verdict = this.#parts.nonces.judge(nonce)
     if (verdict !== 'current') request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
     if (verdict === undefined) throw proofProblem('use_dpop_nonce')
   }
 }
 
-function oneHeader(request: ProofRequest): void {
+function requireOneHeader(request: ProofRequest): void {
   if (request.headerCount('dpop') !== 1) throw proofProblem('invalid proof')
 }
 
 /**
  * Counts characters as bytes: a character of several bytes is not allowed in a proof, and the next check refuses it.
  */
-function notTooLong(text: string): void {
+function requireMaxLength(text: string): void {
   if (text.length > proofCharactersMax) throw proofProblem('invalid proof')
 }
 
-function threeParts(text: string): void {
+function requireThreeParts(text: string): void {
   if (!isCompactJws(text)) refuse()
 }
 
-function keyShape(text: string): PublicJwk {
+function readKey(text: string): PublicJwk {
   const { typ, alg, crit, jwk } = read(decodeProtectedHeader, text)
   // No extension of `crit` is supported: RFC 7515 §4.1.11.
   if (typ !== 'dpop+jwt' || alg !== 'ES256' || crit !== undefined) return refuse()
@@ -162,7 +162,7 @@ async function importKey(jwk: PublicJwk): Promise<ProofKey> {
   return { jkt: thumbprintOf(jwk), key: key as CryptoKey }
 }
 
-function claimsShape(text: string): ProofClaims {
+function readClaims(text: string): ProofClaims {
   const { jti, htm, htu, iat, nonce, ath } = read(decodeJwt, text)
   if (typeof jti !== 'string' || jti === '' || jti.length > jtiCharactersMax) return refuse()
   if (typeof htm !== 'string' || typeof htu !== 'string') return refuse()
@@ -170,23 +170,23 @@ function claimsShape(text: string): ProofClaims {
   return { jti, htm, htu, iat, nonce, ath }
 }
 
-function methodMatches({ htm }: ProofClaims, { method }: ProofRequest): void {
+function requireMethod({ htm }: ProofClaims, { method }: ProofRequest): void {
   if (htm !== method) throw proofProblem('htm mismatch')
 }
 
-function addressMatches({ htu }: ProofClaims, { forwarded, path }: ProofRequest): void {
-  if (!isSeenAt(htu, forwarded, path)) throw proofProblem('htu mismatch')
+function requireAddress({ htu }: ProofClaims, { forwarded, path }: ProofRequest): void {
+  if (!isAddressOf(htu, forwarded, path)) throw proofProblem('htu mismatch')
 }
 
 /**
- * In whole seconds, as `iat` counts: a client exactly at the limit is not refused because of the server's
+ * Compares whole seconds, like `iat`, so that a client exactly at the limit is not refused because of the server's
  * milliseconds.
  */
-function freshEnough({ iat }: ProofClaims, nowMs: number): void {
+function requireFreshness({ iat }: ProofClaims, nowMs: number): void {
   if (Math.abs(Math.floor(nowMs / 1000) - iat) > toleranceS) throw proofProblem('iat outside tolerance')
 }
 
-async function signedByKey(text: string, key: CryptoKey): Promise<void> {
+async function verifySignature(text: string, key: CryptoKey): Promise<void> {
   try {
     await compactVerify(text, key, es256)
   } catch (error) {
@@ -197,7 +197,7 @@ async function signedByKey(text: string, key: CryptoKey): Promise<void> {
 /**
  * Returns the hash of the token. The token is in the same request, so the comparison need not be in constant time.
  */
-function boundToToken({ ath }: ProofClaims, token: string): string {
+function requireTokenHash({ ath }: ProofClaims, token: string): string {
   const hash = tokenHash(token)
   if (ath !== hash) throw proofProblem('ath does not match the access token')
   return hash
@@ -220,20 +220,19 @@ const pattern = /^(https?):\/\/(\[[^\]/?#@]*\]|[^/?#@:[\]]*)(?::([0-9]*))?(\/[^?
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' }
 
 /**
- * Whether the proof's `htu` names this place: scheme, host, port and path as the server saw the request. Query and
- * fragment do not count; nor do the case of scheme and host and an explicit default port (RFC 3986 §6.2.2 and §6.2.3,
- * as RFC 9449 §4.3 requires). The path is compared byte for byte, because a proxy in front may treat two spellings as
- * two paths.
+ * Whether the proof's `htu` matches scheme, host, port and path as the server saw the request. Query and fragment are
+ * ignored, as are the case of scheme and host, and an explicit default port (RFC 3986 §6.2.2 and §6.2.3, as RFC 9449
+ * §4.3 requires). The path is compared byte for byte, because a proxy in front may treat two spellings as two paths.
  */
-function isSeenAt(htu: string, { origins }: ForwardedRequest, path: string): boolean {
-  // The spelling of nearly every client.
+function isAddressOf(htu: string, { origins }: ForwardedRequest, path: string): boolean {
+  // Nearly every client spells it exactly like this.
   if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
-  const claimed = normalOf(htu)
-  return claimed !== undefined && origins.some((origin) => normalOf(origin + path) === claimed)
+  const claimed = normalAddress(htu)
+  return claimed !== undefined && origins.some((origin) => normalAddress(origin + path) === claimed)
 }
 
-/** Undefined for anything but an http address, and for one with a user in it. */
-function normalOf(address: string): string | undefined {
+/** Undefined if the text is not an `http` or `https` address, or if it contains a user. */
+function normalAddress(address: string): string | undefined {
   const [, scheme = '', host = '', port = '', path = ''] = pattern.exec(address) ?? []
   if (host === '') return undefined
   const lowerScheme = scheme.toLowerCase()
@@ -241,17 +240,17 @@ function normalOf(address: string): string | undefined {
   return `${lowerScheme}://${host.toLowerCase()}${isDefault ? '' : `:${port}`}${path}`
 }
 
-/** The parsed header of a proof: it names one key, and no other header text has the same. */
+/** The key in the header of a proof, and its thumbprint. */
 export interface ProofKey {
   readonly jkt: string
   readonly key: CryptoKey
 }
 
-/** In one generation: each active client saves an import of 130 µs. A key takes some 7 KB. */
+/** Cached keys of one generation. A cached key saves an import of 130 µs, and takes about 7 KB. */
 const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024
-/** An unused key is evicted after one to two of these. */
+/** An unused key is evicted after one to two generations. */
 export const keyGenerationMs = 5 * 60_000
 
 export interface ProofKeysOptions {
@@ -261,8 +260,8 @@ export interface ProofKeysOptions {
 }
 
 /**
- * Keys by the exact proof header: a client's header never changes, so its decoding, its thumbprint and the import of
- * its key are paid for once while the client is active. Only headers of fully valid proofs are cached.
+ * Caches keys by the exact proof header. A client's header never changes, so it is decoded, its thumbprint is computed
+ * and its key is imported only once while the client is active. Only headers of fully valid proofs are cached.
  */
 export class ProofKeys {
   readonly #now: () => number

@@ -209,12 +209,12 @@ export const settings = {
     name: 'UPDATE_HOOK_SECRET',
     kind: token,
     isSecret: true,
-    about: 'Key by which calls of the update hook are signed. Without it only callers with update on updates may call.',
+    about: 'Key that signs calls of the update hook. Without it, callers need the permission update on updates.',
   },
   autoUpdate: {
     name: 'AUTO_UPDATE',
     kind: cronPattern,
-    about: 'Schedule, in UTC, on which devices are offered new firmware. Without it never.',
+    about: 'Schedule, in UTC, for offering new firmware to devices. Without it there is no schedule.',
   },
   isConnectUpdateDisabled: withFallback({
     name: 'DISABLE_CONNECT_UPDATE',
@@ -244,7 +244,7 @@ export const settings = {
     name: 'MAILS_PER_HOUR_MAX',
     kind: wholeNumber(1, 100_000),
     fallback: '60',
-    about: 'Mails to one subscriber. Above it the subscriber gets one digest instead.',
+    about: 'Mails per hour to one subscriber. Further mails are combined into one digest.',
   }),
   metricsToken: {
     name: 'METRICS_TOKEN',
@@ -256,7 +256,7 @@ export const settings = {
     name: 'LOG_LEVEL',
     kind: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
-    about: 'The lowest level of lines that are written to the log.',
+    about: 'The lowest level that is logged.',
   }),
 }
 

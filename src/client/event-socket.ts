@@ -21,9 +21,9 @@ export interface EventSocketListener {
   closed(code: number): void
 }
 
-const beginsWithinMs = 10_000
+const firstMessageTimeoutMs = 10_000
 const pingAfterMs = 10_000
-/** After an unanswered ping. */
+/** Time after an unanswered ping. */
 const staleAfterMs = 5_000
 const deadAfterMs = 20_000
 /** Browsers run the timers of hidden pages only once a minute. */
@@ -115,7 +115,7 @@ export class EventSocket {
     while (!signal.aborted) {
       const { silentMs } = this
       const waitedMs = this.#pingedAt > this.#lastMessageAt ? this.#platform.now() - this.#pingedAt : 0
-      if (waitedMs >= deadAfterMs || (!this.#hasBegun && silentMs >= beginsWithinMs)) return this.close(1006)
+      if (waitedMs >= deadAfterMs || (!this.#hasBegun && silentMs >= firstMessageTimeoutMs)) return this.close(1006)
       if (waitedMs >= staleAfterMs && !this.#isStale) this.#setStale(true)
       if (silentMs >= pingAfterMs && waitedMs === 0) this.ping()
       await this.#platform.sleep(checkEveryMs, signal)

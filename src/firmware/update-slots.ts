@@ -87,7 +87,7 @@ export class UpdateSlots<T extends SlotRequest> {
   }
 
   /** Renews the slot of an update, if it has one. */
-  sign(tenant: string, device: string): void {
+  renew(tenant: string, device: string): void {
     if (this.#slots.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }
 

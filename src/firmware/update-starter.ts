@@ -28,14 +28,14 @@ export interface UpdateStarterParts {
 
 /**
  * Starts the updates that have no waiting request: automatic updates and those of further firmwares of a device. It
- * asks the update server first and starts an update only if there is one, so a fleet that reconnects leaves no trace.
- * If a step fails, the next trigger finds the update again.
+ * asks the update server first and starts an update only if there is one, so nothing is stored when a fleet without
+ * updates reconnects. If a step fails, the next trigger finds the update again.
  */
 export class UpdateStarter {
   readonly #parts: UpdateStarterParts
   readonly #slots: UpdateSlots<WaitingCandidate>
   readonly #grace: ReconnectGrace
-  /** By tenant and device: the stored updates, slightly delayed. */
+  /** The stored updates that are running, by tenant and device. They may be slightly out of date. */
   readonly #running = new Map<string, StoredUpdate>()
   /** Number of running updates in each state. */
   readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
@@ -65,7 +65,7 @@ export class UpdateStarter {
     return this.#running.get(tenantKey(tenant, device))
   }
 
-  /** Records the stored update of a device; undefined: it was deleted. */
+  /** Records the stored update of a device; undefined if it was deleted. */
   setStored(tenant: string, device: string, stored: StoredUpdate | undefined): void {
     const key = tenantKey(tenant, device)
     this.#forget(key)
@@ -77,12 +77,12 @@ export class UpdateStarter {
     else this.#slots.leave(tenant, device)
   }
 
-  /** A device sent a message about its update. */
-  sign(tenant: string, device: string): void {
-    this.#slots.sign(tenant, device)
+  /** Renews the slot of a device that sent a message about its update. */
+  renew(tenant: string, device: string): void {
+    this.#slots.renew(tenant, device)
   }
 
-  /** The store was read, at the start or again: devices get a period to reconnect. */
+  /** Call after the store was read, at the start or again: gives devices time to reconnect. */
   open(): void {
     this.#grace.open(graceMs)
   }
@@ -90,7 +90,7 @@ export class UpdateStarter {
   /**
    * Starts an update if there is one for the device and the trigger applies to it. Synchronous if the server answers
    * synchronously.
-   * @throws Problem `overloaded` if too many wait, and the caller holds the device
+   * @throws Problem `overloaded` if the candidate has a `hold` and too many candidates wait
    */
   consider(candidate: UpdateCandidate): void | Promise<void> {
     if (candidate.hold && this.#slots.isFull) throw new Problem('overloaded')
@@ -98,8 +98,8 @@ export class UpdateStarter {
   }
 
   /**
-   * The device reconnected. If a connection alone starts no update, the device is checked for the trigger that awaited
-   * it, or for the retry that it missed while it was offline.
+   * Call when a device has reconnected. If connecting is not a trigger itself, the device is checked for the trigger
+   * that waited for it, or for a retry that it missed while it was offline.
    */
   returned(tenant: string, device: string): void | Promise<void> {
     const awaited = this.#grace.take(tenant, device)
@@ -108,13 +108,13 @@ export class UpdateStarter {
     return awaited ? Promise.resolve(start).finally(awaited.release) : start
   }
 
-  /** The trigger of the next retry; undefined: no retry is due. */
+  /** The trigger of the retry that is due; undefined if none is. */
   retryOf(tenant: string, device: string): Pick<UpdateCandidate, 'by' | 'isForRollout'> | undefined {
     const { system } = this.#parts
     const waiting = waitingAttempts(updateNow(system, tenant, device)?.attempts ?? [])
     const now = system.world.now()
     const [first, ...others] = waiting.filter(({ nextAt }) => nextAt <= now)
-    // The restriction to a rollout holds only if all due retries have it.
+    // The check is restricted to the rollout only if all due retries are.
     return first && { by: first.by, isForRollout: [first, ...others].every(({ rollout }) => rollout !== null) }
   }
 
@@ -148,9 +148,9 @@ export class UpdateStarter {
     const { checks, links, options, system } = this.#parts
     const { tenant, device, by, only, isForRollout = false } = candidate
     const known = deviceNow(system, tenant, device)
-    if (!known || !isMeant(by, options, known.isAutoUpdated, true)) return
+    if (!known || !isApplicable(by, options, known.isAutoUpdated, true)) return
     if (!links.linkedOf(tenant, device)?.link.isOpen) {
-      // The device counts as online: it was connected when the previous process died.
+      // The device still counts as online, because it was connected when the previous process died.
       if (this.#grace.isOpen && known.status !== 'offline') this.#grace.wait(waitingOf(candidate))
       return
     }
@@ -159,7 +159,7 @@ export class UpdateStarter {
       questionsOf(tenant, known, isAutomatic, only),
       (question) => (isAutomatic ? checks.soon(question, by) : checks.now(question)),
       (offer, { index }) => {
-        if (!isMeant(by, options, known.isAutoUpdated, offer.isPinned)) return false
+        if (!isApplicable(by, options, known.isAutoUpdated, offer.isPinned)) return false
         if (isForRollout && offer.rollout === null && !offer.isPinned) return false
         const { attempts } = updateNow(system, tenant, device) ?? {}
         return !isAutomatic || !isHeldBack(attempts, { index, offer }, system.world.now())
@@ -173,7 +173,7 @@ export class UpdateStarter {
     if (!found) return
     const { tenant, device, by } = candidate
     if (by === 'post' || hasSlot) return this.#begin(candidate, found)
-    // Another trigger came first while the server was asked.
+    // While the update server was asked, another trigger got the slot.
     if (this.#slots.has(tenant, device)) return
     if (!this.#slots.take(tenant, device)) {
       const isForRollout = by !== 'connect' && found.offer.rollout !== null
@@ -200,7 +200,7 @@ export class UpdateStarter {
     await system.ask(updateAddress(tenant, device), begin, 0)
   }
 
-  /** A waiting update has a slot now. It is checked again, because it may have waited long. */
+  /** Starts an update that waited for a slot. The device is checked again, because the wait may have been long. */
   async #startWaiting(candidate: WaitingCandidate): Promise<void> {
     if (!this.#isStopped) await this.#safely(() => this.#consider(candidate, true))
     this.#leaveUnlessRunning(candidate)
@@ -227,25 +227,36 @@ export class UpdateStarter {
   }
 }
 
-/** The device, perhaps not stored yet. Undefined if it does not exist or while the store is being read. */
+/**
+ * The current state of a device, which may not be stored yet. Undefined if the device does not exist, or while the
+ * store is being read.
+ */
 export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
   return system.isServing ? system.peek(deviceAddress(tenant, device)) : undefined
 }
 
-/** The last update of the device, with the same limits. */
+/**
+ * The last update of a device, which may not be stored yet. Undefined if there was none, or while the store is being
+ * read.
+ */
 export function updateNow(system: System<Entry>, tenant: string, device: string): StoredUpdate | undefined {
   if (!system.isServing) return undefined
   return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
 }
 
 /**
- * Whether a trigger applies to a device. Contract 6, Options. A device that refuses automatic updates is updated by
- * `POST` only, even if a version is pinned.
+ * Whether a trigger applies to a device. Contract 6, Options. A device that refuses automatic updates is updated only
+ * by `POST`, even if a version is pinned.
  *
  * `isPinned`: whether the offered version is the pinned one. Callers that do not know yet pass true, which never
  * excludes an update.
  */
-export function isMeant(trigger: Trigger, options: UpdateOptions, isAutoUpdated: boolean, isPinned: boolean): boolean {
+export function isApplicable(
+  trigger: Trigger,
+  options: UpdateOptions,
+  isAutoUpdated: boolean,
+  isPinned: boolean,
+): boolean {
   return trigger === 'post' || (isAutoUpdated && automatic[trigger](options, isPinned))
 }
 
@@ -255,14 +266,16 @@ const automatic: Readonly<Record<Exclude<Trigger, 'post'>, (options: UpdateOptio
   hook: ({ isHookForPinsOnly }, isPinned) => isPinned || !isHookForPinsOnly,
 }
 
-/** Called when a device has to wait. The returned function is called when the wait is over, unless the process dies. */
+/**
+ * Called when a device has to wait. Returns a function that is called when the wait is over, unless the process dies.
+ */
 type Hold = () => () => void
 
 /** Options of an update check. */
 export interface CheckOptions {
   /** Only firmwares with these indexes; undefined: all. */
   readonly only?: readonly number[] | undefined
-  /** Only rollout or pinned versions: not the newest release after the rollout ended. */
+  /** Only rollout or pinned versions, so that the newest release is not offered after the rollout has ended. */
   readonly isForRollout?: boolean | undefined
   readonly hold?: Hold | undefined
 }
@@ -318,7 +331,7 @@ export class ReconnectGrace {
     this.#awaited.set(tenantKey(waiting.tenant, waiting.device), waiting)
   }
 
-  /** The device reconnected. Undefined: no candidate waited for it. */
+  /** Removes and returns the candidate that waited for a device; undefined if none did. */
   take(tenant: string, device: string): WaitingCandidate | undefined {
     const key = tenantKey(tenant, device)
     const waiting = this.#awaited.get(key)

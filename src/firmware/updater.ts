@@ -215,7 +215,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const stored = updateNow(this.#parts.system, tenant, device)
     // It belongs to no recent offer: too late, or a duplicate.
     if (stored?.context.id !== id) return
-    this.#starter.sign(tenant, device)
+    this.#starter.renew(tenant, device)
     const report: UpdateCommand = {
       type: 'reported',
       id,

@@ -17,10 +17,10 @@ import { Problem } from '#model/problem'
 
 /** An unread body is dropped up to this size as it arrives; a larger one closes the connection. */
 const drainBytesMax = 16 * 1024 * 1024
-/** The same for a body of unknown length: it is refused, then gets this many bytes and this time to end. */
+/** After its refusal, a body of unknown length is dropped up to this size, and for this long. */
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
-/** The pause of a sender before its connection is closed. */
+/** How long a sender is paused before its connection is closed. */
 const holdMs = 500
 
 /**
@@ -44,7 +44,7 @@ export class Exchange implements PendingRequest {
   readonly bodyLength: BodyLength
   /** The route's template, for the log. */
   route: string | undefined
-  /** The counters for its route, and for its caller. */
+  /** The metrics of its route; until a route is found, those of unrouted requests. */
   figures: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
@@ -78,14 +78,14 @@ export class Exchange implements PendingRequest {
     this.headers = readHeaders(request)
     this.requestId = context.log.requestId(this.headers.get('x-request-id'))
     this.origin = originVerdict(context.origins, this.headers)
-    // The parser only checks the length.
+    // The parser closes after any `Connection` header of five characters, because it only checks the length.
     this.#isClosing = request.getHeader('connection').length === 5 || closing.test(this.headers.get('connection'))
     const framing = readFraming(this.headers)
     this.framingFault = 'fault' in framing ? framing.fault : undefined
     this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
     this.#bodyBytesMax = context.limits.bodyBytesMax
     if (this.bodyLength !== 0) {
-      // Before the first await: chunks without a reader are lost.
+      // Must run before the first await: chunks without a reader are lost.
       this.#reader = new BodyReader(response, context.limits.bodyBytesMax, (task) => this.guard(task))
     }
   }
@@ -138,19 +138,19 @@ export class Exchange implements PendingRequest {
     }
   }
 
-  /** Continues with a value now, or when it is available. No promise is made for an available value. */
+  /** Runs the step with a value: now if it is available, otherwise when its promise is fulfilled. */
   proceed<T>(value: T | PromiseLike<T>, step: (value: T) => void): void {
     if (!isPromiseLike(value)) {
       step(value)
       return
     }
     value.then(
-      (came) => this.guard(() => step(came)),
+      (resolved) => this.guard(() => step(resolved)),
       (error: unknown) => this.fail(error),
     )
   }
 
-  /** Before the first await: sets the size limit of the body, and whether it is needed. */
+  /** Sets the size limit of the body, and whether the body is needed. Call before the first await. */
   expectBody(bytesMax: number, isKept: boolean): void {
     this.#bodyBytesMax = bytesMax
     this.#reader?.limit(bytesMax)
@@ -158,7 +158,7 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Continues when the body has arrived, or at once if its declared length is too large. `read` throws Problem
+   * Runs the step when the body has arrived, or at once if its declared length is too large. `read` throws Problem
    * `too_large`.
    */
   readBody(step: (read: () => Uint8Array) => void): void {
@@ -176,7 +176,7 @@ export class Exchange implements PendingRequest {
     if (this.#isTooLong) throw this.#tooLarge()
   }
 
-  /** Before the first await. An unread body pauses its sender; each piece renews the deadline. */
+  /** Call before the first await. An unread body pauses its sender; each piece renews the deadline. */
   streamBody(stillPermitted: () => Caller): BodyStream {
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
@@ -198,19 +198,19 @@ export class Exchange implements PendingRequest {
       return
     }
     const reader = this.#reader
-    // Also drops bytes that have arrived: no code reads them after the answer, and a paused client may send other
-    // requests.
+    // Also drops bytes that have arrived, because no code reads them after the answer, and a paused client may still
+    // send other requests.
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
     else if (this.#isClosing && !this.#isReadyToClose) {
-      // One tick later; until then the parser reads no other request from the packet. RFC 9112 §9.6.
+      // The answer is sent one tick later. Until then the parser reads no other request from the packet. RFC 9112 §9.6.
       this.closeBehind(() => this.respond(reply))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax) this.#cutSoon(reader, reply)
     else this.#begin(reply, false)
   }
 
-  /** Answers with an error: a Problem by its table, any other with an empty 500, and logs it whole. */
+  /** Answers a `Problem` with its status, and any other error with 500; logs the latter in full. */
   fail(error: unknown, isCutting = false): void {
     // The handler failed only because the body was cut off.
     if (error instanceof RequestEnded && !this.isOpen) return
@@ -241,8 +241,8 @@ export class Exchange implements PendingRequest {
 
   /**
    * Runs a step that ends the connection one tick later, at a moment when the connection may be closed. Until then no
-   * data is read from it: if a client closed its sending side after the request, the parser would otherwise see only
-   * that, and close without an answer.
+   * data is read from it. Otherwise, if a client closed its sending side after the request, the parser would see this
+   * and close the connection without an answer.
    */
   closeBehind(step: () => void): void {
     this.#response?.pause()
@@ -259,7 +259,7 @@ export class Exchange implements PendingRequest {
     return this.#isClosing ? this.outsideParser() : undefined
   }
 
-  /** Resolves outside of the parser's cork: written bytes are sent without others. A connection may be closed there. */
+  /** Resolves outside of the parser's cork, where bytes are sent separately and the connection may be closed. */
   outsideParser(): Promise<void> {
     return new Promise((resolve) => this.context.world.asInput(resolve))
   }
@@ -270,7 +270,7 @@ export class Exchange implements PendingRequest {
     else task()
   }
 
-  /** From here on the request waits, and the parser's cork is off. */
+  /** Call when the handler has returned. From then on the request counts as pending, and the parser's cork is off. */
   leaveHandler(): void {
     this.#isInHandler = false
     if (!this.#response) return
@@ -288,7 +288,7 @@ export class Exchange implements PendingRequest {
 
   /**
    * Passes the response on to become a websocket. Never corked: after a cork, uWebSockets.js reads the response once
-   * more; if the websocket was allocated at the same address, it takes the data there for an order to close. (Seen:
+   * more. If the websocket was allocated at the same address, its data may be read as a request to close. (Observed:
    * every second socket that was opened later closed within milliseconds, with 1006.)
    */
   upgrade(task: (response: HttpResponse) => void): void {
@@ -327,8 +327,9 @@ export class Exchange implements PendingRequest {
 
   /**
    * The answer to a chunked body is the last of its connection: the parser accepts invalid chunks (security.md), so no
-   * data after them may be read as a request. Until the answer is written, a tick later, the parser reads no data; then
-   * it closes. So the rest of the body is dropped for a short time first, for clients that have almost sent it.
+   * data after them may be read as a request. The parser reads no data until the answer is written one tick later, and
+   * then closes the connection. Before that, the rest of the body is received and dropped for a short time, for clients
+   * that have almost sent it.
    */
   #respondLast(reader: BodyReader, reply: Reply): void {
     let isAnswered = false
@@ -345,9 +346,9 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Closing the connection of a client that still writes resets it, and the failed write hides the answer from the
-   * client. While the sender is paused, its buffers fill, and a client that waits to write also reads the answer. RFC
-   * 9112 §9.6
+   * Pauses the sender, then answers and closes. Closing the connection of a client that is still writing resets it, and
+   * the failed write hides the answer from the client. While the sender is paused, its buffers fill, and a client that
+   * waits to write also reads the answer. RFC 9112 §9.6.
    */
   #cutSoon(reader: BodyReader, reply: Reply): void {
     reader.hold(this.#response)
@@ -367,7 +368,7 @@ export class Exchange implements PendingRequest {
     })
   }
 
-  /** Last resort: an error while failing closes the connection. */
+  /** Runs a task that handles an error; if this task fails too, the connection is closed. */
   #attempt(task: () => void): void {
     try {
       task()
@@ -378,7 +379,8 @@ export class Exchange implements PendingRequest {
   }
 
   #discardReply(reply: Reply): void {
-    // Started and returned at once: a generator's `finally` need not run, but other iterators release their resources.
+    // The iterator is created and closed at once. A generator that has not started has nothing to release, but other
+    // iterators may.
     if (reply.chunks)
       void reply.chunks[Symbol.asyncIterator]()
         .return?.()

@@ -118,7 +118,7 @@ export class FrameQueue {
     const started = world.monotonic()
     // A Map iteration includes entries that are added behind: one frame of each link in turn.
     for (const [link, queue] of this.#queues) {
-      if (!link.isTaking) {
+      if (!link.isAccepting) {
         this.forget(link)
         continue
       }

@@ -59,7 +59,7 @@ export class Hellos {
       services.push(declared)
       yield
     }
-    if (link.isTaking && this.#mayTake(link, about)) this.#take(link, hello, services, bytes)
+    if (link.isAccepting && this.#mayTake(link, about)) this.#take(link, hello, services, bytes)
   }
 
   /** Returns false if the HELLO was refused. */
@@ -116,7 +116,7 @@ export class Hellos {
       return
     }
     const admission = port.admit(link.opening, device, {
-      refusing: () => link.stopTaking(),
+      refusing: () => link.stopAccepting(),
       refused: (problem) => this.#refuseAdmission(link, problem, about),
     })
     if (!admission) return
@@ -144,7 +144,7 @@ export class Hellos {
         this.#welcome(linked, welcome as Welcome, secret)
         this.#options.welcomed(linked, firmwares ?? [])
       },
-      refusing: () => link.stopTaking(),
+      refusing: () => link.stopAccepting(),
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress: linked.flakeAddress }),
     }
     port.hello(activation, hello, responder, bytes)

@@ -56,13 +56,14 @@ export class LinkedDevice implements PortDevice {
   }
 
   refusing(): void {
-    this.link.stopTaking()
+    this.link.stopAccepting()
   }
 
   refused(seq: number, problem: Problem): void {
     const { link, flakeAddress } = this
     link.countRefused()
-    // The device was removed or has reached its memory limit. The link may carry other devices and made no mistake.
+    // The device was removed or has reached its memory limit. This is not a mistake of the link, which may carry other
+    // devices.
     const isMistake = problem.code !== 'device_unknown' && problem.code !== 'memory_full'
     link.refuse(problem, { flakeAddress, seq }, true, isMistake)
   }
@@ -92,11 +93,11 @@ export class Link {
   readonly opening: LinkOpening
   readonly devices = new Map<number, LinkedDevice>()
   readonly shapes = new ShapeLists()
-  /** Addresses of devices that another link took over: their late frames are no mistake. */
+  /** Addresses of devices that another link took over: late frames for them are not mistakes. */
   readonly replaced = new Set<number>()
   /** Addresses of devices that were removed while they were on this link. */
   readonly removed = new Set<number>()
-  /** The last ping is not answered. */
+  /** The last ping is still unanswered. */
   isIdle = false
   isClosed = false
   #unacknowledged = 0
@@ -114,18 +115,18 @@ export class Link {
     this.opening = opening
   }
 
-  /** Whether messages can be sent: not after the server decided to close. */
+  /** Whether messages can be sent: false once the server has decided to close the link. */
   get isOpen(): boolean {
     return !this.isClosed && !this.#isEnding
   }
 
   /** Whether frames are accepted. */
-  get isTaking(): boolean {
+  get isAccepting(): boolean {
     return this.isOpen && !this.#hasStopped
   }
 
-  /** A frame will be refused for a temporary reason: later frames are not taken. */
-  stopTaking(): void {
+  /** Call when a frame will be refused for a temporary reason: no later frames are accepted. */
+  stopAccepting(): void {
     this.#hasStopped = true
   }
 
@@ -134,7 +135,7 @@ export class Link {
     return ++this.#unacknowledged <= linkWindowMessages
   }
 
-  /** An UPDATE is stored, or was stored before. */
+  /** Acknowledges an UPDATE that is now stored, or was stored before. */
   acknowledge(linked: LinkedDevice, seq: number): void {
     this.#unacknowledged--
     this.#refusedInRow = 0
@@ -153,13 +154,13 @@ export class Link {
     if (this.isOpen && this.#acks.length > 0) this.socket.cork(this.#sendAcksNow)
   }
 
-  /** A frame was accepted: resets the count of refused frames in a row. */
+  /** Resets the count of refused frames in a row, because a frame was accepted. */
   accepted(): void {
     this.#refusedInRow = 0
   }
 
-  /** Removes an UPDATE of a device that left the link from the window, without an answer. */
-  acknowledgeNothing(): void {
+  /** Removes an UPDATE from the window without an answer, because its device has left the link. */
+  removeFromWindow(): void {
     this.#unacknowledged--
   }
 
@@ -168,8 +169,8 @@ export class Link {
   }
 
   /**
-   * Refuses a frame. A mistake in its content gets an ERROR, and closes the link after ten in a row. A temporary reason
-   * closes the link, so that the device reconnects and tries again.
+   * Refuses a frame with an ERROR. Ten mistakes in a row close the link. A temporary reason closes it at once, so that
+   * the device reconnects and tries again.
    */
   refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false, isMistake = true): void {
     if (isUpdate) this.#unacknowledged--
@@ -204,7 +205,7 @@ export class Link {
     })
   }
 
-  /** Sends one ACK a device: it includes all earlier numbers. */
+  /** Sends one ACK for each device: it covers all earlier numbers. */
   #sendAcks(): void {
     const { codec } = this.opening
     for (const linked of this.#acks) {
@@ -216,8 +217,8 @@ export class Link {
 }
 
 /**
- * Links with pending acknowledgements. All acknowledgements of one cycle of the event loop are sent together: one task,
- * and one write a link.
+ * Links with pending acknowledgements. All acknowledgements of one cycle of the event loop are sent together, with one
+ * task and one write for each link.
  */
 export class Acknowledgements {
   readonly #world: World
@@ -251,7 +252,7 @@ class ShapeLists {
   }
 }
 
-/** Finds the shape of a frame by its index in HELLO or by its name. */
+/** Finds the service that a frame names, by its index in HELLO or by its identifier. */
 export function shapeOf(
   { services }: Pick<LinkedDevice, 'services'>,
   { service }: { readonly service: number | string },
@@ -261,7 +262,7 @@ export function shapeOf(
     const shape = services[index] as Shape
     if (shape.serviceIdentifier === service) return shape
   }
-  // A name that is not in its normal form: a UUID in upper case.
+  // The identifier may not be in its normal form, such as a UUID in upper case.
   const normal = serviceIdentifierOf(service)
   return normal === undefined || normal === service ? undefined : shapeOf({ services }, { service: normal })
 }

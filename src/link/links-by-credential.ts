@@ -80,7 +80,7 @@ const endedAtOnceMax = 100
 
 /** Stops all these links at once, and closes them in portions: there may be fifteen thousand. */
 export function endLinks(world: World, links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
-  for (const link of links) link.stopTaking()
+  for (const link of links) link.stopAccepting()
   endPortion(world, links, reason)
 }
 

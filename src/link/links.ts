@@ -103,7 +103,7 @@ export class Links implements SocketHandler<LinkOpening> {
       take: (link, data, isBinary) => this.#queued(link, data, isBinary),
       failed: (link, error) => {
         options.log.bug(error)
-        link.stopTaking()
+        link.stopAccepting()
         link.end(closeCodes.failed)
       },
     })
@@ -150,7 +150,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     const link = this.#links.get(socket)
-    if (!link?.isTaking) return
+    if (!link?.isAccepting) return
     this.#liveness.touch(link)
     if (link.isIdle) this.#setIdle(link, false)
     this.counts.frames++
@@ -315,12 +315,12 @@ export class Links implements SocketHandler<LinkOpening> {
   #refuseUnknownDevice(link: Link, flakeAddress: number, seq: number): void {
     if (link.replaced.has(flakeAddress)) {
       // A late frame of a device that another link took over needs no answer.
-      link.acknowledgeNothing()
+      link.removeFromWindow()
       return
     }
     if (link.removed.has(flakeAddress)) {
       // The link made no mistake, so this does not count as a refused frame.
-      link.acknowledgeNothing()
+      link.removeFromWindow()
       this.port.inOrder(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
       return
     }

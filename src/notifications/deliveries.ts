@@ -26,7 +26,7 @@ export interface DeliveriesParts {
   readonly functions: FunctionViews
   readonly mail: Mail
   readonly mailsPerHourMax: number
-  /** The present permissions. `user`: the resource name of a user or an API key. */
+  /** The current permissions. `user`: the resource name of a user or an API key. */
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** The stored account: whether the user may sign in, and the mail address. */
   readonly addressOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
@@ -41,20 +41,20 @@ interface Resting {
   readonly mail: MailState | undefined
 }
 
-/** Equals the number of mails handed over at once. */
+/** `underWayMax` equals the number of mails that are handed over at the same time. */
 const pace = { sliceMs: 1, underWayMax: 4 }
 const retryMs = 1_000
 /** The pause after a failure caused by a bug, so that it is not retried in a loop. */
 const bugMs = 60_000
 
 /**
- * Mails the notifications that functions requested to everyone who is subscribed at that time and may receive them when
- * the mail is handed over. Contract 5.7.
+ * Sends the mails that functions request. A mail goes to each user who was subscribed at the time of the request and is
+ * still permitted to receive it when it is handed over. Contract 5.7.
  *
- * - A subscriber has one mail in progress at a time. The result is stored after the mail server accepted the mail: a crash
- *   in between sends it once more, under the same Message-ID.
- * - The content of a mail, and everything that decides about it, is stored before the mail is handed over: no mail reports
- *   something that a crash takes back.
+ * - A subscriber has one mail in progress at a time. The result is stored after the mail server accepted the mail: a
+ *   crash in between sends it once more, under the same Message-ID.
+ * - The content of a mail, and everything that it depends on, is stored before the mail is handed over: no mail reports
+ *   something that a crash undoes.
  * - While the mail server does not answer, one mail at a time is tried, after a growing pause.
  */
 export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNotices {
@@ -91,7 +91,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       listing,
       functions,
       pace: new Pace(world, pace),
-      seenTo: (tenant, id) => this.#seenTo({ tenant, id }),
+      stateOf: (tenant, id) => this.#stateOf({ tenant, id }),
       found: (tenant, id) => this.#becomesReady({ tenant, id }),
       failed: failed('find the subscribers to notify'),
     })
@@ -111,14 +111,17 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       await this.#passes.open()
       await this.#ends.open()
     } catch (error) {
-      // After a failed write, `reloaded` opens it again.
+      // After a failed write, `reloaded` calls `open` again.
       if (this.#isStopped || error instanceof Problem) return
       this.#parts.log.warn({ err: error }, 'could not resume mail delivery; retrying')
       this.#parts.system.world.after(retryMs, () => void this.open())
     }
   }
 
-  /** The store was read again after a failed write. Mails in progress are stored when they have been sent. */
+  /**
+   * The store was read again after a failed write. The results of mails in progress are stored when these have been
+   * sent.
+   */
   reloaded(): void {
     this.#ready.clear()
     this.#waiting.clear()
@@ -133,7 +136,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#counts.subscribed(tenant, fn)
   }
 
-  /** The subscriber may have been the last one to need some requests, and is no longer scheduled. */
+  /** The subscriber may have been the last one that needed some requests. If it is paused, its pause ends. */
   unsubscribed(tenant: string, fn: string, subscriber: string): void {
     this.#counts.unsubscribed(tenant, fn)
     this.#passes.movedOn(tenant, [fn])
@@ -194,7 +197,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return { state: isFailing ? 'resting' : 'ok', ...(lastError !== undefined && { lastError }) }
   }
 
-  /** Starts nothing more. Call before sockets are closed. */
+  /** Stops starting new work. Call before sockets are closed. */
   stop(): void {
     if (this.#isStopped) return
     this.#isStopped = true
@@ -224,14 +227,14 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#isRunning = true
     while (!this.#isStopped) {
       try {
-        await this.#pace.each(this.#tasks(), (subscriber) => this.#see(subscriber))
+        await this.#pace.each(this.#tasks(), (subscriber) => this.#deliverNext(subscriber))
       } catch (error) {
         if (!(error instanceof Stopped)) this.#parts.log.error({ err: error }, 'a bug: mail delivery failed')
       }
     }
   }
 
-  /** Runs without end: an idle worker is woken when there is work. */
+  /** Never ends: while there is no work, it waits until `#wake` is called. */
   async *#tasks(): AsyncGenerator<Subscriber> {
     while (!this.#isStopped) {
       const isProbing = this.#deliverer.isFailing && this.#underWay.size > 0
@@ -250,20 +253,23 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 
   #becomesReady(subscriber: Subscriber): void {
-    if (this.#isStopped || this.#seenTo(subscriber)) return
+    if (this.#isStopped || this.#stateOf(subscriber)) return
     this.#ready.add(subscriber)
     this.#wake()
   }
 
-  /** For a paused subscriber: its position. */
-  #seenTo(subscriber: Subscriber): 'busy' | MailState | undefined {
+  /**
+   * `busy` if the subscriber is queued or has a mail in progress; the mail state of a paused subscriber; otherwise
+   * undefined.
+   */
+  #stateOf(subscriber: Subscriber): 'busy' | MailState | undefined {
     const key = keyOf(subscriber)
     if (this.#underWay.has(key) || this.#ready.has(subscriber)) return 'busy'
     const resting = this.#waiting.get(key)
     return resting && (resting.mail ?? 'busy')
   }
 
-  /** Queued or paused. */
+  /** Queued and paused subscribers of a tenant. */
   #waitingFor(tenant: string): readonly Subscriber[] {
     const resting = [...this.#waiting]
       .map(({ subscriber }) => subscriber)
@@ -275,18 +281,18 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return [...this.#underWay.values()].filter((subscriber) => subscriber.tenant === tenant)
   }
 
-  async #see(subscriber: Subscriber): Promise<void> {
+  async #deliverNext(subscriber: Subscriber): Promise<void> {
     let after: After
     try {
       after = await this.#deliverer.next(subscriber)
     } catch (error) {
       after = this.#afterError(error)
     }
-    // The tenant may have ended meanwhile.
-    const isMeant = this.#underWay.delete(keyOf(subscriber))
+    // The tenant may have been deleted in the meantime.
+    const isWanted = this.#underWay.delete(keyOf(subscriber))
     if (this.#underWay.size === 0) this.#settled()
     if (this.#isStopped) return
-    if (!isMeant) after = 'nothing'
+    if (!isWanted) after = 'nothing'
     if (after === 'again') this.#becomesReady(subscriber)
     else if (after !== 'nothing') this.#waiting.add(keyOf(subscriber), { subscriber, mail: after.mail }, after.waitMs)
     this.#wake()
@@ -294,7 +300,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
 
   #afterError(error: unknown): After {
     if (error instanceof Stopped) return 'nothing'
-    // A failed write, which is logged where it happened: delivery continues when the store takes writes again.
+    // The write failed, which is logged elsewhere. Delivery continues when the store accepts writes again.
     if (error instanceof Problem) return { waitMs: retryMs }
     this.#parts.log.error({ err: error }, 'a bug: a delivery step failed')
     return { waitMs: bugMs }

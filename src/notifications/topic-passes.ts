@@ -19,10 +19,10 @@ export interface TopicPassesParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>
   readonly pace: Pace
   /**
-   * Whether the subscriber's next mail is already in progress: then the subscriber is skipped. For a paused subscriber:
-   * its position.
+   * `busy` if the subscriber's next mail is already queued or in progress: then the subscriber is skipped. For a paused
+   * subscriber: its mail state.
    */
-  readonly seenTo: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
+  readonly stateOf: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
   /** The subscriber has pending requests. */
   readonly found: (tenant: string, subscriber: string) => void
   /** Called with an error; the work is retried. */
@@ -207,13 +207,13 @@ export class TopicPasses {
       for (let page = await rows.next(listedAtATime); page.length > 0; page = await rows.next(listedAtATime)) {
         await pace.each(page, (row) => {
           const { subscriber, subscription } = partsOfTopicRow(row)
-          const seenTo = this.#parts.seenTo(tenant, subscriber)
-          if (seenTo === 'busy') {
+          const state = this.#parts.stateOf(tenant, subscriber)
+          if (state === 'busy') {
             lowest = head.trimmed
             return
           }
           // The subscription may have been made during the pause.
-          const waiting = seenTo && readIn(seenTo, fn, subscription)
+          const waiting = state && readIn(state, fn, subscription)
           const readSeq = waiting ?? this.#readBy(tenant, fn, row)
           if (readSeq >= head.seq) return
           lowest = Math.min(lowest, readSeq)

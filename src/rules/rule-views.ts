@@ -10,7 +10,7 @@ import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 export interface RuleViewsParts {
   /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
-  /** Devices have to be judged again by this alarm, or lose its state. */
+  /** Called when devices have to be judged again by this alarm, or lose its state. */
   sweep(tenant: string, alarm: string): void
   readonly inSlices: InSlices
   readonly log: { info(fields: object, message: string): void }
@@ -24,18 +24,21 @@ export interface LoadedRules extends StoredRules {
  * The rules of all tenants. Loaded at the start and updated after each commit, in the order of commits, so that the
  * rules behind every published judgement are stored.
  *
- * `sweep` is called for every alarm whose judgements may differ from before, except at the first loading: then the
- * sweeper compares `digestOf` with its stored progress.
+ * `sweep` is called for every alarm whose judgements may have changed. The first loading does not call it, because the
+ * sweeper then compares `digestOf` with its stored progress.
  */
 export class RuleViews {
   readonly #parts: RuleViewsParts
   readonly #views = new Map<string, { readonly view: TenantRules; readonly reaches: AuthorReaches }>()
   /** Tenants with alarms. */
   readonly #active = new Map<string, TenantRules>()
-  /** Unique across tenants and reloads: versions and rules are compared by it. */
+  /**
+   * The last number of a version or rule. Numbers are unique across tenants and reloads, because versions and rules are
+   * compared by them.
+   */
   #last = 0
   #isLoaded = false
-  /** By tenant: the version of its rules at the last log of skipped ones. */
+  /** By tenant: the version of its rules when skipped rules were last logged. */
   readonly #loggedAt = new Map<string, number>()
   /** Since the start; device turns count `transitions`. */
   readonly counts = { judged: 0, errors: 0, transitions: 0 }
@@ -54,13 +57,13 @@ export class RuleViews {
     return this.#active.get(tenant)
   }
 
-  /** For any tenant: groups exist without alarms. */
+  /** Also for tenants without alarms, because groups do not depend on alarms. */
   membersOf(tenant: string, group: string): readonly string[] | undefined {
     return this.#views.get(tenant)?.view.membersOf(group)
   }
 
   /**
-   * Rules of a device were skipped in a turn. Logged once until the tenant's rules change, because it may happen in
+   * Logs that rules of a device were skipped in a turn: once until the tenant's rules change, because it may happen in
    * every turn.
    */
   skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
@@ -69,7 +72,7 @@ export class RuleViews {
     this.#loggedAt.set(tenant, version)
     this.#parts.log.info(
       { tenant, device, alarms: ids, count, unitsMax: turnUnitsMax },
-      'alarms of a device cost more than their share of a turn: some were not judged and keep their state',
+      'alarms of a device cost more than their share of a turn: some were not evaluated and keep their state',
     )
   }
 
@@ -87,7 +90,7 @@ export class RuleViews {
     if (before) this.#sweepOthers(before)
   }
 
-  /** Undefined if it was deleted; the next two are alike. */
+  /** `stored` is undefined if the alarm was deleted. The next two methods work in the same way. */
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void {
     this.#change(tenant, (view) => (view.alarmChanged(id, stored) ? [id] : []))
   }
@@ -127,7 +130,7 @@ export class RuleViews {
   #change(tenant: string, change: (view: TenantRules) => readonly string[]): void {
     if (!this.#isLoaded) return
     const { view, reaches } = this.#entryOf(tenant)
-    // Not cached across changes: another author's permissions may have changed without a notice yet.
+    // Not cached across changes: permissions of another author may have changed although no notice has arrived yet.
     reaches.forget()
     this.#settle(tenant, view, change(view))
   }
@@ -150,7 +153,7 @@ export class RuleViews {
       reportSilenced: (alarm, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, alarm, author: updatedBy },
-          'the author of an alarm may no longer read its service: it is not judged until a user edits it',
+          'the author of an alarm may no longer read its service: the alarm is not evaluated until a user edits it',
         ),
     })
     const entry = { view, reaches }

@@ -11,7 +11,9 @@ export interface CommitCallback {
   failed(problem: Problem): void
 }
 
-/** A responder for one turn that is its own commit callback: one object for each frequent turn, not two. */
+/**
+ * A responder for one turn that is also its commit callback, so that a frequent turn needs one object instead of two.
+ */
 export abstract class QueuedResponder implements Responder, CommitCallback {
   answer: unknown = undefined
   effects: readonly (() => void)[] | undefined = undefined
@@ -35,7 +37,7 @@ export interface EventListener<Event> {
   beforeRelease(): void
   /** Returns the amount of work, in small units: the loop yields after a fixed amount. */
   released(head: StreamHead<Event>, event: Event, offset: number): number
-  /** `released` threw at `head.released`. Some of the listeners may have the event, and later events follow. */
+  /** `released` threw at `head.released`. Some listeners may have received the event; later events still follow. */
   lost(head: StreamHead<Event>): void
 }
 
@@ -45,7 +47,7 @@ export interface GateOptions<Event> {
   readonly listener: EventListener<Event>
   /** Adds the due snapshots to the commit. */
   readonly beforeSeal: (now: number) => void
-  /** A commit failed: all waiting callbacks failed, and nothing is taken until `reopen`. */
+  /** A commit failed: all waiting callbacks failed, and nothing is accepted until `reopen`. */
   readonly failed: (error: unknown) => void
   /** A callback or listener threw, which is a bug. The others still run. */
   readonly bug: (error: unknown) => void
@@ -80,21 +82,21 @@ interface Released<Event> {
 /** How long released results are processed before the loop yields. */
 const sliceMs = 2
 /**
- * Steps between two reads of the clock, unless they are much work. uWebSockets.js writes to sockets when the loop
+ * Steps between two reads of the clock; fewer if they did much work. uWebSockets.js writes to sockets when the loop
  * continues, or before the 33rd message of a topic. A multiple of 32 avoids writes of fewer messages (with 1 000
- * sockets, 16 steps make events a third more expensive).
+ * sockets, 16 steps instead of 32 make events a third more expensive).
  */
-const stepsPerLook = 32
-const workPerLook = 128
+const stepsPerClockRead = 32
+const workPerClockRead = 128
 
 /** In seconds. A commit takes one or two milliseconds; above a tenth of a second, the disk has a problem. */
 export const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 export const commitEventsBounds = [0, 1, 4, 16, 64, 256, 1024, 4096, 16_384]
 
 /**
- * The commit gate. Turns add their events, records and callbacks to the open commit. One commit is written at a time;
- * the next one begins when it ends, with all that was added meanwhile. After a commit, its events and answers are
- * released in the order of their offsets. A failed commit refuses all that waited.
+ * The commit gate. Turns add their events, records and callbacks to the open commit. One commit is written at a time.
+ * When it ends, the next one begins with everything that was added in the meantime. After a commit, its events and
+ * answers are released in the order of their offsets. If a commit fails, everything that waits is refused.
  */
 export class Gate<Event> {
   readonly #options: GateOptions<Event>
@@ -121,7 +123,7 @@ export class Gate<Event> {
     this.#options = options
   }
 
-  /** Whether turns may record, because the store accepts writes. */
+  /** Whether the store accepts writes, so that turns may record changes. */
   get isOpen(): boolean {
     return !this.#isClosed
   }
@@ -144,7 +146,7 @@ export class Gate<Event> {
    * @throws Error if an event cannot be packed; then none is taken
    */
   take(head: StreamHead<Event>, events: readonly Event[], bytes: number): void {
-    if (this.#isClosed) throw new Error('nothing is taken while the store takes no writes')
+    if (this.#isClosed) throw new Error('cannot take events while the store accepts no writes')
     head.packer ??= this.#options.journal.packer()
     head.packer.add(events)
     for (let index = 0; index < events.length; index++) head.open.push(events[index] as Event)
@@ -157,7 +159,7 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** The next commit updates where redo of this stream begins, even without events. */
+  /** Makes the next commit store the redo position of this stream, even if the stream has no new events. */
   touch(head: StreamHead<Event>): void {
     this.#open.heads.add(head)
     this.#schedule()
@@ -165,8 +167,8 @@ export class Gate<Event> {
 
   /** @throws RangeError for an empty value: see {@link Operation} */
   put(recordKey: string, value: Uint8Array | null): void {
-    if (this.#isClosed) throw new Error('nothing is put while the store takes no writes')
-    if (value?.byteLength === 0) throw new RangeError(`a value of no bytes: ${recordKey}`)
+    if (this.#isClosed) throw new Error('cannot put a record while the store accepts no writes')
+    if (value?.byteLength === 0) throw new RangeError(`the value of a record must not be empty: ${recordKey}`)
     const { records } = this.#open
     const replaced = records.get(recordKey)
     const bytes = recordBytes(recordKey, value) - (replaced === undefined ? 0 : recordBytes(recordKey, replaced))
@@ -176,7 +178,7 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** Runs the task when the open commit is sealed: its changes are in the next commit. */
+  /** Runs the task when the open commit is sealed. Changes that the task makes go into the next commit. */
   afterSeal(task: () => void): void {
     this.#afterSeal.push(task)
     this.#schedule()
@@ -215,7 +217,7 @@ export class Gate<Event> {
     return new Promise((committed, failed) => this.afterCommit({ committed, failed }))
   }
 
-  /** Discards all that is not stored, and takes nothing until `reopen`. */
+  /** Discards everything that is not stored, and accepts nothing until `reopen`. */
   close(problem: Problem): void {
     this.#isClosed = true
     this.closedCount++
@@ -337,7 +339,7 @@ export class Gate<Event> {
         this.#waitingBytes -= next.bytes
       }
       work += done
-      if (++steps < stepsPerLook && work < workPerLook) continue
+      if (++steps < stepsPerClockRead && work < workPerClockRead) continue
       steps = 0
       work = 0
       if (world.monotonic() - started > sliceMs) break

@@ -5,11 +5,11 @@
 export const recentBytesMax = 64 * 1024 * 1024
 
 /**
- * Facts about the stored stream of one tenant that need no read: its ends, its size, the beginning of the chunks in its
- * redo window, and the latest chunks themselves.
+ * What is known about the stored stream of one tenant without reading it: its ends, its size, where the chunks in its
+ * redo window begin, and the latest chunks themselves.
  *
- * The ring holds stored chunks and not encoded events: they take a fifth of the size, lie outside the heap, and a
- * client that catches up needs the entries anyway, for filters and permissions.
+ * The ring holds chunks as they are stored instead of events as they are sent. Chunks take a fifth of the size and lie
+ * outside the heap, and a client that catches up needs the entries anyway, for filters and permissions.
  */
 export class TenantStream {
   readonly tenant: string
@@ -19,9 +19,9 @@ export class TenantStream {
   retainedFrom = 1
   /** The first offset of the first stored chunk: after a repair it may lie before the first readable entry. */
   storedFrom = 1
-  /** After a repair entries before this offset may be missing. */
+  /** After a repair, entries before this offset may be missing. */
   wholeFrom = 1
-  /** As stored: entries from this offset on are applied again at a start. */
+  /** The stored redo position: entries from this offset on are applied again at a start. */
   redoFrom = 1
   /** Bytes of all chunks ever stored, and of those deleted since. */
   bytesEnd = 0
@@ -53,7 +53,7 @@ export class TenantStream {
     this.#recent.add(chunk)
   }
 
-  /** All entries before this offset, which the next one gets, are gone. */
+  /** Forgets all entries before this offset, which becomes the offset of the next entry. */
   forgetBefore(offset: number): void {
     this.last = offset - 1
     this.retainedFrom = offset
@@ -63,7 +63,7 @@ export class TenantStream {
     this.#recent.forgetBefore(offset)
   }
 
-  /** Adds the start of a chunk that was stored before. */
+  /** Adds the first offset of a chunk that is already stored. */
   loadRedoChunk(firstOffset: number): void {
     this.#redoChunks.push(firstOffset)
   }
@@ -71,25 +71,25 @@ export class TenantStream {
   setRedoFrom(offset: number): void {
     this.redoFrom = offset
     if (this.#redoChunks.length === 0) return
-    const keep = placeOf(this.#redoChunks, offset)
-    // Cut in steps, because each cut copies the list.
+    const keep = lastIndexUpTo(this.#redoChunks, offset)
+    // Trimmed in large steps, because each trim copies the list.
     if (keep > 1024 || keep === this.#redoChunks.length - 1)
       this.#redoChunks = this.#redoChunks.slice(Math.max(keep, 0))
   }
 
-  /** First offsets of the chunks that hold the entries from an offset in the redo window on. */
+  /** First offsets of the chunks that hold the entries from this offset on. The offset lies in the redo window. */
   chunksFrom(offset: number): readonly number[] {
-    return this.#redoChunks.slice(Math.max(placeOf(this.#redoChunks, offset), 0))
+    return this.#redoChunks.slice(Math.max(lastIndexUpTo(this.#redoChunks, offset), 0))
   }
 
-  /** From memory; the bytes are valid only in the same turn. */
+  /** The chunk that holds this offset, if it is in memory. Its bytes are valid only in the same turn. */
   recent(offset: number): RecentChunk | undefined {
     return this.#recent.find(offset)
   }
 }
 
 /** The index of the last number not above `offset`; -1 if there is none. */
-function placeOf(numbers: readonly number[], offset: number): number {
+function lastIndexUpTo(numbers: readonly number[], offset: number): number {
   let low = 0
   let high = numbers.length
   while (low < high) {
@@ -119,15 +119,15 @@ interface Slab {
  * before.
  */
 const slabBytesMin = 16 * 1024
-/** Large enough to be one piece to the allocator for chunks of any size. */
+/** Large enough that the allocator treats a slab as one piece, whatever the size of its chunks. */
 const slabBytesMax = 1024 * 1024
 
 /**
  * The latest chunks of one stream, in slabs that are reused: when there are enough slabs, the next chunk overwrites the
- * oldest ones. So a lasting flood allocates no memory outside the heap. V8 answers such allocations with full garbage
- * collections, however large the heap (seen: half of all CPU with 10⁶ devices); it still does for each 8 MB or so of
- * new slabs until there are enough. Shared memory, which V8 does not count, can't be used: the native part of msgpackr
- * reads at a wild address there.
+ * oldest ones. So a lasting high load allocates no memory outside the heap. V8 reacts to such allocations with full
+ * garbage collections, however large the heap is (measured: half of all CPU time with 10⁶ devices). Until there are
+ * enough slabs, this still happens for about every 8 MB of new ones. Shared memory, which V8 does not count, can't be
+ * used: with it, the native part of msgpackr reads from an invalid address.
  */
 export class ChunkRing {
   readonly #bytesMax: number
@@ -144,21 +144,21 @@ export class ChunkRing {
     this.#bytesMax = bytesMax
   }
 
-  /** Outside the heap. */
+  /** The size of all slabs, which lie outside the heap. */
   get bytes(): number {
     return this.#slabBytes
   }
 
   /**
-   * Reserves memory for the next chunk, which must be written in the same turn. `add` makes it visible; without it, it
-   * is forgotten. Memory reserved since the last added chunk is not overwritten by later reservations.
+   * Reserves memory for the next chunk, which must be written in the same turn. The chunk becomes visible with `add`,
+   * and is dropped without it. Memory reserved since the last added chunk is not overwritten by later reservations.
    */
   reserve(firstOffset: number, length: number): Buffer {
     const slab = this.#slabFor(length)
-    const room = slab.bytes.subarray(slab.used, slab.used + length)
+    const reserved = slab.bytes.subarray(slab.used, slab.used + length)
     slab.used += length
     slab.last = firstOffset
-    return room
+    return reserved
   }
 
   /** Adds a chunk that was stored in reserved memory. */
@@ -195,8 +195,8 @@ export class ChunkRing {
     if (newest && newest.used + length <= newest.bytes.length) return newest
     const wanted = Math.max(slabBytesMin, (newest?.bytes.length ?? 0) * 2)
     const size = Math.max(Math.min(wanted, slabBytesMax), length)
-    const again = this.#dropUntilFits(size)
-    const slab = { bytes: again ?? Buffer.allocUnsafeSlow(size), used: 0, last: 0 }
+    const reusable = this.#dropUntilFits(size)
+    const slab = { bytes: reusable ?? Buffer.allocUnsafeSlow(size), used: 0, last: 0 }
     this.#slabs.push(slab)
     this.#slabBytes += slab.bytes.length
     return slab
@@ -204,20 +204,20 @@ export class ChunkRing {
 
   /** Makes space for one more slab. If a dropped slab has the same size, it is returned for reuse. */
   #dropUntilFits(size: number): Buffer | undefined {
-    let again: Buffer | undefined
+    let reusable: Buffer | undefined
     for (let oldest = this.#slabs[0]; oldest; oldest = this.#slabs[0]) {
       if (this.#slabBytes + size <= this.#bytesMax || oldest.last > this.#added) break
       this.#slabs.shift()
       this.#slabBytes -= oldest.bytes.length
       this.#forgetUpTo(oldest.last)
-      if (oldest.bytes.length === size) again = oldest.bytes
+      if (oldest.bytes.length === size) reusable = oldest.bytes
     }
-    return again
+    return reusable
   }
 
   #forgetUpTo(firstOffset: number): void {
     while ((this.#chunks[this.#first]?.firstOffset ?? Number.POSITIVE_INFINITY) <= firstOffset) this.#first++
-    // Cut in steps, because each cut copies the list.
+    // Trimmed in large steps, because each trim copies the list.
     if (this.#first <= this.#chunks.length / 4) return
     this.#chunks = this.#chunks.slice(this.#first)
     this.#first = 0

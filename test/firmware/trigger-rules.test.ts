@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
-import { isMeant } from '#firmware/update-starter'
+import { isApplicable } from '#firmware/update-starter'
 import type { Trigger } from '#model/firmware'
 
 /** Whether a device is updated: accepting, accepting and pinned, refusing, refusing and pinned. */
@@ -34,7 +34,7 @@ describe.each(table)('with %s', (_, options, rows) => {
   test.each(Object.entries(rows) as [Trigger, Row][])('%s', (trigger, expected) => {
     const set = { ...defaultUpdateOptions, ...options }
     const found = [true, false].flatMap((isAutoUpdated) =>
-      [false, true].map((isPinned) => isMeant(trigger, set, isAutoUpdated, isPinned)),
+      [false, true].map((isPinned) => isApplicable(trigger, set, isAutoUpdated, isPinned)),
     )
     expect(found).toEqual(expected)
   })

@@ -4,9 +4,9 @@ import { allQueuedBytesMax, type FrameCopy, FramePages, FrameQueue, queuedBytesM
 import type { Link } from '#link/link'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-type NamedLink = Link & { readonly name: string; isTaking: boolean }
+type NamedLink = Link & { readonly name: string; isAccepting: boolean }
 
-const linkNamed = (name: string) => ({ name, isTaking: true }) as unknown as NamedLink
+const linkNamed = (name: string) => ({ name, isAccepting: true }) as unknown as NamedLink
 const frame = (text: string | number) => Buffer.from(String(text))
 
 /** A queue in which each frame takes `frameMs`; the frame `!` throws. */
@@ -68,7 +68,7 @@ test('the queue refuses too many bytes of one connection or of all, and drops th
   expect(queue.add(b, frame(1), false)).toBe(false)
   for (const gone of [a, ...others]) queue.forget(gone)
   expect([queue.add(b, frame(1), false), queue.add(c, frame(1), false)]).toEqual([true, true])
-  b.isTaking = false
+  b.isAccepting = false
   for (let step = 0; step < 10; step++) world.step()
   expect(taken).toEqual(['c1'])
 })
