@@ -4,6 +4,10 @@ export interface ProcessUsage {
   /** User and system time since its start. */
   readonly cpuSeconds: number
   readonly residentBytes: number
+  /** The part without mapped files, which the kernel can reclaim. */
+  readonly anonymousBytes: number
+  /** The maximum of `residentBytes` since its start. */
+  readonly residentPeakBytes: number
 }
 
 /** USER_HZ, which Linux guarantees to programs, independent of the kernel's clock. */
@@ -17,8 +21,14 @@ export function processUsage(processId: number): ProcessUsage | undefined {
     // parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const ticks = Number(fields[11]) + Number(fields[12])
-    const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'latin1'))
-    return { cpuSeconds: ticks / ticksPerSecond, residentBytes: Number(resident?.[1] ?? 0) * 1024 }
+    const status = readFileSync(`/proc/${processId}/status`, 'latin1')
+    const bytesOf = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) * 1024
+    return {
+      cpuSeconds: ticks / ticksPerSecond,
+      residentBytes: bytesOf('VmRSS'),
+      anonymousBytes: bytesOf('RssAnon'),
+      residentPeakBytes: bytesOf('VmHWM'),
+    }
   } catch {
     return undefined
   }

@@ -7,8 +7,9 @@ import { type RunningLoad, standardLoad, started, timesOf, underLoad, withRemote
 import { placeOf } from '#bench/harness/server-target'
 import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
+import type { EndCounts } from '#bench/load/end-counts'
 import type { PhaseResult } from '#bench/load/generator'
-import type { LoginsResult } from '#bench/load/logins'
+import { loginKinds } from '#bench/load/login-kinds'
 
 /** Ten thousand users log in before the measurement; another case measures the cost of their passwords. */
 const known = ours(identityOn, 'harness/cheap-passwords')
@@ -95,15 +96,15 @@ function withLogins(round: Round, share: number): Promise<Figures> {
   return withEvents(round, ({ run }, server) =>
     withRemote('load/logins', async (logins) => {
       const windowMs = warmupMs + measuredMs
-      const all = { perSecond: loginsPerSecond, milliseconds: windowMs * pairs }
+      const all = { perSecond: loginsPerSecond, seconds: (windowMs * pairs) / 1000 }
       await logins.ask('open', { ...placeOf(server), ...all })
       await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
       const without: PhaseResult[] = []
       const during: PhaseResult[] = []
-      const came: LoginsResult[] = []
+      const came: EndCounts[] = []
       const window = () => run({ warmupMs, measuredMs, rate })
       const windowWith = async () => {
-        const arriving = logins.ask<LoginsResult>('run', { milliseconds: windowMs })
+        const arriving = logins.ask<EndCounts>('run', { seconds: windowMs / 1000 })
         const [result, arrived] = await Promise.all([window(), arriving])
         during.push(result)
         came.push(arrived)
@@ -113,14 +114,19 @@ function withLogins(round: Round, share: number): Promise<Figures> {
         const both = [windowWithout, windowWith]
         for (const one of pair % 2 === 0 ? both : both.reverse()) await one()
       }
-      const perSecond = (figure: 'signedIn' | 'refused') =>
-        came.reduce((sum, arrived) => sum + arrived[figure] / arrived.seconds, 0) / came.length
+      const perSecond = (status: string) => {
+        const times = came.reduce((sum, ends) => sum + (ends[`${loginKinds.right.what}: ${status}`] ?? 0), 0)
+        return (times * 1000) / (windowMs * pairs)
+      }
+      const [signedInPerSecond, refusedPerSecond] = [perSecond('200'), perSecond('503')]
+      if (signedInPerSecond + refusedPerSecond < 0.99 * loginsPerSecond)
+        throw new Error(`logins ended ${JSON.stringify(came)}`)
       return {
         ...eventLatencies(without, during),
         ...costsOf(...during),
         serverCpuBefore: costsOf(...without).serverCpu as number,
-        signedInPerSecond: perSecond('signedIn'),
-        refusedPerSecond: perSecond('refused'),
+        signedInPerSecond,
+        refusedPerSecond,
       }
     }),
   )

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { getHeapCodeStatistics, getHeapSpaceStatistics } from 'node:v8'
+import { processUsage } from '#bench/process-usage'
 
 /**
  * Loaded into a server before its own program: reports its memory after garbage collections, and moves the clock, so
@@ -52,7 +52,7 @@ process.on('message', async (question: ProbeMessage) => {
     await new Promise((resolve) => setTimeout(resolve, collectionPauseMs))
   }
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
-  const ownBytes = anonymousBytes() ?? rss
+  const ownBytes = processUsage(process.pid)?.anonymousBytes ?? rss
   const youngBytes = roomOf((space) => space === 'new_space')
   const code = getHeapCodeStatistics()
   const use: MemoryUse = {
@@ -65,15 +65,6 @@ process.on('message', async (question: ProbeMessage) => {
   }
   process.send?.(use)
 })
-
-function anonymousBytes(): number | undefined {
-  try {
-    const found = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))
-    return found ? Number(found[1]) * 1024 : undefined
-  } catch {
-    return undefined
-  }
-}
 
 function roomOf(isMeant: (space: string) => boolean): number {
   return getHeapSpaceStatistics()

@@ -7,17 +7,33 @@ const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 const hellosUnansweredMax = 64
+/** Range of the random, growing delay before a reconnect. */
+const backoffMs = { low: 50, high: 2_000 } as const
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
-export const arrayOfThree = 0x93
+const arrayOfThree = 0x93
 
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
 /** A message of the server except ACK. */
 export type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
 
+/**
+ * The number that frame `sequence` of a device carries; undefined while it is not due. `isAgain`: it was sent on an
+ * earlier connection.
+ */
+export type NumberOf = (device: number, sequence: number, isAgain: boolean) => number | undefined
+
+export interface Reconnecting {
+  /** Called with how each connection ended, and for each ERROR. */
+  readonly ended: (how: string) => void
+  /** In [0, 1). */
+  readonly chance: () => number
+}
+
 export interface FleetLinkOptions {
   readonly port: number
   readonly authorization?: string | undefined
+  readonly localAddress?: string | undefined
   readonly prefix: string
   /** Index of the first device of this link, the distance to the next one, and their count. */
   readonly first: number
@@ -25,7 +41,10 @@ export interface FleetLinkOptions {
   readonly count: number
   /** HELLO of a device, without its type and identifier. */
   readonly hello: (device: number) => object
+  /** Called for each error of the server, and for a closed link that does not reconnect. */
   readonly failed: (error: Error) => void
+  /** It reconnects after a disconnect, and continues after the last stored frame. */
+  readonly reconnecting?: Reconnecting | undefined
   /** For a link whose devices report values. */
   readonly template?: UpdateTemplate
   /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
@@ -36,59 +55,71 @@ export interface FleetLinkOptions {
   readonly other?: (message: LinkMessage, device: number) => void
 }
 
+/** Frames are written here, and sent as a copy. */
+let scratch = Buffer.alloc(64 * 1024)
+
 /** A gateway: sends HELLO for its devices, then frames in batches, and counts their acknowledgements. */
 export class FleetLink {
   unacknowledged = 0
+  /** Sequence of the last sent frame of each device, and of the last acknowledged one. */
+  readonly sent: Uint32Array
+  readonly acknowledged: Uint32Array
   readonly #options: FleetLinkOptions
   readonly #addresses: Uint32Array
-  /** Sequence of the last sent frame of each device, and of the last acknowledged one. */
-  readonly #sent: Uint32Array
-  readonly #acknowledged: Uint32Array
+  /** The last frame on this connection; below `sent` while frames are sent again. */
+  readonly #last: Uint32Array
   readonly #numbers: Float64Array
-  readonly #placeOf = new Map<number, number>()
-  readonly #greeted = new Map<string, number>()
+  #placeOf = new Map<number, number>()
   #socket: RawSocket | undefined
   #welcomed = 0
   #hellos = 0
   #turn = 0
-  #isClosing = false
+  #attempts = 0
+  #isStopped = false
+  #isCut = false
+  #closeCode: number | undefined
+  #retry: NodeJS.Timeout | undefined
   #isWelcome: () => void = () => {}
   #isRefused: (error: Error) => void = () => {}
 
   constructor(options: FleetLinkOptions) {
     this.#options = options
     this.#addresses = new Uint32Array(options.count)
-    this.#sent = new Uint32Array(options.count)
-    this.#acknowledged = new Uint32Array(options.count)
+    this.sent = new Uint32Array(options.count)
+    this.acknowledged = new Uint32Array(options.count)
+    this.#last = new Uint32Array(options.count)
     this.#numbers = new Float64Array(options.count)
   }
 
+  get isReady(): boolean {
+    return this.#socket !== undefined && this.#welcomed === this.#options.count
+  }
+
+  /** Whether everything that was sent is acknowledged. */
+  get isSettled(): boolean {
+    return (
+      this.isReady && this.unacknowledged === 0 && this.sent.every((sent, place) => sent === this.acknowledged[place])
+    )
+  }
+
+  /** Resolves when each device is welcome. */
   async open(): Promise<void> {
-    const { port, authorization, count } = this.#options
-    const reader = new FrameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
-    this.#socket = await RawSocket.open({
-      port,
-      path: '/api/v1/link',
-      protocol: 'link.v1.msgpack',
-      authorization,
-      received: (bytes) => {
-        reader.push(bytes)
-        this.#options.onRead?.()
-      },
-      closed: () => {
-        if (!this.#isClosing) this.#fail('a link was closed')
-      },
-    })
-    if (count === 0) return
-    await new Promise<void>((resolve, reject) => {
+    const welcome = new Promise<void>((resolve, reject) => {
       this.#isWelcome = resolve
       this.#isRefused = reject
-      this.#greetMore()
     })
+    await Promise.all([this.#connect(), welcome])
   }
 
   close(): void {
-    this.#isClosing = true
+    this.#isStopped = true
+    clearTimeout(this.#retry)
+    this.#socket?.close()
+  }
+
+  /** Breaks the connection without a close frame. */
+  cut(): void {
+    this.#isCut = true
     this.#socket?.close()
   }
 
@@ -98,33 +129,86 @@ export class FleetLink {
 
   /** Sends HELLO for the device with this index, for the first time or again. */
   greet(device: number): void {
-    const { prefix, hello, first, step } = this.#options
-    const deviceIdentifier = identifierOf(prefix, device)
-    this.#greeted.set(deviceIdentifier, (device - first) / step)
-    this.sendMessage({ type: 'HELLO', deviceIdentifier, ...hello(device) })
+    const { prefix, hello } = this.#options
+    this.sendMessage({ type: 'HELLO', deviceIdentifier: identifierOf(prefix, device), ...hello(device) })
   }
 
-  /** Sends frames of its devices in rotation, with the numbers `number`, `number + step` and so on. */
-  send(count: number, number: number, step: number): void {
-    const { template, count: devices } = this.#options
+  /** Sends at most `count` due frames of its devices in rotation. */
+  send(count: number, numberOf: NumberOf): void {
+    const { template, count: devices, first, step, reconnecting } = this.#options
     if (!template) throw new Error('the devices of this link do not report')
-    const bytes = Buffer.allocUnsafe(count * template.bytes)
-    for (let written = 0; written < count; written++) {
+    if (!this.isReady) return
+    let written = 0
+    for (let passed = 0; written < count && passed < devices; ) {
       const place = this.#turn
+      const sequence = (this.#last[place] as number) + 1
+      const number = numberOf(first + place * step, sequence, sequence <= (this.sent[place] as number))
+      // Frames become due in rotation, except those that are sent again.
+      if (number === undefined && !reconnecting) break
       this.#turn = place + 1 === devices ? 0 : place + 1
-      const sequence = (this.#sent[place] as number) + 1
-      this.#sent[place] = sequence
-      const carried = number + written * step
-      this.#numbers[place] = carried
-      template.write(bytes, written * template.bytes, this.#addresses[place] as number, sequence, carried)
+      if (number === undefined) {
+        passed++
+        continue
+      }
+      passed = 0
+      this.#last[place] = sequence
+      if (sequence > (this.sent[place] as number)) this.sent[place] = sequence
+      this.#numbers[place] = number
+      const at = written++ * template.bytes
+      if (at + template.bytes > scratch.length) scratch = Buffer.concat([scratch, Buffer.alloc(scratch.length)])
+      template.write(scratch, at, this.#addresses[place] as number, sequence, number)
     }
-    this.unacknowledged += count
-    this.#socket?.write(bytes)
+    if (written === 0) return
+    this.unacknowledged += written
+    this.#socket?.write(Buffer.from(scratch.subarray(0, written * template.bytes)))
   }
 
   /** The next frame is of the first device. */
   resetRotation(): void {
     this.#turn = 0
+  }
+
+  async #connect(): Promise<void> {
+    const { port, authorization, localAddress, count, reconnecting } = this.#options
+    const reader = new FrameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
+    this.#closeCode = undefined
+    this.#isCut = false
+    let isOpen = false
+    try {
+      this.#socket = await RawSocket.open({
+        ...{ port, path: '/api/v1/link', protocol: 'link.v1.msgpack', authorization },
+        ...(localAddress !== undefined && { localAddress }),
+        received: (bytes) => {
+          reader.push(bytes)
+          this.#options.onRead?.()
+        },
+        closed: () => this.#closed(isOpen),
+      })
+      isOpen = true
+      if (count === 0) this.#isWelcome()
+      this.#greetMore()
+    } catch (error) {
+      if (!reconnecting) throw error
+      if (!this.#isStopped) reconnecting.ended(/HTTP\/1\.1 (\d{3})/.exec(String(error))?.[1] ?? 'not let in')
+    }
+  }
+
+  #closed(wasOpen: boolean): void {
+    if (this.#isStopped) return
+    const { reconnecting } = this.#options
+    const how = this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
+    if (!reconnecting) {
+      this.#fail(`a link was closed: ${how}`)
+      return
+    }
+    if (wasOpen && !this.#isCut) reconnecting.ended(how)
+    this.#socket = undefined
+    this.#placeOf = new Map()
+    this.#hellos = 0
+    this.#welcomed = 0
+    this.unacknowledged = 0
+    const ceiling = Math.min(backoffMs.high, backoffMs.low * 2 ** Math.min(this.#attempts++, 10))
+    this.#retry = setTimeout(() => void this.#connect(), ceiling / 2 + (reconnecting.chance() * ceiling) / 2)
   }
 
   #greetMore(): void {
@@ -136,7 +220,7 @@ export class FleetLink {
 
   #onRead(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
-    else if (opcode === opcodes.close) this.#fail(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`)
+    else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
     else if (bytes[start] === arrayOfThree) this.#handleAck(bytes, start)
     else this.#handleMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
   }
@@ -144,40 +228,45 @@ export class FleetLink {
   #handleAck(bytes: Buffer, start: number): void {
     const address = integerAt(bytes, start + 3)
     const place = this.#placeOf.get(address)
-    if (place === undefined) {
-      this.#fail(`ACK for ${address}, which is not a device of this link`)
-      return
-    }
     const sequence = integerAt(bytes, start + 3 + integerBytes(bytes[start + 3] as number))
-    const before = this.#acknowledged[place] as number
-    if (sequence > (this.#sent[place] as number) || sequence <= before) {
-      this.#fail(`ACK for frame ${sequence} of ${address} after ${before}, sent up to ${this.#sent[place]}`)
+    if (place === undefined || sequence > (this.#last[place] as number)) {
+      this.#fail(`ACK for frame ${sequence} of ${address}, which was not sent`)
       return
     }
-    this.#acknowledged[place] = sequence
+    const before = this.acknowledged[place] as number
+    if (sequence <= before) return
+    this.acknowledged[place] = sequence
     this.unacknowledged -= sequence - before
     const { first, step, acknowledged } = this.#options
-    const last = this.#sent[place] === sequence ? this.#numbers[place] : undefined
+    if (!acknowledged) return
+    const last = this.#last[place] === sequence ? this.#numbers[place] : undefined
     for (let each = before + 1; each <= sequence; each++) {
-      acknowledged?.(first + place * step, each, each === sequence ? last : undefined)
+      acknowledged(first + place * step, each, each === sequence ? last : undefined)
     }
   }
 
   #handleMessage(message: LinkMessage): void {
-    const { type, flakeAddress, deviceIdentifier } = message
-    const { first, step, count, other, welcomedAgain } = this.#options
-    const place = type === 'WELCOME' ? this.#greeted.get(String(deviceIdentifier)) : this.#placeOf.get(flakeAddress)
-    if (place === undefined || (type !== 'WELCOME' && !other)) {
-      this.#fail(`a link received ${JSON.stringify(message)}`)
-      return
-    }
-    if (type !== 'WELCOME') {
-      other?.(message, first + place * step)
-      return
-    }
-    this.#greeted.delete(String(deviceIdentifier))
+    const { first, step, other, reconnecting } = this.#options
+    const place = this.#placeOf.get(message.flakeAddress)
+    if (message.type === 'WELCOME') this.#welcome(message)
+    else if (message.type === 'ERROR' && reconnecting) reconnecting.ended(`ERROR ${message.code}`)
+    else if (other && place !== undefined) other(message, first + place * step)
+    else this.#fail(`a link received ${JSON.stringify(message)}`)
+  }
+
+  #welcome({ deviceIdentifier, flakeAddress, seq }: LinkMessage): void {
+    const { prefix, first, step, count, welcomedAgain } = this.#options
+    const place = (Number(String(deviceIdentifier).slice(prefix.length + 1)) - first) / step
+    const [stored, sent, acknowledged] = [Number(seq), this.sent[place], this.acknowledged[place]]
+    if (sent === undefined || acknowledged === undefined)
+      this.#fail(`WELCOME of ${deviceIdentifier}, which sent no HELLO`)
+    else if (stored < acknowledged || stored > sent)
+      this.#fail(`${deviceIdentifier}: stored is ${stored}, ${sent} was sent, and ${acknowledged} acknowledged`)
+    this.acknowledged[place] = stored
+    this.#last[place] = stored
     this.#addresses[place] = flakeAddress
     this.#placeOf.set(flakeAddress, place)
+    this.#attempts = 0
     if (this.#welcomed === count) welcomedAgain?.()
     else if (++this.#welcomed === count) this.#isWelcome()
     else this.#greetMore()
@@ -191,20 +280,11 @@ export class FleetLink {
 }
 
 /** HELLO of a device that reports numbers. Each start of a load is a new session: numbering begins at 1. */
-export function reportingHello(properties: number): object {
-  return {
-    session: sessionName,
-    services: [
-      {
-        serviceIdentifier,
-        properties: Array.from({ length: properties }, (_, place) => ({
-          propId: firstPropId + place,
-          type: 'FLOAT',
-          modifier: { isReadOnly: true },
-        })),
-      },
-    ],
-  }
+export function reportingHello(properties: number, service = serviceIdentifier): object {
+  const declared = Array.from({ length: properties }, (_, place) => ({
+    ...{ propId: firstPropId + place, type: 'FLOAT', modifier: { isReadOnly: true } },
+  }))
+  return { session: sessionName, services: [{ serviceIdentifier: service, properties: declared }] }
 }
 
 export const sessionName = `load-${process.pid}-${Date.now().toString(36)}`
@@ -214,7 +294,7 @@ export function identifierOf(prefix: string, device: number): string {
 }
 
 /** msgpack: positive fixint, uint 8, 16, 32 and 64. */
-export function integerAt(bytes: Buffer, at: number): number {
+function integerAt(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   if (tag < 0x80) return tag
   if (tag === 0xcc) return bytes[at + 1] as number
@@ -223,6 +303,6 @@ export function integerAt(bytes: Buffer, at: number): number {
   return Number(bytes.readBigUInt64BE(at + 1))
 }
 
-export function integerBytes(tag: number): number {
+function integerBytes(tag: number): number {
   return tag < 0x80 ? 1 : 1 + 2 ** (tag - 0xcc)
 }

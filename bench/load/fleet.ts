@@ -1,6 +1,6 @@
 import type { Authorizations } from '#bench/harness/identity'
 import { LatencyHistogram } from '#bench/histogram'
-import { FleetLink, reportingHello } from '#bench/load/fleet-link'
+import { FleetLink, type NumberOf, type Reconnecting, reportingHello } from '#bench/load/fleet-link'
 import { firstPeerNumber, PeerLink } from '#bench/load/peer-link'
 import type { Protocol } from '#bench/load/peer-protocols'
 import { UpdateTemplate } from '#bench/load/update-template'
@@ -14,6 +14,7 @@ export interface LoadFleetOptions {
   readonly changes: number
   readonly properties: number
   readonly prefix: string
+  readonly service?: string
   readonly authorizations?: Authorizations | undefined
   /**
    * The protocol of another system: its links acknowledge nothing, and a message counts as acknowledged when it is
@@ -22,20 +23,25 @@ export interface LoadFleetOptions {
   readonly protocol?: Protocol | undefined
   /** At a steady rate each link sends what is due at this interval, in milliseconds; default 5. */
   readonly gatherMs?: number
+  /** Maximum number of unacknowledged frames of a link at a steady rate. */
+  readonly paceWindow?: number
+  /** Links reconnect; absent: an error ends the measurement. */
+  readonly reconnecting?: Reconnecting | undefined
+  /** The address of a link; absent: the default address. */
+  readonly localAddressOf?: (link: number) => string
 }
 
-/**
- * Maximum number of unacknowledged frames of a link at a steady rate; the server closes it beyond 1 024. Contract 7.
- */
-const linkWindow = 1_000
+/** The server closes a link with more than 1 024 unacknowledged frames. Contract 7. */
+const paceWindowDefault = 1_000
 
 /** Each gateway sends what is due every five milliseconds; each millisecond a fifth of the gateways. */
 const tickMs = 1
 const gatherMsDefault = 5
+const opensAtOnce = 64
 
 /**
- * A cheap fleet: 10 000 devices on 50 links send a million changes a second with half a core. Unlike the simulator
- * (`bench/fleet`) it never reconnects, and an error ends the measurement.
+ * A cheap fleet: 10 000 devices on 50 links send a million changes a second with half a core. The simulator
+ * (`bench/fleet`) costs more, and behaves like real devices.
  */
 export class LoadFleet {
   readonly options: LoadFleetOptions
@@ -45,34 +51,29 @@ export class LoadFleet {
   acknowledged = 0
   /** The number in the last acknowledged frame of each device, as far as it is known; -1 before the first. */
   readonly numbers: Float64Array
+  readonly failures: Error[] = []
   readonly #links: readonly (FleetLink | PeerLink)[]
   #turn = 0
-  #failure: Error | undefined
   #isFilling = false
   /** Set during a steady rate: frame n was due n intervals after the start. */
   #pace: { readonly startedAt: number; readonly intervalMs: number; readonly firstNumber: number } | undefined
-  /** By link: the number of its next frame. */
-  readonly #next: Float64Array
   /** The last acknowledged sequence of each device, now and before the steady rate began. */
   readonly #last: Uint32Array
   readonly #before: Uint32Array
-  /** After a steady rate: frames up to this number, exclusive, were due. */
+  /** At a steady rate frames up to this number, exclusive, are due. */
   #limit = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: LoadFleetOptions) {
     this.options = options
-    const { devices, links, port, prefix, properties, changes, authorizations, protocol } = options
+    const { devices, links, port, prefix, properties, changes, authorizations, protocol, service } = options
     this.sent = protocol ? firstPeerNumber : 0
     this.numbers = new Float64Array(devices).fill(-1)
     this.#last = new Uint32Array(devices)
     this.#before = new Uint32Array(devices)
-    this.#next = Float64Array.from({ length: links }, (_, link) => link)
     const template = new UpdateTemplate(changes)
-    const hello = reportingHello(properties)
-    const failed = (error: Error) => {
-      this.#failure ??= error
-    }
+    const hello = reportingHello(properties, service)
+    const failed = (error: Error) => this.failures.push(error)
     this.#links = Array.from({ length: links }, (_, first) => {
       const count = Math.floor((devices - first + links - 1) / links)
       const place = { port, prefix, first, step: links, count, failed }
@@ -85,6 +86,8 @@ export class LoadFleet {
       const link: FleetLink = new FleetLink({
         ...place,
         authorization: authorizations?.link,
+        localAddress: options.localAddressOf?.(first),
+        reconnecting: options.reconnecting,
         template,
         hello: () => hello,
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
@@ -95,16 +98,39 @@ export class LoadFleet {
   }
 
   async open(): Promise<void> {
-    await Promise.all(this.#links.map((link) => link.open()))
+    for (let first = 0; first < this.#links.length; first += opensAtOnce)
+      await Promise.all(this.#links.slice(first, first + opensAtOnce).map((link) => link.open()))
   }
 
   close(): void {
     clearInterval(this.#timer)
-    for (const link of this.#links) if (link instanceof FleetLink) link.close()
+    for (const link of this.#own) link.close()
   }
 
   check(): void {
-    if (this.#failure) throw this.#failure
+    if (this.failures[0]) throw this.failures[0]
+  }
+
+  get #own(): readonly FleetLink[] {
+    return this.#links.filter((link) => link instanceof FleetLink)
+  }
+
+  /** How many links are connected with all their devices. */
+  get ready(): number {
+    return this.#own.filter(({ isReady }) => isReady).length
+  }
+
+  cutAll(): void {
+    for (const link of this.#own) link.cut()
+  }
+
+  /** The last sequence of each device that was sent, and that was acknowledged. */
+  sequences(): { readonly sent: readonly number[]; readonly acknowledged: readonly number[] } {
+    const { devices, links } = this.options
+    const own = this.#own
+    const of = (which: 'sent' | 'acknowledged') =>
+      Array.from({ length: devices }, (_, device) => own[device % links]?.[which][Math.floor(device / links)] ?? 0)
+    return { sent: of('sent'), acknowledged: of('acknowledged') }
   }
 
   /** Sends as fast as the windows allow, until `pause`. */
@@ -118,37 +144,43 @@ export class LoadFleet {
   pause(): void {
     this.#isFilling = false
     clearInterval(this.#timer)
-    this.#limit = this.#dueNow()
+    if (this.#pace) this.#limit = this.#dueNow()
+  }
+
+  /** Makes no new frames. Returns how many were due at the steady rate and are not sent. */
+  giveUp(): number {
+    this.pause()
+    const heldBack =
+      this.#limit - this.#own.reduce((sum, link) => sum + link.sent.reduce((all, each) => all + each, 0), 0)
+    this.#limit = 0
+    return heldBack
   }
 
   sendTogether(count: number): void {
-    const link = this.#links[this.#turn++ % this.#links.length]
-    link?.send(count, this.sent, 1)
-    this.sent += count
+    this.#links[this.#turn++ % this.#links.length]?.send(count, this.#numberOf)
   }
 
   /**
    * Sends at a steady rate as far as windows allow; no frame may be in flight at the beginning. Latency counts from the
-   * due time: otherwise a server that stalls would look fast.
+   * due time: otherwise a server that stalls would look fast. Frame n is of device n and on link n, both in rotation.
    */
   beginPace(framesPerSecond: number): void {
-    const { devices } = this.options
-    const startedAt = performance.now()
-    const intervalMs = 1000 / framesPerSecond
+    const { devices, links } = this.options
+    if (devices % links !== 0) throw new RangeError('every link must have as many devices')
     this.#before.set(this.#last)
     // Whole rounds, so that a frame's number determines its device.
-    this.sent = Math.ceil(this.sent / devices) * devices
-    const firstNumber = this.sent
-    this.#pace = { startedAt, intervalMs, firstNumber }
-    this.#links.forEach((link, place) => {
-      link.resetRotation()
-      this.#next[place] = firstNumber + place
-    })
+    const firstNumber = Math.ceil(this.sent / devices) * devices
+    this.sent = firstNumber
+    this.#pace = { startedAt: performance.now(), intervalMs: 1000 / framesPerSecond, firstNumber }
+    for (const link of this.#links) link.resetRotation()
     const ticksOfLink = this.options.gatherMs ?? gatherMsDefault
     let tick = 0
     this.#timer = setInterval(() => {
       const phase = tick++ % ticksOfLink
-      this.#sendBelow(this.#dueNow(), (place) => place % ticksOfLink === phase)
+      this.#limit = this.#dueNow()
+      this.#links.forEach((link, place) => {
+        if (place % ticksOfLink === phase) this.#sendDue(link)
+      })
     }, tickMs)
   }
 
@@ -159,19 +191,18 @@ export class LoadFleet {
     return pace.firstNumber + Math.floor((performance.now() - pace.startedAt) / pace.intervalMs) + 1
   }
 
-  /** Sends frames up to this number, exclusive: number n is of device n and on link n, both in rotation. */
-  #sendBelow(limit: number, isSending: (place: number) => boolean = () => true): void {
-    const { links, devices } = this.options
-    if (devices % links !== 0) throw new RangeError('every link must have as many devices')
-    this.#links.forEach((link, place) => {
-      if (!isSending(place)) return
-      const next = this.#next[place] as number
-      const count = Math.min(Math.ceil((limit - next) / links), linkWindow - link.unacknowledged)
-      if (count <= 0) return
-      link.send(count, next, links)
-      this.#next[place] = next + count * links
-      this.sent = Math.max(this.sent, next + (count - 1) * links + 1)
-    })
+  #sendDue(link: FleetLink | PeerLink): void {
+    link.send((this.options.paceWindow ?? paceWindowDefault) - link.unacknowledged, this.#numberOf)
+  }
+
+  readonly #numberOf: NumberOf = (device, sequence, isAgain) => {
+    const pace = this.#pace
+    if (!pace) return this.sent++
+    const round = sequence - 1 - (this.#before[device] as number)
+    const number = pace.firstNumber + round * this.options.devices + device
+    if (!isAgain && number >= this.#limit) return undefined
+    this.sent = Math.max(this.sent, number + 1)
+    return number
   }
 
   /** The due time of the frame with this number; undefined when it was not sent at a steady rate. */
@@ -185,26 +216,17 @@ export class LoadFleet {
   /** After `pause`: waits until every frame is answered. */
   async settled(timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
-    while (this.#isSending) {
+    for (;;) {
       this.check()
-      this.#sendBelow(this.#limit)
+      if (this.#pace) for (const link of this.#links) this.#sendDue(link)
+      if (this.#links.every(({ isSettled }) => isSettled)) return
       if (performance.now() > end) throw new Error('not everything sent was acknowledged in time')
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
-    this.check()
-  }
-
-  get #isSending(): boolean {
-    const isDue = (place: number) => this.#pace !== undefined && (this.#next[place] as number) < this.#limit
-    return this.#links.some((link, place) => link.unacknowledged > 0 || isDue(place))
   }
 
   #fill(link: FleetLink | PeerLink): void {
-    if (!this.#isFilling) return
-    const room = this.options.window - link.unacknowledged
-    if (room <= 0) return
-    link.send(room, this.sent, 1)
-    this.sent += room
+    if (this.#isFilling) link.send(this.options.window - link.unacknowledged, this.#numberOf)
   }
 
   #acknowledgedOne(device: number, sequence: number, number: number | undefined): void {

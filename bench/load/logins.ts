@@ -1,92 +1,102 @@
-import { connect } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
-import { createUsers, currentNonce, type Login, loginOf } from '#bench/load/login-requests'
+import { count, type EndCounts } from '#bench/load/end-counts'
+import { type AskedLogin, type LoginKind, loginKinds, usersCount } from '#bench/load/login-kinds'
+import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'
+import { localAddressOf, sendSingleRequest } from '#bench/load/single-request'
 
-/** Users who log in at a steady rate, each from its own address, on its own connection and with its own key. */
+/** Users who log in at a steady rate, and attackers who guess passwords, each on its own connection with its own key. */
 interface LoginsSpec extends ServerTarget {
   readonly perSecond: number
-  readonly milliseconds: number
-}
-
-export interface LoginsResult {
   readonly seconds: number
-  readonly signedIn: number
-  /** Refused with a wait: too many passwords were waiting for a check. */
-  readonly refused: number
+  /** Most of the logins are guesses. */
+  readonly isAttack?: boolean
 }
 
-/** Several, because a user may have only a hundred sessions; each user costs one password hash. */
-const users = 20
+const { right, stranger, atOne, fromOne, again } = loginKinds
+/** In rotation. */
+const attack: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, again]
+
+const timeoutMs = 90_000
 const tickMs = 5
+/** Failed logins at a time before the attack; fewer than the login queue holds. */
+const failuresAtOnce = 24
+
+interface Login {
+  readonly what: string
+  readonly localAddress: string
+  readonly bytes: Buffer
+}
 
 let spec: LoginsSpec
+let failures: Login[]
 let logins: readonly Login[]
-let came = 0
+let sent = 0
 
 serveFunctions({
   /** All proofs are made here and are valid for a minute. */
-  async open(asked: LoginsSpec) {
+  async open(asked: LoginsSpec): Promise<void> {
     spec = asked
-    const { port, perSecond, milliseconds, authorizations } = spec
+    const { port, authorizations, perSecond, seconds } = asked
     if (!authorizations) throw new Error('users cannot log in while IAM is off')
-    const brought = await createUsers(port, authorizations.person, users, 'viewer')
+    const users = await createUsers(port, authorizations.person, usersCount, 'viewer')
     const place = { port, nonce: await currentNonce(port) }
-    const count = Math.ceil((perSecond * milliseconds) / 1000)
-    logins = Array.from({ length: count }, (_, number) => {
-      const who = brought[number % users]
-      if (!who) throw new Error('there are no users')
-      return loginOf(who, place)
+    const kinds: readonly LoginKind[] = asked.isAttack ? attack : [right]
+    failures = kinds.flatMap(({ what, failures }) =>
+      Array.from({ length: failures?.count ?? 0 }, (_, number) => {
+        return loginBy(failures?.asks(number, users) as AskedLogin, what, place)
+      }),
+    )
+    logins = Array.from({ length: Math.ceil(perSecond * seconds) }, (_, number) => {
+      const kind = kinds[number % kinds.length] as LoginKind
+      return loginBy(kind.asks(number, users), kind.what, place)
     })
-    came = 0
+    sent = 0
   },
 
   /** Each login starts when it is due, whether earlier ones were answered or not. */
-  async run({ milliseconds }: Pick<LoginsSpec, 'milliseconds'>): Promise<LoginsResult> {
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
+    await failAll()
+    const ends: EndCounts = {}
+    const first = sent
+    sent = Math.min(logins.length, first + Math.ceil(spec.perSecond * seconds))
     const startedAt = performance.now()
-    const statuses: Promise<number>[] = []
-    const first = came
-    const count = Math.min(Math.ceil((spec.perSecond * milliseconds) / 1000), logins.length - first)
-    came += count
+    const asked: Promise<void>[] = []
     await new Promise<void>((resolve) => {
       const timer = setInterval(() => {
-        const due = Math.min(((performance.now() - startedAt) / 1000) * spec.perSecond, count)
-        while (statuses.length < due) statuses.push(statusOf(first + statuses.length))
-        if (statuses.length < count) return
+        const due = Math.min(((performance.now() - startedAt) / 1000) * spec.perSecond, sent - first)
+        while (asked.length < due) asked.push(send(logins[first + asked.length] as Login, ends))
+        if (asked.length < sent - first) return
         clearInterval(timer)
         resolve()
       }, tickMs)
     })
-    const seconds = (performance.now() - startedAt) / 1000
-    const answers = await Promise.all(statuses)
-    const answered = (status: number) => answers.filter((each) => each === status).length
-    const result = { seconds, signedIn: answered(200), refused: answered(503) }
-    if (result.signedIn + result.refused < answers.length) {
-      throw new Error(`logins were answered ${[...new Set(answers)].join(', ')}`)
-    }
-    return result
+    await Promise.all(asked)
+    return ends
   },
 })
 
-/** Minimal HTTP: an HTTP client would use a fifth of a core of the machine that is measured. */
-function statusOf(number: number): Promise<number> {
-  const { proof, body } = logins[number] as Login
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port: spec.port, localAddress: addressOf(number), noDelay: true })
-    socket.write(
-      `POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${spec.port}\r\nContent-Type: application/json\r\n` +
-        `DPoP: ${proof}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    )
-    socket.once('data', (answer) => {
-      resolve(Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer.toString('latin1', 0, 13))?.[1]))
-      socket.destroy()
-    })
-    socket.once('error', reject)
-    socket.once('close', () => reject(new Error('a login was not answered')))
-  })
+/** Uses up the failed logins that are allowed in a minute. @throws when one of them is not refused */
+async function failAll(): Promise<void> {
+  const failOn = async () => {
+    for (let login = failures.shift(); login; login = failures.shift()) {
+      const ends: EndCounts = {}
+      await send(login, ends)
+      if (!ends[`${login.what}: 401`]) throw new Error(`before the attack: ${Object.keys(ends)}`)
+    }
+  }
+  await Promise.all(Array.from({ length: failuresAtOnce }, failOn))
 }
 
-/** All of 127.0.0.0/8 is this machine. */
-function addressOf(number: number): string {
-  return `127.1.${(number >> 8) & 0xff}.${number & 0xff}`
+async function send({ what, ...login }: Login, ends: EndCounts): Promise<void> {
+  count(ends, `${what}: ${(await sendSingleRequest({ port: spec.port, ...login, timeoutMs })).end}`)
+}
+
+function loginBy({ from, who }: AskedLogin, what: string, place: LoginPlace): Login {
+  const { proof, body } = loginOf(who, place)
+  const bytes = Buffer.from(
+    `POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${place.port}\r\nContent-Type: application/json\r\n` +
+      `DPoP: ${proof}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+  return { what, localAddress: localAddressOf(from), bytes }
 }

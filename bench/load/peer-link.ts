@@ -1,5 +1,5 @@
 import { objectUpdated } from '#bench/bare/object-updated'
-import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import { identifierOf, type NumberOf, serviceIdentifier } from '#bench/load/fleet-link'
 import type { Protocol } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId } from '#bench/load/update-template'
@@ -31,15 +31,18 @@ const answerMsMax = 20_000
 export class PeerLink {
   /** These systems acknowledge nothing. */
   readonly unacknowledged = 0
+  readonly isSettled = true
   readonly #options: PeerLinkOptions
   readonly #templates: readonly Buffer[]
   readonly #digitsAt: number
+  readonly #sent: Uint32Array
   #socket: RawSocket | undefined
   #turn = 0
 
   constructor(options: PeerLinkOptions) {
     this.#options = options
     const { protocol, prefix, first, step, count } = options
+    this.#sent = new Uint32Array(count)
     this.#templates = Array.from({ length: count }, (_, place) => {
       const device = first + place * step
       const identifier = identifierOf(prefix, device)
@@ -57,22 +60,34 @@ export class PeerLink {
     this.#socket = await RawSocket.connect({ port, received: () => {}, closed, answerMsMax }, steps)
   }
 
-  send(count: number, number: number, step: number): void {
+  send(count: number, numberOf: NumberOf): void {
     const templates = this.#templates
-    const size = templates[0]?.length ?? 0
-    const bytes = Buffer.allocUnsafe(count * size)
-    for (let written = 0; written < count; written++) {
-      const place = this.#turn
-      this.#turn = place + 1 === templates.length ? 0 : place + 1
-      ;(templates[place] as Buffer).copy(bytes, written * size)
-      writeNumber(bytes, written * size + this.#digitsAt, number + written * step)
+    const { first, step, written } = this.#options
+    const numbers: number[] = []
+    while (numbers.length < count) {
+      const place = (this.#turn + numbers.length) % templates.length
+      const sequence = (this.#sent[place] as number) + 1
+      const number = numberOf(first + place * step, sequence, false)
+      if (number === undefined) break
+      this.#sent[place] = sequence
+      numbers.push(number)
     }
+    if (numbers.length === 0) return
+    const size = templates[0]?.length ?? 0
+    const bytes = Buffer.allocUnsafe(numbers.length * size)
+    for (const [at, number] of numbers.entries()) {
+      const template = templates[(this.#turn + at) % templates.length] as Buffer
+      template.copy(bytes, at * size)
+      writeNumber(bytes, at * size + this.#digitsAt, number)
+    }
+    this.#turn = (this.#turn + numbers.length) % templates.length
     this.#socket?.write(bytes)
-    this.#options.written(count)
+    written(numbers.length)
   }
 
   resetRotation(): void {
     this.#turn = 0
+    this.#sent.fill(0)
   }
 }
 

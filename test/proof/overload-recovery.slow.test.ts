@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { endFaults, endsText } from '#bench/proof/overload/end-counts'
+import { endFaults, endsText } from '#bench/load/end-counts'
 import { normalLatencyOf, recoveredAfter, type Second, worstOf } from '#bench/proof/overload/recovery'
 
 /** One value for each second, from 10 s on. */

@@ -1,8 +1,7 @@
 import { loadedBefore } from '#bench/harness/servers'
-import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attacks'
-import type { EndRules } from '#bench/proof/overload/end-counts'
-import { type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
-import { unanswered } from '#bench/proof/overload/single-request'
+import type { EndRules } from '#bench/load/end-counts'
+import { type LoginKind, loginKinds } from '#bench/load/login-kinds'
+import { unanswered } from '#bench/load/single-request'
 import { slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** The size of a case: full or reduced. */
@@ -22,31 +21,25 @@ export interface OverloadCase {
   readonly nodeArguments?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly rules: EndRules
-  attack(size: CaseSize): Attack
+  /** The attack, below `bench`: a program with the functions `open`, `run` and, if needed, `settle`, `frameCounts`, `close`. */
+  readonly program: string
+  options(size: CaseSize): object
 }
 
 /** A flood is this many times the rated load. */
-export const floodTimes = 10
+const floodTimes = 10
 
 /** Frames, and what the server answers to links that send too much. */
 const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
-const flood = (size: CaseSize, how: object): Attack =>
-  programAttack(
-    'counted-load',
-    {
-      devices: scaled(10_000, size, 50),
-      links: 50,
-      framesPerSecond: size.rated * floodTimes,
-      prefix: 'FLOOD',
-      service: '5f2a7c10-0001-4b6d-9e3f-a0000000000b',
-      seed: size.seed,
-      ...how,
-    },
-    true,
-  )
+const counted = 'proof/overload/counted-load'
+const flooding = { prefix: 'FLOOD', service: '5f2a7c10-0001-4b6d-9e3f-a0000000000b' } as const
 
-const calm = { window: 1_000, gatherMs: 5 } as const
+const flood = (size: CaseSize) => ({
+  ...{ ...flooding, devices: scaled(10_000, size, 50), links: 50, seed: size.seed },
+  framesPerSecond: size.rated * floodTimes,
+})
+
 /** The whole stream is read again afterwards: a flood exceeds the default retention. */
 const keepsAll = { STREAM_RETENTION_MB: '16384' }
 
@@ -57,7 +50,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     capMib: 640,
     environment: keepsAll,
     rules: { allowed: ofLinks, needed: [['sent']] },
-    attack: (size) => flood(size, calm),
+    program: counted,
+    options: flood,
   },
   'slow-disk': {
     about: 'the same, with each commit delayed by 50 ms',
@@ -66,7 +60,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     environment: keepsAll,
     nodeArguments: loadedBefore('harness/slow-commits'),
     rules: { allowed: ofLinks, needed: [['sent']] },
-    attack: (size) => flood(size, calm),
+    program: counted,
+    options: flood,
   },
   greedy: {
     about: 'the same from links that wait for no acknowledgement',
@@ -74,21 +69,36 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     capMib: 640,
     environment: keepsAll,
     rules: { allowed: ofLinks, needed: [['ERROR OVERLOADED'], ['close 1013']] },
-    attack: (size) => flood(size, { links: 5, window: Number.MAX_SAFE_INTEGER, gatherMs: 1_000, isPassing: true }),
+    program: counted,
+    options: (size) => ({
+      ...{ ...flood(size), links: 5, paceWindow: Number.MAX_SAFE_INTEGER, gatherMs: 1_000, isPassing: true },
+    }),
   },
   reconnects: {
     about: '15 000 links that close and reconnect at the same time',
     seconds: 15,
     capMib: 512,
     rules: { allowed: ['back'], needed: [['back']] },
-    attack: (size) => stormAttack({ devices: scaled(15_000, size), rate: 3_000 * size.scale, seed: size.seed }),
+    program: counted,
+    options: (size) => {
+      const devices = scaled(15_000, size)
+      return {
+        ...flooding,
+        devices,
+        links: devices,
+        framesPerSecond: 1_500 * size.scale,
+        seed: size.seed,
+        isStorm: true,
+      }
+    },
   },
   sockets: {
     about: '15 000 dashboards that connect at once, stay, and receive rare events',
     seconds: 15,
     capMib: 512,
     rules: { allowed: ['received everything'], needed: [['received everything']] },
-    attack: (size) => programAttack('dashboard-surge', { sockets: scaled(15_000, size) }),
+    program: 'proof/overload/dashboard-surge',
+    options: (size) => ({ sockets: scaled(15_000, size) }),
   },
   stalled: {
     about: '1 000 dashboards that subscribe to everything and read nothing',
@@ -109,22 +119,26 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         ['who reads too late: cut without a close frame', 'held to the end'],
       ],
     },
-    attack: (size) => programAttack('stalled-dashboards', { sockets: scaled(1_000, size) }),
+    program: 'proof/overload/stalled-dashboards',
+    options: (size) => ({ sockets: scaled(1_000, size) }),
   },
   logins: {
     about: '1 000 logins a second, most of them guesses: from many addresses, from one, and at one account',
     seconds: 15,
     capMib: 512,
     rules: loginRules(),
-    attack: ({ scale, seconds }) =>
-      programAttack('login-flood', { perSecond: 1_000 * scale, seconds: Math.min(seconds, guessesHeldSecondsMax) }),
+    program: 'load/logins',
+    options: ({ scale, seconds }) => ({
+      ...{ perSecond: 1_000 * scale, seconds: Math.min(seconds, guessesHeldSecondsMax), isAttack: true },
+    }),
   },
   bodies: {
     about: 'bodies of a gigabyte, with a length and in chunks',
     seconds: 15,
     capMib: 512,
     rules: bodyRules(),
-    attack: (size) => programAttack('large-requests', { parts: 'bodies', atOnce: scaled(4, size) }),
+    program: 'proof/overload/large-requests',
+    options: (size) => ({ parts: 'bodies', atOnce: scaled(4, size) }),
   },
   slow: {
     about: 'slow clients (Slowloris) in every phase of a connection',
@@ -132,7 +146,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     capMib: 640,
     rules: slowRules(),
     // One user makes the requests in four of the phases, and may have 500 at the same time.
-    attack: (size) => programAttack('slow-clients', { each: scaled(100, size) }),
+    program: 'proof/overload/slow-clients',
+    options: (size) => ({ each: scaled(100, size) }),
   },
   heads: {
     about: 'many request heads at the size limit or above it',
@@ -165,7 +180,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         ['line ends without an end: 431'],
       ],
     },
-    attack: (size) => programAttack('large-requests', { parts: 'heads', atOnce: scaled(32, size) }),
+    program: 'proof/overload/large-requests',
+    options: (size) => ({ parts: 'heads', atOnce: scaled(32, size) }),
   },
 }
 

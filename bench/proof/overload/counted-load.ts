@@ -1,51 +1,91 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { LatencyHistogram } from '#bench/histogram'
 import { lastValue } from '#bench/load/dashboards'
+import { count, type EndCounts } from '#bench/load/end-counts'
+import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
+import { localAddressOf } from '#bench/load/single-request'
 import { numberOf } from '#bench/load/update-template'
-import { CountedFleet, type CountedFleetOptions, type FrameCounts } from '#bench/proof/overload/counted-fleet'
-import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
+import { SeededRandom } from '#bench/random'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
- * from its frame's due time and belongs to that second. A flood is the same at a rate that is too high.
+ * from its frame's due time and belongs to that second. An attack is the same at a rate that is too high, or with links
+ * that all close again and again.
  */
-let fleet: CountedFleet
-let dashboard: EventClient
-let isOver = false
-const dashboardEnds: EndCounts = {}
-let isFlood = false
-const latencies = new Map<number, LatencyHistogram>()
-const openMsMax = 30_000
+export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions, 'window' | 'changes' | 'properties'> {
+  readonly service: string
+  readonly framesPerSecond: number
+  readonly seed: number
+  /** The fleet disconnects at its end: unacknowledged frames are not sent again. */
+  readonly isPassing?: boolean
+  /** All links close and reconnect at the same time, each from its own address. */
+  readonly isStorm?: boolean
+}
+
+/**
+ * The frames of a fleet at its end: device n sent 1 to `sent[n]`, of which 1 to `acknowledged[n]` were acknowledged.
+ * Frame k of device n carries the number (k − 1) · devices + n.
+ */
+export interface FrameCounts {
+  readonly prefix: string
+  readonly sent: readonly number[]
+  readonly acknowledged: readonly number[]
+  readonly ends: EndCounts
+  readonly faults: readonly string[]
+}
+
 const settleMsMax = 60_000
+const backMsMax = 90_000
 const comeBackMs = 200
 const secondMs = 1_000
+const faultsMax = 20
 /** If the events of a larger share are missing, the second has no p99. */
 const missingShareMax = 0.01
-/** The part of an event that contains its device. */
-const headBytes = 220
-const updatedStart = '{"type":"OBJECT_UPDATED"'
-const deviceName = '"deviceIdentifier":"'
+const updated = Buffer.from('{"type":"OBJECT_UPDATED"')
+
+let options: CountedLoadOptions
+let fleet: LoadFleet
+let dashboard: EventClient
+let isOver = false
+let isAttack = false
+const ends: EndCounts = {}
+const dashboardEnds: EndCounts = {}
+const latencies = new Map<number, LatencyHistogram>()
 
 serveFunctions({
-  async open(options: CountedFleetOptions): Promise<void> {
-    fleet = new CountedFleet(options)
-    await fleet.open(openMsMax)
-    await listen(options)
+  async open(asked: CountedLoadOptions): Promise<void> {
+    options = asked
+    const random = new SeededRandom(asked.seed)
+    fleet = new LoadFleet({
+      ...{ ...asked, window: 0, changes: 1, properties: 1 },
+      reconnecting: { ended: (how) => count(ends, how), chance: () => random.next() },
+      ...(asked.isStorm && { localAddressOf }),
+    })
+    await fleet.open()
+    await listen()
   },
 
-  begin: () => fleet.begin(),
+  begin: () => fleet.beginPace(options.framesPerSecond),
 
   async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
-    isFlood = true
-    fleet.begin()
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
-    const { sent, heldBack } = fleet.giveUp()
-    const ends: EndCounts = {}
-    count(ends, 'sent', sent)
-    count(ends, 'held back', heldBack)
-    return ends
+    isAttack = true
+    fleet.beginPace(options.framesPerSecond)
+    const ended: EndCounts = {}
+    if (options.isStorm) {
+      const over = performance.now() + seconds * 1000
+      do await cutAndBack(ended)
+      while (performance.now() < over)
+      return ended
+    }
+    await pass(seconds * 1000)
+    const heldBack = fleet.giveUp()
+    count(ended, 'sent', sum(fleet.sequences().sent))
+    count(ended, 'held back', heldBack)
+    if (options.isPassing) fleet.close()
+    return ended
   },
 
   /** Complete seconds that began at `from` (Unix ms) or later. */
@@ -59,16 +99,21 @@ serveFunctions({
   },
 
   async settle(): Promise<boolean> {
-    if (!isFlood) fleet.pause()
-    return fleet.settled(settleMsMax)
+    if (options.isPassing) return true
+    if (!isAttack || options.isStorm) fleet.pause()
+    return fleet.settled(settleMsMax).then(
+      () => true,
+      () => false,
+    )
   },
 
   frameCounts(): FrameCounts {
     if (latencies.size === 0) throw new Error('its dashboard got no event')
-    const ends: EndCounts = { ...fleet.ends }
-    // A dashboard of a flood may be too slow.
-    if (!isFlood) for (const [how, times] of Object.entries(dashboardEnds)) count(ends, `dashboard: ${how}`, times)
-    return { ...fleet.frameCounts(), ends }
+    const all: EndCounts = { ...ends }
+    // A dashboard of an attack may be too slow.
+    if (!isAttack) for (const [how, times] of Object.entries(dashboardEnds)) count(all, `dashboard: ${how}`, times)
+    const faults = fleet.failures.slice(0, faultsMax).map(({ message }) => message)
+    return { prefix: options.prefix, ...fleet.sequences(), ends: all, faults }
   },
 
   close(): void {
@@ -78,27 +123,35 @@ serveFunctions({
   },
 })
 
+/** Counts the links that reconnected with their devices, and those that did not. */
+async function cutAndBack(ended: EndCounts): Promise<void> {
+  const over = performance.now() + backMsMax
+  fleet.cutAll()
+  // The connections close in the next turns.
+  await pass(20)
+  while (fleet.ready < options.links && performance.now() < over) await pass(20)
+  count(ended, 'back', fleet.ready)
+  count(ended, `not back within ${backMsMax / 1000} s`, options.links - fleet.ready)
+}
+
 /** A dashboard that was closed reconnects and receives later events. */
-async function listen(options: CountedFleetOptions): Promise<void> {
+async function listen(): Promise<void> {
   dashboard = new EventClient()
   const closed = () => {
     if (isOver) return
     count(dashboardEnds, dashboard.end)
-    setTimeout(() => void listen(options), comeBackMs)
+    setTimeout(() => void listen(), comeBackMs)
   }
-  const refusal = await dashboard.enter({ ...options, query: { services: options.service }, onText: note, closed })
+  const query = { services: options.service }
+  const refusal = await dashboard.enter({ ...options, query, onText: noteEvent, closed })
   if (refusal !== undefined) count(dashboardEnds, refusal)
 }
 
 const secondOf = (at: number) => Math.floor(at / secondMs)
 
-function note(bytes: Buffer, start: number, end: number): void {
-  const head = bytes.toString('latin1', start, Math.min(end, start + headBytes))
-  const from = head.indexOf(deviceName) + deviceName.length
-  const { prefix } = fleet.options
-  if (!head.startsWith(updatedStart) || !head.startsWith(`${prefix}-`, from)) return
-  const device = Number(head.slice(from + prefix.length + 1, head.indexOf('"', from)))
-  const dueAt = fleet.dueAt(device, numberOf(lastValue(bytes, end)))
+function noteEvent(bytes: Buffer, start: number, end: number): void {
+  if (bytes.compare(updated, 0, updated.length, start, start + updated.length) !== 0) return
+  const dueAt = fleet.dueAt(numberOf(lastValue(bytes, end))) ?? 0
   const second = secondOf(dueAt)
   const histogram = latencies.get(second) ?? new LatencyHistogram()
   latencies.set(second, histogram)
@@ -108,7 +161,15 @@ function note(bytes: Buffer, start: number, end: number): void {
 /** Of all frames that were due in this second; a frame without an event yet counts as infinitely late. */
 function p99Of(second: number): number {
   const histogram = latencies.get(second)
-  const due = fleet.options.framesPerSecond
+  const due = options.framesPerSecond
   if (!histogram || due - histogram.count > due * missingShareMax + 1) return Number.MAX_VALUE
   return histogram.percentile(Math.min(1, (0.99 * due) / histogram.count))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, each) => all + each, 0)
+}
+
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
-import { count, type EndCounts } from '#bench/proof/overload/end-counts'
+import { count, type EndCounts } from '#bench/load/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
 
 /**

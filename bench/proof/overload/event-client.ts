@@ -1,7 +1,7 @@
 import type { ServerTarget } from '#bench/harness/server-target'
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
-import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
+import { localAddressOf, unanswered } from '#bench/load/single-request'
 
 export interface EventClientOptions extends ServerTarget {
   /** Determines its address on this machine; absent: the default address. */

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
-import { count, type EndCounts } from '#bench/proof/overload/end-counts'
-import { sendSingleRequest } from '#bench/proof/overload/single-request'
+import { count, type EndCounts } from '#bench/load/end-counts'
+import { sendSingleRequest } from '#bench/load/single-request'
 
 /**
  * Bodies of a gigabyte to routes of small and large bodies; heads at the limit and above it. Many connections, one
@@ -96,8 +96,6 @@ serveFunctions({
     await Promise.all(all.flatMap((send) => Array.from({ length: options.atOnce }, () => again(send))))
     return ends
   },
-
-  close(): void {},
 })
 
 async function sendBody(kind: Body, ends: EndCounts): Promise<void> {

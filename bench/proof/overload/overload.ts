@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util'
 import { identityOn } from '#bench/harness/identity'
 import { standardLoad, underLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
-import { type CaseReport, caseText, runCase } from '#bench/proof/overload/case-runner'
+import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import { type CaseReport, runCase } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
 
 export interface OverloadProofOptions {
@@ -23,12 +23,9 @@ export interface OverloadProofOptions {
   readonly print: (line: string) => void
 }
 
-export interface OverloadProofReport {
-  readonly seconds: number
-  /** Maximum number of frames a second that are stored, acknowledged and published; absent if not measured. */
-  readonly maximum?: number
-  readonly rated: number
+interface OverloadProofReport {
   readonly cases: Readonly<Record<string, CaseReport>>
+  readonly summary: readonly string[]
   readonly problems: readonly string[]
 }
 
@@ -43,10 +40,10 @@ const openFilesMin = 18_000
 export async function proveOverload(options: OverloadProofOptions): Promise<OverloadProofReport> {
   const { names, print } = options
   if (options.scale === 1) mustHaveFiles()
-  const startedAt = performance.now()
   const maximum = options.rated === undefined ? await measuredMaximum() : undefined
   const rated = options.rated ?? Math.round((maximum as number) * ratedShare)
-  if (maximum !== undefined) print(`at most ${Math.round(maximum)} frames/s, so rated for ${rated}`)
+  const summary = [`rated for ${rated} frames/s${maximum ? `, a tenth of ${Math.round(maximum)}` : ''}`, memoryMeant]
+  print(summary[0] as string)
   const cases: Record<string, CaseReport> = {}
   const problems: string[] = []
   for (const name of names) {
@@ -56,16 +53,11 @@ export async function proveOverload(options: OverloadProofOptions): Promise<Over
     cases[name] = report
     const found = report.late === undefined ? report.problems : [...report.problems, report.late]
     problems.push(...found.map((text) => `${name}: ${text}`))
-    print(`${name}: ${caseText(report)}`)
+    summary.push(`${name}, ${kind.about}: ${report.text}`)
+    print(`${name}: ${report.text}`)
     for (const text of found) print(`${name}: WRONG: ${text}`)
   }
-  return {
-    seconds: (performance.now() - startedAt) / 1000,
-    ...(maximum !== undefined && { maximum: Math.round(maximum) }),
-    rated,
-    cases,
-    problems,
-  }
+  return { cases, summary, problems }
 }
 
 /** Node raises its own soft limit to the hard limit. */
@@ -118,7 +110,8 @@ export const overloadProof: Proof = {
     })
     const seed = seedFrom(values.seed)
     print(`seed ${seed}`)
-    const report = await proveOverload({
+    const startedAt = performance.now()
+    const { summary, problems } = await proveOverload({
       names: namesFrom(values.only),
       seed,
       scale: scaleFrom(values.scale),
@@ -128,24 +121,8 @@ export const overloadProof: Proof = {
       ...(values.seconds !== undefined && { seconds: positive('seconds', values.seconds) }),
       print,
     })
-    return outcomeOf(seed, report)
+    return { seed, seconds: (performance.now() - startedAt) / 1000, summary, problems }
   },
-}
-
-function outcomeOf(seed: number, { seconds, problems, maximum, rated, cases }: OverloadProofReport): Outcome {
-  const measured = maximum === undefined ? '' : `, a tenth of ${maximum}`
-  return {
-    seed,
-    seconds,
-    summary: [
-      `rated for ${rated} frames/s${measured}`,
-      memoryMeant,
-      ...Object.entries(cases).map(([name, report]) => {
-        return `${name}, ${overloadCases[name]?.about}: ${caseText(report)}`
-      }),
-    ],
-    problems,
-  }
 }
 
 function namesFrom(text: string): readonly string[] {

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
-import { count, type EndCounts } from '#bench/proof/overload/end-counts'
-import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
+import { count, type EndCounts } from '#bench/load/end-counts'
+import { localAddressOf, unanswered } from '#bench/load/single-request'
 import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */

@@ -1,7 +1,7 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { request } from '#bench/http'
-import { count, type EndCounts } from '#bench/proof/overload/end-counts'
+import { count, type EndCounts } from '#bench/load/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
 
 /**

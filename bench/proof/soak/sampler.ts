@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { request } from '#bench/http'
@@ -77,7 +77,7 @@ export class Sampler {
     this.#note('resident', usage.residentBytes)
     const { text } = await request(`${url}/metrics`)
     const [, store = ''] = /^ddb_store_memory_bytes (\S+)$/m.exec(text) ?? []
-    this.#note('own', anonymousBytes(server.processId) - Number(store))
+    this.#note('own', usage.anonymousBytes - Number(store))
     this.#note('descriptors', readdirSync(`/proc/${server.processId}/fd`).length)
     this.#note('database', sizeOf(join(dataFolder, 'db')))
   }
@@ -94,11 +94,6 @@ export class Sampler {
     this.#points.set(gauge, points)
     points.push({ minutes: this.minutes, value })
   }
-}
-
-function anonymousBytes(processId: number): number {
-  const status = readFileSync(`/proc/${processId}/status`, 'latin1')
-  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024
 }
 
 function sizeOf(folder: string): number {
