@@ -3,6 +3,7 @@ import type { DeviceEntry } from '#bench/dashboard/folded-state'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
+import { pass } from '#bench/time'
 
 /** A position in the stream of a tenant: everything up to and including `offset` was received. */
 export interface StreamPosition {
@@ -125,7 +126,7 @@ export class Dashboard {
         if (!this.isLive || !(await this.#ping(Math.min(2_000, end - performance.now())))) break
         if (this.isLive && (this.#position?.offset ?? -1) >= head.offset) return true
       }
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await pass(20)
     }
     return false
   }

@@ -1,5 +1,5 @@
 import { thisMachine } from '#bench/harness/machine'
-import { diskProof } from '#bench/proof/disk-command'
+import { diskProof } from '#bench/proof/disk'
 import { killProof } from '#bench/proof/kill'
 import { mutantsCommand } from '#bench/proof/mutants'
 import type { Outcome, Proof } from '#bench/proof/outcome'

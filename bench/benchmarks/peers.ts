@@ -9,6 +9,7 @@ import { leadLimits } from '#bench/load/lead'
 import { ownName, type Peer, peerSystems } from '#bench/peers/peer-systems'
 import { appendixOf } from '#bench/peers/report-appendix'
 import { processUsage } from '#bench/process-usage'
+import { pass } from '#bench/time'
 
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
 
@@ -48,7 +49,7 @@ function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   return started(start, (server) => {
     const opened = <Result>(dashboards: number, use: (residentBytes: number) => Promise<Result>) =>
       withLoad(server, { ...fleet, devices: 0, links: 0, dashboards, protocol }, async () => {
-        await pause(restMs)
+        await pass(restMs)
         return await use(residentBytesOf(server.processId))
       })
     return opened(first, (before) =>
@@ -64,10 +65,6 @@ function residentBytesOf(processId: number): number {
   const usage = processUsage(processId)
   if (!usage) throw new Error(`there is no process ${processId}`)
   return usage.residentBytes
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 function caseOf(name: string, measure: (peer: Peer, round: Round) => Promise<Figures>, roundsMax = Infinity): Case {

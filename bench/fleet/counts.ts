@@ -12,27 +12,8 @@ const noWrites = { received: 0, repeated: 0, done: 0, rejected: 0, left: 0, trig
  * failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
  */
 const noUpdates = {
-  received: 0,
-  repeated: 0,
-  installed: 0,
-  updated: 0,
-  wrong: 0,
-  refused: 0,
-  failed: 0,
-  unavailable: 0,
-  vanished: 0,
-  resumed: 0,
-  bytes: 0,
-}
-
-type WriteCounts = typeof noWrites
-type UpdateCounts = typeof noUpdates
-
-export type FleetReport = ReturnType<FleetCounts['report']> & {
-  readonly devices: number
-  readonly devicesOnline: number
-  readonly links: number
-  readonly linksOpen: number
+  ...{ received: 0, repeated: 0, installed: 0, updated: 0, wrong: 0, refused: 0 },
+  ...{ failed: 0, unavailable: 0, vanished: 0, resumed: 0, bytes: 0 },
 }
 
 /** Codes come from the server: any more are counted together. */
@@ -85,19 +66,12 @@ export class FleetCounts {
   }
 
   report() {
-    const { writes, updates, faultCount, faults } = this
-    const { framesSent, framesResent, framesAcknowledged, framesRefused, framesSkipped } = this
-    const { changesAcknowledged, connects, cuts } = this
+    const { latency, errors, closes, ...counts } = this
     return {
-      ...{ framesSent, framesResent, framesAcknowledged, framesRefused, framesSkipped },
-      ...{ changesAcknowledged, connects, cuts },
-      writes: { ...writes },
-      updates: { ...updates },
-      latencyMs: this.latency.summary(),
-      errors: Object.fromEntries(this.errors),
-      closes: Object.fromEntries(this.closes),
-      faultCount,
-      faults,
+      ...counts,
+      latencyMs: latency.summary(),
+      errors: Object.fromEntries(errors),
+      closes: Object.fromEntries(closes),
     }
   }
 }
@@ -107,14 +81,7 @@ function increase(counts: Map<string, number>, code: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-export interface FleetSecond {
-  readonly devices: number
-  readonly devicesOnline: number
-  readonly changesPerSecond: number
-  readonly changesAcknowledged: number
-  readonly latencyMs: LatencySummary
-  readonly faultCount: number
-}
+export type FleetSecond = ReturnType<ReturnType<typeof secondsOf>>
 
 interface CountedFleet {
   readonly counts: FleetCounts
@@ -123,7 +90,7 @@ interface CountedFleet {
 }
 
 /** Returns a function that reports the time since its last call. */
-export function secondsOf(fleet: CountedFleet): () => FleetSecond {
+export function secondsOf(fleet: CountedFleet) {
   let lastAt = performance.now()
   let lastChanges = 0
   return () => {
@@ -143,41 +110,21 @@ export function secondsOf(fleet: CountedFleet): () => FleetSecond {
   }
 }
 
-export function lineOf(second: FleetSecond): string {
-  const { devicesOnline, devices, changesPerSecond, latencyMs } = second
-  const faults = second.faultCount > 0 ? `  FAULTS ${second.faultCount}` : ''
+export function lineOf({ devicesOnline, devices, changesPerSecond, latencyMs, faultCount }: FleetSecond): string {
+  const faults = faultCount > 0 ? `  FAULTS ${faultCount}` : ''
   return (
     `${devicesOnline}/${devices} devices  ${changesPerSecond} changes/s  ` +
     `ack p50 ${latencyMs.p50} ms  p99 ${latencyMs.p99} ms${faults}`
   )
 }
 
-function writesLine({ received, repeated, done, rejected, left, triggers }: WriteCounts): string {
-  const ids = `${done} done once each (${triggers} triggers), ${rejected} rejected, ${left} left without an answer`
-  return `writes                ${received} received, ${repeated} of them again; ${ids}`
-}
-
-function updatesLine(counts: UpdateCounts): string {
-  const { received, repeated, installed, updated, wrong, refused, failed, unavailable, vanished, resumed, bytes } =
-    counts
-  return (
-    `updates               ${received} received, ${repeated} of them again; ${installed} installed once each ` +
-    `(${updated} reported it, ${wrong} the old version), ${failed} failed, ${unavailable} unavailable, ${refused} refused; ` +
-    `${vanished} vanished, ${resumed} resumed; ${Math.round(bytes / 1024)} KiB`
-  )
-}
-
-export function totalsOf(report: FleetReport, seconds: number): string {
-  const { latencyMs } = report
-  return [
-    `changes acknowledged  ${report.changesAcknowledged} (${Math.round(report.changesAcknowledged / seconds)}/s)`,
-    `frames                ${report.framesSent} sent, ${report.framesAcknowledged} acknowledged, ` +
-      `${report.framesResent} sent repeated, ${report.framesRefused} refused, ${report.framesSkipped} skipped`,
-    `acknowledgement       p50 ${latencyMs.p50} ms, p99 ${latencyMs.p99} ms, p99.9 ${latencyMs.p999} ms, max ${latencyMs.max} ms`,
-    `links                 ${report.connects} connects, ${report.cuts} cuts, closes ${JSON.stringify(report.closes)}`,
-    `errors                ${JSON.stringify(report.errors)}`,
-    ...(report.writes.received > 0 ? [writesLine(report.writes)] : []),
-    ...(report.updates.received > 0 ? [updatesLine(report.updates)] : []),
-    ...(report.faultCount > 0 ? [`FAULTS                ${report.faultCount}`, ...report.faults] : []),
-  ].join('\n')
+/** A line for each count and for each group of counts, and the faults. */
+export function totalsOf({ faults, ...report }: ReturnType<FleetCounts['report']>, seconds: number): string {
+  const counts = { ...report, changesPerSecond: Math.round(report.changesAcknowledged / seconds) }
+  const lines = Object.entries(counts).map(([name, count]) => {
+    const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    const text = typeof count === 'number' ? count : Object.entries(count).map((pair) => pair.join(' '))
+    return `${words.padEnd(22)}${typeof text === 'number' ? text : text.join(', ') || 'none'}`
+  })
+  return [...lines, ...faults].join('\n')
 }

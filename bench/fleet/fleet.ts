@@ -1,4 +1,3 @@
-import type { FleetReport } from '#bench/fleet/counts'
 import { FleetCounts } from '#bench/fleet/counts'
 import { SimulatedDevice } from '#bench/fleet/device'
 import { changesPerFrameMax, FramePlan } from '#bench/fleet/frames'
@@ -10,6 +9,7 @@ import { fleetDefaults } from '#bench/fleet/options'
 import { firmwareOf } from '#bench/fleet/updates'
 import { controlsOf } from '#bench/fleet/writes'
 import { SeededRandom } from '#bench/random'
+import { until } from '#bench/time'
 
 const tickMs = 5
 /** Links opened per tick, so that thousands do not connect at once. */
@@ -114,7 +114,7 @@ export class Fleet {
     await until(() => this.#links.every((link) => !link.isOpen), 2_000)
   }
 
-  report(): FleetReport {
+  report() {
     return {
       devices: this.devices.length,
       devicesOnline: this.devicesOnline,
@@ -185,15 +185,6 @@ function spread(devices: readonly SimulatedDevice[], linkCount: number): readonl
   const shares: SimulatedDevice[][] = Array.from({ length: linkCount }, () => [])
   for (const device of devices) shares[device.index % linkCount]?.push(device)
   return shares
-}
-
-async function until(isTrue: () => boolean, timeoutMs: number): Promise<boolean> {
-  const end = performance.now() + timeoutMs
-  while (!isTrue()) {
-    if (performance.now() > end) return false
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  return true
 }
 
 /** The schedule may fall behind by this; then it is shifted. */

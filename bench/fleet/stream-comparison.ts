@@ -21,11 +21,8 @@ interface ReceivedItem {
 export interface ComparisonReport {
   readonly acknowledged: number
   readonly found: number
-  /** Acknowledged and not received, but a newer event of each property was: allowed for slow subscribers. */
-  readonly overridden: number
+  /** Acknowledged and not received. */
   readonly lost: number
-  /** Received without values that a newer event overrides: allowed for slow subscribers. */
-  readonly stripped: number
   /** Received, and never acknowledged: for example stored just before a crash. */
   readonly unacknowledged: number
   readonly doubled: number
@@ -43,30 +40,21 @@ interface DeviceRecord {
   last: number
   settledAtMark: number
   constantsReceived: number
-  /** The last received frame with a value of this property, by service and id. */
-  readonly lastOf: Map<string, number>
-  /** Values that were left out: a newer event must override them. */
-  readonly leftOut: { readonly frame: number; readonly key: string }[]
-  /** Events that contain only narrow values; the next event with a wide value limits which frames they can be. */
-  readonly unplaced: ReceivedUpdate[]
-  /** Frames that such an event can be. */
-  readonly maybe: Set<number>
+  /** The last event had only narrow values: it is of some frame after `last`. */
+  isUnplaced: boolean
 }
 
 /**
  * `whole`: a subscriber that keeps up or resumes receives everything. `newest`: one that falls behind may miss values
- * that a later event overrides (contract 4.5).
+ * that a later event overrides (contract 4.5); its folded state shows whether it received the newest.
  */
 export type ComparisonRule = 'whole' | 'newest'
 
 const detailsKeptMax = 40
-/** How many frames after the last one are searched for matching narrow values. */
-const searchFramesMax = 1_000
 
 /**
  * Compares the events received on the stream with the frames that a fleet sent: every frame occurs once, in the order
- * of its device, with exactly the items that were sent, except for results of writes. A value may be left out only if a
- * newer one of the same property was received.
+ * of its device, with exactly the items that were sent, except for results of writes.
  */
 export class StreamComparison {
   readonly #record = new Map<string, DeviceRecord>()
@@ -75,7 +63,6 @@ export class StreamComparison {
   #doubled = 0
   #disordered = 0
   #wrong = 0
-  #stripped = 0
   #changes = 0
 
   constructor(devices: readonly SimulatedDevice[], rule: ComparisonRule = 'whole') {
@@ -87,10 +74,7 @@ export class StreamComparison {
         last: 0,
         settledAtMark: 0,
         constantsReceived: 0,
-        lastOf: new Map(),
-        leftOut: [],
-        unplaced: [],
-        maybe: new Set(),
+        isUnplaced: false,
       })
     }
   }
@@ -104,7 +88,7 @@ export class StreamComparison {
     const { device } = record
     const number = device.plan.frameNumberOf(event.serviceIdentifier, event.updates)
     if (number === undefined && this.#rule === 'newest') {
-      record.unplaced.push(event)
+      record.isUnplaced = true
       return true
     }
     if (number === undefined || number > device.sent) {
@@ -112,7 +96,7 @@ export class StreamComparison {
       this.#note(`${device.identifier}: received an event that was never sent: ${JSON.stringify(event).slice(0, 400)}`)
       return true
     }
-    this.#placeUnplaced(record, number)
+    record.isUnplaced = false
     this.#changes += event.updates.length
     this.#checkItems(record, number, event)
     this.#place(record, number)
@@ -127,8 +111,8 @@ export class StreamComparison {
   /** Devices of which a frame that was acknowledged at the mark was not received yet. Very cheap. */
   missingSinceMark(): readonly string[] {
     const missing: string[] = []
-    for (const { device, last, settledAtMark, unplaced } of this.#record.values()) {
-      if (unplaced.length > 0) continue
+    for (const { device, last, settledAtMark, isUnplaced } of this.#record.values()) {
+      if (isUnplaced) continue
       for (let frame = last + 1; frame <= settledAtMark; frame++) {
         if (!device.isAcknowledged(frame) || device.isOfControls(frame)) continue
         missing.push(`${device.identifier}: frame ${frame} was acknowledged, received up to ${last}`)
@@ -139,35 +123,26 @@ export class StreamComparison {
   }
 
   report(): ComparisonReport {
-    const counts = { acknowledged: 0, found: 0, overridden: 0, lost: 0, unacknowledged: 0, refusedReceived: 0 }
+    const counts = { acknowledged: 0, found: 0, lost: 0, unacknowledged: 0, refusedReceived: 0 }
     const details: string[] = []
-    let neverOverridden = 0
-    for (const record of this.#record.values()) {
-      const { device, bits } = record
-      this.#placeUnplaced(record, device.sent + 1)
+    for (const { device, bits } of this.#record.values()) {
       for (let frame = 1; frame <= device.sent; frame++) {
         if (device.isOfControls(frame)) continue
         const isReceived = hasBit(bits, frame)
         if (device.isAcknowledged(frame)) {
           counts.acknowledged++
           if (isReceived) counts.found++
-          else if (this.#rule === 'newest' && isFrameOverridden(record, frame)) counts.overridden++
-          else if (++counts.lost <= detailsKeptMax) details.push(`${device.identifier}: frame ${frame} is lost`)
+          else if (this.#rule === 'whole' && ++counts.lost <= detailsKeptMax)
+            details.push(`${device.identifier}: frame ${frame} is lost`)
         } else if (isReceived && device.refused.has(frame)) counts.refusedReceived++
         else if (isReceived) counts.unacknowledged++
-      }
-      for (const { frame, key } of record.leftOut) {
-        if ((record.lastOf.get(key) ?? 0) > frame) continue
-        neverOverridden++
-        details.push(`${device.identifier}: ${key} was left out of frame ${frame}, and no newer value was received`)
       }
     }
     return {
       ...counts,
       doubled: this.#doubled,
       disordered: this.#disordered,
-      wrong: this.#wrong + neverOverridden,
-      stripped: this.#stripped,
+      wrong: this.#wrong,
       changesReceived: this.#changes,
       details: [...this.#details, ...details],
     }
@@ -192,46 +167,13 @@ export class StreamComparison {
     return true
   }
 
-  #checkItems(record: DeviceRecord, number: number, event: ReceivedUpdate): void {
-    const { device } = record
+  #checkItems({ device }: DeviceRecord, number: number, event: ReceivedUpdate): void {
     const { service, changes } = device.frame(number)
     const leftOut = service.serviceIdentifier === event.serviceIdentifier ? changesLeftOut(changes, event) : undefined
-    const { length: leftOutCount } = leftOut ?? []
-    if (!leftOut || (leftOutCount > 0 && this.#rule === 'whole')) {
-      this.#wrong++
-      const sent = JSON.stringify(changes.map((it) => [it.property.propId, jsonForm(it.value)]))
-      this.#note(`${device.identifier}: frame ${number} was ${sent}, received ${JSON.stringify(event).slice(0, 400)}`)
-      return
-    }
-    if (leftOutCount > 0) this.#stripped++
-    for (const { property } of leftOut) record.leftOut.push({ frame: number, key: keyOf(event, property) })
-    for (const item of event.updates) record.lastOf.set(keyOf(event, item), number)
-  }
-
-  /**
-   * Each event with only narrow values is one of the frames between the last known one and `below`. It may match
-   * several: a BOOL fits every other frame.
-   */
-  #placeUnplaced({ device, last, unplaced, maybe, lastOf }: DeviceRecord, below: number): void {
-    for (const event of unplaced.splice(0)) {
-      let latest: number | undefined
-      for (let number = last + 1; number < Math.min(below, last + searchFramesMax); number++) {
-        const { service, changes } = device.frame(number)
-        if (service.serviceIdentifier !== event.serviceIdentifier || !changesLeftOut(changes, event)) continue
-        maybe.add(number)
-        latest = number
-      }
-      if (latest === undefined) {
-        this.#wrong++
-        this.#note(
-          `${device.identifier}: fits no frame from ${last} to ${below}: ${JSON.stringify(event).slice(0, 400)}`,
-        )
-        continue
-      }
-      this.#stripped++
-      this.#changes += event.updates.length
-      for (const item of event.updates) lastOf.set(keyOf(event, item), latest)
-    }
+    if (leftOut === 0 || (leftOut !== undefined && this.#rule === 'newest')) return
+    this.#wrong++
+    const sent = JSON.stringify(changes.map((it) => [it.property.propId, jsonForm(it.value)]))
+    this.#note(`${device.identifier}: frame ${number} was ${sent}, received ${JSON.stringify(event).slice(0, 400)}`)
   }
 
   #place(record: DeviceRecord, number: number): void {
@@ -254,30 +196,16 @@ export class StreamComparison {
   }
 }
 
-/** The changes of a frame that an event leaves out; undefined if the event contains other changes or another order. */
-function changesLeftOut(changes: readonly Change[], event: ReceivedUpdate): readonly Change[] | undefined {
-  const leftOut: Change[] = []
+/** How many changes of a frame an event leaves out; undefined if the event contains other changes or another order. */
+function changesLeftOut(changes: readonly Change[], event: ReceivedUpdate): number | undefined {
   let place = 0
-  for (const change of changes) {
+  for (const { property, value } of changes) {
     const item = event.updates[place]
-    const isEqual =
-      item?.propId === change.property.propId &&
-      item.tag === 'value' &&
-      isDeepStrictEqual(jsonForm(change.value), item.value)
-    if (isEqual) place++
-    else leftOut.push(change)
+    if (item?.propId === property.propId && item.tag === 'value' && isDeepStrictEqual(jsonForm(value), item.value))
+      place++
   }
-  return place === event.updates.length ? leftOut : undefined
+  return place === event.updates.length ? changes.length - place : undefined
 }
-
-function isFrameOverridden({ device, lastOf, maybe }: DeviceRecord, number: number): boolean {
-  const { service, changes } = device.frame(number)
-  const least = maybe.has(number) ? number : number + 1
-  return changes.every(({ property }) => (lastOf.get(keyOf(service, property)) ?? 0) >= least)
-}
-
-const keyOf = ({ serviceIdentifier }: { serviceIdentifier: string }, { propId }: { propId: number }): string =>
-  `${serviceIdentifier}/${propId}`
 
 function hasBit(bits: Uint8Array, index: number): boolean {
   return ((bits[index >>> 3] ?? 0) & (1 << (index & 7))) !== 0

@@ -6,6 +6,7 @@ import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load
 import { type Protocol, protocols } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
+import { pass } from '#bench/time'
 
 /** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position. */
 const updated = '{"type":"OBJECT_UPDATED","timestamp":'
@@ -89,7 +90,7 @@ export class LoadDashboards {
       this.check()
       if (this.gaps > 0) throw new SlowLoadError(this.gaps)
       if (performance.now() > end) throw new Error(`a dashboard received ${this.receivedByAll} of ${events} events`)
-      await new Promise((resolve) => setTimeout(resolve, 1))
+      await pass(1)
     }
   }
 

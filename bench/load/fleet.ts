@@ -4,6 +4,7 @@ import { FleetLink, type NumberOf, type Reconnecting, reportingHello } from '#be
 import { firstPeerNumber, PeerLink } from '#bench/load/peer-link'
 import type { Protocol } from '#bench/load/peer-protocols'
 import { UpdateTemplate } from '#bench/load/update-template'
+import { pass } from '#bench/time'
 
 export interface LoadFleetOptions {
   readonly port: number
@@ -221,7 +222,7 @@ export class LoadFleet {
       if (this.#pace) for (const link of this.#links) this.#sendDue(link)
       if (this.#links.every(({ isSettled }) => isSettled)) return
       if (performance.now() > end) throw new Error('not everything sent was acknowledged in time')
-      await new Promise((resolve) => setTimeout(resolve, 1))
+      await pass(1)
     }
   }
 

@@ -8,6 +8,7 @@ import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { Lead, type LeadLimits } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { pass } from '#bench/time'
 
 /** A load: a fleet whose devices report, and dashboards that receive all changes. */
 export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarget {
@@ -92,12 +93,12 @@ serveFunctions({
     if (rate !== undefined) fleet?.beginPace(rate)
     else if (lead) lead.begin()
     else fleet?.begin()
-    await pause(warmupMs)
+    await pass(warmupMs)
     const clock = new CpuClock(spec.serverProcessId)
     const warm = counted()
     fleet?.latency.clear()
     delivery.clear()
-    await pause(measuredMs)
+    await pass(measuredMs)
     lead?.stop()
     fleet?.pause()
     const { drainMsMax = drainMsDefault } = spec
@@ -133,8 +134,4 @@ function sendTogether(togetherMax: number): (changes: number) => void {
   return (changes) => {
     for (let rest = changes; rest > 0; rest -= togetherMax) fleet?.sendTogether(Math.min(rest, togetherMax))
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

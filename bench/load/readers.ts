@@ -3,6 +3,7 @@ import { authorizationHeader } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { pass } from '#bench/time'
 
 /** Clients that read the full state repeatedly, and count its bytes. */
 export interface ReadersSpec extends ServerTarget {
@@ -86,7 +87,7 @@ serveFunctions({
   async measure(milliseconds: number): Promise<ReadResult> {
     const clock = new CpuClock(spec.serverProcessId)
     const before = { reads, bytes }
-    await new Promise((resolve) => setTimeout(resolve, milliseconds))
+    await pass(milliseconds)
     isReading = false
     await reading
     if (failure) throw failure

@@ -4,6 +4,7 @@ import { request } from '#bench/http'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
 import { numberOf } from '#bench/load/update-template'
+import { pass, unixMs } from '#bench/time'
 
 export interface StartedServer {
   readonly port: number
@@ -40,7 +41,7 @@ serveFunctions({
     fleet.begin()
     while (fleet.numbers.includes(-1)) {
       fleet.check()
-      await pause(50)
+      await pass(50)
     }
     fleet.check()
   },
@@ -50,22 +51,22 @@ serveFunctions({
     const enough = fleet.acknowledged + frames
     while (fleet.acknowledged < enough) {
       fleet.check()
-      await pause(1)
+      await pass(1)
     }
     fleet.check()
   },
 
   /** After the server was killed: reads its last bytes. */
   async leave(): Promise<void> {
-    await pause(100)
+    await pass(100)
     fleet.close()
   },
 
   async waitForServer({ port, spawnedAt }: StartedServer): Promise<StartSeen> {
-    while (now() - spawnedAt < answerMsMax) {
+    while (unixMs() - spawnedAt < answerMsMax) {
       const answer = await request(`http://127.0.0.1:${port}/api/v1/health`).catch(() => undefined)
-      if (answer?.status === 200) return { firstAnswerMs: now() - spawnedAt }
-      await pause(retryEveryMs)
+      if (answer?.status === 200) return { firstAnswerMs: unixMs() - spawnedAt }
+      await pass(retryEveryMs)
     }
     throw new Error(`no answer within ${answerMsMax / 1000} s`)
   },
@@ -85,7 +86,7 @@ serveFunctions({
     let rest = ''
     let devices = 0
     for await (const text of answer) {
-      startedAt ||= now()
+      startedAt ||= unixMs()
       rest += text
       const last = rest.lastIndexOf(deviceStart)
       for (let start = rest.indexOf(deviceStart); start < last; ) {
@@ -118,12 +119,4 @@ function checkDevice(place: number, text: string): void {
   const acknowledged = numbers[place] as number
   if (number < acknowledged)
     throw new Error(`${deviceIdentifier} has frame ${number}; ${acknowledged} was acknowledged`)
-}
-
-function now(): number {
-  return performance.timeOrigin + performance.now()
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -5,6 +5,7 @@ import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
+import { pass } from '#bench/time'
 
 /** A fleet that gets firmware by a rollout. */
 interface RolloutSpec extends ServerTarget {
@@ -144,7 +145,7 @@ async function until(msMax: number, missing: () => Promise<string | undefined>):
     if (failure) throw failure
     if (found === undefined) return
     if (performance.now() > end) throw new Error(found)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await pass(10)
   }
 }
 

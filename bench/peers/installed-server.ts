@@ -6,6 +6,7 @@ import { killAtExit } from '#bench/exit-cleanup'
 import type { StartServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { freePort } from '#bench/server-process'
+import { pass } from '#bench/time'
 
 /** A server of the system in the foreground, with only the settings given here. */
 export interface InstalledServer {
@@ -85,7 +86,7 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
       socket.once('connect', () => socket.destroy())
     })
     if (isOpen) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pass(20)
   }
   throw new Error('the server does not listen')
 }
@@ -96,7 +97,7 @@ async function workerOf(parent: number): Promise<number> {
   while (performance.now() < end) {
     const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'latin1').trim().split(' ')
     if (children[0] !== '') return Number(children[0])
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pass(20)
   }
   throw new Error('the server has no worker process')
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { killAtExit } from '#bench/exit-cleanup'
+import { pass } from '#bench/time'
 
 /** Calls on files of the database that fail with EIO, during a start or while the server serves. */
 export interface DiskFault {
@@ -160,8 +161,4 @@ function textOf(file: string): string {
   } catch {
     return ''
   }
-}
-
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -4,15 +4,17 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { identityOn } from '#bench/harness/identity'
-import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
+import type { HttpAnswer } from '#bench/http'
 import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
-import { patientSettings, readStream } from '#bench/proof/opened-folder'
+import { readStream } from '#bench/proof/opened-folder'
+import { integersFrom, type Proof } from '#bench/proof/outcome'
+import { proofServer } from '#bench/proof/server-settings'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
+import { pass, until } from '#bench/time'
 
 export interface DiskProofOptions {
   readonly seed: number
@@ -20,30 +22,6 @@ export interface DiskProofOptions {
   readonly refusals: number
   readonly fillings: number
   readonly print: (line: string) => void
-}
-
-export interface DiskProofReport {
-  readonly seconds: number
-  readonly refusals: number
-  /** Faults of servers that were already serving. */
-  readonly serving: number
-  readonly once: number
-  /**
-   * Servers that did not start and printed the reason; that continued read-only; that continued; that were not
-   * affected.
-   */
-  readonly stopped: number
-  readonly readOnly: number
-  readonly tookWrites: number
-  readonly unharmed: number
-  readonly fillings: number
-  /** Full disks after which the server continued by itself, and after which it was killed. */
-  readonly continued: number
-  readonly killed: number
-  /** Why no disk was filled, if none was. */
-  readonly skipReason?: string
-  readonly acknowledged: number
-  readonly problems: readonly string[]
 }
 
 const lifeMs = 700
@@ -72,29 +50,20 @@ const problemsMax = 5
  * stay, requests meanwhile must get 503, events must be stored and complete, and a restart, or free space, must repair
  * the server.
  */
-export async function proveDisk(options: DiskProofOptions): Promise<DiskProofReport> {
-  const startedAt = performance.now()
+export async function proveDisk(options: DiskProofOptions) {
   const folder = temporaryFolder('disk-proof-')
   const run = new DiskRun(options, folder.path, await freePort())
+  const { counts, problems } = run
   try {
     await run.open(firstFloodMb)
     for (let refusal = 0; refusal < options.refusals && run.isHolding; refusal++) await run.refuse(refusal)
     await run.close()
-    if (run.counts.unharmed > options.refusals * unharmedShareMax)
-      run.problems.push(
-        `${run.counts.unharmed} of ${options.refusals} servers were refused nothing: nothing is shown by that`,
-      )
-    if (run.counts.serving < options.refusals * servingShareMin)
-      run.problems.push(`only ${run.counts.serving} of ${options.refusals} refusals hit a server that served`)
+    if (counts.unharmed > options.refusals * unharmedShareMax)
+      problems.push(`${counts.unharmed} of ${options.refusals} servers were refused nothing: nothing is shown by that`)
+    if (counts.serving < options.refusals * servingShareMin)
+      problems.push(`only ${counts.serving} of ${options.refusals} refusals hit a server that served`)
     const skipReason = await filled(folder.path, options, run)
-    return {
-      seconds: (performance.now() - startedAt) / 1000,
-      refusals: options.refusals,
-      ...run.counts,
-      fillings: skipReason === undefined ? options.fillings : 0,
-      ...(skipReason !== undefined && { skipReason }),
-      problems: run.problems,
-    }
+    return { ...counts, skipReason, problems }
   } finally {
     await run.close()
     await folder.remove()
@@ -122,21 +91,18 @@ async function filled(folder: string, options: DiskProofOptions, counting: DiskR
   return undefined
 }
 
+/**
+ * `serving`: faults of servers that were already serving. `once`: of a single call. Servers that did not start and
+ * printed the reason (`stopped`), continued read-only, continued, or were not affected. Full disks after which the
+ * server continued by itself (`continued`), and after which it was killed.
+ */
 const none = {
-  serving: 0,
-  once: 0,
-  stopped: 0,
-  readOnly: 0,
-  tookWrites: 0,
-  unharmed: 0,
-  continued: 0,
-  killed: 0,
-  acknowledged: 0,
+  ...{ serving: 0, once: 0, stopped: 0, readOnly: 0, tookWrites: 0, unharmed: 0 },
+  ...{ continued: 0, killed: 0, acknowledged: 0 },
 }
-type CountName = keyof typeof none
 
 class DiskRun {
-  readonly counts: { -readonly [Count in CountName]: number }
+  readonly counts: typeof none
   readonly problems: string[]
   readonly #random: SeededRandom
   readonly #where: { readonly port: number; readonly dataFolder: string }
@@ -241,9 +207,11 @@ class DiskRun {
     if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
     const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     await disk.attach(this.#server?.processId ?? 0)
+    // The first failed call, or a time limit: `strace` counts calls for each thread of the server.
+    const refused = until(() => disk.refusals > 0, turnMsMax, 20).then(() => undefined)
     const reading = fault.activity === 'read' ? this.#read(label) : undefined
     const doing = fault.activity === 'turn' ? this.#fillLog(turnBytes.behind) : reading
-    const received = await this.#live(label, doing ?? refused(disk))
+    const received = await this.#live(label, doing ?? refused)
     const { refusals } = disk
     if (refusals > 0) this.counts.serving++
     if (fault.isOnce && refusals > 0) this.counts.once++
@@ -368,13 +336,13 @@ class DiskRun {
     if (write?.status !== 503 || !(Number(write.headers['retry-after']) > 0))
       this.problems.push(`${label}: a write was answered ${write?.status} ${write?.text}`)
     // The server first undoes the changes of a failed commit.
-    for (const end = performance.now() + roomMsMax; ; await pass(100)) {
-      const read = await api.ask('GET', '/schemas').catch(() => undefined)
-      if (read?.status === 200) return
-      if (read?.status === 503 && performance.now() < end) continue
-      this.problems.push(`${label}: reading was answered ${read?.status} ${read?.text}`)
-      return
+    let read: HttpAnswer | undefined
+    const isAnswered = async () => {
+      read = await api.ask('GET', '/schemas').catch(() => undefined)
+      return read?.status !== 503
     }
+    await until(isAnswered, roomMsMax, 100)
+    if (read?.status !== 200) this.problems.push(`${label}: reading was answered ${read?.status} ${read?.text}`)
   }
 
   async #mustHold(label: string, received: readonly StreamEvent[]): Promise<void> {
@@ -391,11 +359,12 @@ class DiskRun {
 
   async #untilOk(label: string): Promise<void> {
     const api = this.#api
-    for (const end = performance.now() + roomMsMax; performance.now() < end; await pass(100)) {
+    const isOk = async () => {
       const answer = await api.ask('GET', '/health/status').catch(() => undefined)
-      if (answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')) return
+      return answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')
     }
-    this.problems.push(`${label}: it did not go on within ${roomMsMax / 1000} s of there being room`)
+    if (!(await until(isOk, roomMsMax, 100)))
+      this.problems.push(`${label}: it did not go on within ${roomMsMax / 1000} s of there being room`)
   }
 
   get #api(): ProofApi {
@@ -407,13 +376,8 @@ class DiskRun {
   }
 
   #settings(inFront?: readonly string[]): ServerSettings {
-    return {
-      ...this.#where,
-      environment: { ...identityOn, ...patientSettings, DURABILITY: 'disk', LOG_LEVEL: 'warn' },
-      nodeArguments: loadedBefore('harness/cheap-passwords'),
-      isKilledAtExit: true,
-      ...(inFront && { inFront }),
-    }
+    const own = { environment: { DURABILITY: 'disk' }, isKilledAtExit: true }
+    return proofServer(this.#where, inFront ? { ...own, inFront } : own)
   }
 }
 
@@ -426,11 +390,35 @@ function fillUp(file: string): void {
   }
 }
 
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
+const help = `Usage: npm run proof -- disk [options]
 
-/** Waits for the first failed call, or for a time limit. `strace` counts calls for each thread of the server. */
-async function refused(disk: FaultyDisk): Promise<void> {
-  for (const end = performance.now() + turnMsMax; disk.refusals === 0 && performance.now() < end; ) await pass(20)
+Makes calls on files of the database (write, sync, rename, open, map, read) fail with EIO: a single call, or all from some call
+on (by strace, only for the server's process), two of three while the server serves. Also fills a disk (a small file system;
+needs root) while the workloads of the kill proof write.
+
+  --refusals N          disk faults (36)
+  --fillings N          full disks (8)
+  --seed N              random seed (the clock)`
+
+export const diskProof: Proof = {
+  about: 'full disks and disk errors',
+  help,
+  async run(args, print) {
+    const { seed, refusals, fillings } = integersFrom(args, { refusals: 36, fillings: 8 })
+    print(`seed ${seed}, ${refusals} disk faults`)
+    const startedAt = performance.now()
+    const { problems, skipReason, ...counts } = await proveDisk({ seed, refusals, fillings, print })
+    return {
+      ...{ seed, seconds: (performance.now() - startedAt) / 1000, problems },
+      summary: [
+        `${refusals} times EIO, ${counts.serving} of them while the server served, ${counts.once} of them a single call: ` +
+          `${counts.stopped} did not start and printed the reason, ${counts.readOnly} continued read-only and answered writes ` +
+          `with 503, ${counts.tookWrites} continued, ${counts.unharmed} were not affected`,
+        skipReason ??
+          `${fillings} full disks: ${counts.continued} servers continued by themselves when there was space, ` +
+            `${counts.killed} were restarted after a kill`,
+        `${counts.acknowledged} writes acknowledged, and found after each fault`,
+      ],
+    }
+  },
 }

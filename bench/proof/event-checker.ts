@@ -102,8 +102,6 @@ function addReports(one: ComparisonReport, other: ComparisonReport): ComparisonR
   return {
     acknowledged: sum('acknowledged'),
     found: sum('found'),
-    overridden: sum('overridden'),
-    stripped: sum('stripped'),
     lost: sum('lost'),
     unacknowledged: sum('unacknowledged'),
     doubled: sum('doubled'),

@@ -1,37 +1,22 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import type { ComparisonReport } from '#bench/fleet/stream-comparison'
 import { EventChecker } from '#bench/proof/event-checker'
-import { LoadedServer, type LoadOptions, quietMsMax, type ServerPlace } from '#bench/proof/loaded-server'
-import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
-import { type ChangeCounts, pass } from '#bench/proof/workloads/expected-state'
-import { freePort, ServerProcess, type ServerSettings } from '#bench/server-process'
+import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
+import { integersFrom, type Outcome, type Proof } from '#bench/proof/outcome'
+import { proofServer } from '#bench/proof/server-settings'
+import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
+import { freePort, ServerProcess } from '#bench/server-process'
+import { pass } from '#bench/time'
 
-interface KillProofOptions extends LoadOptions {
+interface KillOptions extends LoadOptions {
   readonly rounds: number
   readonly secondsMax: number
   readonly lifeMsMax: number
   readonly print: (line: string) => void
-}
-
-interface KillProofReport {
-  readonly rounds: number
-  readonly seconds: number
-  /** Rounds without an acknowledged change. */
-  readonly idleRounds: number
-  readonly longestStartMs: number
-  /** Of the dashboard that resumed after every kill. */
-  readonly resumed: ComparisonReport
-  /** Of a new socket that read the stream from its start. */
-  readonly fromStart: ComparisonReport
-  readonly writes: Readonly<Record<string, ChangeCounts>>
-  /** Kinds without an acknowledged change. */
-  readonly idleKinds: readonly string[]
-  readonly problems: readonly string[]
 }
 
 /** Minimum time between the start of a round and the kill. */
@@ -47,77 +32,60 @@ const problemsMax = 5
  * and with the values that were sent; a subscriber that resumes after every kill must receive each event once, and its
  * folded state must equal the server's; every workload must find its acknowledged changes.
  */
-async function proveKill(options: KillProofOptions): Promise<KillProofReport> {
-  const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
-  const run = new KillRun(options, { port: await freePort(), dataFolder })
-  let hasHeld = false
-  try {
-    const report = await run.run()
-    hasHeld = report.problems.length === 0
-    return report
-  } finally {
-    await run.end()
-    if (hasHeld) await rm(dataFolder, { recursive: true, force: true })
-    else options.print(`the data folder is kept: ${dataFolder}`)
-  }
-}
-
 class KillRun {
-  readonly #options: KillProofOptions
+  readonly #options: KillOptions
   readonly #server: LoadedServer
   #working: Promise<void> = Promise.resolve()
   #isWorkOver = false
   #idleRounds = 0
 
-  constructor(options: KillProofOptions, place: ServerPlace) {
+  constructor(options: KillOptions, server: LoadedServer) {
     this.#options = options
-    this.#server = new LoadedServer(options, place)
+    this.#server = server
   }
 
-  async run(): Promise<KillProofReport> {
-    const options = this.#options
+  async run(): Promise<Outcome> {
+    const { seed, secondsMax, rounds: wanted } = this.#options
     const server = this.#server
     const { problems } = server
     const startedAt = performance.now()
-    await server.start(this.#settings(0))
+    await server.start(settingsOf(0))
     await server.load()
     this.#work()
     let rounds = 0
-    while (rounds < options.rounds && problems.length < problemsMax) {
-      if (performance.now() - startedAt > options.secondsMax * 1000) {
-        problems.push(`only ${rounds} of ${options.rounds} rounds in ${options.secondsMax} s`)
+    while (rounds < wanted && problems.length < problemsMax) {
+      if (performance.now() - startedAt > secondsMax * 1000) {
+        problems.push(`only ${rounds} of ${wanted} rounds in ${secondsMax} s`)
         break
       }
       await this.#round(++rounds)
     }
-    this.#isWorkOver = true
-    await this.#working
+    await this.#stopWork()
     await server.settle({ isWhole: true })
     const fromStart = await this.#readFromStart()
     await this.#restart()
-    if (this.#idleRounds > rounds / 2) problems.push(`${this.#idleRounds} of ${rounds} rounds acknowledged nothing`)
-    const writes = server.runner.counts
-    const idleKinds = idleKindsOf(writes)
+    const idle = this.#idleRounds
+    if (idle > rounds / 2) problems.push(`${idle} of ${rounds} rounds acknowledged nothing`)
+    problems.push(...server.witness.problems(), ...fromStart.problems())
+    const writes = Object.entries(server.runner.counts)
+    const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
+    const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
+    // A kind without an acknowledged change is not proven; in a short run some do not get to it.
+    if (rounds >= roundsForAllKinds)
+      problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
+    const seconds = (performance.now() - startedAt) / 1000
     return {
-      rounds,
-      seconds: (performance.now() - startedAt) / 1000,
-      idleRounds: this.#idleRounds,
-      longestStartMs: Math.round(server.longestStartMs),
-      resumed: server.witness.report(),
-      fromStart: fromStart.report(),
-      writes,
-      idleKinds,
-      problems: [
-        ...problems,
-        ...server.witness.problems(),
-        ...fromStart.problems(),
-        ...idleKindsFaults(idleKinds, rounds),
+      ...{ seed, seconds, problems },
+      summary: [
+        `${rounds} rounds in ${seconds.toFixed(0)} s, ${idle} without an acknowledgement; longest start ` +
+          `${Math.round(server.longestStartMs)} ms`,
+        `resumed dashboard: ${countsOf(server.witness.report())}`,
+        `from the start:    ${countsOf(fromStart.report())}`,
+        `${writes.length} other kinds of write: ${sum('acknowledged')} acknowledged and found; of those that a kill ` +
+          `interrupted ${sum('landed')} were applied and ${sum('vanished')} not, ${sum('repeated')} were repeated with their key`,
+        ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
       ],
     }
-  }
-
-  end(): Promise<void> {
-    return this.#server.end()
   }
 
   async #round(round: number): Promise<void> {
@@ -131,18 +99,17 @@ class KillRun {
     await pass(lifetime / 2)
     if (server.process.isEnded) problems.push(`round ${round}: the server ended by itself\n${server.lastLines}`)
     await server.process.kill()
-    this.#isWorkOver = true
-    await this.#working
+    await this.#stopWork()
     // An answer in a socket's buffer was sent before the kill; a device may not have read it yet.
     await pass(20)
     witness.mark()
     while (random.below(10) < earlyKillsOfTen) {
-      const early = new ServerProcess(this.#settings(round))
+      const early = new ServerProcess(proofServer(server.place, settingsOf(round)))
       await pass(random.between(20, 600))
       await early.kill()
     }
     if (server.changesAcknowledged === before) this.#idleRounds++
-    await server.start(this.#settings(round))
+    await server.start(settingsOf(round))
     await server.check(`round ${round}`)
     this.#work()
     if (await witness.dashboard.caughtUp(quietMsMax))
@@ -157,6 +124,11 @@ class KillRun {
   #work(): void {
     this.#isWorkOver = false
     this.#working = this.#server.runner.run(() => this.#isWorkOver)
+  }
+
+  async #stopWork(): Promise<void> {
+    this.#isWorkOver = true
+    await this.#working
   }
 
   async #readFromStart(): Promise<EventChecker> {
@@ -178,35 +150,31 @@ class KillRun {
   /** A clean stop and the next start keep the state. */
   async #restart(): Promise<void> {
     const server = this.#server
-    const { url, runner, fleets, problems } = server
-    await Promise.all(fleets.map((fleet) => fleet.stop()))
-    const before = await readFolded(url, runner.authorization)
+    const read = async () => {
+      const state = new FoldedState()
+      state.replace((await readState(server.url, server.runner.authorization)).entries)
+      return state
+    }
+    await Promise.all(server.fleets.map((fleet) => fleet.stop()))
+    const before = await read()
     await server.stop()
-    await server.start(this.#settings(0))
-    const differences = before.differences(await readFolded(url, runner.authorization))
-    problems.push(...differences.map((text) => `before and after a clean restart: ${text}`))
+    await server.start(settingsOf(0))
+    const differences = before.differences(await read())
+    server.problems.push(...differences.map((text) => `before and after a clean restart: ${text}`))
     await server.check('after a clean restart')
   }
-
-  #settings(round: number): ServerSettings {
-    return this.#server.settings({ environment: { DURABILITY: round % 2 === 0 ? 'process' : 'disk' } })
-  }
 }
 
-function idleKindsOf(writes: KillProofReport['writes']): readonly string[] {
-  return Object.entries(writes).flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
+function settingsOf(round: number) {
+  return { environment: { DURABILITY: round % 2 === 0 ? 'process' : 'disk' } }
 }
 
-/** A kind without an acknowledged change is not proven; in a short run some do not get to it. */
-function idleKindsFaults(idleKinds: readonly string[], rounds: number): readonly string[] {
-  if (rounds < roundsForAllKinds) return []
-  return idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`)
-}
-
-async function readFolded(url: string, authorization: string): Promise<FoldedState> {
-  const state = new FoldedState()
-  state.replace((await readState(url, authorization)).entries)
-  return state
+function countsOf(report: ComparisonReport): string {
+  return (
+    `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.doubled} doubled, ` +
+    `${report.disordered} out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored; ` +
+    `${report.changesReceived} changes`
+  )
 }
 
 const help = `Usage: npm run proof -- kill [options]
@@ -225,65 +193,21 @@ export const killProof: Proof = {
   about: '500 times SIGKILL under reports and all other kinds of write',
   help,
   async run(args, print) {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        ...seedOption,
-        rounds: { type: 'string', default: '500' },
-        devices: { type: 'string', default: '100' },
-        rate: { type: 'string', default: '4000' },
-        'life-ms': { type: 'string', default: '2000' },
-        'seconds-max': { type: 'string', default: '3600' },
-      },
-    })
-    const options: KillProofOptions = {
-      rounds: positive('rounds', values.rounds),
-      seed: seedFrom(values.seed),
-      devices: positive('devices', values.devices),
-      rate: positive('rate', values.rate),
-      lifeMsMax: positive('life-ms', values['life-ms']),
-      secondsMax: positive('seconds-max', values['seconds-max']),
-      print,
-    }
+    const defaults = { rounds: 500, devices: 100, rate: 4000, 'life-ms': 2000, 'seconds-max': 3600 }
+    const { 'life-ms': lifeMsMax, 'seconds-max': secondsMax, ...given } = integersFrom(args, defaults)
+    const options = { ...given, lifeMsMax, secondsMax, print }
     print(`seed ${options.seed}, ${options.rounds} rounds, ${options.devices} devices, ${options.rate} changes/s`)
-    return outcomeOf(options.seed, await proveKill(options))
+    const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
+    const server = new LoadedServer(options, { port: await freePort(), dataFolder })
+    let hasHeld = false
+    try {
+      const outcome = await new KillRun(options, server).run()
+      hasHeld = outcome.problems.length === 0
+      return outcome
+    } finally {
+      await server.end()
+      if (hasHeld) await rm(dataFolder, { recursive: true, force: true })
+      else print(`the data folder is kept: ${dataFolder}`)
+    }
   },
-}
-
-function outcomeOf(seed: number, report: KillProofReport): Outcome {
-  const { rounds, seconds, idleRounds, longestStartMs, resumed, fromStart, writes, idleKinds, problems } = report
-  const all = sumOf(Object.values(writes))
-  return {
-    seed,
-    seconds,
-    summary: [
-      `${rounds} rounds in ${seconds.toFixed(0)} s, ${idleRounds} without an acknowledgement; longest start ${longestStartMs} ms`,
-      `resumed dashboard: ${countsOf(resumed)}`,
-      `from the start:    ${countsOf(fromStart)}`,
-      `${Object.keys(writes).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill interrupted ` +
-        `${all.landed} were applied and ${all.vanished} not, ${all.repeated} were repeated with their key`,
-      ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
-    ],
-    problems,
-  }
-}
-
-function sumOf(counts: readonly ChangeCounts[]): ChangeCounts {
-  const sum = (field: keyof ChangeCounts) => counts.reduce((total, each) => total + each[field], 0)
-  return {
-    acknowledged: sum('acknowledged'),
-    landed: sum('landed'),
-    vanished: sum('vanished'),
-    repeated: sum('repeated'),
-    busy: sum('busy'),
-  }
-}
-
-function countsOf(report: ComparisonReport): string {
-  return (
-    `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.doubled} doubled, ` +
-    `${report.disordered} out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored; ` +
-    `${report.changesReceived} changes` +
-    (report.overridden + report.stripped > 0 ? `; ${report.overridden} overridden, ${report.stripped} stripped` : '')
-  )
 }

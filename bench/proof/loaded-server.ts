@@ -1,10 +1,9 @@
 import type { StreamEvent } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
-import { callApi, identityOn } from '#bench/harness/identity'
-import { loadedBefore } from '#bench/harness/servers'
+import { callApi } from '#bench/harness/identity'
 import { EventChecker } from '#bench/proof/event-checker'
 import { proofFleets } from '#bench/proof/fleets'
-import { patientSettings } from '#bench/proof/opened-folder'
+import { proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
@@ -16,11 +15,6 @@ export interface LoadOptions {
   readonly pauseTimes?: number
   /** Whether an event belongs to neither fleets nor workloads. */
   readonly isForeign?: (event: StreamEvent) => boolean
-}
-
-export interface ServerPlace {
-  readonly port: number
-  readonly dataFolder: string
 }
 
 interface Load {
@@ -74,18 +68,9 @@ export class LoadedServer {
     return this.fleets.reduce((sum, fleet) => sum + fleet.counts.changesAcknowledged, 0)
   }
 
-  settings({ environment, nodeArguments = [], ...own }: Partial<ServerSettings> = {}): ServerSettings {
-    return {
-      ...this.place,
-      environment: { ...identityOn, ...patientSettings, ...environment },
-      nodeArguments: [...loadedBefore('harness/cheap-passwords'), ...nodeArguments],
-      ...own,
-    }
-  }
-
-  async start(settings: ServerSettings): Promise<void> {
+  async start(own: Partial<ServerSettings>): Promise<void> {
     const startedAt = performance.now()
-    this.#process = await startServer(settings)
+    this.#process = await startServer(proofServer(this.place, own))
     this.longestStartMs = Math.max(this.longestStartMs, performance.now() - startedAt)
   }
 

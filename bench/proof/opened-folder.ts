@@ -4,21 +4,9 @@ import { createLog } from '#app/log'
 import { isPlainFailure, type Running, serve } from '#app/serve'
 import type { StreamEvent } from '#bench/dashboard'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import { identityOn } from '#bench/harness/identity'
 import { EventChecker } from '#bench/proof/event-checker'
+import { patientSettings } from '#bench/proof/server-settings'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
-
-/**
- * Tokens last for the whole proof, failed logins are not slowed down, mails are not collected in digests, and no disk
- * space is reserved.
- */
-export const patientSettings = {
-  TOKEN_LIFETIME_S: '86400',
-  ACCESS_TOKEN_LIFETIME_S: '86400',
-  RATE_LIMITS: 'off',
-  MAILS_PER_HOUR_MAX: '100000',
-  STORAGE_HEADROOM_MB: '0',
-} as const
 
 const catchUpMsMax = 20_000
 const differencesMax = 3
@@ -36,7 +24,6 @@ export interface OpenedFolder {
  */
 export async function openFolder(folder: string, more: Readonly<Record<string, string>> = {}): Promise<OpenedFolder> {
   const reading = readConfig({
-    ...identityOn,
     ...patientSettings,
     PORT: '0',
     DATA_DIR: folder,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Gauge, gauges, growthOf, type Point, pointsMin, slopeOf } from '#bench/proof/soak/growth'
+import { type Gauge, gauges, growthOf, type Point, slopeOf } from '#bench/proof/soak/growth'
 import { SeededRandom } from '#bench/random'
 
 const pointsOf = (values: readonly number[]): readonly Point[] => values.map((value, minutes) => ({ minutes, value }))
@@ -12,10 +12,6 @@ describe('the slope of points', () => {
     ['rising, with one outlier', [0, 2, 4, 600, 8, 10, 12, 14], 2],
   ])('%s', (_, values, perMinute) => {
     expect(slopeOf(pointsOf(values)).perMinute).toBe(perMinute)
-  })
-
-  test('needs enough points', () => {
-    expect(() => slopeOf(pointsOf(Array.from({ length: pointsMin - 1 }, () => 1)))).toThrow(RangeError)
   })
 
   test('is within its 95 % interval in about 95 % of the cases', () => {
@@ -44,18 +40,17 @@ describe('half an hour of resident memory', () => {
     })
   }
   const problemsOf = (gauge: Gauge, leakBytes: number) =>
-    Array.from({ length: 60 }, (_, seed) => growthOf(gauge, course(seed + 1, leakBytes))?.problem)
+    Array.from({ length: 60 }, (_, seed) => growthOf(gauge, course(seed + 1, leakBytes)).problem)
 
   test('without a leak is no problem', () => {
     expect(problemsOf(gauges.resident, 0).filter((problem) => problem !== undefined)).toEqual([])
   })
 
   test('with a leak of 3 MB a minute is a problem', () => {
-    for (const problem of problemsOf(gauges.resident, 3e6))
-      expect(problem).toMatch(/^resident memory: grows, by \+[23]\./)
+    for (const problem of problemsOf(gauges.resident, 3e6)) expect(problem).toMatch(/^resident memory.* growth [23]\./)
   })
 
-  test('that varies too much to judge is a problem', () => {
-    expect(growthOf({ ...gauges.resident, doubtMax: 0.01 }, course(1, 0))?.problem).toBeDefined()
+  test('that was hardly read is a problem', () => {
+    expect(growthOf(gauges.resident, course(1, 0).slice(0, 5)).problem).toMatch(/was read 5 times only/)
   })
 })

@@ -23,6 +23,7 @@ import {
 } from '#bench/proof/overload/recovery'
 import { auditStream } from '#bench/proof/overload/stream-audit'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
+import { pass, unixMs } from '#bench/time'
 
 export interface CaseOptions extends CaseSize {
   readonly name: string
@@ -96,9 +97,9 @@ class CaseRun {
 
     const watch = new MemoryWatch(server.processId)
     const stopAsking = askRegularly(place)
-    const startedAt = now()
+    const startedAt = unixMs()
     const ends = await this.#attack.ask<EndCounts>('run', { seconds: this.#options.seconds })
-    const endedAt = now()
+    const endedAt = unixMs()
     const seconds = await this.#observeRecovery(endedAt, startedAt, normal)
     const memory = watch.stop()
     const frameCounts = await this.#settle(ends, await stopAsking())
@@ -175,7 +176,7 @@ class CaseRun {
     await this.#rated.ask('begin')
     const { baselineSeconds, name, rated, print } = this.#options
     await pass(baselineSeconds * warmUpShare * 1_000)
-    const from = now()
+    const from = unixMs()
     await pass((baselineSeconds + 2) * 1_000)
     const normal = normalLatencyOf(await this.#seconds(from))
     print(`${name}: normal p99 ${normal.p99.toFixed(1)} ms at ${rated} frames/s`)
@@ -188,7 +189,7 @@ class CaseRun {
       await pass(500)
       const seconds = await this.#seconds(startedAt)
       const isBack = recoveredAfter(seconds, endedAt, normal) !== undefined
-      if (isBack || now() - endedAt > this.#options.observationSeconds * 1_000) return seconds
+      if (isBack || unixMs() - endedAt > this.#options.observationSeconds * 1_000) return seconds
     }
   }
 
@@ -278,6 +279,3 @@ function msText(ms: number): string {
 function errorsIn(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => /"level":"(error|fatal)"/.test(line)).map((line) => `the server logged: ${line}`)
 }
-
-const now = () => performance.timeOrigin + performance.now()
-const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

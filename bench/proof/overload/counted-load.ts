@@ -9,6 +9,7 @@ import { numberOf } from '#bench/load/update-template'
 import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 import { SeededRandom } from '#bench/random'
+import { pass } from '#bench/time'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
@@ -168,8 +169,4 @@ function p99Of(second: number): number {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((all, each) => all + each, 0)
-}
-
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

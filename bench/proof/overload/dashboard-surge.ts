@@ -4,6 +4,7 @@ import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
+import { pass } from '#bench/time'
 
 /**
  * Dashboards that connect at the same time and stay. They only receive events about new service descriptions, which are
@@ -76,7 +77,7 @@ async function publishUntil(over: number): Promise<number> {
 async function waitForTexts(from: readonly Listener[], texts: number, ends: EndCounts): Promise<readonly Listener[]> {
   const end = performance.now() + answerMsMax
   while (from.some((each) => each.texts < texts) && performance.now() < end) {
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await pass(50)
   }
   count(ends, 'received too little', from.filter((each) => each.texts < texts).length)
   count(ends, 'received too much', from.filter((each) => each.texts > texts).length)

@@ -3,6 +3,7 @@ import type { ServerTarget } from '#bench/harness/server-target'
 import { request } from '#bench/http'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
+import { pass } from '#bench/time'
 
 /**
  * Dashboards that subscribe to everything, and read nothing after the upgrade, until the server closes them. The close
@@ -109,5 +110,3 @@ async function givenUpSoFar(): Promise<number> {
   const { text } = await request(`http://127.0.0.1:${options.port}/metrics`)
   return Number(/^ddb_websockets_closed_total\{path="\/events",code="4408"\} (\d+)$/m.exec(text)?.[1] ?? 0)
 }
-
-const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

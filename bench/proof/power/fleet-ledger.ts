@@ -6,8 +6,8 @@ import { FleetLink } from '#bench/fleet/link'
 import { fleetDefaults } from '#bench/fleet/options'
 import type { ReceivedUpdate } from '#bench/fleet/stream-comparison'
 import { type ProofFleetOptions, proofFleets } from '#bench/proof/fleets'
-import { pass } from '#bench/proof/workloads/expected-state'
 import { SeededRandom } from '#bench/random'
+import { pass } from '#bench/time'
 
 /** The last settled frame of a device at a time in Unix ms. */
 interface SettledFrame {

@@ -1,47 +1,26 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { callApi, identityOn } from '#bench/harness/identity'
-import { loadedBefore } from '#bench/harness/servers'
+import { callApi } from '#bench/harness/identity'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { openFolder, patientSettings, readStream } from '#bench/proof/opened-folder'
-import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import { openFolder, readStream } from '#bench/proof/opened-folder'
+import { integersFrom, type Proof } from '#bench/proof/outcome'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
 import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
 import { FleetLedger, framesOf } from '#bench/proof/power/fleet-ledger'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
+import { proofServer } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
+import { pass, unixMs } from '#bench/time'
 
-export interface PowerProofOptions {
+interface RecordingOptions {
   readonly seed: number
-  readonly states: number
   readonly lifeMs: number
   /** Extra MB written in the last life: with 20 the database begins a new log. 0 by default. */
   readonly floodMb?: number
-  readonly print: (line: string) => void
 }
-
-export interface PowerProofReport {
-  readonly seconds: number
-  readonly operations: Readonly<Record<string, number>>
-  readonly bytesWritten: number
-  readonly states: number
-  /** States before which a change had been acknowledged. */
-  readonly statesWithMore: number
-  /** States before which a report over a link had been acknowledged. */
-  readonly statesWithFrames: number
-  /** Frames that were searched, over all states. */
-  readonly framesSearched: number
-  readonly eventsReceived: number
-  readonly acknowledged: number
-  readonly framesAcknowledged: number
-  readonly problems: readonly string[]
-}
-
-type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>
 
 /** The operations on the folder, and the acknowledged changes and events, each with its time. */
 export interface Recording {
@@ -67,27 +46,6 @@ const mailMsMax = 5_000
 const floodMsMax = 15_000
 const problemsMax = 5
 
-/**
- * Records the server's file operations with `DURABILITY=disk` while workloads write and fleets report over links. Then
- * constructs disk states that a power loss at any moment may leave, and opens each: it must open, and contain
- * everything that had been acknowledged or published before that moment.
- */
-async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
-  const startedAt = performance.now()
-  const report = await withRecording(options, async (recording, folder) => {
-    const all = recording.operations.map(({ operation }) => operation)
-    return {
-      operations: countsOf(all),
-      bytesWritten: all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0),
-      eventsReceived: recording.received.length,
-      acknowledged: Object.values(recording.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0),
-      framesAcknowledged: recording.fleets.framesAcknowledged,
-      ...(await tryStates(recording, folder, options)),
-    }
-  })
-  return { seconds: (performance.now() - startedAt) / 1000, ...report }
-}
-
 /** `folder`: for temporary data, deleted when `use` is done. */
 export async function withRecording<Result>(
   options: RecordingOptions,
@@ -105,17 +63,14 @@ export async function withRecording<Result>(
 export async function tryStates(
   recording: Recording,
   folder: string,
-  { seed, states: wanted, print }: Omit<PowerProofOptions, 'lifeMs'>,
+  options: { readonly seed: number; readonly states: number; readonly print: (line: string) => void },
   forget: (operation: FileOperation) => boolean = () => false,
-): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'statesWithFrames' | 'framesSearched' | 'problems'>> {
+) {
   const all = recording.operations.map(({ operation }) => operation)
-  const random = new SeededRandom(seed)
+  const random = new SeededRandom(options.seed)
   const problems: string[] = []
-  let states = 0
-  let statesWithMore = 0
-  let statesWithFrames = 0
-  let framesSearched = 0
-  while (states < wanted && problems.length < problemsMax) {
+  let [states, statesWithMore, statesWithFrames, framesSearched] = [0, 0, 0, 0]
+  while (states < options.states && problems.length < problemsMax) {
     const count = momentIn(all, random)
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
     const done = all.slice(0, count).filter((operation) => !forget(operation))
@@ -125,7 +80,7 @@ export async function tryStates(
     framesSearched += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
     problems.push(...found.slice(0, 3).map((text) => `state ${states}, after ${count} operations: ${text}`))
-    if (++states % 50 === 0) print(`${states} states`)
+    if (++states % 50 === 0) options.print(`${states} states`)
   }
   return { states, statesWithMore, statesWithFrames, framesSearched, problems }
 }
@@ -145,14 +100,8 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   let firstAt = Infinity
   for (let life = 0; life < lives; life++) {
     const trace = join(folder, `trace-${life}`)
-    const server = await startServer({
-      port,
-      dataFolder,
-      environment: { ...identityOn, ...patientSettings, DURABILITY: 'disk' },
-      nodeArguments: loadedBefore('harness/cheap-passwords'),
-      inFront: straced(trace),
-      isKilledAtExit: true,
-    })
+    const own = { environment: { DURABILITY: 'disk' }, inFront: straced(trace), isKilledAtExit: true }
+    const server = await startServer(proofServer({ port, dataFolder }, own))
     runner ??= await WorkloadRunner.open({ port, dataFolder, random })
     const { authorization } = runner
     if (!fleets) {
@@ -160,11 +109,11 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
       const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
       fleets = new FleetLedger(url, { ...fleetSize, seed, key })
     }
-    firstAt = Math.min(firstAt, now())
+    firstAt = Math.min(firstAt, unixMs())
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
     if (!dashboard) {
-      const onEvent = (event: StreamEvent) => received.push({ at: now(), event })
+      const onEvent = (event: StreamEvent) => received.push({ at: unixMs(), event })
       dashboard = new Dashboard({
         url,
         from: runner.first,
@@ -261,20 +210,6 @@ async function isWritten(trace: string): Promise<void> {
   }
 }
 
-function countsOf(operations: readonly FileOperation[]): Readonly<Record<string, number>> {
-  const counts: Record<string, number> = {}
-  for (const { kind } of operations) counts[kind] = (counts[kind] ?? 0) + 1
-  return counts
-}
-
-function now(): number {
-  return performance.timeOrigin + performance.now()
-}
-
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
 const help = `Usage: npm run proof -- power [options]
 
 Records the server's file operations with DURABILITY=disk (by strace), constructs disk states that a power loss at any moment
@@ -291,34 +226,26 @@ export const powerProof: Proof = {
   about: '400 disk states after a power loss, with DURABILITY=disk',
   help,
   async run(args, print) {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        ...seedOption,
-        states: { type: 'string', default: '400' },
-        'life-ms': { type: 'string', default: '2500' },
-      },
-    })
-    const seed = seedFrom(values.seed)
-    const states = positive('states', values.states)
+    const { seed, states, 'life-ms': lifeMs } = integersFrom(args, { states: 400, 'life-ms': 2500 })
     print(`seed ${seed}, ${states} states`)
-    const lifeMs = positive('life-ms', values['life-ms'])
-    const report = await provePower({ seed, states, lifeMs, floodMb, print })
-    const { seconds, problems, ...figures } = report
-    const { sync = 0, sync_folder: folders = 0, rename = 0 } = figures.operations
-    return {
-      seed,
-      seconds,
-      summary: [
-        `recorded: ${figures.acknowledged} writes and ${figures.framesAcknowledged} reports over links acknowledged and ` +
-          `${figures.eventsReceived} events received, in ` +
-          `${Object.values(figures.operations).reduce((sum, count) => sum + count, 0)} operations on files, ` +
-          `${sync + folders} of them fsync and ${rename} rename; ${(figures.bytesWritten / 1e6).toFixed(1)} MB`,
-        `${figures.states} disk states, ${figures.statesWithMore} with acknowledged changes, ` +
-          `${figures.statesWithFrames} with reports over links, ${figures.framesSearched} of those in all: ` +
-          (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
-      ],
-      problems,
-    }
+    const startedAt = performance.now()
+    return withRecording({ seed, lifeMs, floodMb }, async (recording, folder) => {
+      const { problems, ...tried } = await tryStates(recording, folder, { seed, states, print })
+      const acknowledged = Object.values(recording.runner.counts).reduce((sum, counts) => sum + counts.acknowledged, 0)
+      const all = recording.operations.map(({ operation }) => operation)
+      const countOf = (...kinds: readonly string[]) => all.filter(({ kind }) => kinds.includes(kind)).length
+      const bytes = all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0)
+      return {
+        ...{ seed, seconds: (performance.now() - startedAt) / 1000, problems },
+        summary: [
+          `recorded: ${acknowledged} writes and ${recording.fleets.framesAcknowledged} reports over links acknowledged and ` +
+            `${recording.received.length} events received, in ${all.length} operations on files, ` +
+            `${countOf('sync', 'sync_folder')} of them fsync and ${countOf('rename')} rename; ${(bytes / 1e6).toFixed(1)} MB`,
+          `${tried.states} disk states, ${tried.statesWithMore} with acknowledged changes, ` +
+            `${tried.statesWithFrames} with reports over links, ${tried.framesSearched} of those in all: ` +
+            (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
+        ],
+      }
+    })
   },
 }

@@ -1,17 +1,16 @@
-import { parseArgs } from 'node:util'
 import type { StreamEvent } from '#bench/dashboard'
-import type { ComparisonReport } from '#bench/fleet/stream-comparison'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { LoadedServer, type ServerPlace } from '#bench/proof/loaded-server'
-import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
-import { type GaugeName, type Growth, gauges, growthOf, slopeText } from '#bench/proof/soak/growth'
+import { LoadedServer } from '#bench/proof/loaded-server'
+import { integersFrom, type Outcome, type Proof } from '#bench/proof/outcome'
+import type { ServerPlace } from '#bench/proof/server-settings'
+import { type GaugeName, gauges, growthOf } from '#bench/proof/soak/growth'
 import { Sampler } from '#bench/proof/soak/sampler'
 import { Visitors, visitingPrefix } from '#bench/proof/soak/visitors'
-import { type ChangeCounts, pass } from '#bench/proof/workloads/expected-state'
-import { freePort, type ServerSettings } from '#bench/server-process'
+import { freePort } from '#bench/server-process'
+import { pass } from '#bench/time'
 
-export interface SoakOptions {
+interface SoakOptions {
   readonly minutes: number
   readonly seed: number
   readonly devices: number
@@ -19,39 +18,6 @@ export interface SoakOptions {
   readonly print: (line: string) => void
   /** Node arguments before the server's program, to test the proof itself. */
   readonly nodeArguments?: readonly string[]
-}
-
-/** With details for the test of the proof itself. */
-export interface SoakOutcome extends Outcome {
-  readonly growth: Readonly<Partial<Record<GaugeName, Growth>>>
-  readonly received: ComparisonReport
-  readonly visits: Visitors['counts']
-  readonly writes: Readonly<Record<string, ChangeCounts>>
-}
-
-const help = `Usage: npm run proof -- soak [options]
-
-Runs the server for half an hour under the load of the kill proof, but without kills, while devices and subscribers come and
-go, and measures whether its memory, descriptors or disk usage grow after the warm-up (two fifths of the time). In a shorter run
-the server's clock is faster, so that it evicts as early; below ten minutes most results are noise.
-
-  --minutes N           (30)
-  --seed N              random seed (the clock)`
-
-/** Devices, and changes a second, of all fleets together. */
-const fleetSize = { devices: 500, rate: 15_000 } as const
-
-export const soakProof: Proof = {
-  about: 'half an hour under all kinds of load without growth',
-  help,
-  run(args, print) {
-    const options = { ...seedOption, minutes: { type: 'string', default: '30' } } as const
-    const { values } = parseArgs({ args: [...args], options })
-    const minutes = positive('minutes', values.minutes)
-    const seed = seedFrom(values.seed)
-    print(`seed ${seed}, ${minutes} minutes`)
-    return proveSoak({ ...fleetSize, seed, minutes, print })
-  },
 }
 
 /** Share of the time until all temporary data of the server has its final size. */
@@ -85,7 +51,7 @@ const printEveryMs = 30_000
  * Runs the server under the load of the kill proof, but without kills, while devices and subscribers come and go, and
  * measures whether its memory, descriptors or disk usage grow. At the end all acknowledged changes must be there.
  */
-export async function proveSoak(options: SoakOptions): Promise<SoakOutcome> {
+export async function proveSoak(options: SoakOptions) {
   const folder = temporaryFolder('soak-proof-')
   const run = new SoakRun(options, { port: await freePort(), dataFolder: folder.path })
   try {
@@ -110,52 +76,56 @@ class SoakRun {
     this.#visitors = new Visitors(this.#server, () => this.#isOver)
   }
 
-  async run(): Promise<SoakOutcome> {
-    const { minutes } = this.#options
+  async run() {
+    const { minutes, seed, nodeArguments = [] } = this.#options
     const server = this.#server
-    await server.start(this.#settings())
+    const { problems } = server
+    const probe = loadedBefore('harness/memory-probe')
+    await server.start({
+      environment: shortLived,
+      nodeArguments: ['--expose-gc', ...probe, ...nodeArguments],
+      isKilledAtExit: true,
+    })
     await server.load()
-    const { url, process, runner } = server
-    const { dataFolder } = server.place
-    const sampler = new Sampler({ server: process, url, dataFolder })
+    const sampler = new Sampler(server.process, server.place.dataFolder)
     this.#sampler = sampler
     const timesFaster = Math.min(timesFasterMax, Math.max(1, warmMinutesMin / (minutes * warmShare)))
     const everyMs = (minutes * 60_000) / readings
-    sampler.start({ everyMs, collectEvery: everyMs < hurriedMs ? collectHurried : collectEvery, timesFaster })
+    void sampler.start({ everyMs, collectEvery: everyMs < hurriedMs ? collectHurried : collectEvery, timesFaster })
 
     const startedAt = performance.now()
-    const working = Promise.all([runner.run(() => this.#isOver), this.#visitors.run(), this.#disturb()])
-    await this.#pass(sampler, startedAt)
+    const working = Promise.all([server.runner.run(() => this.#isOver), this.#visitors.run(), this.#disturb()])
+    await this.#pass(startedAt)
     const seconds = (performance.now() - startedAt) / 1000
     sampler.stop()
     this.#isOver = true
     await working
-    const { changesAcknowledged, problems } = server
-    problems.push(...this.#visitors.problems)
+    const { changesAcknowledged } = server
     await server.settle({ isWhole: false })
     await server.stop()
-    const growth = this.#growth(sampler)
+    const isWarm = (point: { readonly minutes: number }) => point.minutes >= minutes * warmShare
+    const growth = (Object.keys(gauges) as GaugeName[]).map((name) =>
+      growthOf(gauges[name], sampler.pointsOf(name).filter(isWarm)),
+    )
+    problems.push(...this.#visitors.problems, ...server.witness.problems())
+    problems.push(...growth.flatMap(({ problem }) => (problem === undefined ? [] : [problem])))
     const received = server.witness.report()
-    const [visits, writes] = [this.#visitors.counts, runner.counts]
-    const kinds = Object.values(writes)
-    const acknowledged = kinds.reduce((sum, each) => sum + each.acknowledged, 0)
-    return {
-      ...{ seed: this.#options.seed, seconds, growth, received, visits, writes },
+    const [visits, writes] = [this.#visitors.counts, server.runner.counts]
+    const acknowledged = Object.values(writes).reduce((sum, each) => sum + each.acknowledged, 0)
+    const outcome: Outcome = {
+      ...{ seed, seconds, problems },
       summary: [
         `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them warm-up: ${changesAcknowledged} changes acknowledged, ` +
           `${(changesAcknowledged / seconds).toFixed(0)} a second`,
         `${visits.devices} devices and ${visits.subscribers} subscribers that connected and left; ${acknowledged} writes of ` +
-          `${kinds.length} other kinds`,
-        `${received.acknowledged} frames acknowledged, ${received.found} received, ${received.overridden} overridden, ${received.lost} lost, ` +
+          `${Object.keys(writes).length} other kinds`,
+        `${received.acknowledged} frames acknowledged, ${received.found} received, ` +
           `${received.doubled} doubled, ${received.disordered} out of order, ${received.wrong} wrong`,
-        ...Object.entries(growth).map(([name, grown]) => lineOf(name as GaugeName, grown)),
-      ],
-      problems: [
-        ...problems,
-        ...server.witness.problems(),
-        ...Object.values(growth).flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
+        ...growth.map(({ text }) => text),
       ],
     }
+    // The rest is for the test of the proof itself.
+    return { ...outcome, growth, received, visits, acknowledged }
   }
 
   async end(): Promise<void> {
@@ -164,7 +134,7 @@ class SoakRun {
     await this.#server.end()
   }
 
-  async #pass(sampler: Sampler, startedAt: number): Promise<void> {
+  async #pass(startedAt: number): Promise<void> {
     const { minutes, print } = this.#options
     const server = this.#server
     const passedMs = () => performance.now() - startedAt
@@ -178,8 +148,10 @@ class SoakRun {
       if (passedMs() - printedAt < printEveryMs) continue
       printedAt = passedMs()
       await server.runner.readMails()
-      const acknowledged = `${server.changesAcknowledged} changes acknowledged`
-      print(`${(passedMs() / 60_000).toFixed(1)} min: ${acknowledged}; ${lastReadings(sampler)}`)
+      const live = ((this.#sampler?.pointsOf('live').at(-1)?.value ?? 0) / 1e6).toFixed(1)
+      print(
+        `${(passedMs() / 60_000).toFixed(1)} min: ${server.changesAcknowledged} changes acknowledged; ${live} MB in use`,
+      )
     }
   }
 
@@ -189,44 +161,29 @@ class SoakRun {
       const end = performance.now() + random.between(cutEveryMs.low, cutEveryMs.high)
       while (performance.now() < end && !this.#isOver) await pass(100)
       if (random.below(3) === 0) witness.dashboard.cut()
-      else fleets[random.below(fleets.length)]?.cutAll()
+      else random.pick(fleets)?.cutAll()
     }
-  }
-
-  #growth(sampler: Sampler): SoakOutcome['growth'] {
-    const warmMinutes = this.#options.minutes * warmShare
-    const found: Partial<Record<GaugeName, Growth>> = {}
-    for (const name of Object.keys(gauges) as GaugeName[]) {
-      const points = sampler.pointsOf(name).filter(({ minutes }) => minutes >= warmMinutes)
-      const growth = growthOf(gauges[name], points)
-      if (growth) found[name] = growth
-      else this.#server.problems.push(`${gauges[name].title}: was read ${points.length} times only`)
-    }
-    return found
-  }
-
-  #settings(): ServerSettings {
-    const probe = loadedBefore('harness/memory-probe')
-    return this.#server.settings({
-      environment: shortLived,
-      nodeArguments: ['--expose-gc', ...probe, ...(this.#options.nodeArguments ?? [])],
-      isKilledAtExit: true,
-    })
   }
 }
 
-function lastReadings(sampler: Sampler): string {
-  const shown: readonly GaugeName[] = ['resident', 'live', 'descriptors', 'database']
-  return shown
-    .map((name) => {
-      const { title, unit, scale, digits } = gauges[name]
-      return `${title} ${(sampler.lastOf(name) / scale).toFixed(digits)}${unit && ` ${unit}`}`
-    })
-    .join(', ')
-}
+const help = `Usage: npm run proof -- soak [options]
 
-function lineOf(name: GaugeName, { median, min, max, slope }: Growth): string {
-  const { title, unit, digits } = gauges[name]
-  const [middle, least, most] = [median, min, max].map((value) => value.toFixed(digits))
-  return `${title}: ${middle}${unit && ` ${unit}`} (${least}–${most}), ${slopeText({ unit }, slope)}`
+Runs the server for half an hour under the load of the kill proof, but without kills, while devices and subscribers come and
+go, and measures whether its memory, descriptors or disk usage grow after the warm-up (two fifths of the time). In a shorter run
+the server's clock is faster, so that it evicts as early; below ten minutes most results are noise.
+
+  --minutes N           (30)
+  --seed N              random seed (the clock)`
+
+/** Devices, and changes a second, of all fleets together. */
+const fleetSize = { devices: 500, rate: 15_000 } as const
+
+export const soakProof: Proof = {
+  about: 'half an hour under all kinds of load without growth',
+  help,
+  run(args, print) {
+    const { seed, minutes } = integersFrom(args, { minutes: 30 })
+    print(`seed ${seed}, ${minutes} minutes`)
+    return proveSoak({ ...fleetSize, seed, minutes, print })
+  },
 }

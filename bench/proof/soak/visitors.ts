@@ -2,7 +2,7 @@ import { Dashboard } from '#bench/dashboard'
 import { Fleet } from '#bench/fleet/fleet'
 import { administrator, readToken } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/proof/loaded-server'
-import { pass } from '#bench/proof/workloads/expected-state'
+import { pass, until } from '#bench/time'
 
 /** Devices and subscribers that connect, stay for some seconds, and leave nothing: each device has a new identifier. */
 
@@ -29,11 +29,11 @@ export class Visitors {
 
   /** Runs until the soak is over. */
   async run(): Promise<void> {
-    const repeated = (name: keyof Visitors['counts'], times: number, visit: (number: number) => Promise<void>) =>
-      Array.from({ length: times }, () => this.#repeat(name, visit))
+    const devices = () => this.#repeat('devices', (number) => this.#connectDevice(number))
+    const subscribers = () => this.#repeat('subscribers', (number) => this.#subscribe(number))
     await Promise.all([
-      ...repeated('devices', devicesAtOnce, (number) => this.#connectDevice(number)),
-      ...repeated('subscribers', subscribersAtOnce, (number) => this.#subscribe(number)),
+      ...Array.from({ length: devicesAtOnce }, devices),
+      ...Array.from({ length: subscribersAtOnce }, subscribers),
     ])
   }
 
@@ -99,11 +99,8 @@ export class Visitors {
   }
 
   async #untilLive(dashboard: Dashboard): Promise<void> {
-    const end = performance.now() + onlineMsMax
-    while (!dashboard.isLive && !this.#isOver()) {
-      if (performance.now() > end) throw new Error(`a subscriber is not live within ${onlineMsMax / 1000} s`)
-      await pass(20)
-    }
+    if (!(await until(() => dashboard.isLive || this.#isOver(), onlineMsMax, 20)))
+      throw new Error(`a subscriber is not live within ${onlineMsMax / 1000} s`)
   }
 
   async #stay(low: number, high: number): Promise<void> {

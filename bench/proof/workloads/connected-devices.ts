@@ -1,7 +1,8 @@
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService } from '#bench/fleet/kinds'
-import { type Change, type Observed, pass, type Workload } from '#bench/proof/workloads/expected-state'
+import type { Change, Observed, Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
+import { pass } from '#bench/time'
 
 /**
  * Writes, actions and updates that reach connected devices: each device's answer is kept, and no device applies

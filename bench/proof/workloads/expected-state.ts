@@ -1,6 +1,7 @@
 import type { HttpAnswer } from '#bench/http'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
+import { pass, unixMs } from '#bench/time'
 import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. `id`: the id that the server gave it. */
@@ -241,13 +242,13 @@ export class ExpectedState {
       if (answer) change.onUnavailable?.()
       return
     }
-    past.answeredAt = nowMs()
+    past.answeredAt = unixMs()
     this.#answered(slot, entry, answer)
     past.after = entry.observed
   }
 
   #keepPast(slot: string, { body: _, ...change }: Change, before: Observed | undefined): PastChange {
-    const past: PastChange = { change, before, sentAt: nowMs(), answeredAt: Infinity, after: undefined }
+    const past: PastChange = { change, before, sentAt: unixMs(), answeredAt: Infinity, after: undefined }
     const history = this.#history.get(slot) ?? []
     this.#history.set(slot, history)
     history.push(past)
@@ -367,12 +368,4 @@ export async function observeEach(
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-function nowMs(): number {
-  return performance.timeOrigin + performance.now()
-}
-
-export function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pass } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { mailedDevice, reportedPropId, reportedService } from '#bench/proof/workloads/reports'
+import { pass } from '#bench/time'
 
 /** Functions that mail reports of devices, and the mails themselves. */
 

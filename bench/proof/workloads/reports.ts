@@ -1,5 +1,6 @@
-import { type Observed, pass, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
+import { type Observed, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
+import { pass } from '#bench/time'
 
 /** Reports over HTTP and their effects (mails, alarms); secrets of devices. */
 
