@@ -82,7 +82,8 @@ export function plansOf(
     },
     (state === 'invited' || (state === 'active' && code === undefined)) && {
       ...{ operation: 'make a code', weight: 1, asked: () => ({ method: 'POST', path: `${path}/code` }) },
-      after: { ...uncoded, dead: deadCodes },
+      // Without an answer it is unknown which code is valid.
+      after: uncoded,
       learn: (answer) => ({ ...uncoded, dead: deadCodes, code: codeIn(answer) }),
     },
     // Sets a password, which ends all sessions.
