@@ -6,32 +6,10 @@ import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-o
 /** Reads the output of `strace` about a process and its threads. */
 
 const calls = [
-  'open',
-  'openat',
-  'creat',
-  'write',
-  'pwrite64',
-  'writev',
-  'pwritev',
-  'lseek',
-  'fsync',
-  'fdatasync',
-  'rename',
-  'renameat',
-  'renameat2',
-  'link',
-  'linkat',
-  'unlink',
-  'unlinkat',
-  'mkdir',
-  'mkdirat',
-  'rmdir',
-  'ftruncate',
-  'truncate',
-  'copy_file_range',
-  'sendfile',
-  'fallocate',
-] as const
+  ...['open', 'openat', 'creat', 'write', 'pwrite64', 'writev', 'pwritev', 'lseek', 'fsync', 'fdatasync', 'rename'],
+  ...['renameat', 'renameat2', 'link', 'linkat', 'unlink', 'unlinkat', 'mkdir', 'mkdirat', 'rmdir', 'ftruncate'],
+  ...['truncate', 'copy_file_range', 'sendfile', 'fallocate'],
+]
 
 /** No call of the server writes more at a time. */
 const bytesShownMax = 4 * 1024 * 1024
@@ -39,20 +17,8 @@ const bytesShownMax = 4 * 1024 * 1024
 /** Command before the program. `file`: the output. */
 export function straced(file: string): readonly string[] {
   // The process stays our child, so that only it gets a signal.
-  return [
-    'strace',
-    '-D',
-    '-f',
-    '--seccomp-bpf',
-    '-qq',
-    '-y',
-    '-xx',
-    '-ttt',
-    '-s',
-    String(bytesShownMax),
-    '-o',
-    file,
-  ].concat(['-e', `trace=${calls.join(',')}`, '--'])
+  const options = `-D -f --seccomp-bpf -qq -y -xx -ttt -s ${bytesShownMax} -e trace=${calls.join(',')}`
+  return ['strace', ...options.split(' '), '-o', file, '--']
 }
 
 interface Call {
@@ -81,11 +47,13 @@ export async function readStrace(
     const resumed = /^<\.\.\. (\w+) resumed>(.*)\)\s+= (.*)$/s.exec(rest)
     const before = unfinished.get(thread)
     const whole = /^(\w+)\((.*)\)\s+= (.*)$/s.exec(rest)
-    let call: Call | undefined
-    if (resumed && before) {
-      unfinished.delete(thread)
-      call = { ...before, args: before.args + (resumed[2] ?? ''), result: resumed[3] ?? '' }
-    } else if (whole) call = { at, name: whole[1] ?? '', args: whole[2] ?? '', result: whole[3] ?? '' }
+    const call: Call | undefined =
+      resumed && before
+        ? { ...before, args: before.args + (resumed[2] ?? ''), result: resumed[3] ?? '' }
+        : whole
+          ? { at, name: whole[1] ?? '', args: whole[2] ?? '', result: whole[3] ?? '' }
+          : undefined
+    if (resumed) unfinished.delete(thread)
     if (!call || call.result.startsWith('-1 ') || call.result.startsWith('?')) continue
     for (const operation of operationsOf(call, folder, files)) found.push({ at: call.at, operation })
   }

@@ -54,46 +54,37 @@ interface Candidates {
   readonly after: Account | undefined
 }
 
+/** Compares the server with the states of an account before and after its last change. */
 export class AccountCheck {
   readonly #api: ProofApi
   readonly #name: string
   readonly #requests: AccountRequests
   readonly #candidates: Candidates
-  readonly #row: Row
-  readonly #sessions: readonly string[]
+  #row: Row = { state: 'invited', email: '', resourceIdentifier: '' }
+  #sessions: readonly string[] = []
   #password: string | undefined
 
-  private constructor(
-    { api, name, requests }: { api: ProofApi; name: string; requests: AccountRequests },
-    candidates: Candidates,
-    row: Row,
-    sessions: readonly string[],
-  ) {
+  constructor(api: ProofApi, name: string, requests: AccountRequests, candidates: Candidates) {
     this.#api = api
     this.#name = name
     this.#requests = requests
     this.#candidates = candidates
-    this.#row = row
-    this.#sessions = sessions
   }
 
-  static async begin(
-    api: ProofApi,
-    name: string,
-    requests: AccountRequests,
-    candidates: Candidates,
-  ): Promise<AccountCheck | undefined> {
-    const path = `/iam/users/${name}`
-    const { status, text } = await api.ask('GET', path)
-    if (status === 404) return undefined
+  /** Reads the account; resolves with whether it exists. */
+  async read(): Promise<boolean> {
+    const path = `/iam/users/${this.#name}`
+    const { status, text } = await this.#api.ask('GET', path)
+    if (status === 404) return false
     if (status !== 200) throw new Error(`${path} was answered ${status} ${text.slice(0, 200)}`)
-    const rows = await api.rows<{ id: string }>(`${path}/sessions`)
-    await requests.begin(api)
+    this.#row = JSON.parse(text) as Row
+    const rows = await this.#api.rows<{ id: string }>(`${path}/sessions`)
     // The disk may be of a moment at which a check was signed in.
-    const ids = rows.map(({ id }) => id).filter((id) => !(api.isCopy && requests.checkSessions.has(id)))
-    const check = new AccountCheck({ api, name, requests }, candidates, JSON.parse(text) as Row, ids)
-    await check.#logIn()
-    return check
+    const isOfCheck = (id: string) => this.#api.isCopy && this.#requests.checkSessions.has(id)
+    this.#sessions = rows.map(({ id }) => id).filter((id) => !isOfCheck(id))
+    await this.#requests.begin(this.#api)
+    await this.#logIn()
+    return true
   }
 
   get isAfter(): boolean {

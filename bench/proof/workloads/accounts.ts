@@ -97,8 +97,8 @@ class Person {
     const content = pending?.change.content as string | undefined
     const before = observed && this.#accountOf(observed.content)
     const after = content === undefined ? undefined : this.#accountOf(content)
-    const check = await AccountCheck.begin(api, this.#name, this.#requests, { before, after })
-    if (!check) return undefined
+    const check = new AccountCheck(api, this.#name, this.#requests, { before, after })
+    if (!(await check.read())) return undefined
     const { account, isAfter, isBoth } = check
     if (!account) return { content: check.shown, ...check.id }
     await check.mustBeRight(pending !== undefined)

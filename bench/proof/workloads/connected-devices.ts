@@ -2,7 +2,7 @@ import { Fleet } from '#bench/fleet/fleet'
 import { controlsService } from '#bench/fleet/kinds'
 import type { Change, Observed, Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
-import { pass } from '#bench/time'
+import { until } from '#bench/time'
 
 /**
  * Writes, actions and updates that reach connected devices: each device's answer is kept, and no device applies
@@ -133,28 +133,17 @@ export function writesWorkload(devices: ConnectedDevices): Workload {
 }
 
 async function setpointsOf(api: ProofApi, identifiers: readonly string[]): Promise<ReadonlyMap<string, Observed>> {
-  const query = identifiers.map((device) => `&deviceIdentifier=${device}`).join('')
-  const found = new Map<string, Observed>()
-  for (const { deviceIdentifier, services } of await api.rows<DeviceRow>(`/devices?depth=2${query}`)) {
-    const controls = services.find((service) => service.serviceIdentifier === serviceIdentifier)
-    const value = controls?.properties[setpointPropId]?.value
-    if (value !== undefined && value >= setpointOf(0))
-      found.set(deviceIdentifier, { content: `${deviceIdentifier} ${value}` })
-  }
-  return found
+  const values = [...(await api.values(identifiers, serviceIdentifier, setpointPropId))]
+  return new Map(
+    values
+      .filter(([, value]) => value >= setpointOf(0))
+      .map(([device, value]) => [device, { content: `${device} ${value}` }]),
+  )
 }
 
 /** Above every initial value. */
 function setpointOf(number: number): number {
   return 1_000 + number
-}
-
-interface DeviceRow {
-  readonly deviceIdentifier: string
-  readonly services: readonly {
-    readonly serviceIdentifier: string
-    readonly properties: Readonly<Record<string, { readonly value?: number }>>
-  }[]
 }
 
 interface Action {
@@ -219,11 +208,14 @@ async function mustBeDone(
 
 /** Waits until all devices have answered. */
 async function statusesOf(read: () => Promise<Action>): Promise<Action['devices']> {
-  for (const end = performance.now() + doneMsMax; ; await pass(pollMs)) {
-    const { state, devices } = await read()
-    if (state === 'done') return devices
-    if (performance.now() > end) throw new Error(`an action is ${state} after ${doneMsMax / 1000} s`)
+  let action = await read()
+  const isDone = async () => {
+    if (action.state !== 'done') action = await read()
+    return action.state === 'done'
   }
+  if (!(await until(isDone, doneMsMax, pollMs)))
+    throw new Error(`an action is ${action.state} after ${doneMsMax / 1000} s`)
+  return action.devices
 }
 
 interface UpdateStatus {
@@ -313,10 +305,12 @@ async function endedUpdate(
   if (api.isCopy) return seen
   if (published && (seen.update?.at ?? 0) < published.at)
     throw new Error(`${slot} was published as ${JSON.stringify(published)}, and is ${JSON.stringify(seen.update)}`)
-  for (const end = performance.now() + doneMsMax; seen.update && !isOver(seen.update); await pass(pollMs)) {
-    if (performance.now() > end) throw new Error(`${slot} is ${JSON.stringify(seen.update)} for ${doneMsMax / 1000} s`)
-    seen = await readUpdate(api, devices, slot)
+  const isEnded = async () => {
+    if (seen.update && !isOver(seen.update)) seen = await readUpdate(api, devices, slot)
+    return !seen.update || isOver(seen.update)
   }
+  if (!(await until(isEnded, doneMsMax, pollMs)))
+    throw new Error(`${slot} is ${JSON.stringify(seen.update)} for ${doneMsMax / 1000} s`)
   return seen
 }
 

@@ -5,6 +5,18 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+interface DeviceRow {
+  readonly deviceIdentifier: string
+  readonly services: readonly {
+    readonly serviceIdentifier: string
+    readonly properties: Readonly<Record<string, { readonly value?: number }>>
+  }[]
+}
+
+export function queryOf(devices: readonly string[]): string {
+  return devices.map((device) => `&deviceIdentifier=${device}`).join('')
+}
+
 /** The API with the administrator's authorization, unless the headers contain another one. */
 export class ProofApi {
   readonly url: string
@@ -38,6 +50,21 @@ export class ProofApi {
     const { status, text } = await this.ask(method, path, asking)
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status} ${text.slice(0, 200)}`)
     return (text === '' ? undefined : JSON.parse(text)) as Value
+  }
+
+  /** The value of a property of each device that has the service; 0 where it is not set. */
+  async values(
+    devices: readonly string[],
+    serviceIdentifier: string,
+    propId: number,
+  ): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
+    return new Map(
+      rows.map(({ deviceIdentifier, services }) => {
+        const service = services.find((each) => each.serviceIdentifier === serviceIdentifier)
+        return [deviceIdentifier, service?.properties[propId]?.value ?? 0]
+      }),
+    )
   }
 
   rows<Row>(path: string): Promise<readonly Row[]> {

@@ -1,6 +1,6 @@
 import { type Observed, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
-import type { ProofApi } from '#bench/proof/workloads/proof-api'
-import { pass } from '#bench/time'
+import { type ProofApi, queryOf } from '#bench/proof/workloads/proof-api'
+import { until } from '#bench/time'
 
 /** Reports over HTTP and their effects (mails, alarms); secrets of devices. */
 
@@ -73,23 +73,8 @@ function reporting(name: string, slots: readonly string[], gateway: string, isDe
   }
 }
 
-async function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const rows = await api.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
-  return new Map(
-    rows.map(({ deviceIdentifier, services: [service] }) => [
-      deviceIdentifier,
-      service?.properties[reportedPropId]?.value ?? 0,
-    ]),
-  )
-}
-
-interface DeviceRow {
-  readonly deviceIdentifier: string
-  readonly services: readonly { readonly properties: Readonly<Record<string, { readonly value?: number }>> }[]
-}
-
-function queryOf(devices: readonly string[]): string {
-  return devices.map((device) => `&deviceIdentifier=${device}`).join('')
+function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  return api.values(devices, reportedService, reportedPropId)
 }
 
 /** Active while the reported value is odd: a counter changes its state with each report. */
@@ -144,22 +129,21 @@ export function delayedAlarmsWorkload(gateway: string, alarm: string): Workload 
       return { ...reportChange(gateway, slot, count), content: stateOf(slot, count) }
     },
     async observe(api) {
-      const end = performance.now() + raisedMsMax
-      for (;;) {
-        const found = await observedStates(api, alarm, delayedDevices)
-        const isRight = [...found].every(([slot, state]) => state.content === stateOf(slot, countIn(state)))
-        if (isRight || performance.now() > end) return found
-        await pass(pollMs)
+      let found: ReadonlyMap<string, Observed> = new Map()
+      const isRight = async () => {
+        found = await observedStates(api, alarm, delayedDevices)
+        return [...found].every(([slot, state]) => state.content === stateOf(slot, countIn(state)))
       }
+      await until(isRight, raisedMsMax, pollMs)
+      return found
     },
   }
 }
 
 async function observedStates(api: ProofApi, alarm: string, devices: readonly string[]) {
   const values = await reportedValues(api, devices)
-  const query = queryOf(devices)
   const rows = await api.rows<{ resourceIdentifier: string; deviceIdentifier: string }>(
-    `/alarms/status?active=true${query}`,
+    `/alarms/status?active=true${queryOf(devices)}`,
   )
   const isActive = (device: string) =>
     rows.some(({ resourceIdentifier, deviceIdentifier }) => resourceIdentifier === alarm && deviceIdentifier === device)

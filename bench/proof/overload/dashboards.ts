@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { callApi } from '#bench/harness/identity'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { request } from '#bench/http'
+import { count, type EndCounts } from '#bench/load/end-counts'
+import { EventClient } from '#bench/proof/overload/event-client'
+import { pass, until } from '#bench/time'
+
+/**
+ * Dashboards that connect at the same time. By default they stay, and only receive events about new service
+ * descriptions, which are rare: each must receive each of them once. Stalled ones subscribe to everything, and read
+ * nothing after the upgrade, until the server closes them. The close code only reaches a client that reads again within
+ * a short time; so some do whenever the server's metrics count further closes.
+ */
+interface DashboardsOptions extends ServerTarget {
+  readonly sockets: number
+  readonly isStalled?: boolean
+}
+
+const publishEveryMs = 5_000
+const answerMsMax = 20_000
+/** Pinged every half minute, closed after two minutes, plus time for clients that accepted some bytes at first. */
+const deadWithinS = 155
+const pollEveryMs = 500
+/** When no more dashboards are closed for this time, some of them read again. */
+const quietMs = 1_500
+/** The share that reads again each time. */
+const readersShare = 0.05
+/** The server leaves them 10 s to read the rest, and then resets the connection. */
+const cutWithinMs = 13_000
+const readMsMax = 10_000
+
+interface Listener {
+  readonly client: EventClient
+  texts: number
+  hasRead: boolean
+}
+
+let options: DashboardsOptions
+let all: readonly Listener[] = []
+let ends: EndCounts = {}
+
+serveFunctions({
+  open(given: DashboardsOptions): void {
+    options = given
+  },
+
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
+    ends = {}
+    const startedAt = performance.now()
+    all = Array.from({ length: options.sockets }, () => ({ client: new EventClient(), texts: 0, hasRead: false }))
+    await Promise.all(all.map(enter))
+    if (options.isStalled) await readNothing(seconds, startedAt)
+    else await readEverything(startedAt + seconds * 1000)
+    return ends
+  },
+
+  close(): void {
+    for (const { client } of all) client.leave()
+  },
+})
+
+async function enter(listener: Listener, number: number): Promise<void> {
+  const { client } = listener
+  const onText = () => {
+    listener.texts++
+  }
+  const query = options.isStalled ? {} : { types: 'SCHEMA_ADD' }
+  const refusal = await client.enter({ ...options, number, query, onText })
+  if (refusal !== undefined) count(ends, refusal)
+  else if (options.isStalled) client.pause()
+}
+
+async function readEverything(over: number): Promise<void> {
+  const published = await publishUntil(over)
+  count(ends, 'cut', all.filter(({ client }) => client.isCut).length)
+  const received = await waitForTexts(
+    all.filter(({ client }) => client.isInside),
+    published,
+  )
+  // A socket that has received everything may be dead since.
+  for (const { client } of received) client.sendText('{"type":"PING"}')
+  count(ends, 'received everything', (await waitForTexts(received, published + 1)).length)
+}
+
+/** Creates descriptions until `over`, on the monotonic clock; one at least. Returns how many. */
+async function publishUntil(over: number): Promise<number> {
+  const { port, authorizations } = options
+  const body = { name: 'Published to many dashboards', properties: {} }
+  let published = 0
+  do {
+    await callApi(port, `/schemas/${randomUUID()}`, { person: authorizations?.person, body, method: 'PUT' })
+    published++
+    await pass(Math.min(publishEveryMs, Math.max(0, over - performance.now())))
+  } while (performance.now() < over)
+  return published
+}
+
+/** Returns dashboards that received this number of messages in time; counts those that received fewer or more. */
+async function waitForTexts(from: readonly Listener[], texts: number): Promise<readonly Listener[]> {
+  await until(() => from.every((each) => each.texts >= texts), answerMsMax, 50)
+  count(ends, 'received too little', from.filter((each) => each.texts < texts).length)
+  count(ends, 'received too much', from.filter((each) => each.texts > texts).length)
+  return from.filter((each) => each.texts === texts)
+}
+
+async function readNothing(seconds: number, startedAt: number): Promise<void> {
+  const inside = all.filter(({ client }) => client.isInside)
+  const givenUp = await closes(inside, startedAt + Math.min(seconds, deadWithinS) * 1000)
+  const late = inside.filter(({ hasRead }) => hasRead)
+  for (const each of late) count(ends, `reads in time: ${endOf(each)}`)
+  const isShort = seconds < deadWithinS && givenUp === 0
+  // Clients that started to read again were not closed.
+  const alive = late.filter(({ client }) => client.isInside).length
+  count(ends, 'given up', givenUp)
+  count(ends, isShort ? 'held to the end' : 'not given up', inside.length - givenUp - alive)
+  if (isShort) return
+  await pass(cutWithinMs)
+  for (const each of await readAgain(inside)) count(ends, `reads too late: ${endOf(each)}`)
+}
+
+/** Waits until all were closed, or until `over`; some read again after each wave. Returns how many were closed. */
+async function closes(inside: readonly Listener[], over: number): Promise<number> {
+  let [before, movedAt, seen] = [0, performance.now(), 0]
+  while (performance.now() < over && seen < inside.length) {
+    await pass(pollEveryMs)
+    const given = await closedSoFar()
+    if (given > before) [before, movedAt] = [given, performance.now()]
+    else if (given > seen && performance.now() - movedAt >= quietMs) {
+      seen = given
+      await readAgain(inside)
+    }
+  }
+  return closedSoFar()
+}
+
+/** A share of those that never read reads until they are closed, or for a while. */
+async function readAgain(inside: readonly Listener[]): Promise<readonly Listener[]> {
+  const share = Math.max(1, Math.round(inside.length * readersShare))
+  const some = inside.filter(({ hasRead }) => !hasRead).slice(0, share)
+  for (const each of some) {
+    each.hasRead = true
+    each.client.resume()
+  }
+  await until(() => !some.some(({ client }) => client.isInside), readMsMax, 50)
+  return some
+}
+
+function endOf({ client }: Listener): string {
+  return client.isInside ? 'still connected' : client.end
+}
+
+/** The server's own count. */
+async function closedSoFar(): Promise<number> {
+  const { text } = await request(`http://127.0.0.1:${options.port}/metrics`)
+  return Number(/^ddb_websockets_closed_total\{path="\/events",code="4408"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+}
