@@ -15,8 +15,8 @@ export interface HttpAttack {
   readonly sent: string | readonly string[]
   /** The statuses of all answers in order. */
   readonly answers: readonly number[]
-  /** Whether the connection is then closed, serves the next request, or waits for the end of this one. */
-  readonly end: 'closed' | 'open' | 'waiting'
+  /** Whether the connection is then closed, serves the next request (default), or waits for the end of this one. */
+  readonly end?: 'closed' | 'open' | 'waiting'
   /** More is sent than the server reads, so a reset may overtake the answer. */
   readonly mayBeUnanswered?: true
   /** A pattern of the answers. */
@@ -54,7 +54,7 @@ export function chunked(...pieces: readonly string[]): string {
 
 export interface Outcome {
   readonly answers: readonly number[]
-  readonly end: HttpAttack['end']
+  readonly end: NonNullable<HttpAttack['end']>
   readonly text: string
 }
 
@@ -67,7 +67,7 @@ const silentMs = 120
  * Sends a row and returns the outcome. A connection counts as open only if it answers another request, so that `answers`
  * includes those to all smuggled requests.
  */
-export async function attempt(port: number, { sent, answers, end }: HttpAttack): Promise<Outcome> {
+export async function attempt(port: number, { sent, answers, end = 'open' }: HttpAttack): Promise<Outcome> {
   const client = new RawClient(port)
   try {
     for (const [place, piece] of (typeof sent === 'string' ? [sent] : sent).entries()) {

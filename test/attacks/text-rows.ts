@@ -154,11 +154,7 @@ export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol)
       end: 1000,
     },
     { name: 'no frame behind', sent: Buffer.concat([closeFrame(1000), Buffer.alloc(64, 0xff)]), end: 1000 },
-    {
-      name: 'a ping behind',
-      sent: Buffer.concat([closeFrame(1000), ping]),
-      end: 1000,
-    },
+    { name: 'a ping behind', sent: Buffer.concat([closeFrame(1000), ping]), end: 1000 },
     { name: 'a close behind', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },
     { name: 'byte by byte', sent: [...closeFrame(1000, 'slowly')].map((byte) => Buffer.of(byte)), end: 1000 },
     {
