@@ -151,12 +151,7 @@ describe('alarms in a browser', () => {
     await dialog.dismiss()
     expect(await ann.field('Name').inputValue()).toBe('Mine')
     const { resourceIdentifier: _, ...alarm } = await only()
-    const body = {
-      name: 'Theirs',
-      severity: 'info',
-      serviceIdentifier: 'boiler',
-      condition: alarm.condition,
-    }
+    const body = { name: 'Theirs', severity: 'info', serviceIdentifier: 'boiler', condition: alarm.condition }
     expect((await server.ask(pathOf(await only()), { method: 'PUT', body })).status).toBe(200)
     await ann.reads('Another user changed this alarm meanwhile')
     expect(await ann.field('Name').inputValue()).toBe('Mine')

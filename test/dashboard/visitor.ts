@@ -21,10 +21,7 @@ const axeRules = {
   dark: { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } },
 } as const
 
-const sizes = {
-  desk: { width: 1280, height: 800 },
-  phone: { width: 390, height: 844 },
-} as const
+const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const
 
 export interface OpenedPages {
   readonly server: StartedServer

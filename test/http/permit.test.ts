@@ -12,11 +12,7 @@ const on = (
   devices: string[],
   services: string[],
   permissions: Grant['permissions'] = { service: ['read'] },
-): Grant => ({
-  permissions,
-  devices,
-  services,
-})
+): Grant => ({ permissions, devices, services })
 const callerWith = (...grants: Grant[]) => ({ ...anonymous, scope: scopeOf(grants) })
 
 function verdictOf(task: () => void): Verdict {

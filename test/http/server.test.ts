@@ -83,10 +83,7 @@ describe('stopping', () => {
   })
 
   test('a request that does not finish within the grace period is aborted', async () => {
-    const http = await openHttp({
-      bindings: [route('GET', '/never', () => new Promise(() => {}))],
-      closeGraceMs: 30,
-    })
+    const http = await openHttp({ bindings: [route('GET', '/never', () => new Promise(() => {}))], closeGraceMs: 30 })
     const client = new RawClient(http.port).send('GET /api/v1/never HTTP/1.1\r\nHost: a\r\n\r\n')
     await until(() => http.server.inFlight() === 1)
     await http.server.close()

@@ -140,12 +140,7 @@ describe('failing answers', () => {
       {
         level: 'warn',
         message: 'request',
-        fields: {
-          method: 'GET',
-          path: '/api/v1/broken-for-now',
-          brokenOff: 'moved',
-          requestId: expect.any(String),
-        },
+        fields: { method: 'GET', path: '/api/v1/broken-for-now', brokenOff: 'moved', requestId: expect.any(String) },
       },
     ])
     expect(http.server.inFlight()).toBe(0)

@@ -216,10 +216,7 @@ describe('a slow reader', () => {
 
   test('buffers few unread bytes in memory', async () => {
     const count = 64 * 1024 * 1024
-    const slow = await openHttp({
-      streamedBytesMax: count,
-      bindings: [slowRoute],
-    })
+    const slow = await openHttp({ streamedBytesMax: count, bindings: [slowRoute] })
     const before = process.memoryUsage().arrayBuffers
     const client = new RawClient(slow.port).send(head('/slow', count))
     let sent = 0

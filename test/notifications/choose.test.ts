@@ -23,13 +23,7 @@ function pending(
 ): Pending {
   const requests = Object.entries(ages).map(([seq, ageMs]) => requestAt(Number(seq), now - ageMs))
   const { cursor = 0, seq = requests.at(-1)?.seq ?? 0, missed = 0 } = more
-  return {
-    subscription: subscriptionOf(fn, `${fn}-sub`),
-    cursor,
-    head: { seq, trimmed: 0, at: now },
-    requests,
-    missed,
-  }
+  return { subscription: subscriptionOf(fn, `${fn}-sub`), cursor, head: { seq, trimmed: 0, at: now }, requests, missed }
 }
 
 type Mail = Pick<MailState, 'hour' | 'retry'>
