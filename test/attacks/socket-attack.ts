@@ -32,7 +32,7 @@ const helloWith = (name: string, value: string | Uint8Array) => ({
 const emptyHello = (name: string) => ({ type: 'HELLO', deviceIdentifier: name, services: [] })
 const valueMax = 60_000
 
-export type ProtocolName = 'events' | 'link in JSON' | 'link in msgpack'
+type ProtocolName = 'events' | 'link in JSON' | 'link in msgpack'
 
 export const protocols: Readonly<Record<ProtocolName, TestedProtocol>> = {
   events: {

@@ -3,17 +3,10 @@ import { deflateRawSync } from 'node:zlib'
 import { unpack } from 'msgpackr'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { smallFrameBytesMax } from '#link/frame-queue'
-import { dialogues } from '#test/attacks/dialogue'
 import { fragmentRows, lengthRows, pieceRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
 import { canaryName } from '#test/attacks/http-attack'
 import { closeFrame, frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
-import {
-  attemptOn,
-  type ProtocolName,
-  protocols,
-  type SocketAttack,
-  type TestedProtocol,
-} from '#test/attacks/socket-attack'
+import { attemptOn, protocols, type SocketAttack, type TestedProtocol } from '#test/attacks/socket-attack'
 import { closeRows, deflateRows, extensionOffers, textRows } from '#test/attacks/text-rows'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
@@ -30,8 +23,7 @@ import { until } from '#test/blackbox/until'
  * | 6 | text |
  * | 7 | closing |
  * | 9.3 to 9.6, 10.1 | the largest message in pieces |
- * | 9.7, 9.8 | a thousand messages |
- * | 12, 13 | compression without the extension, and the handshake |
+ *  * | 12, 13 | compression without the extension, and the handshake |
  *
  * In place of its messages of megabytes, the largest accepted one is sent. Answers replace its echoes.
  */
@@ -64,28 +56,6 @@ describe.each(rowsOf)('%s', (_, protocol, rows) => {
     const { answers = end === 'serves' ? 0 : outcome.answers } = row
     expect(outcome).toEqual({ end, pongs, answers, refusals, behindClose: 0 })
     expect((await server.get(`/devices/${canaryName}`)).status).toBe(404)
-  })
-})
-
-describe.each(Object.keys(dialogues) as ProtocolName[])('a thousand messages: %s', (name) => {
-  const { path, lines, opcode } = protocols[name]
-  test.each([0, 16, 64, 256, 1024, 4000])('%s characters', async (length) => {
-    const websocket = await RawWebsocket.open(server.port, path, lines)
-    const ask = async (payload: Buffer) => {
-      const before = websocket.frames.length
-      websocket.send(frame({ opcode, payload }))
-      const answer = () => websocket.frames.length > before || websocket.isClosed
-      await until(answer, `an answer on ${path}`)
-      expect(websocket.frames.length).toBe(before + 1)
-      return websocket.frames[before]?.payload ?? Buffer.alloc(0)
-    }
-    const { opening, message, isAnswer } = dialogues[name]
-    const opened = opening && (await ask(opening))
-    for (let number = 1; number <= 1000; number++) {
-      const answer = await ask(message(number, length, opened))
-      expect([number, isAnswer(answer, number), answer.toString('latin1')]).toEqual([number, true, expect.any(String)])
-    }
-    websocket.cut()
   })
 })
 

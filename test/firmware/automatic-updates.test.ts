@@ -45,12 +45,6 @@ describe('a connecting device', () => {
     ])
   })
 
-  test('is not checked if updates on connect are disabled', async () => {
-    await open({ isConnectUpdateDisabled: true })
-    await fixture.connect()
-    expect([fixture.checks.queries, fixture.statuses]).toEqual([[], []])
-  })
-
   test('gets no offer if the server fails, until the next trigger', async () => {
     const { answer } = fixture.checks
     fixture.checks.answer = () => new UpdateServerFailed('no')

@@ -15,11 +15,6 @@ beforeAll(async () => {
       route('GET', '/plain', () => ({ status: 200, json: { ok: true } })),
       route('GET', '/async', async () => ({ status: 200, json: ['later'] })),
       route('GET', '/none', () => ({ status: 204 })),
-      route('GET', '/seed', ({ seed, isRepeated }) => ({ status: 200, json: [[...seed], isRepeated] })),
-      route('GET', '/seeds', (call) => {
-        const { seed } = call
-        return { status: 200, json: seed === call.seed }
-      }),
       route('GET', '/same', () => ({ status: 304, headers: { ETag: 'W/"1"' } })),
       route('GET', '/empty', () => ({ status: 200 })),
       route('GET', '/own', () => ({
@@ -243,14 +238,4 @@ describe('request ids', () => {
     const ids = await Promise.all([1, 2, 3].map(async () => (await get('/plain')).headers.get('x-request-id')))
     expect(new Set(ids).size).toBe(3)
   })
-})
-
-test('each request has its own constant seed', async () => {
-  const seeds = await Promise.all([1, 2].map(async () => (await get('/seed')).json() as Promise<[number[], boolean]>))
-  expect(seeds.map(([seed, isRepeated]) => [seed.length, isRepeated])).toEqual([
-    [16, false],
-    [16, false],
-  ])
-  expect(seeds[0]).not.toEqual(seeds[1])
-  expect(await (await get('/seeds')).json()).toBe(true)
 })

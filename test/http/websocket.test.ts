@@ -171,33 +171,6 @@ describe('upgrading', () => {
     expect(await begun).toBe(expected)
     client.terminate()
   })
-
-  test('pages of the server may connect', async () => {
-    http = await openSocketHttp()
-    const { begun, client } = connect('/events/t', [], { Origin: `http://127.0.0.1:${http.port}` })
-    expect(await begun).toBe('open')
-    client.terminate()
-  })
-
-  test.each([
-    [['link.v1.json'], 'link.v1.json'],
-    [['x', 'link.v1.msgpack', 'link.v1.json'], 'link.v1.msgpack'],
-    [['x'], 400],
-    [[], 400],
-  ])('of the subprotocols %s the server selects %s', async (offered, expected) => {
-    http = await openSocketHttp({
-      protocols: ['link.v1.json', 'link.v1.msgpack'],
-      upgrade: (request) => request.protocol,
-    })
-    const { begun, client } = connect('/events/t', offered)
-    if (typeof expected === 'number') expect(await begun).toBe(expected)
-    else {
-      expect(await begun).toBe('open')
-      expect(client.protocol).toBe(expected)
-      expect(http.room.get('opened')?.opening).toBe(expected)
-    }
-    client.terminate()
-  })
 })
 
 describe('an open socket', () => {
@@ -252,16 +225,6 @@ describe('an open socket', () => {
     await until(() => messages.includes('last'))
     expect(messages).not.toContain('after unsubscribe')
     client.terminate()
-  })
-
-  test('is closed by a message that is too large', async () => {
-    http = await openSocketHttp()
-    const { client, begun, closed } = connect('/events/t')
-    await begun
-    client.send('x'.repeat(4097))
-    await closed
-    await until(() => http.room.count('closed') === 1)
-    expect(http.room.count('received')).toBe(0)
   })
 
   test('is closed once, and later calls do nothing', async () => {

@@ -1,4 +1,6 @@
 import { Problem } from '#model/problem'
+import { propertyTypes } from '#model/property-type'
+import { type Shape, shapeOf } from '#model/shape'
 
 /** The bytes passed every reader, or one refused them with a documented error. */
 export type Verdict = 'taken' | 'refused'
@@ -32,3 +34,10 @@ export function expectThat(isSo: boolean, message: string): void {
 export function seedsOf(...texts: readonly (string | object)[]): readonly Uint8Array[] {
   return texts.map((text) => Buffer.from(typeof text === 'string' ? text : JSON.stringify(text)))
 }
+
+/** A service with one property of each type, from 1. */
+export const declared: Shape = shapeOf(
+  'declared',
+  'all-types',
+  [...propertyTypes.values()].map((type, place) => ({ propId: place + 1, type, modifier: 0 })),
+)

@@ -2,8 +2,7 @@ import { parseJson, validate } from '#http/validation'
 import { AlarmBody } from '#model/alarm'
 import { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, ReadCondition, resolveNames } from '#rules/alarm-rule'
-import { declared } from '#test/attacks/fuzz/link-frame'
-import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
+import { declared, expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** JsonLogic of an alarm. */
 

@@ -3,8 +3,7 @@ import { validate } from '#http/validation'
 import type { JsonObject } from '#model/json-value'
 import { ServiceSchema } from '#model/service-schema'
 import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
-import { declared } from '#test/attacks/fuzz/link-frame'
-import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
+import { declared, expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** Filters of devices in a query. */
 
