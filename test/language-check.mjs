@@ -16,6 +16,7 @@ const folders = [
   'src',
   'actors',
   'bench',
+  'test',
 ]
 
 const habits = [

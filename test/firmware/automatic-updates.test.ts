@@ -78,7 +78,7 @@ describe('a connecting device', () => {
     }
     await fixture.settle()
     expect(fixture.checks.queries).toHaveLength(15_000)
-    expect([fixture.statuses, fixture.linkFixture.stage.system.registry.isAsleep('update', 'default')]).toEqual([
+    expect([fixture.statuses, fixture.linkFixture.runtime.system.registry.isAsleep('update', 'default')]).toEqual([
       [],
       true,
     ])

@@ -49,12 +49,12 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
       }),
     )
     this.#options = options
-    const { stage, links, presence } = this.linkFixture
+    const { runtime, links, presence } = this.linkFixture
     const warn = (fields: object, message: string) => this.warnings.push(`${message} ${JSON.stringify(fields)}`)
     this.updates = new FirmwareUpdates({
-      system: stage.system,
+      system: runtime.system,
       notices,
-      listing: new StoreListing(() => stage.journal.storage),
+      listing: new StoreListing(() => runtime.journal.storage),
       links,
       // Releases are created without an upload of their image.
       images: Object.assign(memoryBlobs({ bytesMax: 1_000 }), { sizeOf: async () => releaseOf('1.0.0').size }),
@@ -64,7 +64,7 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
       scopeOf: () => everything,
       log: { warn, error: warn },
     })
-    stage.onReloaded = () => {
+    runtime.onReloaded = () => {
       presence.open()
       this.updates.reloaded()
     }
@@ -72,8 +72,8 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
 
   static async open(options: FirmwareUpdatesFixtureOptions = {}): Promise<FirmwareUpdatesFixture> {
     const fixture = new FirmwareUpdatesFixture(options)
-    const { stage, presence } = fixture.linkFixture
-    await stage.open()
+    const { runtime, presence } = fixture.linkFixture
+    await runtime.open()
     presence.open()
     await during(fixture.world, fixture.updates.open())
     await fixture.settle()
@@ -82,14 +82,14 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
 
   /** Kills the process, and starts another with the same store. */
   async restart(): Promise<FirmwareUpdatesFixture> {
-    const { stage } = this.linkFixture
-    stage.crash()
-    return FirmwareUpdatesFixture.open({ world: this.world, place: stage.place, options: this.#options })
+    const { runtime } = this.linkFixture
+    runtime.crash()
+    return FirmwareUpdatesFixture.open({ world: this.world, place: runtime.place, options: this.#options })
   }
 
   /** Sends a command to the project; returns the code of a refusal. */
   async ask(command: ProjectCommand): Promise<string | undefined> {
-    const asked = this.linkFixture.stage.system.ask(projectAddress('default', 'boiler'), command).then(
+    const asked = this.linkFixture.runtime.system.ask(projectAddress('default', 'boiler'), command).then(
       () => undefined,
       (problem: { code: string }) => problem.code,
     )
@@ -99,7 +99,7 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
   }
 
   get project(): ProjectState {
-    return this.linkFixture.stage.system.peek(projectAddress('default', 'boiler')) as ProjectState
+    return this.linkFixture.runtime.system.peek(projectAddress('default', 'boiler')) as ProjectState
   }
 
   trigger(device: string): RecordedTrigger {
@@ -108,7 +108,7 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
 
   async removeDevice(device: string): Promise<void> {
     const address = { kind: 'device', tenant: 'default', id: device } as const
-    await during(this.world, this.linkFixture.stage.system.ask(address, { type: 'remove' }))
+    await during(this.world, this.linkFixture.runtime.system.ask(address, { type: 'remove' }))
     await this.settle()
   }
 }

@@ -13,7 +13,7 @@ const names = Array.from({ length: 7 }, (_, number) => `D-${number}`)
 
 let fixture: FirmwareUpdatesFixture
 afterEach(() => {
-  expect([fixture.warnings, fixture.linkFixture.stage.bugs]).toEqual([[], []])
+  expect([fixture.warnings, fixture.linkFixture.runtime.bugs]).toEqual([[], []])
 })
 
 const connectAll = (firmwareOf: (device: string) => string = () => '1.0.0') =>

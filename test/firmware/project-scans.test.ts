@@ -11,7 +11,7 @@ import { during } from '#test/runtime/runtime-fixture'
 
 let fleet: ScanFixture
 afterEach(async () => {
-  expect(fleet.stage.bugs).toEqual([])
+  expect(fleet.runtime.bugs).toEqual([])
   await fleet.close()
 })
 
@@ -51,7 +51,7 @@ describe('a scan considers', () => {
 
   test('no device that was removed or moved to another project meanwhile', async () => {
     await open('A', 'B', 'C', 'D')
-    const { system } = fleet.stage
+    const { system } = fleet.runtime
     fleet.onConsider = (device) => {
       if (device !== 'A') return
       void system.ask(deviceAddress('default', 'B'), { type: 'remove' })
@@ -280,7 +280,7 @@ describe('after a kill stored scans continue', () => {
     await expect(fleet.scan({ devices: ['X'] }, 'pump')).rejects.toMatchObject({ code: 'storage' })
     // The store takes writes again.
     await fleet.world.advance(60_000)
-    expect(fleet.stage.log).toContain('recovered')
+    expect(fleet.runtime.log).toContain('recovered')
     await fleet.resume()
     fleet.onConsider = () => {}
     for (const end of ends) end()

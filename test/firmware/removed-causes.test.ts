@@ -22,7 +22,7 @@ afterEach(async () => {
   fixture.world.spend(25 * 60 * 60_000)
   await fixture.world.advance(60_000)
   expect([fixture.updates.updater.underWay, fixture.project.tally.uses]).toEqual([0, {}])
-  expect([fixture.warnings, fixture.linkFixture.stage.bugs]).toEqual([[], []])
+  expect([fixture.warnings, fixture.linkFixture.runtime.bugs]).toEqual([[], []])
   const later = await fixture.connect('LATER', { firmware: '1.0.0' })
   await fixture.ask({ type: 'delete_rollout' })
   for (const pinned of ['A', 'B']) await fixture.ask({ type: 'delete_pin', device: pinned })

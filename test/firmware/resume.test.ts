@@ -10,8 +10,8 @@ test('a server killed while it asks the update server asks again', async () => {
   await fixture.connect()
   fixture.trigger()
   await fixture.settle()
-  const next = new UpdateFixture({ world: fixture.world, place: fixture.linkFixture.stage.place })
-  fixture.linkFixture.stage.crash()
+  const next = new UpdateFixture({ world: fixture.world, place: fixture.linkFixture.runtime.place })
+  fixture.linkFixture.runtime.crash()
   next.checks.answer = answers
   await next.start()
   expect([next.checks.queries.length, next.stored()?.state]).toEqual([1, 'offering'])

@@ -12,7 +12,7 @@ beforeEach(async () => {
   await fleet.addDevices(['A'])
 })
 afterEach(async () => {
-  expect(fleet.stage.bugs).toEqual([])
+  expect(fleet.runtime.bugs).toEqual([])
   expect(fleet.failures).toEqual([])
   await fleet.close()
 })

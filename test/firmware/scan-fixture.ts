@@ -32,7 +32,7 @@ interface SharedState {
 
 /** Devices, projects and their scans on a store in memory; updates are only recorded. */
 export class ScanFixture {
-  readonly stage: RuntimeFixture
+  readonly runtime: RuntimeFixture
   readonly scans: ProjectScans
   readonly windows: RolloutWindows
   readonly failures: unknown[] = []
@@ -53,7 +53,7 @@ export class ScanFixture {
       scanRequested: (tenant: string, project: string) => this.scans.scanRequested(tenant, project),
       rolloutChanged: (tenant: string, project: string) => this.windows.rolloutChanged(tenant, project),
     }
-    this.stage = new RuntimeFixture({
+    this.runtime = new RuntimeFixture({
       world,
       place,
       definitions: (journal) =>
@@ -65,7 +65,7 @@ export class ScanFixture {
           directoryActor(notices),
         ] as unknown as AnyDefinition<Entry>[],
     })
-    const { system, journal } = this.stage
+    const { system, journal } = this.runtime
     const parts = {
       system,
       listing: new StoreListing(() => journal.storage),
@@ -82,13 +82,13 @@ export class ScanFixture {
   static async open(shared?: SharedState): Promise<ScanFixture> {
     const world = shared?.world ?? new ManualWorld()
     const made = new ScanFixture(shared ?? { world, ...faultyPlace(world), considered: [] })
-    await made.stage.open()
+    await made.runtime.open()
     if (!shared) await made.resume()
     return made
   }
 
   get world(): ManualWorld {
-    return this.stage.world
+    return this.runtime.world
   }
 
   get faults(): Faults {
@@ -96,11 +96,11 @@ export class ScanFixture {
   }
 
   project(project = 'boiler'): ProjectState {
-    return this.stage.system.peek(projectAddress('default', project)) as ProjectState
+    return this.runtime.system.peek(projectAddress('default', project)) as ProjectState
   }
 
   isAwake(device: string): boolean {
-    return this.stage.system.registry.awake(deviceAddress('default', device)) !== undefined
+    return this.runtime.system.registry.awake(deviceAddress('default', device)) !== undefined
   }
 
   /** Sends a command, and waits until it is stored. Its consequences may continue. */
@@ -110,7 +110,7 @@ export class ScanFixture {
 
   /** Sends a command without advancing the clock. */
   asking(command: ProjectCommand, project = 'boiler'): Promise<unknown> {
-    return this.stage.system.ask(projectAddress('default', project), command)
+    return this.runtime.system.ask(projectAddress('default', project), command)
   }
 
   scan(more: Partial<ScanRequest> = {}, project?: string): Promise<unknown> {
@@ -123,7 +123,7 @@ export class ScanFixture {
 
   /** Adds devices that have sent HELLO once. */
   async addDevices(devices: readonly string[], more: Partial<Hello> = {}): Promise<void> {
-    const { system } = this.stage
+    const { system } = this.runtime
     const greeting = hello([], { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }], ...more })
     const asked = devices.flatMap((device, index) => [
       system.ask(deviceAddress('default', device), { type: 'add', flakeAddress: index + 1, meta: {} }, 0),
@@ -143,7 +143,7 @@ export class ScanFixture {
 
   /** Kills the process when `writesKept` of the writes in flight have reached the disk, and starts another. */
   async restart(writesKept = 0): Promise<ScanFixture> {
-    this.stage.crash(writesKept)
+    this.runtime.crash(writesKept)
     const next = await ScanFixture.open(this.#shared)
     await next.resume()
     return next
@@ -156,7 +156,7 @@ export class ScanFixture {
   async close(): Promise<void> {
     this.scans.stop()
     this.windows.stop()
-    await this.stage.close()
+    await this.runtime.close()
   }
 }
 

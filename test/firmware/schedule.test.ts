@@ -20,7 +20,7 @@ const firstAt = Math.ceil((startMs - 3 * hourMs) / dayMs) * dayMs + 3 * hourMs
 
 /** A schedule with projects that record their scans, or refuse them. */
 class ScheduleFixture {
-  stage: RuntimeFixture
+  runtime: RuntimeFixture
   schedule: UpdateSchedule | undefined
   readonly scanned: string[] = []
   readonly failures: unknown[] = []
@@ -28,20 +28,20 @@ class ScheduleFixture {
   readonly refusals = new Map<string, Problem>()
 
   constructor() {
-    this.stage = this.#made()
+    this.runtime = this.#made()
   }
 
   static async open(pattern: string | undefined, rows: readonly string[] = ['boiler/A', 'boiler/B', 'pump/C']) {
     const opened = new ScheduleFixture()
-    await opened.stage.open()
-    for (const row of rows) opened.stage.ask(projectAddress('default', ''), { type: 'row', row })
-    await opened.stage.settle()
+    await opened.runtime.open()
+    for (const row of rows) opened.runtime.ask(projectAddress('default', ''), { type: 'row', row })
+    await opened.runtime.settle()
     await opened.begin(pattern)
     return opened
   }
 
   get nextAt(): number | undefined {
-    return (this.stage.system.recordOf(updateScheduleAddress, 'schedule') as { nextAt: number } | undefined)?.nextAt
+    return (this.runtime.system.recordOf(updateScheduleAddress, 'schedule') as { nextAt: number } | undefined)?.nextAt
   }
 
   get scans(): string[] {
@@ -50,19 +50,19 @@ class ScheduleFixture {
 
   async begin(pattern: string | undefined): Promise<void> {
     this.schedule?.stop()
-    const { system, journal } = this.stage
+    const { system, journal } = this.runtime
     const listing = new StoreListing(() => journal.storage)
     this.schedule = new UpdateSchedule({ system, listing, pattern, failed: (error) => this.failures.push(error) })
     this.schedule.open()
-    await this.stage.settle()
+    await this.runtime.settle()
   }
 
   /** Kills the process, and starts another after `laterMs`. */
   async restart(pattern: string | undefined, laterMs = 0, writesKept = 0): Promise<void> {
-    this.stage.crash(writesKept)
-    this.stage.world.spend(laterMs)
-    this.stage = this.#made(this.stage)
-    await this.stage.open()
+    this.runtime.crash(writesKept)
+    this.runtime.world.spend(laterMs)
+    this.runtime = this.#made(this.runtime)
+    await this.runtime.open()
     await this.begin(pattern)
   }
 
@@ -93,11 +93,11 @@ describe('the schedule', () => {
   test('scans every project once at each of its times', async () => {
     const fixture = await ScheduleFixture.open(daily)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt, []])
-    await fixture.stage.world.advance(firstAt - startMs - 1)
+    await fixture.runtime.world.advance(firstAt - startMs - 1)
     expect(fixture.scans).toEqual([])
-    await fixture.stage.world.advance(1)
+    await fixture.runtime.world.advance(1)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, ['boiler', 'pump']])
-    await fixture.stage.world.advance(2 * dayMs)
+    await fixture.runtime.world.advance(2 * dayMs)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + 3 * dayMs, ['boiler', 'pump', 'boiler', 'pump']])
     expect(fixture.failures).toEqual([])
   })
@@ -105,7 +105,7 @@ describe('the schedule', () => {
   test('distinguishes projects with a common prefix', async () => {
     const rows = ['a/1', 'a-b/1', 'a.c/1', 'a0/1', 'a_/1', 'A/1', 'a/2', 'a0/2']
     const fixture = await ScheduleFixture.open(daily, rows)
-    await fixture.stage.world.advance(dayMs)
+    await fixture.runtime.world.advance(dayMs)
     expect(fixture.scans).toEqual(['A', 'a-b', 'a.c', 'a', 'a0', 'a_'])
   })
 
@@ -129,7 +129,7 @@ describe('the schedule', () => {
 
   test('runs again if the process is killed before the next time was stored', async () => {
     const fixture = await ScheduleFixture.open(daily)
-    fixture.stage.world.spend(firstAt - startMs)
+    fixture.runtime.world.spend(firstAt - startMs)
     fixture.refusals.set('pump', new Problem('overloaded'))
     await fixture.begin(daily)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt, ['boiler']])
@@ -141,17 +141,17 @@ describe('the schedule', () => {
   test('retries scans that could not be stored before it continues', async () => {
     const fixture = await ScheduleFixture.open(daily)
     fixture.refusals.set('boiler', new Problem('storage'))
-    await fixture.stage.world.advance(firstAt - startMs)
+    await fixture.runtime.world.advance(firstAt - startMs)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt, []])
     fixture.refusals.clear()
-    await fixture.stage.world.advance(scheduleRetryMs)
+    await fixture.runtime.world.advance(scheduleRetryMs)
     expect([fixture.nextAt, fixture.scans, fixture.failures]).toEqual([firstAt + dayMs, ['boiler', 'pump'], []])
   })
 
   test('continues after a project that fails', async () => {
     const fixture = await ScheduleFixture.open(daily)
     fixture.refusals.set('boiler', new Problem('bug'))
-    await fixture.stage.world.advance(dayMs)
+    await fixture.runtime.world.advance(dayMs)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, ['pump']])
     expect(fixture.failures).toHaveLength(1)
   })
@@ -162,16 +162,16 @@ describe('the schedule', () => {
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + 10 * dayMs, ['boiler', 'pump']])
     await fixture.restart(daily, -9 * dayMs)
     expect([fixture.nextAt, fixture.scans]).toEqual([firstAt + dayMs, []])
-    await fixture.stage.world.advance(dayMs)
+    await fixture.runtime.world.advance(dayMs)
     expect(fixture.scans).toEqual(['boiler', 'pump'])
   })
 
   test('does nothing after it was stopped', async () => {
     const fixture = await ScheduleFixture.open(daily)
     fixture.schedule?.stop()
-    await fixture.stage.world.advance(2 * dayMs)
+    await fixture.runtime.world.advance(2 * dayMs)
     fixture.schedule?.open()
-    await fixture.stage.settle()
+    await fixture.runtime.settle()
     expect([fixture.scans, fixture.nextAt]).toEqual([[], firstAt])
   })
 })

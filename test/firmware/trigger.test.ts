@@ -147,7 +147,7 @@ describe('a trigger is answered', () => {
 
   test('not_found if the device is removed', async () => {
     const { asked } = await openOffer()
-    fixture.linkFixture.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
+    fixture.linkFixture.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
     await fixture.settle()
     expect([asked.outcome, fixture.stored(), fixture.updater.underWay]).toEqual(['not_found', undefined, 0])
   })
@@ -189,7 +189,7 @@ describe('a write that fails', () => {
     await device.report('STARTED')
     expect(asked.outcome).toMatch(/^SERVER_ERROR/)
     await world.advance(5_000)
-    expect(fixture.linkFixture.stage.log).toContain('reloaded')
+    expect(fixture.linkFixture.runtime.log).toContain('reloaded')
     expect([fixture.stored()?.state, fixture.updater.underWay]).toEqual(['offering', 1])
     const back = await fixture.connect()
     expect(back.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
@@ -251,7 +251,7 @@ describe('a trigger survives', () => {
 
 test('a status for an unknown offer is ignored, and wakes no actor', async () => {
   const device = await fixture.connect()
-  const { registry } = fixture.linkFixture.stage.system
+  const { registry } = fixture.linkFixture.runtime.system
   const { awakeCount } = registry
   device.link.transmit({ type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'other', status: 'STARTED' })
   await fixture.settle()

@@ -83,7 +83,7 @@ export class ConnectedUpdates {
   }
 
   stored(device = 'A'): StoredUpdate | undefined {
-    return this.linkFixture.stage.system.recordOf(updateAddress('default', device), 'update') as
+    return this.linkFixture.runtime.system.recordOf(updateAddress('default', device), 'update') as
       | StoredUpdate
       | undefined
   }
@@ -116,10 +116,10 @@ export class UpdateFixture extends ConnectedUpdates {
           ] as unknown as AnyDefinition<Entry>[],
       }),
     )
-    const { stage, links } = this.linkFixture
+    const { runtime, links } = this.linkFixture
     this.updater = new Updater({
-      system: stage.system,
-      listing: new StoreListing(() => stage.journal.storage),
+      system: runtime.system,
+      listing: new StoreListing(() => runtime.journal.storage),
       links,
       checks: this.checks,
       options: { ...defaultUpdateOptions, ...options },
@@ -128,7 +128,7 @@ export class UpdateFixture extends ConnectedUpdates {
       bug: (error, where) => this.bugs.push(`${where}: ${error}`),
     })
     links.setFirmwareListener(this.updater)
-    stage.onReloaded = () => this.updater.reloaded()
+    runtime.onReloaded = () => this.updater.reloaded()
     notices.listen(this.updater)
   }
 
@@ -139,7 +139,7 @@ export class UpdateFixture extends ConnectedUpdates {
   }
 
   async start(): Promise<void> {
-    await this.linkFixture.stage.open()
+    await this.linkFixture.runtime.open()
     const opened = this.updater.open()
     await this.settle()
     await opened
@@ -147,9 +147,9 @@ export class UpdateFixture extends ConnectedUpdates {
 
   /** Kills the process, and starts another with the same store. */
   async restart(options: UpdateFixtureOptions = {}): Promise<UpdateFixture> {
-    const { stage } = this.linkFixture
-    stage.crash()
-    return await UpdateFixture.open({ world: this.world, place: stage.place, ...options })
+    const { runtime } = this.linkFixture
+    runtime.crash()
+    return await UpdateFixture.open({ world: this.world, place: runtime.place, ...options })
   }
 
   trigger(device = 'A', seed = 1, signal = new AbortController().signal): RecordedTrigger {
@@ -158,7 +158,9 @@ export class UpdateFixture extends ConnectedUpdates {
 
   /** The status of each `update_changed` event. */
   get statuses(): string[] {
-    return this.linkFixture.stage.events.flatMap(({ event }) => (event.kind === 'update_changed' ? [event.status] : []))
+    return this.linkFixture.runtime.events.flatMap(({ event }) =>
+      event.kind === 'update_changed' ? [event.status] : [],
+    )
   }
 }
 

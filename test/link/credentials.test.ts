@@ -38,12 +38,12 @@ describe('HELLO for a device', () => {
     'another key registered by POST': () => setup.addDevice('A', { key: other }),
     'this key registered, newer secret': async () => {
       await setup.addDevice('A', { key: gate, secretHash: new Uint8Array(32) })
-      setup.stage.ask(deviceAddress('default', 'A'), { type: 'set_secret', hash: new Uint8Array(32).fill(1) })
+      setup.runtime.ask(deviceAddress('default', 'A'), { type: 'set_secret', hash: new Uint8Array(32).fill(1) })
       await setup.settle()
     },
     'was removed': async () => {
       await setup.addDevice('A')
-      setup.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
+      setup.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
       await setup.settle()
     },
   }
@@ -118,10 +118,10 @@ describe('HELLO for a device', () => {
 
   test('that is refused leaves no actor awake', async () => {
     await setup.addKey(gate, { maxDevices: 0 })
-    const awake = setup.stage.system.registry.awakeCount
+    const awake = setup.runtime.system.registry.awakeCount
     await hello(setup.connect({ device: 'A' }), 'A', 'B')
     await hello(setup.connect({ key: gate }), 'C')
-    expect(setup.stage.system.registry.awakeCount).toBe(awake)
+    expect(setup.runtime.system.registry.awakeCount).toBe(awake)
   })
 })
 
@@ -168,7 +168,7 @@ describe('a device that a provisioning key registers', () => {
     const link = setup.connect({ key: gate })
     await hello(link, 'A', 'B')
     expect(link.lines[1]).toBe('ERROR NOT_ALLOWED')
-    setup.stage.ask(deviceAddress('default', 'A'), { type: 'remove', registrar: gate })
+    setup.runtime.ask(deviceAddress('default', 'A'), { type: 'remove', registrar: gate })
     await hello(link, 'B')
     expect(link.lines[2]).toMatch(/^WELCOME/)
   })
@@ -177,7 +177,7 @@ describe('a device that a provisioning key registers', () => {
     await setup.addKey(gate)
     const link = setup.connect({ key: gate })
     await hello(link, 'A')
-    setup.stage.ask(tenantAddress('default'), { type: 'delete_key', kind: 'provisioning_key', id: gate })
+    setup.runtime.ask(tenantAddress('default'), { type: 'delete_key', kind: 'provisioning_key', id: gate })
     await hello(link, 'A', 'B')
     expect(link.lines.slice(1)).toEqual(['WELCOME @1 0', 'ERROR NOT_ALLOWED'])
   })
@@ -216,7 +216,7 @@ describe('a device with its own secret', () => {
 
   test('is not created again by a HELLO during its removal', async () => {
     const link = setup.connect({ device: 'A' })
-    setup.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
+    setup.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
     await hello(link, 'A')
     expect(link.lines).toEqual(['ERROR NOT_ALLOWED'])
     expect(setup.device('A').isThere).toBe(false)
@@ -245,7 +245,7 @@ describe('a gateway', () => {
   test('loses a device that gets its first secret, and stays connected', async () => {
     const link = setup.connect({ key: gate })
     await hello(link, 'A', 'B')
-    setup.stage.ask(deviceAddress('default', 'A'), { type: 'set_secret', hash: new Uint8Array(32) })
+    setup.runtime.ask(deviceAddress('default', 'A'), { type: 'set_secret', hash: new Uint8Array(32) })
     await setup.settle()
     setup.links.credentialsChanged('default', 'A')
     link.update(1, 1)

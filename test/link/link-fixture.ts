@@ -50,20 +50,20 @@ export interface LinkFixtureOptions extends RuntimeFixtureOptions {
 /** The link module with real actors, a store in memory, and test sockets. */
 export class LinkFixture {
   readonly notices = noticeBus()
-  readonly stage: RuntimeFixture
+  readonly runtime: RuntimeFixture
   readonly links: Links
   readonly presence: Presence
   readonly gaps: string[] = []
   readonly notAdmitted: string[] = []
 
   constructor({ offerUrl, ...options }: LinkFixtureOptions = {}) {
-    this.stage = new RuntimeFixture({ definitions: definitions(this.notices), ...options })
-    const { system, journal } = this.stage
+    this.runtime = new RuntimeFixture({ definitions: definitions(this.notices), ...options })
+    const { system, journal } = this.runtime
     this.presence = new Presence({
       system,
       listing: new StoreListing(() => journal.storage),
       statusOf: (tenant, device) => this.links.statusOf(tenant, device),
-      failed: (error) => this.stage.bugs.push(String(error)),
+      failed: (error) => this.runtime.bugs.push(String(error)),
     })
     this.links = new Links({
       system,
@@ -80,12 +80,12 @@ export class LinkFixture {
         },
       },
     })
-    this.stage.onCommitFailed = () => this.links.storageFailed()
+    this.runtime.onCommitFailed = () => this.links.storageFailed()
   }
 
   static async open(options: LinkFixtureOptions = {}): Promise<LinkFixture> {
     const linkFixture = new LinkFixture(options)
-    await linkFixture.stage.open()
+    await linkFixture.runtime.open()
     return linkFixture
   }
 
@@ -102,7 +102,7 @@ export class LinkFixture {
 
   /** Adds a provisioning key. */
   async addKey(id: string, limits: { readonly maxDevices?: number; readonly expiresAt?: number } = {}): Promise<void> {
-    this.stage.ask(tenantAddress('default'), {
+    this.runtime.ask(tenantAddress('default'), {
       type: 'add_provisioning_key',
       id,
       name: id,
@@ -115,28 +115,28 @@ export class LinkFixture {
 
   /** Creates a device, with a secret by default. */
   async addDevice(device: string, more: Partial<AdmitDevice> = { secretHash: new Uint8Array(32) }): Promise<void> {
-    this.stage.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {}, ...more })
+    this.runtime.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {}, ...more })
     await this.settle()
   }
 
   /** The hash of a device's secret, in hex, and the key that registered it. */
   credentialsOf(device: string): { readonly secret: string | undefined; readonly registrar: unknown } {
     const address = deviceAddress('default', device)
-    const hash = this.stage.system.recordOf(address, secretRecord) as Uint8Array | undefined
-    const registrar = this.stage.system.recordOf(address, registrarRecord)
+    const hash = this.runtime.system.recordOf(address, secretRecord) as Uint8Array | undefined
+    const registrar = this.runtime.system.recordOf(address, registrarRecord)
     return { secret: hash && Buffer.from(hash).toString('hex'), registrar }
   }
 
   device(device: string): DeviceState {
-    return this.stage.system.peek(deviceAddress('default', device)) ?? absentDevice(device)
+    return this.runtime.system.peek(deviceAddress('default', device)) ?? absentDevice(device)
   }
 
   settle(): Promise<void> {
-    return this.stage.settle()
+    return this.runtime.settle()
   }
 
   get world() {
-    return this.stage.world
+    return this.runtime.world
   }
 }
 

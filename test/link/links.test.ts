@@ -79,7 +79,7 @@ describe('UPDATE', () => {
     ] as const)
       link.update(1, seq, value)
     await setup.settle()
-    const reports = setup.stage.events.flatMap(({ event }) => (event.kind === 'reported' ? [event.seq] : []))
+    const reports = setup.runtime.events.flatMap(({ event }) => (event.kind === 'reported' ? [event.seq] : []))
     expect(reports).toEqual([1, 2, 3])
     expect(setup.device('A').services[0]?.stateOf(0)).toBe(50)
     expect(link.shortAcks.at(-1)).toEqual([1, 3])

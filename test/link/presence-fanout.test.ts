@@ -20,9 +20,9 @@ async function gateway(count = devicesMax, first = 0): Promise<TestLink> {
 
 /** Records published status changes from now on, as `<device> <status>`. */
 function recordStatuses(): () => string[] {
-  const from = setup.stage.events.length
+  const from = setup.runtime.events.length
   return () =>
-    setup.stage.events
+    setup.runtime.events
       .slice(from)
       .flatMap(({ event }) => (event.kind === 'status_changed' ? [`${event.device} ${event.status}`] : []))
 }

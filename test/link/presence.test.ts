@@ -17,11 +17,11 @@ const status = (device: string) => setup.device(device).status
 
 /** A device without a connection sends a message. */
 async function post(device: string): Promise<void> {
-  const { stage } = setup
+  const { runtime } = setup
   if (!setup.device(device).isThere) {
-    stage.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} })
+    runtime.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} })
   }
-  stage.ask(deviceAddress('default', device), {
+  runtime.ask(deviceAddress('default', device), {
     type: 'post',
     session: undefined,
     seq: undefined,
@@ -75,8 +75,8 @@ describe('after a start', () => {
     await setup.settle()
     links[2]?.close()
     await setup.settle()
-    setup.stage.crash()
-    const { world, place } = setup.stage
+    setup.runtime.crash()
+    const { world, place } = setup.runtime
     const again = await LinkFixture.open({ world, place })
     again.presence.open()
     return again
@@ -90,7 +90,7 @@ describe('after a start', () => {
     link.hello('A')
     await setup.world.advance(2_000)
     expect([status('A'), status('B'), status('C')]).toEqual(['online', 'offline', 'offline'])
-    const statuses = setup.stage.events.flatMap(({ event }) =>
+    const statuses = setup.runtime.events.flatMap(({ event }) =>
       event.kind === 'status_changed' ? [`${event.device} ${event.status}`] : [],
     )
     expect(statuses).toEqual(['B offline'])
@@ -130,7 +130,7 @@ test('the listing of missing devices waits for their status changes', async () =
   const waiting = new Set<string>()
   let waitingMost = 0
   const presence = new Presence({
-    system: setup.stage.system,
+    system: setup.runtime.system,
     listing: {
       actors: () => namesOf([]),
       entries: () => namesOf(names),
@@ -146,7 +146,7 @@ test('the listing of missing devices waits for their status changes', async () =
       throw error
     },
   })
-  setup.stage.system.registry.head('default')
+  setup.runtime.system.registry.head('default')
   presence.open()
   await setup.world.advance(graceMs)
   expect(waiting.size).toBe(0)
@@ -177,7 +177,7 @@ describe('requested status changes', () => {
     setup.presence.change('default', 'A', 'offline')
     await setup.settle()
     expect(status('A')).toBe('online')
-    const changes = setup.stage.events.filter(({ event }) => event.kind === 'status_changed')
+    const changes = setup.runtime.events.filter(({ event }) => event.kind === 'status_changed')
     expect(changes).toHaveLength(1)
   })
 
@@ -185,7 +185,7 @@ describe('requested status changes', () => {
     setup.presence.change('default', 'X', 'offline')
     await setup.settle()
     expect(setup.device('X').isThere).toBe(false)
-    expect(setup.stage.commits).toEqual([])
+    expect(setup.runtime.commits).toEqual([])
   })
 
   test('are made up for when a read-only store recovers', async () => {

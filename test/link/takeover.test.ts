@@ -10,7 +10,7 @@ beforeEach(async () => {
 
 /** The published statuses of a device, in order. */
 function statuses(device = 'A'): string[] {
-  return setup.stage.events.flatMap(({ event }) =>
+  return setup.runtime.events.flatMap(({ event }) =>
     event.kind === 'status_changed' && event.device === device ? [event.status] : [],
   )
 }

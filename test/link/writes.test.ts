@@ -80,7 +80,7 @@ describe('a write', () => {
     expect(write.outcome).toBe('1 OK, 2 REJECTED locked')
     expect(setup.links.writes.openCount).toBe(0)
     expect(setup.links.writes.counts).toEqual({ sent: 1, answered: 1, timedOut: 0 })
-    expect(setup.stage.events.map(({ event }) => event.kind)).not.toContain('reported')
+    expect(setup.runtime.events.map(({ event }) => event.kind)).not.toContain('reported')
   })
 
   test('without waiting is answered when it is sent, and is not stored', async () => {
@@ -121,7 +121,7 @@ describe('a write', () => {
     const link = await setup.connected()
     const write = await startWrite()
     const order: string[] = []
-    setup.stage.onReleased = () => order.push(`event ${write.outcome}`)
+    setup.runtime.onReleased = () => order.push(`event ${write.outcome}`)
     link.update(1, 1, 5)
     await result(link, [[1, 'OK']])
     expect(order).toEqual(['event undefined'])
@@ -250,7 +250,7 @@ describe('the timeout of a write', () => {
 describe('without a connection', () => {
   test('a device that never connected, or left, is offline', async () => {
     await setup.addDevice('A')
-    setup.stage.ask(deviceAddress('default', 'A'), { type: 'post', session: undefined, updates: [] })
+    setup.runtime.ask(deviceAddress('default', 'A'), { type: 'post', session: undefined, updates: [] })
     const link = await setup.connected('A')
     link.transmit({ type: 'BYE', flakeAddress: 1 })
     await setup.settle()
@@ -401,7 +401,7 @@ describe('a device that is removed', () => {
     const link = await setup.connected('A')
     const write = await startWrite()
     link.close()
-    setup.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
+    setup.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
     const next = await setup.connected('A')
     expect(next.lines).toEqual(['WELCOME @2 0'])
     await result(next, [[1, 'OK']], 'w1', 2)

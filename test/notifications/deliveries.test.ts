@@ -79,7 +79,7 @@ describe('a request becomes', () => {
 
   test('a mail only for subscriptions with their row in the index', async () => {
     await open(['ann', 'ben'])
-    const { system, journal } = fixture.stage
+    const { system, journal } = fixture.runtime
     system.gate.put(journal.indexKey('default', 'topic', 'F/zoe/zoe-F'), Uint8Array.of(1))
     system.gate.put(journal.indexKey('default', 'topic', 'F/ben/ben-F'), null)
     await fixture.request(1)
@@ -349,7 +349,7 @@ describe('a failing store', () => {
     fixture.faults.next = { fail: 'full', reachedDisk: false }
     answered()
     await fixture.advance(60_000)
-    expect(fixture.stage.log.filter((line) => line.startsWith('failed'))).toHaveLength(1)
+    expect(fixture.runtime.log.filter((line) => line.startsWith('failed'))).toHaveLength(1)
     expect(fixture.subjects).toEqual(['ann@example.com: It is 1'])
     expect(fixture.tally.sent).toBe(1)
     await fixture.expectIdle()
@@ -372,7 +372,7 @@ describe('many requests', () => {
     const names = Array.from({ length: 300 }, (_, index) => `u${index}`)
     await open(names, 2)
     let visits = 0
-    const { registry } = fixture.stage.system
+    const { registry } = fixture.runtime.system
     const peek = registry.peek.bind(registry)
     registry.peek = (address) => {
       if (address.kind === 'subscriber' && address.id === 'u0') visits++
@@ -430,9 +430,9 @@ describe('many requests', () => {
     await fixture.world.settle()
     expect(fixture.delivery().requests.size).toBe(256)
     for (let count = 0; count < 100_000; count++) fixture.views.overflows.add('default', 'F', 1)
-    const commits = fixture.stage.commits.length
+    const commits = fixture.runtime.commits.length
     await fixture.advance(1_000)
-    expect(fixture.stage.commits.length - commits).toBeLessThan(20)
+    expect(fixture.runtime.commits.length - commits).toBeLessThan(20)
     expect(fixture.delivery().head.seq).toBe(101_000)
     await fixture.advance(2 * hour)
     const { sent, digested } = fixture.tally

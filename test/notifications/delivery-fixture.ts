@@ -48,7 +48,7 @@ interface SharedState {
 
 /** Functions, subscribers and deliveries on a store in memory. Tests make the requests that devices would. */
 export class DeliveryFixture {
-  readonly stage: RuntimeFixture
+  readonly runtime: RuntimeFixture
   readonly views: FunctionViews
   readonly mail = new MemoryMail('Devices <devices@iot.example>')
   readonly deliveries: Deliveries
@@ -68,7 +68,7 @@ export class DeliveryFixture {
       error: (fields: object, message: string) => this.warnings.push(`${message}: ${JSON.stringify(fields)}`),
     }
     this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
-    this.stage = new RuntimeFixture({
+    this.runtime = new RuntimeFixture({
       world,
       place,
       definitions: () =>
@@ -81,7 +81,7 @@ export class DeliveryFixture {
           outboxActor,
         ] as unknown as AnyDefinition<Entry>[],
     })
-    const { system, journal } = this.stage
+    const { system, journal } = this.runtime
     this.mail.onSend = async (message) => {
       await this.onSend(message)
       shared.arrived.push(message)
@@ -100,14 +100,14 @@ export class DeliveryFixture {
     })
     notices.listen(this.views, () => system.isServing)
     notices.listen(this.deliveries)
-    this.stage.onReloaded = () => {
+    this.runtime.onReloaded = () => {
       this.#load()
       this.deliveries.reloaded()
     }
   }
 
   #load(): void {
-    const { system } = this.stage
+    const { system } = this.runtime
     this.views.load([...tenantsThere(system)].map((tenant) => system.wake(tenantAddress(tenant))))
   }
 
@@ -128,7 +128,7 @@ export class DeliveryFixture {
 
   static async #begin(shared: SharedState): Promise<DeliveryFixture> {
     const made = new DeliveryFixture(shared)
-    await made.stage.open()
+    await made.runtime.open()
     made.#load()
     await during(made.world, made.deliveries.open())
     return made
@@ -136,12 +136,12 @@ export class DeliveryFixture {
 
   /** Kills the process when `writesKept` of the writes in flight have reached the disk, and starts another. */
   async restart(writesKept = 0): Promise<DeliveryFixture> {
-    this.stage.crash(writesKept)
+    this.runtime.crash(writesKept)
     return DeliveryFixture.#begin(this.#shared)
   }
 
   get world(): ManualWorld {
-    return this.stage.world
+    return this.runtime.world
   }
 
   get faults(): Faults {
@@ -163,7 +163,7 @@ export class DeliveryFixture {
   }
 
   ask(address: ActorAddress, command: unknown): Promise<unknown> {
-    return during(this.world, this.stage.system.ask(address, command))
+    return during(this.world, this.runtime.system.ask(address, command))
   }
 
   askTenant(command: TenantCommand, tenant = 'default'): Promise<unknown> {
@@ -208,7 +208,7 @@ export class DeliveryFixture {
     if (!this.recipients.has(name)) this.setRecipient(name)
     const createdBy = `crn#user:${name}`
     const subscription = subscriptionOf(fn, id, { locale, createdBy })
-    const { head } = this.stage.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
+    const { head } = this.runtime.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
     await this.ask(subscriberAddress(tenant, name), { type: 'subscribe', subscription, from: head.seq })
   }
 
@@ -223,7 +223,7 @@ export class DeliveryFixture {
 
   /** Requests a mail without waiting for the commit. */
   requestSoon(value: number, fn = 'F'): void {
-    void this.stage.system.ask(deliveryAddress('default', fn), requestOf(this.world.now(), value)).catch(() => {})
+    void this.runtime.system.ask(deliveryAddress('default', fn), requestOf(this.world.now(), value)).catch(() => {})
   }
 
   /** Advances the clock; the default is long enough for everything that is due now. */
@@ -232,15 +232,15 @@ export class DeliveryFixture {
   }
 
   subscriber(name: string, tenant = 'default'): SubscriberState {
-    return this.stage.system.peek(subscriberAddress(tenant, name)) as SubscriberState
+    return this.runtime.system.peek(subscriberAddress(tenant, name)) as SubscriberState
   }
 
   delivery(fn = 'F', tenant = 'default'): DeliveryState {
-    return this.stage.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
+    return this.runtime.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
   }
 
   get tally(): OutboxTally {
-    return (this.stage.system.peek(outboxAddress('default')) as OutboxState).tally
+    return (this.runtime.system.peek(outboxAddress('default')) as OutboxState).tally
   }
 
   /** The number of requests that were not delivered, by reason. */
@@ -249,7 +249,7 @@ export class DeliveryFixture {
   }
 
   async entries(index: string, tenant = 'default'): Promise<readonly string[]> {
-    const { journal } = this.stage
+    const { journal } = this.runtime
     const pages = new StoreListing(() => journal.storage).entries(index, tenant)
     const rows = await during(this.world, pages.next(100_000))
     await during(this.world, pages.close())
@@ -265,9 +265,9 @@ export class DeliveryFixture {
   }
 
   async close(): Promise<void> {
-    expect(this.stage.bugs).toEqual([])
+    expect(this.runtime.bugs).toEqual([])
     this.deliveries.stop()
-    await this.stage.close()
+    await this.runtime.close()
   }
 
   #recipientOf(user: string): StoredRecipient {

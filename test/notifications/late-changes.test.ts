@@ -108,7 +108,7 @@ describe.each(named)('$name', ({ change, subjects, reason }) => {
   test('between reading the subscribers and sending the mail', async () => {
     await open()
     let isChanged = false
-    const { gate } = fixture.stage.system
+    const { gate } = fixture.runtime.system
     const settled = gate.settled.bind(gate)
     // The mail is composed, and waits until everything it was composed from is stored.
     gate.settled = async (...asked) => {
@@ -166,11 +166,11 @@ test('deleting a tenant stops its mails and asks none of its actors', async () =
   await fixture.world.advance(100)
   await fixture.ask(directoryAddress, { type: 'delete_tenant', tenant: 'acme' })
   fixture.deliveries.tenantEnded('acme')
-  const commits = fixture.stage.commits.length
+  const commits = fixture.runtime.commits.length
   answered()
   await fixture.advance(60_000)
   expect(fixture.subjects).toEqual(['ann@example.com: It is 7'])
-  expect(fixture.stage.commits).toHaveLength(commits)
+  expect(fixture.runtime.commits).toHaveLength(commits)
   expect(fixture.deliveries.figuresOf('acme')).toEqual({ requests: 0, subscribers: 0 })
   expect(fixture.deliveries.countOf('acme', 'F')).toBe(0)
 })

@@ -18,7 +18,7 @@ async function open(): Promise<void> {
 
 /** `<user> <subscription>` of each `unsubscribed` event. */
 function ended(): string[] {
-  return fixture.stage.events
+  return fixture.runtime.events
     .flatMap(({ event }) => (event.kind === 'unsubscribed' ? [`${event.user} ${event.subscription}`] : []))
     .sort()
 }
@@ -58,7 +58,7 @@ describe('deleting a function', () => {
   test('continues in the next process after a kill at any step, with one event each', async () => {
     for (let count = 0; count < 40; count += 3) {
       await open()
-      void fixture.stage.system.ask(
+      void fixture.runtime.system.ask(
         { kind: 'tenant', tenant: 'default', id: 'default' },
         { type: 'delete_function', id: 'F' },
       )
@@ -83,9 +83,9 @@ describe('deleting a function', () => {
     await fixture.putFunction('F')
     const many = Array.from({ length: 100 }, (_, index) => `u${index}`)
     await Promise.all(many.map((name) => fixture.subscribe(name)))
-    const row = fixture.stage.journal.indexKey('default', 'ending', 'F')
+    const row = fixture.runtime.journal.indexKey('default', 'ending', 'F')
     const left: number[] = []
-    const { journal } = fixture.stage
+    const { journal } = fixture.runtime
     const write = journal.write.bind(journal)
     journal.write = (commit) => {
       if (commit.records.get(row) === null) left.push(many.length - ended().length)

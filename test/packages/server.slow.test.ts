@@ -7,7 +7,7 @@ import { freePort } from '#test/blackbox/free-port'
 import { until } from '#test/blackbox/until'
 import { EmptyProject, outsideEnvironment, type Packed } from '#test/packages/packed'
 
-/** The server from its packed file, in a project that has nothing else. */
+/** The server from its packed file, in an otherwise empty project. */
 
 let project: EmptyProject
 let packed: Packed

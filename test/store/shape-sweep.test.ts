@@ -11,12 +11,12 @@ const limits = {
 const services = (propId: number) => [{ serviceIdentifier: 's', properties: [{ propId, type: 'UINT8', value: 1 }] }]
 
 async function shapeCount(links: LinkFixture): Promise<number> {
-  const rows = await during(links.world, rowsOf(links.stage.journal.storage))
+  const rows = await during(links.world, rowsOf(links.runtime.journal.storage))
   return rows.filter(({ key }) => key.startsWith('shape/')).length
 }
 
 function swept(links: LinkFixture, newMin = 1): Promise<number> {
-  return during(links.world, links.stage.database.sweepShapes(newMin))
+  return during(links.world, links.runtime.database.sweepShapes(newMin))
 }
 
 test('shapes are removed once no device and no retained entry uses them', async () => {
@@ -37,11 +37,11 @@ test('shapes are removed once no device and no retained entry uses them', async 
     await links.world.advance(1_000)
     await links.settle()
   }
-  links.stage.journal.shapes.newCount = 1
+  links.runtime.journal.shapes.newCount = 1
   expect([await swept(links), await shapeCount(links)]).toEqual([1, 2])
   // The next declaration stores the shape again.
   await declare('A', 2)
-  links.stage.crash()
-  const again = await LinkFixture.open({ ...limits, world: links.world, place: links.stage.place })
+  links.runtime.crash()
+  const again = await LinkFixture.open({ ...limits, world: links.world, place: links.runtime.place })
   expect(again.device('A').services[0]?.shape.properties).toMatchObject([{ propId: 2 }])
 })

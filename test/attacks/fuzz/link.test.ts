@@ -88,15 +88,15 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
         }
         await fixture.settle()
         expect([undefined, 4400, 1013]).toContain(link.closedWith)
-        expect(fixture.stage.bugs).toEqual([])
+        expect(fixture.runtime.bugs).toEqual([])
 
         other.update(2, 2, 43)
         await fixture.settle()
         expect([other.closedWith, other.shortAcks.at(-1)]).toEqual([undefined, [2, 2]])
         expect(fixture.device('OTHER').services[0]?.stateOf(0)).toBe(43)
         const shown = shownOf(fixture)
-        fixture.stage.crash()
-        const again = await LinkFixture.open({ world: fixture.world, place: fixture.stage.place })
+        fixture.runtime.crash()
+        const again = await LinkFixture.open({ world: fixture.world, place: fixture.runtime.place })
         expect(shownOf(again)).toEqual(shown)
       }),
       fuzzRuns(150),
