@@ -48,7 +48,6 @@ import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
 import { inSlices } from '#runtime/slices'
 import { System } from '#runtime/system'
-import { embeddedLog } from '#store/commit-log'
 import { Database } from '#store/database'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
@@ -101,7 +100,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { world, storage, limits = {}, publisher, log } = options
   const startedAt = world.now()
   const journal = new StoreJournal({
-    openLog: embeddedLog(storage.isSynced),
+    isSynced: storage.isSynced,
     retainedBytesMax: storage.retention.bytesMax,
   })
   const listing = new StoreListing(() => journal.storage)

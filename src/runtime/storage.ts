@@ -55,6 +55,11 @@ export interface Row {
 /** The location of a storage, independent of an open handle. */
 export interface StoragePlace {
   /**
+   * Whether each opening continues where the last one ended, with nothing lost: then positions of earlier openings stay
+   * valid. Default: false.
+   */
+  readonly keepsEpoch?: boolean
+  /**
    * Opens a handle. Only one at a time, also across processes: `StorageFailure('locked')`. A damaged store:
    * `StorageFailure('damaged')`; not enough space: `StorageFailure('full')`.
    */

@@ -81,9 +81,10 @@ export class Database {
    */
   async open(system: System<Entry>): Promise<void> {
     this.#system = system
-    await this.#read(await this.#options.place.open())
-    await this.#beginEpoch()
-    await this.#options.place.restoreHeadroom()
+    const { place, journal } = this.#options
+    await this.#read(await place.open())
+    if (!place.keepsEpoch || journal.epoch === '') await this.#beginEpoch()
+    await place.restoreHeadroom()
     this.#serve()
   }
 

@@ -21,10 +21,13 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
+ * | `\u{10ffff}replica` | of a node of a cluster: the last message of the shared log that is in this store. Behind all other keys: a scan
+ * of all rows does not read it |
  * | `format` | the version of this key space |
  */
 export const keys = {
   format: 'format',
+  replica: '\u{10ffff}replica',
   snapshot: (address: ActorAddress) => `actor/${address.kind}/${address.tenant}/${address.id}`,
   part: (address: ActorAddress, name: string) => `part/${address.kind}/${address.tenant}/${address.id}/${name}`,
   index: (tenant: string, index: string, entry: string) => `index/${index}/${tenant}/${entry}`,

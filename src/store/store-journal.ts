@@ -4,7 +4,6 @@ import type { Chunk, Journal, SealedCommit, StreamEvent, StreamReader } from '#r
 import type { Operation, Storage } from '#runtime/storage'
 import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 import { ChunkPacker, chunkBytesMax, unpackChunk } from '#store/chunk'
-import type { CommitLog } from '#store/commit-log'
 import { Epochs } from '#store/epochs'
 import { below, keys, numberOf } from '#store/keys'
 import { MsgpackReader } from '#store/msgpack-reader'
@@ -25,7 +24,7 @@ const unpackedBytesMax = 8 * chunkBytesMax
  * clears the cache, and the loader fills it again.
  */
 export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
-  readonly #openLog: (storage: Storage) => CommitLog
+  readonly #isSynced: boolean
   readonly #recentBytesMax: number
   readonly #streams = new Map<string, TenantStream>()
   readonly #unpacked = new Map<string, Chunk<Entry>>()
@@ -40,7 +39,6 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   /** Tenants whose streams are forgotten with their next commit. */
   readonly #drops = new Set<string>()
   #storage: Storage | undefined
-  #log: CommitLog | undefined
   epochs = new Epochs()
   /**
    * Buffers for records that are written piece by piece: of the open commit, of the one that is being stored, and a
@@ -54,8 +52,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly last = { operations: 0 }
 
   /** `retainedBytesMax` is the limit for each stream; data beyond it need not be in memory. */
-  constructor(options: { readonly openLog: (storage: Storage) => CommitLog; readonly retainedBytesMax?: number }) {
-    this.#openLog = options.openLog
+  /** `isSynced`: a stored commit survives the death of the machine. */
+  constructor(options: { readonly isSynced: boolean; readonly retainedBytesMax?: number }) {
+    this.#isSynced = options.isSynced
     this.#recentBytesMax = Math.min(recentBytesMax, options.retainedBytesMax ?? recentBytesMax)
   }
 
@@ -64,14 +63,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return this.#storage
   }
 
-  get log(): CommitLog {
-    if (!this.#log) throw new Error('the store is not open')
-    return this.#log
-  }
-
   open(storage: Storage): void {
     this.#storage = storage
-    this.#log = this.#openLog(storage)
     this.#streams.clear()
     this.#unpacked.clear()
     this.#trims = []
@@ -182,7 +175,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     this.#trims = []
     for (const trim of trims) for (const key of trim.keys) operations.push({ key, value: null })
 
-    await this.log(operations)
+    await this.storage.write(operations, { sync: this.#isSynced })
 
     for (const { tenant, firstOffset } of drops) this.#forgetBefore(tenant, firstOffset)
     for (const { stream, chunk } of appended) stream.append(chunk)

@@ -6,7 +6,6 @@ import type { RedoLimits } from '#runtime/checkpoints'
 import type { SealedCommit } from '#runtime/journal'
 import { System } from '#runtime/system'
 import type { BulkWakeLimits } from '#store/bulk-wake'
-import { embeddedLog } from '#store/commit-log'
 import { Database } from '#store/database'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
@@ -67,7 +66,7 @@ export class RuntimeFixture {
   constructor(options: RuntimeFixtureOptions = {}) {
     this.world = options.world ?? new ManualWorld()
     this.place = options.place ?? memoryPlace({ world: this.world })
-    this.journal = new StoreJournal({ openLog: embeddedLog(options.isSynced ?? false) })
+    this.journal = new StoreJournal({ isSynced: options.isSynced ?? false })
     const write = this.journal.write.bind(this.journal)
     this.journal.write = (commit) => {
       this.commits.push(commit)

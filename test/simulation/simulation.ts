@@ -10,6 +10,7 @@ import type { RunControl } from '#test/simulation/run-control'
 import { heldMs } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { SimulatedDevice } from '#test/simulation/simulated-device'
+import { SimulatedNodes } from '#test/simulation/simulated-nodes'
 import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
 import { StoredReports } from '#test/simulation/stored-reports'
@@ -17,7 +18,7 @@ import { StoredStatuses } from '#test/simulation/stored-statuses'
 import { subscriptionRows } from '#test/simulation/subscription-view'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
-import { memoryPlace, type WriteFault } from '#test/store/memory'
+import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** Statistics of a run for reports. */
 export interface RunSummary {
@@ -34,11 +35,14 @@ const roundsMax = 4_000
 /** Checks whether actions are complete, with growing intervals. */
 const actionRoundsMax = 40
 
+/** In every fifth run the server has several nodes. */
+const clusterEvery = 5
+
 /** One life of the server from a seed: its steps, and the checks at rest. */
 export class Simulation {
   step = 0
   readonly #world: SimulatedWorld
-  readonly #place: ReturnType<typeof memoryPlace>
+  readonly #place: MemoryPlace
   readonly #devices: SimulatedDevice[]
   readonly #limits: SimulatedLimits
   readonly #witness = new Witness()
@@ -58,7 +62,7 @@ export class Simulation {
     this.#world = new SimulatedWorld(seed)
     const { random } = this.#world
     this.#limits = randomLimits(random, () => this.#world.now())
-    this.#place = memoryPlace({
+    const storage = {
       world: this.#world.process().world,
       delayMsMax: random.next() < 0.5 ? 0 : 6,
       faults: {
@@ -69,7 +73,8 @@ export class Simulation {
           return fault
         },
       },
-    })
+    }
+    this.#place = seed % clusterEvery === 0 ? new SimulatedNodes(this.#world, storage) : memoryPlace(storage)
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
     this.#participants = new Participants(this.#server, random, this.#witness, this.#devices, this.#limits.mails)

@@ -3,7 +3,6 @@ import { ServiceState } from '#actors/device/service-state'
 import { OrderedNames } from '#actors/directory/ordered-names'
 import type { AnyDefinition } from '#runtime/activation'
 import { Registry } from '#runtime/registry'
-import { embeddedLog } from '#store/commit-log'
 import { StoreJournal } from '#store/store-journal'
 import { shapeOf } from '#test/actors/acting'
 import { openRuntime } from '#test/runtime/runtime-fixture'
@@ -28,7 +27,7 @@ function reportsFor(where: Member | 'behind'): readonly string[] {
   const outer = actor('outer', (member) => member === where && turnOf('inner'))
   const registry = new Registry<never>(
     [outer, actor('inner', () => {})],
-    new StoreJournal({ openLog: embeddedLog(false) }) as never,
+    new StoreJournal({ isSynced: false }) as never,
   )
   watchTurns(registry, (what) => reports.push(what))
   expect(turnOf('outer')).toEqual({ type: 'answer', value: 'outer' })
@@ -84,7 +83,7 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
       return { type: 'answer', value: undefined }
     },
   }
-  const registry = new Registry<never>([actor], new StoreJournal({ openLog: embeddedLog(false) }) as never)
+  const registry = new Registry<never>([actor], new StoreJournal({ isSynced: false }) as never)
   watchTurns(registry, (what) => reports.push(what))
   registry.definition('impure').decide(state, undefined, undefined as never)
   expect(reports).toEqual([`a decision of impure changes its state at ${place}`])

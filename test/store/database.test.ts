@@ -217,3 +217,16 @@ describe('at the start', () => {
     expect(place.hasHeadroom).toBe(true)
   })
 })
+
+test('a place that loses nothing keeps its epoch, and positions stay valid', async () => {
+  const world = new ManualWorld()
+  const place = Object.assign(memoryPlace({ world }), { keepsEpoch: true })
+  const fixture = await openRuntime({ world, place })
+  const { epoch } = fixture
+  fixture.send(a, { type: 'add', add: [1, 2] })
+  await fixture.settle()
+  fixture.crash()
+  const again = await fixture.restart()
+  expect(again.epoch).toBe(epoch)
+  expect(again.journal.lastOffsetUnder('default', epoch)).toBe(2)
+})

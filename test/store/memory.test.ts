@@ -1,50 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import type { World } from '#runtime/world'
+import { idleWorld } from '#test/store/idle-world'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 import { put, remove, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 
 const soft = { sync: false } as const
 
 storageSuite('memory', async () => ({ place: memoryPlace() }))
-storageSuite('memory in a world', async () => ({ place: memoryPlace({ world: worldOf(1) }) }))
-storageSuite('memory in a slow world', async () => ({ place: memoryPlace({ world: worldOf(1), delayMsMax: 20 }) }))
-
-/** A small world: time jumps to the next task whenever Node is idle. */
-function worldOf(seed: number): World {
-  const tasks: { at: number; order: number; task: () => void }[] = []
-  let now = 0
-  let order = 0
-  let state = seed
-  const after = (delayMs: number, task: () => void) => {
-    const entry = { at: now + delayMs, order: order++, task }
-    tasks.push(entry)
-    tasks.sort((one, other) => one.at - other.at || one.order - other.order)
-    setImmediate(() => {
-      const next = tasks.shift()
-      if (!next) return
-      now = next.at
-      next.task()
-    })
-    return () => void tasks.splice(tasks.indexOf(entry), 1)
-  }
-  return {
-    now: () => now,
-    monotonic: () => now,
-    soon: (task) => void after(0, task),
-    asInput: (task) => void after(0, task),
-    after,
-    loopShare: () => 0,
-    random: (byteCount) =>
-      Uint8Array.from({ length: byteCount }, () => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-        return state >>> 24
-      }),
-  }
-}
+storageSuite('memory in a world', async () => ({ place: memoryPlace({ world: idleWorld(1) }) }))
+storageSuite('memory in a slow world', async () => ({ place: memoryPlace({ world: idleWorld(1), delayMsMax: 20 }) }))
 
 describe('memory in a simulated world', () => {
   async function run(seed: number): Promise<string[]> {
-    const world = worldOf(seed)
+    const world = idleWorld(seed)
     const place = memoryPlace({ world, delayMsMax: 50 })
     const log: string[] = []
     const storage = await place.open()
@@ -115,7 +82,7 @@ describe('memory after a crash of the process', () => {
 
   it('keeps a write that reads could already see', async () => {
     for (let seed = 0; seed < 30; seed += 1) {
-      const place = memoryPlace({ world: worldOf(seed), delayMsMax: 5 })
+      const place = memoryPlace({ world: idleWorld(seed), delayMsMax: 5 })
       let storage = await place.open()
       void storage.write([put('a', '1')], soft)
       const wasSeen = storage.get('a') !== undefined

@@ -4,7 +4,6 @@ import type { Entry } from '#model/entry'
 import type { SealedCommit, StreamPart } from '#runtime/journal'
 import type { Storage } from '#runtime/storage'
 import { chunkEntriesMax } from '#store/chunk'
-import { embeddedLog } from '#store/commit-log'
 import { keys } from '#store/keys'
 import { StoreJournal } from '#store/store-journal'
 import { recentBytesMax } from '#store/tenant-stream'
@@ -16,7 +15,7 @@ let storage: Storage
 
 beforeEach(async () => {
   storage = await memoryPlace().open()
-  journal = new StoreJournal({ openLog: embeddedLog(false) })
+  journal = new StoreJournal({ isSynced: false })
   journal.open(storage)
 })
 
@@ -89,7 +88,7 @@ describe('a commit', () => {
   test('that fails does not change the streams', async () => {
     await append(2)
     const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
-    const failing = new StoreJournal({ openLog: embeddedLog(false) })
+    const failing = new StoreJournal({ isSynced: false })
     failing.open(await place.open())
     const commit = { now: 1, streams: [partOf('default', 1, entries(1, 2))] }
     await expect(failing.write({ ...commit, records: new Map() })).rejects.toMatchObject({ code: 'full' })
@@ -100,7 +99,7 @@ describe('a commit', () => {
   test('survives a power loss if commits are synced', async () => {
     for (const isSynced of [true, false]) {
       const place = memoryPlace()
-      const synced = new StoreJournal({ openLog: embeddedLog(isSynced) })
+      const synced = new StoreJournal({ isSynced })
       synced.open(await place.open())
       await synced.write({ now: 1, streams: [], records: new Map([['part/x', Uint8Array.of(1)]]) })
       place.losePower()
@@ -140,7 +139,7 @@ describe('reading', () => {
         }),
         async (commits) => {
           const place = memoryPlace()
-          const other = new StoreJournal({ openLog: embeddedLog(false) })
+          const other = new StoreJournal({ isSynced: false })
           other.open(await place.open())
           let redoFrom = 1
           let end = 0
@@ -262,7 +261,7 @@ describe('the memory for recent chunks is limited, and older chunks are read fro
     ['by default', undefined, recentBytesMax],
     ['with small retention', 4 * 1024 * 1024, 4 * 1024 * 1024],
   ])('%s', async (_, retainedBytesMax, keptBytesMax) => {
-    const own = new StoreJournal({ openLog: embeddedLog(false), ...(retainedBytesMax && { retainedBytesMax }) })
+    const own = new StoreJournal({ isSynced: false, ...(retainedBytesMax && { retainedBytesMax }) })
     own.open(journal.storage)
     const large = 'x'.repeat(60_000)
     let offset = 0
@@ -282,5 +281,5 @@ describe('the memory for recent chunks is limited, and older chunks are read fro
 })
 
 test('a journal that is not open has no storage', () => {
-  expect(() => new StoreJournal({ openLog: embeddedLog(false) }).storage).toThrow('not open')
+  expect(() => new StoreJournal({ isSynced: false }).storage).toThrow('not open')
 })

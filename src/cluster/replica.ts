@@ -1,0 +1,231 @@
+import { type ChainPosition, chainStart, claimAfter, commitAfter, hashOf, LogChain } from '#cluster/log-chain'
+import type { SharedLog } from '#cluster/shared-log'
+import { type Operation, type Storage, StorageFailure } from '#runtime/storage'
+import type { World } from '#runtime/world'
+import { keys } from '#store/keys'
+import { packRecord, unpackRecord } from '#store/record-codec'
+
+export interface ReplicaOptions {
+  readonly world: World
+  readonly log: SharedLog
+  /** The store of this node. */
+  readonly storage: Storage
+  /** Bytes of a commit in one message of the log. */
+  readonly partBytesMax: number
+}
+
+/** A message is appended again after this time without an answer: nobody knows whether the log has it. */
+const answerMsMax = 1_000
+/** After this time without the log a commit fails. Contract 11. */
+const commitMsMax = 15_000
+/** Until an append that the log refused is tried again, unless a message arrives before. */
+const refusedMs = 50
+
+const positionFormat = { name: 'replica', version: 1, upgrades: {} }
+
+/** A message of this node that the log has not returned yet. */
+interface Appended {
+  readonly hash: Uint8Array
+  settle(failure?: StorageFailure): void
+}
+
+/**
+ * The store of one node as a copy of the shared log: each commit that counts is written to it, together with its place
+ * in the log. As the owner it also appends commits; they are fulfilled when they came back and are written.
+ *
+ * When another node has claimed the log, the replica is *fenced*: it applies nothing more and refuses every commit, so
+ * that reads stay what the memory of this node was built from. The store must be opened again.
+ */
+export class Replica {
+  readonly #options: ReplicaOptions
+  readonly #chain: LogChain
+  readonly #stopFollowing: () => void
+  /** The sequence of the last message that arrived, whether it counts or not. */
+  #arrived: number
+  #isOwner = false
+  #failure: StorageFailure | undefined
+  #appended: Appended | undefined
+  /** Writes to the store, in the order of the log. */
+  #written: Promise<void> = Promise.resolve()
+  #commits: Promise<void> = Promise.resolve()
+  #arrivals: (() => void)[] = []
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options
+    const stored = options.storage.get(keys.replica)
+    const position = stored ? (unpackRecord(positionFormat, stored) as ChainPosition) : chainStart
+    this.#chain = new LogChain(position)
+    // The last applied message is read again, to see that the log still has it.
+    this.#arrived = Math.max(0, position.sequence - 1)
+    this.#stopFollowing = options.log.follow(this.#arrived, (sequence, message) => this.#receive(sequence, message))
+  }
+
+  /** Applies everything that the log holds, and becomes its owner. */
+  async claim(node: string): Promise<void> {
+    for (;;) {
+      await this.#reachEnd()
+      const message = claimAfter(this.#chain.position, `${node} ${this.#randomText()}`)
+      // Another claim, or a commit of the last owner, may come first: then this one does not count.
+      if (await this.#append(message, () => !this.#isNext(message))) break
+    }
+    await this.#written
+    if (this.#failure) throw this.#failure
+  }
+
+  /** Rejected: the commit may be in the log or not; no later one is taken. */
+  commit(operations: readonly Operation[]): Promise<void> {
+    const result = this.#commits.then(() => this.#commit(operations))
+    this.#commits = result.catch(() => {})
+    return result
+  }
+
+  async close(): Promise<void> {
+    await this.#commits
+    this.#fail(new StorageFailure('closed', 'the store was closed'))
+    await this.#written.catch(() => {})
+  }
+
+  async #commit(operations: readonly Operation[]): Promise<void> {
+    if (!this.#failure && !this.#isOwner) throw new Error('only the owner commits')
+    for (const message of commitAfter(this.#chain.position, operations, this.#options.partBytesMax)) {
+      await this.#append(message, () => false)
+    }
+    await this.#written
+    if (this.#failure) throw this.#failure
+  }
+
+  /** Appends until the message came back and counts; returns false if `isVain` then. */
+  async #append(message: Uint8Array, isVain: () => boolean): Promise<boolean> {
+    const { world, log } = this.#options
+    if (this.#failure) throw this.#failure
+    return await new Promise<boolean>((resolve, reject) => {
+      const cancels: (() => void)[] = []
+      const settle = (settled: () => void) => {
+        for (const cancel of cancels) cancel()
+        this.#appended = undefined
+        settled()
+      }
+      this.#appended = {
+        hash: hashOf(message),
+        settle: (failure) => settle(() => (failure ? reject(failure) : resolve(true))),
+      }
+      const appended = this.#appended
+      const isOver = () => this.#appended !== appended
+      const again = () => {
+        if (isOver()) return
+        if (isVain()) {
+          settle(() => resolve(false))
+          return
+        }
+        let isAnswered = false
+        const next = (delayMs: number) => {
+          if (isAnswered || isOver()) return
+          isAnswered = true
+          cancels.push(world.after(delayMs, again))
+        }
+        cancels.push(world.after(answerMsMax, () => next(0)))
+        log.append(message, this.#arrived).then(
+          () => {},
+          () => next(refusedMs),
+        )
+      }
+      cancels.push(
+        world.after(commitMsMax, () =>
+          this.#fail(new StorageFailure('poisoned', `the log did not take a commit for ${commitMsMax / 1000} s`)),
+        ),
+      )
+      again()
+    })
+  }
+
+  #isNext(claim: Uint8Array): boolean {
+    return new LogChain(this.#chain.position).accept(0, claim).kind === 'claim'
+  }
+
+  #receive(sequence: number, message: Uint8Array): void {
+    if (this.#failure) return
+    const { position } = this.#chain
+    if (sequence === position.sequence) {
+      if (Buffer.compare(hashOf(message), position.hash) === 0) this.#arrive(sequence)
+      else
+        this.#fail(
+          new StorageFailure('damaged', `message ${sequence} of the log is not the one that this node applied`),
+        )
+      return
+    }
+    if (this.#arrived < position.sequence || (this.#arrived === 0 && sequence > 1)) {
+      const missing = `the log begins with message ${sequence}, and this node has applied ${position.sequence}`
+      this.#fail(new StorageFailure('damaged', `${missing}: it needs an image of another node`))
+      return
+    }
+    const isOwn = this.#appended !== undefined && Buffer.compare(hashOf(message), this.#appended.hash) === 0
+    const effect = this.#chain.accept(sequence, message)
+    if (effect.kind === 'claim') {
+      if (this.#isOwner) {
+        this.#fail(new StorageFailure('poisoned', 'another node owns the log'))
+        return
+      }
+      this.#isOwner = isOwn
+      this.#write([])
+    } else if (effect.kind === 'commit') this.#write(effect.operations)
+    this.#arrive(sequence)
+    if (isOwn && effect.kind !== 'none') this.#appended?.settle()
+  }
+
+  #write(operations: readonly Operation[]): void {
+    // Only behind whole commits: a node that restarts reads the parts of others again.
+    const position = { key: keys.replica, value: packRecord(positionFormat, this.#chain.position) }
+    const written = this.#options.storage.write([...operations, position], { sync: false })
+    this.#written = Promise.all([this.#written, written]).then(() => {})
+    written.catch((error) => this.#fail(error as StorageFailure))
+    this.#written.catch(() => {})
+  }
+
+  #arrive(sequence: number): void {
+    this.#arrived = sequence
+    const arrivals = this.#arrivals
+    this.#arrivals = []
+    for (const arrival of arrivals) arrival()
+  }
+
+  #fail(failure: StorageFailure): void {
+    this.#failure ??= failure
+    this.#stopFollowing()
+    this.#appended?.settle(this.#failure)
+    this.#arrive(this.#arrived)
+  }
+
+  /** Applies all that the log holds at a moment after the call. */
+  async #reachEnd(): Promise<void> {
+    const applied = this.#chain.position.sequence
+    const end = await this.#lastSequence()
+    if (end < applied) {
+      const lost = `the log ends with message ${end}, and this node has applied ${applied}`
+      this.#fail(new StorageFailure('damaged', `${lost}: it lost commits`))
+    }
+    while (!this.#failure && this.#arrived < end) await new Promise<void>((done) => this.#arrivals.push(done))
+    if (this.#failure) throw this.#failure
+  }
+
+  /** Asks until the log answers. */
+  async #lastSequence(): Promise<number> {
+    const { log, world } = this.#options
+    for (;;) {
+      if (this.#failure) throw this.#failure
+      const sequence = await new Promise<number | undefined>((resolve) => {
+        const cancel = world.after(answerMsMax, () => resolve(undefined))
+        const answered = (last: number) => {
+          cancel()
+          resolve(last)
+        }
+        // After a refusal it is asked again when the time is over.
+        log.lastSequence().then(answered, () => {})
+      })
+      if (sequence !== undefined) return sequence
+    }
+  }
+
+  #randomText(): string {
+    return Buffer.from(this.#options.world.random(12)).toString('base64url')
+  }
+}

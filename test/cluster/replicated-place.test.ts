@@ -1,0 +1,263 @@
+import { describe, expect, test } from 'vitest'
+import { replicatedPlace } from '#cluster/replicated-place'
+import type { Storage } from '#runtime/storage'
+import type { World } from '#runtime/world'
+import { everyonesLease, type LogFaults, noFaults, SimulatedLog } from '#test/cluster/simulated-log'
+import { SimulatedWorld, settle } from '#test/simulation/simulated-world'
+import { idleWorld } from '#test/store/idle-world'
+import { type MemoryPlace, memoryPlace } from '#test/store/memory'
+import { put, rowsOf, storageSuite, text } from '#test/store/storage-suite'
+
+const partBytesMax = 64
+
+storageSuite('a replicated store', async () => {
+  const world = idleWorld(1)
+  const log = new SimulatedLog(world).of(world)
+  const options = { world, log, lease: everyonesLease, node: 'a', partBytesMax: 100_000 }
+  return { place: replicatedPlace({ ...options, place: memoryPlace() }) }
+})
+
+/** A process that may be stopped and continued: nothing runs meanwhile, and everything due runs afterwards. */
+function pausable(world: World) {
+  let held: (() => void)[] | undefined
+  const guarded = (task: () => void) => () => {
+    if (held) held.push(task)
+    else task()
+  }
+  return {
+    world: {
+      ...world,
+      soon: (task) => world.soon(guarded(task)),
+      after: (delayMs, task) => {
+        let isCancelled = false
+        const cancel = world.after(
+          delayMs,
+          guarded(() => {
+            if (!isCancelled) task()
+          }),
+        )
+        return () => {
+          isCancelled = true
+          cancel()
+        }
+      },
+    } satisfies World,
+    pause: () => {
+      held ??= []
+    },
+    resume: () => {
+      const tasks = held ?? []
+      held = undefined
+      for (const task of tasks) task()
+    },
+  }
+}
+
+/** A node with its disk, which outlives its processes. */
+interface Node {
+  readonly name: string
+  readonly disk: MemoryPlace
+  process: (ReturnType<typeof pausable> & { kill(): void }) | undefined
+  storage: Storage | undefined
+  isCommitting: boolean
+  /** Why its last opening or commit failed. */
+  failure: unknown
+}
+
+/** Nodes that count: each commit of an owner is one more than what it reads. */
+class CountingCluster {
+  readonly world: SimulatedWorld
+  readonly log: SimulatedLog
+  readonly nodes: readonly Node[]
+  /** Acknowledged counts, and who made them. */
+  readonly acknowledged = new Map<number, string>()
+  readonly faults: string[] = []
+  #commits = 0
+
+  constructor(seed: number, faults: LogFaults) {
+    this.world = new SimulatedWorld(seed)
+    const servers = this.world.process().world
+    this.log = new SimulatedLog(servers, faults)
+    this.nodes = ['a', 'b', 'c'].map((name) => {
+      const disk = memoryPlace({ world: this.world.process().world, delayMsMax: 3 })
+      return { name, disk, process: undefined, storage: undefined, isCommitting: false, failure: undefined }
+    })
+  }
+
+  start(node: Node): void {
+    if (node.process) return
+    const process = this.world.process()
+    const paused = { ...pausable(process.world), kill: process.kill }
+    node.process = paused
+    node.failure = undefined
+    const { world } = paused
+    const options = { world, log: this.log.of(world), lease: everyonesLease, node: node.name, partBytesMax }
+    replicatedPlace({ ...options, place: node.disk })
+      .open()
+      .then(
+        (storage) => {
+          if (node.process === paused) node.storage = storage
+        },
+        (error) => this.#ended(node, paused, error),
+      )
+  }
+
+  kill(node: Node): void {
+    node.process?.kill()
+    node.process = undefined
+    node.storage = undefined
+    node.isCommitting = false
+    node.disk.crash(this.world.random.below(3))
+  }
+
+  /** One commit of a node that believes that it is the owner. It takes several messages. */
+  commit(node: Node): void {
+    const { storage, process } = node
+    if (!storage || !process || node.isCommitting) return
+    node.isCommitting = true
+    const count = Number(text(storage.get('count')) ?? 0) + 1
+    const name = `${node.name}${this.#commits++}`
+    const writing = storage.write(
+      [put('count', String(count)), put(`by/${count}`, name), put('long', 'x'.repeat(90))],
+      {
+        sync: false,
+      },
+    )
+    writing.then(
+      () => {
+        if (node.process === process) node.isCommitting = false
+        if (this.acknowledged.has(count)) this.faults.push(`${count} was acknowledged twice`)
+        this.acknowledged.set(count, name)
+      },
+      (error) => this.#ended(node, process, error),
+    )
+  }
+
+  /** A process whose store failed ends, and its successor opens the same disk. */
+  #ended(node: Node, process: Node['process'], error: unknown): void {
+    if (node.process !== process) return
+    this.kill(node)
+    node.failure = error
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.world.advance(ms)
+    while (!this.world.isIdle) await this.world.step()
+    await settle()
+  }
+}
+
+/** Any order of starts, commits, kills, stops and continuations. */
+async function runCluster(seed: number, faults: LogFaults): Promise<CountingCluster> {
+  const cluster = new CountingCluster(seed, faults)
+  const { random } = cluster.world
+  for (let step = 0; step < 120; step++) {
+    const node = random.pick(cluster.nodes) as Node
+    const chance = random.next()
+    if (chance < 0.1) cluster.start(node)
+    else if (chance < 0.75) cluster.commit(node)
+    else if (chance < 0.8) cluster.kill(node)
+    else if (chance < 0.86) node.process?.pause()
+    else if (chance < 0.95) node.process?.resume()
+    await cluster.advance(random.next() < 0.1 ? random.between(0, 20_000) : random.between(0, 40))
+  }
+  cluster.log.faults = noFaults
+  for (const node of cluster.nodes) node.process?.resume()
+  await cluster.advance(60_000)
+  return cluster
+}
+
+/** Rows of a node that reads the whole log on an empty disk, or goes on with the disk of another. */
+async function rowsAfterAll(cluster: CountingCluster, disk: MemoryPlace) {
+  const { world } = cluster.world.process()
+  const options = { world, log: cluster.log.of(world), lease: everyonesLease, node: 'reader', partBytesMax }
+  const opening = replicatedPlace({ ...options, place: disk }).open()
+  let storage: Storage | undefined
+  void opening.then((opened) => {
+    storage = opened
+  })
+  for (let round = 0; round < 100 && !storage; round++) await cluster.advance(1_000)
+  const reading = rowsOf(storage as Storage)
+  await cluster.advance(1_000)
+  return (await reading).map(({ key, value }) => `${key}=${text(value)}`)
+}
+
+const faultless = { lostAnswer: 0, lateCopy: 0, ignoredOrder: 0, stall: 0 }
+const faulty = { lostAnswer: 0.05, lateCopy: 0.05, ignoredOrder: 0.2, stall: 0.01 }
+
+describe('nodes that share a log', () => {
+  test.each([
+    ['without faults', faultless, 1],
+    ['with lost answers, late copies, stalls, and a log that ignores the order', faulty, 101],
+  ])('lose and double nothing %s', async (_, faults, firstSeed) => {
+    let acknowledged = 0
+    for (let seed = firstSeed; seed < firstSeed + 40; seed++) {
+      const cluster = await runCluster(seed, faults)
+      for (const node of cluster.nodes) cluster.kill(node)
+      expect(cluster.faults, `seed ${seed}`).toEqual([])
+      const rows = await rowsAfterAll(cluster, memoryPlace())
+      for (const [count, name] of cluster.acknowledged) expect(rows, `seed ${seed}`).toContain(`by/${count}=${name}`)
+      for (const { disk } of cluster.nodes) expect(await rowsAfterAll(cluster, disk), `seed ${seed}`).toEqual(rows)
+      acknowledged += cluster.acknowledged.size
+    }
+    expect(acknowledged).toBeGreaterThan(200)
+  })
+})
+
+describe('a node whose copy does not fit to the log', () => {
+  async function stoppedNode() {
+    const world = idleWorld(1)
+    const servers = new SimulatedLog(world)
+    const place = memoryPlace()
+    const open = (disk = place) =>
+      replicatedPlace({
+        world,
+        log: servers.of(world),
+        lease: everyonesLease,
+        node: 'a',
+        partBytesMax,
+        place: disk,
+      }).open()
+    const storage = await open()
+    for (const value of ['1', '2']) await storage.write([put('a', value)], { sync: false })
+    await storage.close()
+    return { servers, open }
+  }
+
+  test.each<[string, (messages: Uint8Array[]) => void, string]>([
+    [
+      'lost commits',
+      (messages) => messages.pop(),
+      'the log ends with message 2, and this node has applied 3: it lost commits',
+    ],
+    [
+      'another message',
+      (messages) => messages.splice(2, 1, messages[0] as Uint8Array),
+      'message 3 of the log is not the one',
+    ],
+  ])('refuses to open: %s', async (_, change, message) => {
+    const { servers, open } = await stoppedNode()
+    change(servers.messages)
+    await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(message) })
+    expect((await rowsOf(await open(memoryPlace()))).length).toBeGreaterThan(0)
+  })
+
+  test('refuses to open: the log begins behind what it has', async () => {
+    const { servers, open } = await stoppedNode()
+    servers.firstSequence = 2
+    const message = 'the log begins with message 2, and this node has applied 0: it needs an image of another node'
+    await expect(open(memoryPlace())).rejects.toMatchObject({ code: 'damaged', message })
+    expect(text((await open()).get('a'))).toBe('2')
+  })
+})
+
+test('without the log a commit fails after 15 seconds', async () => {
+  const world = idleWorld(1)
+  const servers = new SimulatedLog(world)
+  const options = { world, log: servers.of(world), lease: everyonesLease, node: 'a', partBytesMax }
+  const storage = await replicatedPlace({ ...options, place: memoryPlace() }).open()
+  servers.faults = { ...noFaults, isAway: true }
+  const startedAt = world.monotonic()
+  await expect(storage.write([put('a', '1')], { sync: false })).rejects.toMatchObject({ code: 'poisoned' })
+  expect(world.monotonic() - startedAt).toBe(15_000)
+})
