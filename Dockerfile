@@ -12,6 +12,14 @@ RUN node src/launch.cjs build \
       ! -name "uws_linux_*_$(node -p process.versions.modules).node" -delete
 
 FROM node:22-bookworm-slim
+ARG VERSION=unreleased
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Device Data Backend" \
+      org.opencontainers.image.description="Stores the property changes of device fleets, and sends them to applications in real time." \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
 WORKDIR /app
 # What the launcher sets elsewhere; it is not needed here, and node is process 1, so SIGTERM reaches it.
 ENV NODE_ENV=production UV_THREADPOOL_SIZE=8 UWS_HTTP_MAX_HEADERS_SIZE=16384

@@ -18,10 +18,10 @@ const documents = [
 /** The number of blocks with `not run`, each of which needs a reason. */
 const notRunCounts: Readonly<Record<string, number>> = {
   'README.md': 1,
-  'CONTRIBUTING.md': 5,
+  'CONTRIBUTING.md': 6,
   'docs/client.md': 1,
   'docs/operator-guide.md': 3,
-  'ops/README.md': 1,
+  'ops/README.md': 2,
 }
 
 const isWindows = process.platform === 'win32'

@@ -5,17 +5,22 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { projectRoot } from '#bench/project-root'
+import { configurationWith, exposedPort } from '#test/ops/image'
 
 /** Checks of the compose files without a container engine. */
 
-const folder = join(projectRoot, 'ops/compose')
-const files = ['compose.yaml', 'compose.nginx.yaml'] as const
+const folder = join(projectRoot, 'ops')
+/** The server alone, and each proxy in addition. */
+const variants = [
+  { files: ['compose.yaml'], proxyPorts: [] },
+  { files: ['compose.yaml', 'compose.caddy.yaml'], proxyPorts: ['443:443', '443:443/udp', '80:80'] },
+  { files: ['compose.yaml', 'compose.nginx.yaml'], proxyPorts: ['443:443', '80:80'] },
+]
 
 /** The part of the compose specification that the files use. */
 const Service = z.strictObject({
   build: z.string().optional(),
   image: z.string().optional(),
-  extends: z.strictObject({ file: z.string(), service: z.string() }).optional(),
   restart: z.literal('unless-stopped').optional(),
   stop_grace_period: z
     .string()
@@ -36,41 +41,67 @@ const Service = z.strictObject({
   network_mode: z.string().optional(),
 })
 const Compose = z.strictObject({
-  name: z.string(),
+  name: z.string().optional(),
   services: z.record(z.string(), Service),
-  volumes: z.record(z.string(), z.null()),
+  volumes: z.record(z.string(), z.null()).optional(),
 })
 
-const composeOf = (file: string) => Compose.parse(parse(readFileSync(join(folder, file), 'utf8'), { merge: true }))
+const composeOf = (file: string) => Compose.parse(parse(readFileSync(join(folder, file), 'utf8')))
 
-describe.each(files)('%s', (file) => {
-  const compose = composeOf(file)
+/** The files as compose merges them. Of the server only the environment and the ports are in several files. */
+function mergedOf([file = '', more]: readonly string[]): z.infer<typeof Compose> {
+  const base = composeOf(file)
+  if (more === undefined) return base
+  const added = composeOf(more)
+  const [one, other] = [base.services.server, added.services.server]
+  const server = {
+    ...one,
+    ...other,
+    environment: { ...one?.environment, ...other?.environment },
+    ports: [...(one?.ports ?? []), ...(other?.ports ?? [])],
+  }
+  return {
+    services: { ...base.services, ...added.services, server },
+    volumes: { ...base.volumes, ...added.volumes },
+  }
+}
+
+describe.each(variants)('$files', ({ files, proxyPorts }) => {
+  const { services, volumes: named = {} } = mergedOf(files)
 
   test('names existing files and volumes', () => {
-    for (const { volumes = [], build, extends: base } of Object.values(compose.services)) {
+    for (const { volumes = [], build } of Object.values(services)) {
       for (const volume of volumes) {
         // A variable may have a default or an error message.
         const [source = ''] = volume.replace(/\$\{[^}]*\}/g, '$').split(':')
         if (source.startsWith('.')) expect(existsSync(resolve(folder, source)), volume).toBe(true)
-        else if (!source.startsWith('$')) expect(Object.keys(compose.volumes)).toContain(source)
+        else if (!source.startsWith('$')) expect(Object.keys(named)).toContain(source)
       }
       if (build !== undefined) expect(existsSync(join(folder, build, 'Dockerfile'))).toBe(true)
-      if (base) expect(composeOf(base.file).services[base.service]).toBeDefined()
     }
   })
 
-  test('publishes only the ports of the proxy', () => {
-    const published = Object.entries(compose.services).flatMap(([, { ports = [] }]) => ports)
-    expect(published.map((port) => port.split(':')[0]).sort()).toEqual(
-      file === 'compose.yaml' ? ['443', '443', '80'] : ['443', '80'],
-    )
+  test('publishes the server to this machine only, and otherwise only the ports of the proxy', () => {
+    const published = Object.values(services).flatMap(({ ports = [] }) => ports)
+    expect(published.sort()).toEqual([`127.0.0.1:${exposedPort}:${exposedPort}`, ...proxyPorts].sort())
   })
 
   test('services depend on existing services', () => {
-    for (const { depends_on = {}, network_mode } of Object.values(compose.services)) {
-      for (const name of Object.keys(depends_on)) expect(compose.services[name]).toBeDefined()
-      if (network_mode) expect(compose.services[network_mode.replace('service:', '')]).toBeDefined()
+    for (const { depends_on = {}, network_mode } of Object.values(services)) {
+      for (const name of Object.keys(depends_on)) expect(services[name]).toBeDefined()
+      if (network_mode) expect(services[network_mode.replace('service:', '')]).toBeDefined()
     }
+  })
+
+  test('the server accepts its settings, and trusts the proxy if there is one', () => {
+    const given = Object.entries(services.server?.environment ?? {})
+    const environment = Object.fromEntries(
+      given.map(([name, value]) => [name, value.replace(/\$\{DOMAIN:[^}]*\}/, 'devices.example.com')]),
+    )
+    const config = configurationWith(environment)
+    expect(config.port).toBe(exposedPort)
+    expect(config.isProxyTrusted).toBe(proxyPorts.length > 0)
+    expect(config.publicUrls).toEqual(proxyPorts.length > 0 ? ['https://devices.example.com'] : [])
   })
 })
 
@@ -79,8 +110,6 @@ test('the server writes only to its volume, has no capabilities, and has time to
   expect(server).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
   expect(server?.volumes).toEqual(['data:/data'])
   expect(Number.parseInt(server?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(20)
-  expect(server?.environment).toMatchObject({ TRUST_PROXY: 'on' })
-  expect(server?.ports).toBeUndefined()
 })
 
 test('nginx gets the tested configuration with the given domain', () => {
@@ -106,13 +135,13 @@ const noCaddy = spawnSync('caddy', ['version']).error
 
 test('Caddy accepts its configuration', (context) => {
   if (noCaddy !== undefined && !process.env.CI) return context.skip(noCaddy)
-  const caddyfile = join(folder, 'Caddyfile')
+  const caddyfile = join(folder, 'caddy/Caddyfile')
   const options = { encoding: 'utf8' as const, env: { ...process.env, DOMAIN: 'my.example' } }
   const { status, stderr } = spawnSync('caddy', ['validate', '--adapter', 'caddyfile', '--config', caddyfile], options)
   expect([status, stderr]).toEqual([0, expect.any(String)])
   const adapted = spawnSync('caddy', ['adapt', '--adapter', 'caddyfile', '--config', caddyfile], options)
   expect(adapted.stdout).toContain('"host":["my.example"]')
-  expect(adapted.stdout).toContain('"dial":"server:8080"')
+  expect(adapted.stdout).toContain(`"dial":"server:${exposedPort}"`)
   // Caddy warns about a file that is not formatted.
   expect(adapted.stderr).not.toContain('not formatted')
 })

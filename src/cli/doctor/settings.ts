@@ -17,7 +17,8 @@ interface SettingRule {
   readonly finding: Finding
 }
 
-const proxy = 'use a proxy with TLS (ops/nginx, ops/compose), HOST=127.0.0.1, TRUST_PROXY=on, PUBLIC_URL=https://…'
+const proxy =
+  'use a proxy with TLS (ops/nginx, ops/compose.caddy.yaml), HOST=127.0.0.1, TRUST_PROXY=on, PUBLIC_URL=https://…'
 
 /** Settings that are valid, but questionable together. */
 const settingRules: readonly SettingRule[] = [
