@@ -1,10 +1,11 @@
 import type { SignInCounts } from '#access/auth-counts'
 import { basicToken } from '#access/basic-login'
 import { logIn } from '#access/login'
-import { changePassword } from '#access/password-change'
+import { changeEmail, changePassword } from '#access/password-change'
 import type {
   BasicRefreshRequest,
   BasicRequest,
+  EmailRequest,
   LoginRequest,
   PasswordRequest,
   RefreshRequest,
@@ -37,6 +38,7 @@ export function loginsOf(parts: SignInParts, counts: SignInCounts) {
     signUp: counts.counted('sign_up', async (request: SignUpRequest) => signUp(parts, request)),
     signOut: async (request: SignOutRequest) => signOut(parts, request),
     changePassword: async (request: PasswordRequest) => changePassword(parts, request),
+    changeEmail: async (request: EmailRequest) => changeEmail(parts, request),
   }
 }
 

@@ -1,10 +1,11 @@
 import { accountOfId, accountsOf } from '#access/password-attempt'
-import type { PasswordRequest, SignInPlace } from '#access/requests'
+import type { EmailRequest, PasswordRequest, SignInPlace } from '#access/requests'
 import { type SignInParts, withOneRetry, wrongCredentials } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import { directoryAddress } from '#actors/directory/commands'
 import { rowById } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
+import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 
@@ -15,14 +16,31 @@ export function changePassword(parts: SignInParts, request: PasswordRequest): Pr
 
 async function changePasswordOnce(parts: SignInParts, request: PasswordRequest): Promise<void> {
   const { caller, current, password, place } = request
-  const user = idOfCrn(caller.user, 'user')
-  if (user === undefined || caller.session?.kind !== 'session') throw new Problem('forbidden')
-  const row = rowById(parts.system.wake(directoryAddress), user)
-  if (!row) throw wrongCredentials()
+  const { row, session: keep } = signedInUser(parts, caller)
   const { version } = await verifyPassword(parts, row, current, place)
   const passwordHash = await parts.passwords.hash(password, place)
-  const keep = caller.session.id
-  await parts.system.ask(accountAddress(caller.tenant, user), { type: 'set_password', version, passwordHash, keep })
+  await parts.system.ask(accountAddress(row.tenant, row.id), { type: 'set_password', version, passwordHash, keep })
+}
+
+/**
+ * `PUT /auth/email`. Needs the password: the address is a name for the sign-in, and codes for a new password are mailed
+ * to it.
+ */
+export function changeEmail(parts: SignInParts, request: EmailRequest): Promise<void> {
+  return withOneRetry(async () => {
+    const { caller, current, email, place } = request
+    const { row } = signedInUser(parts, caller)
+    await verifyPassword(parts, row, current, place)
+    await parts.system.ask(directoryAddress, { type: 'update_user', user: row.id, email })
+  })
+}
+
+function signedInUser({ system }: SignInParts, { user, session }: Caller): { row: UserRow; session: string } {
+  const id = idOfCrn(user, 'user')
+  if (id === undefined || session?.kind !== 'session') throw new Problem('forbidden')
+  const row = rowById(system.wake(directoryAddress), id)
+  if (!row) throw wrongCredentials()
+  return { row, session: session.id }
 }
 
 /** Verifies the password of a signed-in user again. Failures count for the name and the address of the user. */

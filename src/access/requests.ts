@@ -83,6 +83,14 @@ export interface SignUpRequest {
   readonly place: SignInPlace
 }
 
+export interface EmailRequest {
+  readonly caller: Caller
+  readonly current: string
+  /** Null: no address. */
+  readonly email: string | null
+  readonly place: SignInPlace
+}
+
 export interface PasswordRequest {
   readonly caller: Caller
   readonly current: string

@@ -21,6 +21,8 @@ export const readMe = defineRoute({
         tenant: TenantIdentifier,
         roles: z.array(z.string()),
         grants: z.array(Grant),
+        /** Of a signed-in user with an address. */
+        email: z.string().optional(),
         twoFactor: z.array(SecondFactor).optional(),
       }),
     },

@@ -3,7 +3,7 @@ import { defineRoute } from '#api/entry'
 import { errorAnswers } from '#api/error-answers'
 import { TenantQuery } from '#api/tenant-field'
 import { ServerMadeId, Timestamp } from '#model/identifier'
-import { Password, SubmittedPassword, UserName } from '#model/user'
+import { Email, Password, SubmittedPassword, UserName } from '#model/user'
 
 /** Sessions: the caller's own, and for administrators those of other users. Contract 2. */
 
@@ -65,6 +65,19 @@ export const changePassword = defineRoute({
   body: { schema: z.strictObject({ current: SubmittedPassword, password: Password }) },
   answers: { 204: { description: 'Changed' }, ...errorAnswers(400, 401, 403, 429, 503) },
   example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },
+})
+
+export const changeEmail = defineRoute({
+  name: 'changeEmail',
+  method: 'PUT',
+  path: '/auth/email',
+  source: 'contract 2',
+  summary: `Change the caller's mail address, or remove it`,
+  access: 'person',
+  isSecret: true,
+  body: { schema: z.strictObject({ current: SubmittedPassword, email: Email.nullable() }) },
+  answers: { 204: { description: 'Changed' }, ...errorAnswers(400, 401, 403, 409, 429, 503) },
+  example: { body: { current: 'correct horse battery', email: null }, status: 204 },
 })
 
 export const listUserSessions = defineRoute({

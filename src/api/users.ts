@@ -19,6 +19,8 @@ export const Invitation = z.object({
   code: z.string(),
   expiresAt: Timestamp,
   resourceIdentifier: ResourceIdentifier,
+  /** Whether the mail server accepted a mail with a link. Absent: none was sent. */
+  mailed: z.boolean().optional(),
 })
 export type Invitation = z.infer<typeof Invitation>
 

@@ -281,7 +281,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       imageUrls,
       hookSecret: settings.hookSecret,
     },
-    notifications: { deliveries, mail, unsubscribeUrls },
+    notifications: { deliveries, mail, unsubscribeUrls, publicUrls: options.notifications.publicUrls ?? [] },
     presence,
     tickets: new Tickets({
       now: () => world.now(),

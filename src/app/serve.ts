@@ -110,7 +110,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
-    notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },
+    notifications: {
+      mail: mailOf(config, log),
+      mailsPerHourMax: config.mailsPerHourMax,
+      publicUrls: config.publicUrls,
+    },
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => listener.server?.port ?? config.port) }),
     log,
   })

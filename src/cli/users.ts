@@ -68,12 +68,14 @@ async function invite(context: CommandContext, name: string, options: { resetTwo
 }
 
 function invited({ printer }: CommandContext, invitation: Answer<'POST /iam/users'>): void {
-  const { name, code, expiresAt } = invitation
+  const { name, code, expiresAt, mailed } = invitation
   const until = timeText(expiresAt)
+  const mail =
+    mailed === undefined ? '' : mailed ? ' A link was mailed too.' : ' The mail with a link was not accepted.'
   printer.made(
     invitation,
     code,
-    `With this code, ${name} can set a password until ${until}: POST /api/v1/iam/signup {"name","code","password"}`,
+    `With this code, ${name} can set a password until ${until}: POST /api/v1/iam/signup {"name","code","password"}.${mail}`,
   )
 }
 

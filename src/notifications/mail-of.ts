@@ -3,7 +3,7 @@ import type { RenderedText } from '#model/mail-text'
 import type { Mail, MailMessage } from '#notifications/mail'
 
 export interface MailParts {
-  readonly mail: Mail
+  readonly mail: Omit<Mail, 'kind' | 'open' | 'send' | 'close'>
   /** One address that can receive mail. */
   readonly to: string
   /** The Message-ID is derived from it: equal for each attempt of the same mail. */

@@ -2,6 +2,8 @@ import type { Mail } from '#notifications/mail'
 
 export interface NotificationSettings {
   readonly mail: Mail
+  /** The addresses of the server for links in mails to users. Empty: no such mails. */
+  readonly publicUrls?: readonly string[]
   /** Default: see below. */
   readonly mailsPerHourMax?: number
   /** Stored requests of a function; default: derived from the mails an hour. */

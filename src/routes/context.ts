@@ -39,7 +39,9 @@ interface FirmwareContext {
 
 interface NotificationContext {
   readonly deliveries: Pick<Deliveries, 'countOf' | 'figuresOf' | 'transport'>
-  readonly mail: Pick<Mail, 'kind'>
+  readonly mail: Omit<Mail, 'open' | 'close'>
+  /** For links in mails to users. */
+  readonly publicUrls: readonly string[]
   readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
 }
 

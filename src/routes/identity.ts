@@ -10,8 +10,8 @@ export function identityRoutes(context: RouteContext): Binding[] {
   return [
     bind(readMe, ({ caller: { name, tenant, roles, scope, session } }) => {
       const person = session?.kind === 'session' ? rowByName(context.system.wake(directoryAddress), name) : undefined
-      const twoFactor = person && [...person.factors]
-      return { status: 200, json: { name, tenant, roles, grants: scope.grants, ...(twoFactor && { twoFactor }) } }
+      const own = person && { ...(person.email !== null && { email: person.email }), twoFactor: [...person.factors] }
+      return { status: 200, json: { name, tenant, roles, grants: scope.grants, ...own } }
     }),
   ]
 }

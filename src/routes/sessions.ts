@@ -28,6 +28,12 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
       return { status: 204 }
     }),
 
+    bind(api.changeEmail, async (call) => {
+      const { current, email } = call.body
+      await logins.changeEmail({ caller: call.caller, current, email, place: placeOf(call) })
+      return { status: 204 }
+    }),
+
     bindForTenant(context, api.listUserSessions, async ({ caller, parameters: { name } }, tenant) => {
       const { id } = existingUser(context, tenant, name)
       return { status: 200, json: await sessions.list(tenant, id, caller.session?.id) }

@@ -16,6 +16,7 @@ import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { UserEntry } from '#model/user'
 import { changedReply } from '#routes/bound-visibility'
+import { mailCode } from '#routes/code-mail'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
@@ -40,7 +41,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       })
       const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
       const headers = { Location, 'Cache-Control': 'no-store' }
-      return { status: 201, headers, json: invitationOf(row as UserRow, text, code) }
+      return { status: 201, headers, json: await invitationOf(context, row as UserRow, text, code) }
     }),
 
     bindForTenant(context, api.listUsers, (call, tenant) => {
@@ -102,7 +103,11 @@ export function userRoutes(context: RouteContext): Binding[] {
         const { id } = userToEdit(context, caller, tenant, parameters.name)
         return { to: accountAddress(tenant, id), command: { type: 'invite', code } }
       })
-      return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: invitationOf(row, text, code) }
+      return {
+        status: 200,
+        headers: { 'Cache-Control': 'no-store' },
+        json: await invitationOf(context, row, text, code),
+      }
     }),
   ]
 }
@@ -149,8 +154,16 @@ function makeCode(
   return { text, code: { hash: hashOf(text), expiresAt: world.now() + lifetimeS * 1000, resetsFactors, createdBy } }
 }
 
-function invitationOf({ id, name }: UserRow, code: string, { expiresAt }: AccessCode): api.Invitation {
-  return { name, code, expiresAt, resourceIdentifier: formatCrn({ type: 'user', id }) }
+async function invitationOf(
+  context: RouteContext,
+  row: UserRow,
+  code: string,
+  { expiresAt }: AccessCode,
+): Promise<api.Invitation> {
+  const { id, name } = row
+  const mailed = await mailCode(context, { row, code, expiresAt })
+  const resourceIdentifier = formatCrn({ type: 'user', id })
+  return { name, code, expiresAt, resourceIdentifier, ...(mailed !== undefined && { mailed }) }
 }
 
 function entryOf({ id, name, email, roles, state, factors, createdAt }: UserRow): UserEntry {

@@ -141,6 +141,7 @@ describe('notifications in a browser', () => {
     await untilOutbox(admin, { failures: [{ reason: 'no_address', count: 1 }] })
     await chief.button('Refresh').click()
     await chief.reads('the user has no address')
+    await chief.reads('Your account has no e-mail address')
     await chief.isAccessible()
     expect((await admin.delete(pathOf(heat))).status).toBe(204)
     await chief.reads('No subscriptions')

@@ -290,6 +290,11 @@ describe('signing in with a browser', () => {
     await ann.reads('The session was ended')
     expect(await elsewhere.isIn()).toBe(false)
 
+    await ann.field('E-mail address').fill('own@acme.example')
+    await ann.field('Password to confirm').fill(user.password)
+    await ann.button('Change address').click()
+    await ann.reads('Mails go to own@acme.example')
+
     const password = 'another password'
     await ann.field('Current password').fill('not the password')
     await ann.field('New password').fill(password)

@@ -13,7 +13,10 @@ const deliveries = {
 
 let http: ServerWithUsers
 beforeAll(async () => {
-  http = await ServerWithUsers.open({ deliveries, mail: { kind: 'smtp' } })
+  http = await ServerWithUsers.open({
+    deliveries,
+    mail: { kind: 'smtp', from: 'devices@acme.example', host: 'acme.example', send: async () => {} },
+  })
 })
 afterAll(() => http?.close())
 

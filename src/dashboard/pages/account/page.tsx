@@ -9,7 +9,7 @@ import { Button } from '#dashboard/parts/button'
 import { ConfirmButton } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { detailOf } from '#dashboard/parts/problem-text'
+import { detailOf, withExplanation } from '#dashboard/parts/problem-text'
 import { Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
@@ -53,11 +53,60 @@ export default function AccountPage() {
             </dd>
           </dl>
         </Section>
+        <EmailSection />
         <PasswordSection />
         <SecondFactors />
       </div>
       <SessionsSection />
     </Page>
+  )
+}
+
+/** The address for mails of functions and for codes. */
+function EmailSection() {
+  const own = useCall(() => client.call('GET /iam/me'), [])
+  return (
+    <Section title="E-mail">
+      <CallResult called={own}>
+        {({ email = '' }) => <EmailForm key={email} before={email} onChanged={own.again} />}
+      </CallResult>
+    </Section>
+  )
+}
+
+function EmailForm({ before, onChanged }: { readonly before: string; readonly onChanged: () => void }) {
+  const [email, setEmail] = useState(before)
+  const [current, setCurrent] = useState('')
+  const [problem, setProblem] = useState<unknown>()
+  const change = async () => {
+    setProblem(undefined)
+    const body = { current, email: email.trim() || null }
+    const call = client.call('PUT /auth/email', { body })
+    call.catch(setProblem)
+    await withExplanation(call, { 409: 'Another user of this tenant has this address.' })
+    notify(body.email ? `Mails go to ${body.email}` : 'The address was removed')
+    onChanged()
+  }
+  return (
+    <Form submit="Change address" isDisabled={current === '' || email.trim() === before} onSubmit={change}>
+      <TextField
+        label="E-mail address"
+        hint="Receives the mails of functions and links for a new password; also signs in. Empty: none."
+        type="email"
+        value={email}
+        onInput={setEmail}
+        problem={detailOf(problem, 'email')}
+        autocomplete="email"
+        maxLength={254}
+      />
+      <TextField
+        label="Password to confirm"
+        type="password"
+        value={current}
+        onInput={setCurrent}
+        autocomplete="current-password"
+      />
+    </Form>
   )
 }
 

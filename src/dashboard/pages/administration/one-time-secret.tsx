@@ -68,12 +68,14 @@ export function InvitationShown({
   readonly invitation: Invitation
   readonly onPutAway: () => void
 }) {
-  const { name, code, expiresAt } = invitation
+  const { name, code, expiresAt, mailed } = invitation
   return (
     <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
+      {mailed && <p>A mail with a link was sent to {name}.</p>}
+      {mailed === false && <p>The mail server did not accept the mail with a link.</p>}
       <p>
-        {name} can choose a password with it until {exactly(expiresAt)}. Send it privately to {name}. The address below
-        includes name and code.
+        {name} can choose a password with it until {exactly(expiresAt)}.{' '}
+        {mailed ? 'The' : `Send it privately to ${name}. The`} address below includes name and code.
       </p>
       <Command command={signUpAddress(invitation)} />
     </OneTimeSecret>

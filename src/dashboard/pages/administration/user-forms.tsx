@@ -43,7 +43,7 @@ export function InviteForm({
       />
       <TextField
         label="E-mail"
-        hint="Optional: receives mails, and can be used for sign-in."
+        hint="Optional: receives mails, such as a link for the sign-up, and can be used for sign-in."
         type="email"
         value={email}
         onInput={setEmail}

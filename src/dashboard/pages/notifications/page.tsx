@@ -34,6 +34,7 @@ export default function NotificationsPage() {
   )
   return (
     <Page title="Notifications">
+      {session.value.state !== 'IAM off' && <NoAddress />}
       {session.value.state === 'IAM off' && (
         <p class="notice" role="status">
           Authentication is off, so users have no addresses: subscriptions are stored, but no mails are sent.
@@ -43,6 +44,19 @@ export default function NotificationsPage() {
       {mayI('notifications', 'create') && <NewSubscription functions={called} subscriptions={subscriptions} />}
       {isAdministrator() && <Outbox />}
     </Page>
+  )
+}
+
+/** Subscriptions of users without an address are stored, but send nothing. */
+function NoAddress() {
+  const { value } = useCall(() => client.call('GET /iam/me'), [])
+  if (!value || value.email !== undefined) return null
+  return (
+    <p class="notice warning" role="status">
+      <span>
+        Your account has no e-mail address, so no mails are sent to you. <Link to="/account">Set an address</Link>
+      </span>
+    </p>
   )
 }
 

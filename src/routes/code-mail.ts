@@ -1,0 +1,85 @@
+import { directoryAddress } from '#actors/directory/commands'
+import type { UserRow } from '#actors/directory/state'
+import { isMailable } from '#model/mail-address'
+import { mailOf } from '#notifications/mail-of'
+import type { RouteContext } from '#routes/context'
+
+/** How long an answer waits for the mail server. */
+const patienceMs = 10_000
+
+/** A code for a user: an invitation, or for a user with a password a new one. */
+export interface MailedCode {
+  readonly row: UserRow
+  readonly code: string
+  /** Unix ms. */
+  readonly expiresAt: number
+}
+
+/**
+ * Mails a link with the code to the user. Undefined if no mail is meant: without a mail server, without `PUBLIC_URL`, or
+ * without an address that can receive mail. Otherwise whether the mail server accepted it in time; a mail without an
+ * answer may still arrive. It is sent once: the caller has the code too.
+ */
+export async function mailCode(
+  context: RouteContext,
+  { row, code, expiresAt }: MailedCode,
+): Promise<boolean | undefined> {
+  const { world, notifications } = context
+  const { mail } = notifications
+  const base = publicUrlFor(context, row)
+  if (mail.kind !== 'smtp' || base === undefined || row.email === null || !isMailable(row.email)) return undefined
+  const message = mailOf({
+    mail,
+    to: row.email,
+    // Each code is mailed once.
+    seed: `code\n${row.id}\n${code}`,
+    date: world.now(),
+    text: row.hasPassword
+      ? reset(row.name, linkOf(base, row.name, code), expiresAt)
+      : invitation(row.name, linkOf(base, row.name, code), expiresAt),
+  })
+  return new Promise((resolve) => {
+    const cancel = world.after(patienceMs, () => resolve(false))
+    const settle = (isSent: boolean) => {
+      cancel()
+      resolve(isSent)
+    }
+    mail.send(message).then(
+      () => settle(true),
+      () => settle(false),
+    )
+  })
+}
+
+/** The first public URL at which the user's tenant may sign in. */
+function publicUrlFor(
+  { system, notifications: { publicUrls } }: RouteContext,
+  { tenant }: UserRow,
+): string | undefined {
+  const hosts = system.wake(directoryAddress).tenants.get(tenant)?.hosts ?? []
+  const isTenants = (url: string) => hosts.includes(new URL(url).host) || hosts.includes(new URL(url).hostname)
+  return hosts.length === 0 ? publicUrls[0] : publicUrls.find(isTenants)
+}
+
+/** The dashboard's page for the code. The part after `#` reaches no server and no log. */
+function linkOf(base: string, name: string, code: string): string {
+  return `${base.replace(/\/$/, '')}/#/sign-up/${encodeURIComponent(name)}/${code}`
+}
+
+function invitation(name: string, link: string, expiresAt: number) {
+  return {
+    subject: 'Your invitation',
+    text: `Hello ${name},\n\nyou are invited to Device Data Backend. Choose a password with this link:\n\n${link}\n\n${validity(expiresAt)}`,
+  }
+}
+
+function reset(name: string, link: string, expiresAt: number) {
+  return {
+    subject: 'Choose a new password',
+    text: `Hello ${name},\n\nan administrator created this link for you to choose a new password:\n\n${link}\n\nYour present password works until then. ${validity(expiresAt)}`,
+  }
+}
+
+function validity(expiresAt: number): string {
+  return `The link works once, until ${new Date(expiresAt).toUTCString()}. If you did not expect this mail, ignore it.\n`
+}
