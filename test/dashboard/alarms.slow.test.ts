@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { Boilers } from '#test/dashboard/boilers'
-import { fitsAPhone, rowOf } from '#test/dashboard/page-queries'
+import { fitsAPhone, holdRequests, rowOf } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 interface Alarm {
@@ -191,20 +191,13 @@ describe('alarms in a browser', () => {
 
   test('deleting asks for confirmation, and other browsers update their list', async () => {
     const bob = await Visitor.open(browser, server)
-    let goOn = () => {}
-    const isHeld = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
-    await bob.page.route('**/alarms/status*', async (route) => {
-      await isHeld
-      await route.continue()
-    })
+    const release = await holdRequests(bob.page, '**/alarms/status*')
     await bob.goTo('/alarms')
     // The status is still unknown.
     await rowOf(bob.page, 'Theirs').getByText('…').waitFor()
     await bob.goTo(pathOf(await only()))
     await bob.reads('Loading its status')
-    goOn()
+    release()
     await bob.reads('Not active on any device so far')
     await bob.goTo('/alarms')
     await rowOf(bob.page, 'Theirs').getByText('quiet').waitFor()

@@ -41,3 +41,16 @@ export async function fitsAPhone({ page }: Visitor): Promise<void> {
   await page.setViewportSize(before)
   expect(overflowing).toEqual([])
 }
+
+/** Holds all requests to these URLs until the returned function is called. */
+export async function holdRequests(page: Page, url: string): Promise<() => void> {
+  let release = () => {}
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(url, async (route) => {
+    await isReleased
+    await route.continue()
+  })
+  return release
+}

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { codeOf } from '#test/access/totp-code'
 import { type Credentials, codeIn, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { fitsAPhone } from '#test/dashboard/page-queries'
+import { fitsAPhone, holdRequests } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** A script that counts the object URLs of the page. */
@@ -107,17 +107,10 @@ describe('signing in with a browser', () => {
     await ann.field('Current password').fill('not the password')
     await ann.field('New password').fill('another password')
     await ann.field('Repeat the new password').fill('another password')
-    let goOn = () => {}
-    const isHeld = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
-    await ann.page.route('**/auth/password', async (route) => {
-      await isHeld
-      await route.continue()
-    })
+    const release = await holdRequests(ann.page, '**/auth/password')
     await ann.button('Change password').click()
     await ann.reads('Still waiting')
-    goOn()
+    release()
     await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
     expect(await ann.page.getByText('Still waiting').count()).toBe(0)
   })

@@ -28,7 +28,6 @@ describe('a scan considers', () => {
     await fleet.addDevices(['D'], { project: 'boiler.2' })
     await fleet.addDevices(['E'], { project: undefined })
     await fleet.scan()
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'B hook', 'C hook'])
     expect(isNothing(fleet.project())).toBe(true)
   })
@@ -37,14 +36,12 @@ describe('a scan considers', () => {
     await open('A', 'B', 'C')
     await fleet.addDevices(['D'], { project: 'pump' })
     await fleet.scan({ devices: ['C', 'D', 'X', 'A', 'C'] })
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'C hook'])
   })
 
   test('no device for an empty list', async () => {
     await open('A')
     await fleet.scan({ devices: [] })
-    await fleet.world.settle()
     expect(fleet.considered).toEqual([])
     expect(isNothing(fleet.project())).toBe(true)
   })
@@ -58,7 +55,6 @@ describe('a scan considers', () => {
       void system.ask(deviceAddress('default', 'C'), hello([], { project: 'pump' }))
     }
     await fleet.scan()
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'D hook'])
   })
 
@@ -70,10 +66,8 @@ describe('a scan considers', () => {
     await open('A')
     // A scan for a rollout needs one.
     await fleet.putRollout()
-    await fleet.world.settle()
     fleet.considered.length = 0
     await fleet.scan({ by })
-    await fleet.world.settle()
     expect(fleet.considered).toEqual([`A ${trigger}`])
   })
 
@@ -84,7 +78,6 @@ describe('a scan considers', () => {
       if (device === 'A') fleet.scopeOf = () => updating('A', 'C')
     }
     await fleet.scan({ author: ada })
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'C hook'])
   })
 
@@ -96,7 +89,6 @@ describe('a scan considers', () => {
     await fleet.scan({ devices: ['A'] })
     await fleet.scan({ devices: ['B'] })
     await fleet.scan({}, 'pump')
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'P hook'])
     release()
     await fleet.world.settle()
@@ -128,7 +120,6 @@ test('at most 64 devices of a project wait for the update server', async () => {
   const ends: (() => void)[] = []
   fleet.onConsider = () => new Promise<void>((resolve) => ends.push(resolve))
   await fleet.scan()
-  await fleet.world.settle()
   expect(fleet.considered).toHaveLength(64)
   for (const end of ends.splice(0, 10)) end()
   await fleet.world.settle()
@@ -140,7 +131,6 @@ describe('a rollout counts its devices', () => {
     await open(...namesOf(2_500))
     await fleet.addDevices(['P'], { project: 'pump' })
     await fleet.putRollout()
-    await fleet.world.settle()
     expect(fleet.considered).toHaveLength(2_500)
     expect(fleet.project().tally.counts.chosen).toBe(2_500)
   })
@@ -149,7 +139,6 @@ describe('a rollout counts its devices', () => {
     await open('A', 'B', 'C')
     fleet.scopeOf = () => updating('A', 'C')
     await fleet.putRollout()
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'C hook'])
     expect(fleet.project().tally.counts.chosen).toBe(2)
   })
@@ -157,9 +146,7 @@ describe('a rollout counts its devices', () => {
   test('not in a scan of listed devices', async () => {
     await open('A', 'B', 'C')
     await fleet.putRollout()
-    await fleet.world.settle()
     await fleet.scan({ devices: ['A'] })
-    await fleet.world.settle()
     expect(fleet.project().tally.counts.chosen).toBe(3)
   })
 
@@ -169,7 +156,6 @@ describe('a rollout counts its devices', () => {
     fleet.onConsider = (device) =>
       device === 'D-10000' ? new Promise<void>((resolve) => (release = resolve)) : undefined
     await fleet.putRollout()
-    await fleet.world.settle()
     const before = fleet.considered.length
     await fleet.ask({ type: 'delete_rollout' })
     release()
@@ -190,7 +176,6 @@ describe('a failing device does not stop the scan', () => {
       if (device === 'A') throw error
     }
     await fleet.scan()
-    await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'B hook'])
     expect(fleet.failures).toEqual(isReported ? [error] : [])
     expect(fleet.project().scan).toBeUndefined()
@@ -203,7 +188,6 @@ describe('a failing device does not stop the scan', () => {
       if (device === 'A' && isFull) throw new Problem('overloaded')
     }
     await fleet.scan()
-    await fleet.world.settle()
     isFull = false
     await fleet.world.advance(1_000)
     expect(fleet.considered).toEqual(['A hook', 'B hook', 'A hook'])
@@ -259,7 +243,6 @@ describe('after a kill stored scans continue', () => {
     fleet.onConsider = (device) =>
       device === 'D-11000' ? new Promise<void>((resolve) => ends.set(device, resolve)) : undefined
     await fleet.scan()
-    await fleet.world.settle()
     fleet = await fleet.restart()
     await fleet.world.settle()
     expect(fleet.considered.filter((line) => line === 'D-11000 hook')).toHaveLength(2)
@@ -274,7 +257,6 @@ describe('after a kill stored scans continue', () => {
     const ends: (() => void)[] = []
     fleet.onConsider = () => new Promise<void>((resolve) => ends.push(resolve))
     await fleet.scan({ devices: listed })
-    await fleet.world.settle()
     const first = [...fleet.considered]
     fleet.faults.next = { fail: 'full', reachedDisk: false }
     await expect(fleet.scan({ devices: ['X'] }, 'pump')).rejects.toMatchObject({ code: 'storage' })
@@ -298,7 +280,6 @@ test('a stopped scan considers no more devices, and keeps its cursor', async () 
     if (++count === 1_100) fleet.scans.stop()
   }
   await fleet.scan()
-  await fleet.world.settle()
   expect(fleet.considered).toHaveLength(1_100)
   expect(fleet.project().scan?.cursor).toBe('D-11023')
   fleet = await fleet.restart()

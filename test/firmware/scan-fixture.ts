@@ -113,12 +113,14 @@ export class ScanFixture {
     return this.runtime.system.ask(projectAddress('default', project), command)
   }
 
-  scan(more: Partial<ScanRequest> = {}, project?: string): Promise<unknown> {
-    return this.ask({ type: 'scan', request: { by: 'hook', devices: null, author: null, ...more } }, project)
+  async scan(more: Partial<ScanRequest> = {}, project?: string): Promise<void> {
+    await this.ask({ type: 'scan', request: { by: 'hook', devices: null, author: null, ...more } }, project)
+    await this.world.settle()
   }
 
-  putRollout(more: Partial<RolloutBody> = {}, id = 'r1'): Promise<unknown> {
-    return this.ask({ type: 'put_rollout', body: { firmware: '2.0.0', percent: 100, ...more }, id, author: ada })
+  async putRollout(more: Partial<RolloutBody> = {}, id = 'r1'): Promise<void> {
+    await this.ask({ type: 'put_rollout', body: { firmware: '2.0.0', percent: 100, ...more }, id, author: ada })
+    await this.world.settle()
   }
 
   /** Adds devices that have sent HELLO once. */

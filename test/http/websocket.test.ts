@@ -4,7 +4,7 @@ import type { UpgradeRequest } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 import { route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
-import { handshake, openSocketHttp, type SocketHttp } from '#test/http/socket-fixture'
+import { handshake, openSocketHttp, type SocketEvent, type SocketHttp } from '#test/http/socket-fixture'
 
 let http: SocketHttp
 afterEach(() => http.server.close())
@@ -28,10 +28,21 @@ function connect(path: string, protocols: string[] = [], headers: Record<string,
   return { client, messages, begun, closed }
 }
 
-/** Connects, causes an event of this type, and returns the code and reason of the close. */
-async function closedIn(type: 'opened' | 'received' | 'ponged' | 'drained'): Promise<[number, string]> {
-  const { client, begun, closed } = connect('/events/t')
-  await begun
+/** Opens a server and a connected client. */
+async function open(onEvent: (event: SocketEvent) => void = () => {}) {
+  http = await openSocketHttp()
+  http.room.onEvent = onEvent
+  const connection = connect('/events/t')
+  await connection.begun
+  return connection
+}
+
+/** Opens a connection, causes an event of this type, and returns the code and reason of the close. */
+async function closedIn(
+  type: 'opened' | 'received' | 'ponged' | 'drained',
+  onEvent: (event: SocketEvent) => void,
+): Promise<[number, string]> {
+  const { client, closed } = await open(onEvent)
   if (type === 'received') client.send('go')
   if (type === 'ponged') client.pong()
   if (type === 'drained') {
@@ -175,9 +186,7 @@ describe('upgrading', () => {
 
 describe('an open socket', () => {
   test('transmits text and binary in both directions', async () => {
-    http = await openSocketHttp()
-    const { client, begun, messages } = connect('/events/t')
-    await begun
+    const { client, messages } = await open()
     client.send('text')
     client.send(Buffer.from('bytes'))
     await until(() => http.room.count('received') === 2)
@@ -194,21 +203,16 @@ describe('an open socket', () => {
   })
 
   test('is pinged, and reports the pong', async () => {
-    http = await openSocketHttp()
-    const { client, begun } = connect('/events/t')
-    await begun
+    const { client } = await open()
     http.room.get('opened')?.socket.ping()
     await until(() => http.room.count('ponged') === 1)
     client.terminate()
   })
 
   test('sends and publishes in the order of the calls', async () => {
-    http = await openSocketHttp()
-    http.room.onEvent = ({ type, socket }) => {
+    const { client, messages } = await open(({ type, socket }) => {
       if (type === 'opened') socket.subscribe('topic')
-    }
-    const { client, begun, messages } = connect('/events/t')
-    await begun
+    })
     const socket = http.room.get('opened')?.socket
     const expected: string[] = []
     for (let index = 0; index < 500; index++) {
@@ -228,9 +232,7 @@ describe('an open socket', () => {
   })
 
   test('is closed once, and later calls do nothing', async () => {
-    http = await openSocketHttp()
-    const { client, begun } = connect('/events/t')
-    await begun
+    const { client } = await open()
     client.close(4000, 'bye')
     await until(() => http.room.count('closed') === 1)
     expect(http.room.get('closed')?.code).toBe(4000)
@@ -249,12 +251,9 @@ describe('an open socket', () => {
     [1012, 'ä'.repeat(100), 'ä'.repeat(61)],
     [4400, '€'.repeat(41), '€'.repeat(41)],
   ])('is ended with %i %s', async (code, reason, arrives) => {
-    http = await openSocketHttp()
-    http.room.onEvent = ({ type, socket }) => {
+    const { client, closed } = await open(({ type, socket }) => {
       if (type === 'received') socket.end(code, reason)
-    }
-    const { client, begun, closed } = connect('/events/t')
-    await begun
+    })
     client.send('go')
     client.send('after the end')
     expect(await closed).toEqual([code, arrives])
@@ -263,22 +262,18 @@ describe('an open socket', () => {
   })
 
   test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended in %s', async (where) => {
-    http = await openSocketHttp()
-    http.room.onEvent = ({ type, socket }) => {
+    const close = ({ type, socket }: SocketEvent) => {
       if (type === where) socket.end(4000, where)
     }
-    expect(await closedIn(where)).toEqual([4000, where])
+    expect(await closedIn(where, close)).toEqual([4000, where])
     expect(http.room.events.at(-1)).toMatchObject({ type: 'closed', code: 4000 })
     expect(http.room.count('closed')).toBe(1)
   })
 
   test('may be ended again in closed', async () => {
-    http = await openSocketHttp()
-    http.room.onEvent = ({ type, socket }) => {
+    const { client } = await open(({ type, socket }) => {
       if (type === 'closed') socket.end(4000, 'again')
-    }
-    const { client, begun } = connect('/events/t')
-    await begun
+    })
     client.terminate()
     await until(() => http.room.count('closed') === 1)
     expect(http.log.lines.filter((line) => line.level === 'error')).toEqual([])
@@ -287,11 +282,10 @@ describe('an open socket', () => {
   test.each(['opened', 'received', 'ponged', 'drained'] as const)(
     'is ended with 1011 when its handler throws in %s',
     async (where) => {
-      http = await openSocketHttp()
-      http.room.onEvent = ({ type }) => {
+      const fail = ({ type }: SocketEvent) => {
         if (type === where) throw new Error(`thrown in ${where}`)
       }
-      expect(await closedIn(where)).toEqual([1011, 'internal error'])
+      expect(await closedIn(where, fail)).toEqual([1011, 'internal error'])
       expect(http.log.lines.find((line) => line.level === 'error')?.fields.err).toMatchObject({
         message: `thrown in ${where}`,
       })
@@ -300,12 +294,9 @@ describe('an open socket', () => {
   )
 
   test('is closed when its handler throws in closed', async () => {
-    http = await openSocketHttp()
-    http.room.onEvent = ({ type }) => {
+    const { client } = await open(({ type }) => {
       if (type === 'closed') throw new Error('thrown in closed')
-    }
-    const { client, begun } = connect('/events/t')
-    await begun
+    })
     client.terminate()
     await until(() => http.log.lines.some((line) => line.message === 'a socket room failed'))
     expect(http.server.openSockets()).toBe(0)

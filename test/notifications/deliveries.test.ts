@@ -338,16 +338,12 @@ describe('a mail that is refused', () => {
 describe('a failing store', () => {
   test('a sent mail is stored when writes work again, and not sent twice', async () => {
     await open()
-    let answered = () => {}
-    fixture.onSend = () =>
-      new Promise<void>((resolve) => {
-        answered = resolve
-      })
+    const release = fixture.holdMail()
     await fixture.request(1)
     await fixture.advance()
     // The next write would store that the mail was sent.
     fixture.faults.next = { fail: 'full', reachedDisk: false }
-    answered()
+    release()
     await fixture.advance(60_000)
     expect(fixture.runtime.log.filter((line) => line.startsWith('failed'))).toHaveLength(1)
     expect(fixture.subjects).toEqual(['ann@example.com: It is 1'])
@@ -443,11 +439,7 @@ describe('many requests', () => {
 
 test('stopping waits for mails in flight and starts no others', async () => {
   await open(['ann', 'ben'])
-  let answered = () => {}
-  fixture.onSend = () =>
-    new Promise<void>((resolve) => {
-      answered = resolve
-    })
+  const release = fixture.holdMail()
   await fixture.request(1)
   await fixture.world.advance(10)
   const held = fixture.deliveries.figuresOf('default').subscribers
@@ -460,7 +452,7 @@ test('stopping waits for mails in flight and starts no others', async () => {
   await fixture.world.advance(1_000)
   expect(isSettled).toBe(false)
   const before = fixture.arrived.length
-  answered()
+  release()
   await fixture.world.advance(5_000)
   expect(isSettled).toBe(true)
   expect(fixture.arrived.length).toBe(before + 1)

@@ -231,6 +231,16 @@ export class DeliveryFixture {
     return this.world.advance(ms)
   }
 
+  /** Holds the next mail until the returned function is called. */
+  holdMail(): () => void {
+    let release = () => {}
+    this.onSend = () =>
+      new Promise<void>((resolve) => {
+        release = resolve
+      })
+    return () => release()
+  }
+
   subscriber(name: string, tenant = 'default'): SubscriberState {
     return this.runtime.system.peek(subscriberAddress(tenant, name)) as SubscriberState
   }

@@ -75,19 +75,7 @@ describe('versions of firmware', () => {
 })
 
 describe('queries', () => {
-  const names = [
-    'types',
-    'devices',
-    'services',
-    'epoch',
-    'offset',
-    'limit',
-    'cursor',
-    'depth',
-    'raw',
-    '__proto__',
-    'constructor',
-  ]
+  const names = 'types devices services epoch offset limit cursor depth raw __proto__ constructor'.split(' ')
   const query = fc
     .array(fc.tuple(fc.constantFrom(...names), oddText), { maxLength: 5 })
     .map((fields) =>
