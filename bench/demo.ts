@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { Dashboard } from '#bench/dashboard'
 import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
 import { demoKinds } from '#bench/demo/demo-devices'
-import { DemoSamples } from '#bench/demo/samples'
 import { DemoScreen } from '#bench/demo/screen'
 import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command-line'
 import { secondsOf } from '#bench/fleet/counts'
@@ -74,17 +73,17 @@ async function run(demo: Demo): Promise<number> {
   const isOnline = await Promise.race([fleet.allOnline(60_000), asked.then(() => false)])
   if (isOnline) await createDemoContent(target, fleet.devices)
   const stopRollout = await startRollout(target)
-  const samples = new DemoSamples(fleet.kinds)
+  const screen = new DemoScreen(process.stdout, fleet.kinds)
   const dashboard = new Dashboard({
     url: server.url,
     isFolding: false,
     from: 'now',
-    onEvent: (event) => samples.receive(event),
+    onEvent: (event) => screen.receive(event),
     ...(person !== undefined && { authorization: person }),
   })
   dashboard.start()
 
-  const stopShowing = showEverySecond({ server, fleet, dashboard, samples })
+  const stopShowing = showEverySecond({ server, fleet, dashboard, screen })
   asked = Promise.race([asked, server.ended.then(() => 'server')])
   const reason = await asked
   stopShowing()
@@ -110,11 +109,10 @@ interface DemoParts {
   readonly server: ServerProcess
   readonly fleet: Fleet
   readonly dashboard: Dashboard
-  readonly samples: DemoSamples
+  readonly screen: DemoScreen
 }
 
-function showEverySecond({ server, fleet, dashboard, samples }: DemoParts): () => void {
-  const screen = new DemoScreen(process.stdout)
+function showEverySecond({ server, fleet, dashboard, screen }: DemoParts): () => void {
   const takeSecond = secondsOf(fleet)
   let before = { at: performance.now(), events: 0, items: 0, cpuSeconds: processUsage(server.processId)?.cpuSeconds }
   const startedAt = before.at
@@ -134,7 +132,6 @@ function showEverySecond({ server, fleet, dashboard, samples }: DemoParts): () =
           ? undefined
           : ((now.cpuSeconds - before.cpuSeconds) / seconds) * 100,
       residentBytes: usage?.residentBytes,
-      samples: samples.lines(),
     })
     before = now
   }, 1_000)

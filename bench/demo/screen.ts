@@ -1,4 +1,6 @@
 import type { FleetSecond } from '#bench/fleet/counts'
+import type { SimulatedProperty } from '#bench/fleet/encoding'
+import type { DeviceKind } from '#bench/fleet/kinds'
 
 export interface DemoSecond {
   readonly seconds: number
@@ -9,65 +11,87 @@ export interface DemoSecond {
   /** Undefined where the system does not report it. */
   readonly cpuPercent: number | undefined
   readonly residentBytes: number | undefined
-  readonly samples: readonly string[]
 }
 
-/** Shows the demo: redrawn in place on a terminal, otherwise as one line a second. */
+const samplesMax = 8
+
+/**
+ * Shows the demo: redrawn in place on a terminal, otherwise as one line a second. It has the latest values of a few
+ * properties of one device of each kind, with the names and units of their schemas.
+ */
 export class DemoScreen {
   readonly #out: NodeJS.WriteStream
   #drawnLines = 0
+  readonly #properties: ReadonlyMap<string, SimulatedProperty>
+  /** The latest values, by device and name. */
+  readonly #shown = new Map<string, string>()
+  /** By kind. */
+  readonly #devices = new Map<string, string>()
 
-  constructor(out: NodeJS.WriteStream) {
+  constructor(out: NodeJS.WriteStream, kinds: readonly DeviceKind[]) {
     this.#out = out
+    this.#properties = new Map(
+      kinds.flatMap(({ services }) =>
+        services.flatMap(({ serviceIdentifier, properties }) =>
+          properties.map((property) => [`${serviceIdentifier}/${property.propId}`, property] as const),
+        ),
+      ),
+    )
+  }
+
+  receive({ deviceIdentifier, serviceIdentifier, updates }: Readonly<Record<string, unknown>>): void {
+    if (typeof deviceIdentifier !== 'string' || !Array.isArray(updates)) return
+    const [, kind = ''] = deviceIdentifier.split('-')
+    if (!this.#devices.has(kind)) this.#devices.set(kind, deviceIdentifier)
+    if (this.#devices.get(kind) !== deviceIdentifier) return
+    for (const { propId, value } of updates as { propId: number; value?: unknown }[]) {
+      const property = this.#properties.get(`${String(serviceIdentifier)}/${propId}`)
+      const key = `${deviceIdentifier} ${property?.name}`
+      if (!property || property.isConstant || (!this.#shown.has(key) && this.#shown.size >= samplesMax)) continue
+      this.#shown.set(key, readable(property, value))
+    }
   }
 
   show(second: DemoSecond): void {
-    if (this.#out.isTTY) this.#redraw(second)
-    else this.#out.write(`${plainLine(second)}\n`)
+    const { seconds, fleet, residentBytes, cpuPercent } = second
+    const { p50, p99 } = fleet.latencyMs
+    const server = [
+      `CPU ${cpuPercent === undefined ? '–' : `${cpuPercent.toFixed(0)} %`}`,
+      `memory ${residentBytes === undefined ? '–' : `${Math.round(residentBytes / 2 ** 20)} MB`}`,
+    ].join('   ')
+    const lines = [
+      `${seconds} s`,
+      `${fleet.devicesOnline}/${fleet.devices} devices`,
+      `${grouped(fleet.changesPerSecond)} changes/s in`,
+      `${grouped(second.eventsPerSecond)} events/s out (${grouped(second.changesOutPerSecond)} changes/s), ${second.dashboardState}`,
+      `acknowledged in p50 ${p50.toFixed(1)} ms   p99 ${p99.toFixed(1)} ms`,
+      `server ${server}`,
+      ...(fleet.faultCount > 0 ? [`FAULTS ${fleet.faultCount}`] : []),
+    ]
+    const samples = [...this.#shown].map(([key, value]) => `${key.padEnd(34)} ${value}`).sort()
+    if (this.#out.isTTY) this.#redraw([...lines, '', ...samples])
+    else
+      this.#out.write(
+        `${[...lines, ...samples.slice(seconds % 8, (seconds % 8) + 1)].join('  ').replace(/ {3,}/g, ' ')}\n`,
+      )
   }
 
-  #redraw(second: DemoSecond): void {
+  #redraw(lines: readonly string[]): void {
     const width = Math.max(20, this.#out.columns || 80)
-    const lines = screenLines(second).map((line) => line.slice(0, width - 1))
     const up = this.#drawnLines > 0 ? `\x1b[${this.#drawnLines}A` : ''
-    this.#out.write(`${up}\x1b[0J${lines.join('\n')}\n`)
+    this.#out.write(`${up}\x1b[0J${lines.map((line) => `  ${line}`.slice(0, width - 1)).join('\n')}\n`)
     this.#drawnLines = lines.length
   }
 }
 
-function screenLines(second: DemoSecond): readonly string[] {
-  const { fleet } = second
-  const latency = fleet.latencyMs
-  return [
-    `  running            ${second.seconds} s`,
-    `  devices            ${fleet.devicesOnline} of ${fleet.devices} connected`,
-    `  changes in         ${grouped(fleet.changesPerSecond)}/s acknowledged`,
-    `  events out         ${grouped(second.eventsPerSecond)}/s (${grouped(second.changesOutPerSecond)} changes/s) to one dashboard, ${second.dashboardState}`,
-    `  acknowledgement    p50 ${milliseconds(latency.p50)}   p99 ${milliseconds(latency.p99)}   max ${milliseconds(latency.max)}`,
-    `  server             CPU ${percent(second.cpuPercent)}   memory ${megabytes(second.residentBytes)}`,
-    ...(fleet.faultCount > 0 ? [`  FAULTS             ${fleet.faultCount}`] : []),
-    '',
-    ...second.samples.map((sample) => `  ${sample}`),
-  ]
+function readable({ unit, enumeration }: SimulatedProperty, value: unknown): string {
+  const name = typeof value === 'number' ? enumeration?.[value] : undefined
+  return (name ?? short(value)) + (unit === undefined ? '' : ` ${unit}`)
 }
 
-function plainLine(second: DemoSecond): string {
-  const { fleet } = second
-  const sample = second.samples[second.seconds % Math.max(1, second.samples.length)]
-  return [
-    `${second.seconds} s`,
-    `${fleet.devicesOnline}/${fleet.devices} devices`,
-    `${fleet.changesPerSecond} changes/s in`,
-    `${second.eventsPerSecond} events/s out`,
-    `ack p50 ${milliseconds(fleet.latencyMs.p50)} p99 ${milliseconds(fleet.latencyMs.p99)}`,
-    `CPU ${percent(second.cpuPercent)}`,
-    `memory ${megabytes(second.residentBytes)}`,
-    ...(sample === undefined ? [] : [sample.replace(/ {2,}/g, ' ')]),
-  ].join('  ')
+function short(value: unknown): string {
+  if (Array.isArray(value)) return value.map(short).join(' / ')
+  return typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(1) : String(value)
 }
 
 const grouped = (count: number): string => count.toLocaleString('en-US')
-const milliseconds = (ms: number): string => `${ms.toFixed(1)} ms`
-const percent = (value: number | undefined): string => (value === undefined ? '–' : `${value.toFixed(0)} %`)
-const megabytes = (bytes: number | undefined): string =>
-  bytes === undefined ? '–' : `${Math.round(bytes / 2 ** 20)} MB`

@@ -105,7 +105,6 @@ function ofNpm(name: string, protocol: ProtocolName, program: string, settings: 
 }
 
 export const ownName = 'this server'
-export const authenticatedName = 'this server, IAM on'
 
 export const peerSystems: readonly Peer[] = [
   {
@@ -117,7 +116,7 @@ export const peerSystems: readonly Peer[] = [
     start: ours({ DURABILITY: 'process', IAM: 'off' }),
   },
   {
-    name: authenticatedName,
+    name: `${ownName}, IAM on`,
     protocol: 'own',
     isThere: true,
     version: () => 'this commit',

@@ -4,8 +4,7 @@ import { groupedNumber } from '#bench/harness/report'
 import { identifierOf } from '#bench/load/fleet-link'
 import { payloadOf } from '#bench/load/peer-link'
 import { UpdateTemplate } from '#bench/load/update-template'
-import { features } from '#bench/peers/features'
-import { authenticatedName, ownName, peerSystems } from '#bench/peers/peer-systems'
+import { ownName, peerSystems } from '#bench/peers/peer-systems'
 
 /** A figure of one case as a chart. */
 export interface Chart {
@@ -15,7 +14,7 @@ export interface Chart {
   readonly file: string
 }
 
-/** The appendix of the report: charts, versions and settings of the systems, and a table of features. */
+/** The appendix of the report: charts, versions and settings of the systems. */
 export function appendixOf(results: readonly CaseResult[], charts: readonly Chart[]): ReportAppendix {
   const drawn = charts.flatMap((chart) => {
     const { variants = [] } = results.find(({ name }) => name === chart.case) ?? {}
@@ -27,7 +26,6 @@ export function appendixOf(results: readonly CaseResult[], charts: readonly Char
     })
     return bars.length === 0 ? [] : [{ ...chart, svg: barChart(chart.title, bars) }]
   })
-  const systems = peerSystems.filter(({ name }) => name !== authenticatedName)
   const bytes = payloadOf(0, identifierOf('LOAD', 0)).length
   const markdown = [
     '## Charts',
@@ -47,14 +45,6 @@ export function appendixOf(results: readonly CaseResult[], charts: readonly Char
     ...peerSystems.map(
       ({ name, isThere, version, settings }) => `| ${name} | ${isThere ? version() : 'not installed'} | ${settings} |`,
     ),
-    '',
-    '## Features',
-    '',
-    'Features of the system itself, in the version and with the settings above, without what an application adds.',
-    '',
-    `| | ${features.map(({ what }) => what).join(' | ')} |`,
-    `|---|${features.map(() => '---').join('|')}|`,
-    ...systems.map(({ name }) => `| ${name} | ${features.map(({ of }) => of[name] ?? 'no').join(' | ')} |`),
   ].join('\n')
   return { markdown, files: Object.fromEntries(drawn.map(({ file, svg }) => [`${file}.svg`, svg])) }
 }
