@@ -103,88 +103,66 @@ async function findMutants(
   const unfound: PlantedMutant[] = []
   const tryNotedSeeds = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      const mutant = await PlantedMutant.plant(name)
+      const mutant = await plant(name)
       const seed = seedOf(name)
-      await mutant.run(seed === undefined ? [] : [seed], 1)
-      if (mutant.isOver) ended(await mutant.end())
+      await runMutant(mutant, seed === undefined ? [] : [seed], 1)
+      if (mutant.found || mutant.broken !== undefined) await end(mutant)
       else unfound.push(mutant)
     }
   }
+  const end = async (mutant: PlantedMutant) => {
+    await mutant.folder.remove()
+    ended({ ...mutant, seconds: (performance.now() - mutant.begun) / 1000 })
+  }
   await Promise.all(Array.from({ length: options.processes }, tryNotedSeeds))
+  const seeds = Array.from({ length: options.seedsMax }, (_, place) => place + 1)
   for (const mutant of unfound) {
-    await mutant.run(
-      Array.from({ length: options.seedsMax }, (_, place) => place + 1),
-      options.processes,
-    )
-    ended(await mutant.end())
+    await runMutant(mutant, seeds, options.processes)
+    await end(mutant)
   }
 }
 
-/** A compiled copy of the sources with one mutant. */
-class PlantedMutant {
-  readonly #name: string
-  readonly #expectation: string
-  readonly #folder: TemporaryFolder
-  /** The program, or why there is none. */
-  readonly #program: string | Error
-  readonly #begun: number
-  #seeds = 0
-  #found: SeedResult | undefined
-  #other: SeedResult | undefined
+/** A compiled copy of the sources with one mutant, and what its seeds found so far. */
+interface PlantedMutant extends Pick<MutantReport, 'name' | 'broken'> {
+  readonly expectation: string
+  readonly folder: TemporaryFolder
+  readonly program: string
+  readonly begun: number
+  seeds: number
+  found: SeedResult | undefined
+  other: SeedResult | undefined
+}
 
-  private constructor(name: string, expectation: string, own: TemporaryFolder, program: string | Error, begun: number) {
-    this.#name = name
-    this.#expectation = expectation
-    this.#folder = own
-    this.#program = program
-    this.#begun = begun
+async function plant(name: string): Promise<PlantedMutant> {
+  const begun = performance.now()
+  const expectation = expectationOf(name)
+  const own = temporaryFolder('mutant-')
+  for (const part of copied) {
+    const from = join(projectRoot, part)
+    cpSync(from, join(own.path, part), { recursive: true, filter: (file) => !left.includes(file) })
   }
+  git(own.path, ['apply', patchOf(name)])
+  const program = await compileSimulation(own.path, own.path).catch((error: Error) => error)
+  return {
+    ...{ name, expectation, folder: own, begun, seeds: 0, found: undefined, other: undefined },
+    ...(program instanceof Error ? { program: '', broken: program.message } : { program, broken: undefined }),
+  }
+}
 
-  /** Whether further seeds are useless. */
-  get isOver(): boolean {
-    return this.#found !== undefined || this.#program instanceof Error
-  }
-
-  static async plant(name: string): Promise<PlantedMutant> {
-    const begun = performance.now()
-    const expectation = expectationOf(name)
-    const own = temporaryFolder('mutant-')
-    for (const part of copied) {
-      const from = join(projectRoot, part)
-      cpSync(from, join(own.path, part), { recursive: true, filter: (file) => !left.includes(file) })
-    }
-    git(own.path, ['apply', patchOf(name)])
-    const program = await compileSimulation(own.path, own.path).catch((error: Error) => error)
-    return new PlantedMutant(name, expectation, own, program, begun)
-  }
-
-  /** Runs seeds until one finds it. */
-  async run(seeds: readonly number[], processes: number): Promise<void> {
-    if (this.#program instanceof Error) return
-    const waiting = [...seeds]
-    await runSeeds({
-      program: this.#program,
-      processes: Math.min(processes, seeds.length),
-      next: () => (this.#found ? undefined : waiting.shift()),
-      ended: (result) => {
-        this.#seeds++
-        if (isAsExpected(result, this.#expectation)) this.#found = earlier(this.#found, result)
-        else if (result.fault !== undefined) this.#other = earlier(this.#other, result)
-      },
-    })
-  }
-
-  async end(): Promise<MutantReport> {
-    await this.#folder.remove()
-    return {
-      name: this.#name,
-      found: this.#found,
-      other: this.#other,
-      broken: this.#program instanceof Error ? this.#program.message : undefined,
-      seeds: this.#seeds,
-      seconds: (performance.now() - this.#begun) / 1000,
-    }
-  }
+/** Runs seeds until one finds it. */
+async function runMutant(mutant: PlantedMutant, seeds: readonly number[], processes: number): Promise<void> {
+  if (mutant.broken !== undefined) return
+  const waiting = [...seeds]
+  await runSeeds({
+    program: mutant.program,
+    processes: Math.min(processes, seeds.length),
+    next: () => (mutant.found ? undefined : waiting.shift()),
+    ended: (result) => {
+      mutant.seeds++
+      if (isAsExpected(result, mutant.expectation)) mutant.found = earlier(mutant.found, result)
+      else if (result.fault !== undefined) mutant.other = earlier(mutant.other, result)
+    },
+  })
 }
 
 function earlier(before: SeedResult | undefined, result: SeedResult): SeedResult {

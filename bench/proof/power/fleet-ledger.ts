@@ -7,7 +7,7 @@ import { fleetDefaults } from '#bench/fleet/options'
 import type { ReceivedUpdate } from '#bench/fleet/stream-comparison'
 import { type ProofFleetOptions, proofFleets } from '#bench/proof/fleets'
 import { SeededRandom } from '#bench/random'
-import { pass } from '#bench/time'
+import { unixMs, until } from '#bench/time'
 
 /** The last settled frame of a device at a time in Unix ms. */
 interface SettledFrame {
@@ -93,8 +93,7 @@ export class FleetLedger {
     const options = { ...fleetDefaults, url: url.replace(/^http/, 'ws'), key: this.#key }
     const link = new FleetLink(back, { options, counts, random: new SeededRandom(1), onRoom() {} })
     link.connect()
-    const end = performance.now() + welcomeMsMax
-    while (back.some(({ isWelcome }) => !isWelcome) && performance.now() < end) await pass(5)
+    await until(() => back.every(({ isWelcome }) => isWelcome), welcomeMsMax, 5)
     // Closing a link resets `isWelcome` of its devices.
     const wrong = back.filter((device) => !device.isWelcome || device.settled !== last.get(device.identifier))
     link.stop(false)
@@ -106,7 +105,7 @@ export class FleetLedger {
   }
 
   #readDevices(): void {
-    const at = performance.timeOrigin + performance.now()
+    const at = unixMs()
     for (const [device, known] of this.#known)
       if (device.settled !== (known.at(-1)?.settled ?? 0)) known.push({ at, settled: device.settled })
   }
