@@ -27,8 +27,8 @@ const repeatEveryMs = 200
 const repeatsMax = 150
 const readOnlyCommand = /^curl -s '[^'\n]+'\n$/
 
-/** The time limit for output after a command. */
-const printedWithinMs = 15_000
+/** Generous: `npm run demo` creates its content before it prints figures. */
+const printedWithinMs = 60_000
 
 /** Runs the blocks of a document in a folder like that of the project. At most one server runs at a time. */
 export class DocumentRunner {
