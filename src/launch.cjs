@@ -82,7 +82,8 @@ const commands = {
   dev,
   test: (args) => (hasNames(args) ? runTests(args) : runTests([...fastTests, ...args], 'slow tests', 'test:all')),
   'test:all': (args) => runTests(['--project', 'slow', ...args], 'fast tests', 'test'),
-  'test:watch': (args) => forward([[tools.vitest, 'watch', ...(hasNames(args) ? [] : fastTests), ...args]]),
+  'test:watch': (args) =>
+    forward([[process.execPath, tools.vitest, 'watch', ...(hasNames(args) ? [] : fastTests), ...args]]),
   check: (args) => {
     const failures = [
       [tools.biome, 'check', '--error-on-warnings', ...args],
@@ -115,7 +116,7 @@ async function main() {
   if (!canRun()) {
     if (exists(runtime) && fs.realpathSync(at(runtime)) === process.execPath) throw new UserError(noBinary())
     if (!exists(runtime)) withLock(() => exists(runtime) || installRuntime())
-    return forward([[__filename, name, ...args]], { node: at(runtime), cwd: process.cwd() })
+    return forward([[at(runtime), __filename, name, ...args]], process.cwd())
   }
   if (!isReady()) withLock(() => isReady() || build())
   // Native code reads both once: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
@@ -132,7 +133,7 @@ function hasNames(args) {
 }
 
 async function runTests(args, leftOut, script) {
-  await forward([[tools.vitest, 'run', ...args]])
+  await forward([[process.execPath, tools.vitest, 'run', ...args]])
   if (leftOut) print(`skipped the ${leftOut}; they run with: npm run ${script}`)
 }
 
@@ -156,19 +157,22 @@ function stopWithParent() {
   timer.unref()
 }
 
-function dev(args) {
+async function dev(args) {
   // The compiler in watch mode writes no stamp: without one, the next start builds.
   remove(builds[0].stamp)
+  // Its native program directly: the script around it does not forward signals, and would leave it running.
+  const { default: compilerPath } = await import(pathToFileURL(at('node_modules/typescript/lib/getExePath.js')).href)
+  const node = process.execPath
   return forward([
-    [tools.tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
-    [tools.vite, '--config', viteConfig],
-    ['--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
+    [compilerPath(), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
+    [node, tools.vite, '--config', viteConfig],
+    [node, '--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
   ])
 }
 
-/** Runs one Node process for each line in parallel. The first to end stops the others and gives the exit code. */
-function forward(lines, { node = process.execPath, cwd = root } = {}) {
-  const children = lines.map((line) => spawn(node, line, { cwd, stdio: 'inherit' }))
+/** Runs commands in parallel. The first to end stops the others and gives the exit code. */
+function forward(commands, cwd = root) {
+  const children = commands.map(([program, ...args]) => spawn(program, args, { cwd, stdio: 'inherit' }))
   const stopAll = (signal) => {
     for (const child of children) child.kill(signal)
   }

@@ -23,10 +23,12 @@ export interface Administrator {
 export async function firstAdministrator(
   parts: SignInParts,
   configured: Administrator | undefined,
+  exists: (name: string) => void = () => {},
 ): Promise<Administrator | undefined> {
   const { system, world } = parts
   if (configured) {
-    if (!rowByName(system.wake(directoryAddress), configured.name)) await add(parts, configured)
+    if (rowByName(system.wake(directoryAddress), configured.name)) exists(configured.name)
+    else await add(parts, configured)
     return undefined
   }
   if (system.wake(directoryAddress).users.size > 0) return undefined

@@ -182,7 +182,7 @@ export function openIdentity(options: IdentityOptions) {
       removal.resume()
       // A local operator already has full access, so no administrator is needed.
       if (options.operatorToken !== undefined) return {}
-      const printed = await firstAdministrator(parts, options.administrator)
+      const printed = await firstAdministrator(parts, options.administrator, options.administratorExists)
       return printed ? { printed } : {}
     },
 

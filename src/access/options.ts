@@ -27,6 +27,8 @@ export interface IdentitySettings {
   readonly areRateLimitsOn: boolean
   /** The first administrator, if one is configured. Contract 2. */
   readonly administrator?: { readonly name: string; readonly password: string }
+  /** The configured administrator exists already, and keeps its password. */
+  readonly administratorExists?: (name: string) => void
   /** Anyone who shows it may do everything while this process lives. Made by a local start of the server. */
   readonly operatorToken?: string
   /** The port of the server, once it listens. */

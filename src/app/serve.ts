@@ -288,6 +288,11 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
     corsOrigins: config.corsOrigins,
     areRateLimitsOn: config.areRateLimitsOn,
     ...(name !== undefined && password !== undefined && { administrator: { name, password } }),
+    administratorExists: (existing) =>
+      log.info(
+        { name: existing },
+        `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run npm run admin -- user invite ${existing}`,
+      ),
     ...(operatorToken !== undefined && { operatorToken }),
     port,
   }
@@ -315,15 +320,16 @@ function urlOf({ host }: Config, port: number): string {
 
 function greet(config: Config, log: Log, url: string, port: number): void {
   const { dataDirectory } = config
+  const dashboard = new URL('/', url).href
   if (config.smtpUrl === undefined) {
     log.info({ folder: join(dataDirectory, outboxFolder) }, 'mails are saved as files, not sent: SMTP_URL is not set')
   }
   if (config.isIamOn) {
-    log.info({ port, dataDirectory }, `serving ${url}, sign in at ${url}/iam/token`)
+    log.info({ port, dataDirectory }, `dashboard ${dashboard}, API ${url}, sign in at ${url}/iam/token`)
     return
   }
   const warning = 'IAM is OFF: no sign-in is needed, and anyone who can reach this port may read and change everything'
   if (isLoopback(config.host)) log.warn({}, warning)
   else log.error({ host: config.host }, warning)
-  log.info({ port, dataDirectory }, `serving ${url}, try ${url}/devices?depth=2`)
+  log.info({ port, dataDirectory }, `dashboard ${dashboard}, API ${url}, try ${url}/devices?depth=2`)
 }

@@ -73,6 +73,8 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
   }
   const { cors, forwarding } = exchange.context.origins
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
+  // Also where only the page is kept from reading the answer.
+  if (exchange.origin === 'foreign') exchange.context.log.refusedOrigins.add(exchange.headers.get('origin'))
   if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
   if (cors.allowedHosts) {
     for (const host of forwarding.hosts(exchange.headers))

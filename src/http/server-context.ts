@@ -4,7 +4,7 @@ import type { Forwarding } from '#http/forwarded'
 import type { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
 import type { PendingRequests } from '#http/pending-requests'
-import type { OverloadLog, ServerLog } from '#http/server-log'
+import type { OverloadLog, RefusedOrigins, ServerLog } from '#http/server-log'
 import type { Problem } from '#model/problem'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
@@ -33,6 +33,7 @@ interface RequestLog {
   readonly server: ServerLog
   readonly overloads: OverloadLog
   readonly brokenOff: OverloadLog
+  readonly refusedOrigins: RefusedOrigins
   requestId(asked: string): string
   redactPath(path: string): string
 }

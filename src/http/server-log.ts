@@ -51,3 +51,28 @@ export class OverloadLog {
     })
   }
 }
+
+/** Origins are chosen by callers: after this many different ones, no more are logged. */
+const loggedOriginsMax = 100
+/** A host name has at most 253 characters. */
+const originCharactersMax = 300
+
+/** Logs each refused origin once, with the setting that admits it. */
+export class RefusedOrigins {
+  readonly #log: ServerLog
+  readonly #logged = new Set<string>()
+
+  constructor(log: ServerLog) {
+    this.#log = log
+  }
+
+  add(text: string): void {
+    const origin = text.slice(0, originCharactersMax)
+    if (this.#logged.has(origin) || this.#logged.size >= loggedOriginsMax) return
+    this.#logged.add(origin)
+    this.#log.warn(
+      { origin },
+      'refused a page of another origin: to admit it, add it to CORS_ORIGINS, or to PUBLIC_URL if it is an address of this server',
+    )
+  }
+}

@@ -11,7 +11,7 @@ import { type PathRow, pathTable } from '#http/paths'
 import { PendingRequests } from '#http/pending-requests'
 import { requestIds } from '#http/request-head'
 import type { ServerContext } from '#http/server-context'
-import { OverloadLog, type ServerLog } from '#http/server-log'
+import { OverloadLog, RefusedOrigins, type ServerLog } from '#http/server-log'
 import { DropReport, OpenSockets } from '#http/uws-socket'
 import { serveSockets } from '#http/websocket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
@@ -111,6 +111,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     log: {
       server: log,
       overloads: new OverloadLog(world, log, 'more requests were turned away'),
+      refusedOrigins: new RefusedOrigins(log),
       brokenOff: new OverloadLog(world, log, 'more answers were broken off'),
       requestId: requestIds(world),
       redactPath: options.redactPath ?? ((path) => path),

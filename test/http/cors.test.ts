@@ -134,6 +134,18 @@ describe('responses', () => {
     },
   )
 
+  test.each([false, true])(
+    'a refused origin is logged once, with the settings that admit it (IAM off: %s)',
+    async (iamOff) => {
+      http = await open(iamOff)
+      for (const origin of ['https://evil.example', 'https://evil.example', 'https://app.example', 'null'])
+        await ask('/a', 'GET', origin)
+      const lines = http.log.lines.filter(({ message }) => message.startsWith('refused a page'))
+      expect(lines.map(({ fields }) => fields.origin)).toEqual(['https://evil.example', 'null'])
+      expect(lines[0]?.message).toMatch(/CORS_ORIGINS.*PUBLIC_URL/)
+    },
+  )
+
   const asked = async (head: string) => {
     const client = new RawClient(http.port).send(`${head}\r\nConnection: close\r\n\r\n`)
     const text = await client.closed()
