@@ -1,4 +1,4 @@
-// Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, deliveries a second to 100 and to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, quality of service beyond "at most once" (this server acknowledges, the others are not asked to), more than one node; permissions, state and storage, which the others do not have (see the table).
+// Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, changes a second that are acknowledged by systems that store them, deliveries a second to 100 and to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, more than one node; permissions and state, which the others do not have. Only the systems in the table of stored changes are asked to acknowledge; this server always does.
 
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
@@ -6,7 +6,7 @@ import type { CaseResult } from '#bench/harness/measure'
 import { standardLoad, started, underLoad, withLoad } from '#bench/harness/running-load'
 import type { LoadSpec, PhaseResult } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
-import { ownName, type Peer, peerSystems } from '#bench/peers/peer-systems'
+import { ownName, type Peer, peerSystems, storingSystems } from '#bench/peers/peer-systems'
 import { appendixOf } from '#bench/peers/report-appendix'
 import { processUsage } from '#bench/process-usage'
 import { pass } from '#bench/time'
@@ -14,6 +14,7 @@ import { pass } from '#bench/time'
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
 
 const there = peerSystems.filter(({ isThere }) => isThere)
+const storing = storingSystems.filter(({ isThere }) => isThere)
 const togetherMax = 64
 const fleet = { ...standardLoad, window: togetherMax, properties: 1, gatherMs: 1, drainMsMax: 8_000 }
 
@@ -67,12 +68,27 @@ function residentBytesOf(processId: number): number {
   return usage.residentBytes
 }
 
-function caseOf(name: string, measure: (peer: Peer, round: Round) => Promise<Figures>, roundsMax = Infinity): Case {
-  const variants = there.map((peer) => ({ name: peer.name, measure: (round: Round) => measure(peer, round) }))
+/** Changes that the system has acknowledged, with at most 64 unacknowledged on each link. */
+async function acknowledged({ protocol, start }: Peer, { isQuick }: Round): Promise<Figures> {
+  const times = isQuick ? { warmupMs: 200, measuredMs: 300 } : { warmupMs: 700, measuredMs: 1_800 }
+  const load = { ...fleet, dashboards: 0, protocol }
+  const result = await underLoad(start, load, ({ run }) => run(times))
+  const { seconds, changes, serverCpuSeconds } = result
+  return { ...cpuOf(result), changesPerSecond: changes / seconds, cpuPerMillion: (serverCpuSeconds / changes) * 1e6 }
+}
+
+function caseOf(
+  name: string,
+  measure: (peer: Peer, round: Round) => Promise<Figures>,
+  roundsMax = Infinity,
+  systems = there,
+): Case {
+  const variants = systems.map((peer) => ({ name: peer.name, measure: (round: Round) => measure(peer, round) }))
   return { name, variants, roundsMax }
 }
 
 const inward = 'In: 1 dashboard'
+const stored = 'Stored and acknowledged: no dashboard'
 const hundred = 'Out: 100 dashboards'
 const thousand = 'Out: 1 000 dashboards'
 const toTen = 'How late: 5 000 changes/s to 10 dashboards'
@@ -113,6 +129,7 @@ export const peers: Benchmark = {
   },
   cases: [
     caseOf(inward, (peer, round) => fastest(peer, one, round)),
+    caseOf(stored, acknowledged, Infinity, storing),
     caseOf(hundred, (peer, round) => fastest(peer, outOf(100), round)),
     caseOf(thousand, (peer, round) => fastest(peer, outOf(1_000), round)),
     caseOf(toTen, (peer, round) => paced(peer, ten, 5_000, round)),

@@ -18,8 +18,7 @@ export interface LoadFleetOptions {
   readonly service?: string
   readonly authorizations?: Authorizations | undefined
   /**
-   * The protocol of another system: its links acknowledge nothing, and a message counts as acknowledged when it is
-   * sent.
+   * The protocol of another system. Where it acknowledges nothing, a message counts as acknowledged when it is sent.
    */
   readonly protocol?: Protocol | undefined
   /** At a steady rate each link sends what is due at this interval, in milliseconds; default 5. */
@@ -79,10 +78,11 @@ export class LoadFleet {
       const count = Math.floor((devices - first + links - 1) / links)
       const place = { port, prefix, first, step: links, count, failed }
       if (protocol) {
-        const written = (messages: number) => {
+        const acknowledged = (messages: number) => {
           this.acknowledged += messages
         }
-        return new PeerLink({ ...place, protocol, written })
+        const peer: PeerLink = new PeerLink({ ...place, protocol, acknowledged, onRead: () => this.#fill(peer) })
+        return peer
       }
       const link: FleetLink = new FleetLink({
         ...place,

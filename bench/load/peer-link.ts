@@ -1,5 +1,6 @@
 import { objectUpdated } from '#bench/bare/object-updated'
 import { identifierOf, type NumberOf, serviceIdentifier } from '#bench/load/fleet-link'
+import { MessageCounter } from '#bench/load/messages'
 import type { Protocol } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId } from '#bench/load/update-template'
@@ -12,7 +13,10 @@ export interface PeerLinkOptions {
   readonly first: number
   readonly step: number
   readonly count: number
-  readonly written: (messages: number) => void
+  /** Messages that count as acknowledged. */
+  readonly acknowledged: (messages: number) => void
+  /** More may be sent. */
+  readonly onRead: () => void
   readonly failed: (error: Error) => void
 }
 
@@ -29,9 +33,8 @@ const answerMsMax = 20_000
  * makes of a change, to a topic of the device where there are topics.
  */
 export class PeerLink {
-  /** These systems acknowledge nothing. */
-  readonly unacknowledged = 0
-  readonly isSettled = true
+  /** Stays 0 for a system that acknowledges nothing. */
+  unacknowledged = 0
   readonly #options: PeerLinkOptions
   readonly #templates: readonly Buffer[]
   readonly #digitsAt: number
@@ -46,7 +49,7 @@ export class PeerLink {
     this.#templates = Array.from({ length: count }, (_, place) => {
       const device = first + place * step
       const identifier = identifierOf(prefix, device)
-      return protocol.publish(identifier, payloadOf(device, identifier))
+      return protocol.publish(identifier, payloadOf(device, identifier), { link: first, place })
     })
     this.#digitsAt = this.#templates[0]?.lastIndexOf(sampleDigits) ?? 0
     if (this.#digitsAt <= 0 || this.#templates.some((each) => each.lastIndexOf(sampleDigits) !== this.#digitsAt))
@@ -54,15 +57,31 @@ export class PeerLink {
   }
 
   async open(): Promise<void> {
-    const { protocol, port, first, failed } = this.#options
+    const { protocol, port, first, failed, acknowledged, onRead } = this.#options
+    const counter = new MessageCounter(protocol.lengthOf, () => {})
+    const received = (bytes: Buffer) => {
+      if (!protocol.acknowledges) return
+      try {
+        const count = counter.push(bytes)
+        this.unacknowledged -= count
+        acknowledged(count)
+        onRead()
+      } catch (error) {
+        failed(error as Error)
+      }
+    }
     const closed = () => failed(new Error('a link was closed'))
     const steps = protocol.introduce({ port, number: first })
-    this.#socket = await RawSocket.connect({ port, received: () => {}, closed, answerMsMax }, steps)
+    this.#socket = await RawSocket.connect({ port, received, closed, answerMsMax }, steps)
+  }
+
+  get isSettled(): boolean {
+    return this.unacknowledged === 0
   }
 
   send(count: number, numberOf: NumberOf): void {
     const templates = this.#templates
-    const { first, step, written } = this.#options
+    const { protocol, first, step, acknowledged } = this.#options
     const numbers: number[] = []
     while (numbers.length < count) {
       const place = (this.#turn + numbers.length) % templates.length
@@ -82,7 +101,8 @@ export class PeerLink {
     }
     this.#turn = (this.#turn + numbers.length) % templates.length
     this.#socket?.write(bytes)
-    written(numbers.length)
+    if (protocol.acknowledges) this.unacknowledged += numbers.length
+    else acknowledged(numbers.length)
   }
 
   resetRotation(): void {

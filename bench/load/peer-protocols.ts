@@ -11,8 +11,17 @@ export interface Protocol {
   /** The first steps of a subscriber to all devices. */
   subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
   introduce(place: Place): readonly Step[]
-  /** One whole message; the payload is its last part except for at most `tailBytes`. */
-  publish(device: string, payload: Buffer): Buffer
+  /** Whether the system answers each message when it has it; then only these answers count as deliveries. */
+  readonly acknowledges?: true
+  /** One whole message. `slot`: where the message is among those of its link. */
+  publish(device: string, payload: Buffer, slot: PublishSlot): Buffer
+}
+
+interface PublishSlot {
+  /** Number of the link, as in `introduce`. */
+  readonly link: number
+  /** Place of the device on its link. */
+  readonly place: number
 }
 
 interface Place {
@@ -77,12 +86,32 @@ const mqtt: Protocol = {
     mqttPacket(mqttPublish << 4, Buffer.concat([mqttText(`devices/${device}/changes`), payload])),
 }
 
+const mqttAcknowledged = 4
+/** Quality of service 1, retained: the broker has the last message of each topic in its database. */
+const mqttStoredHead = (mqttPublish << 4) | 0b0011
+
+/** PUBACK alone counts. §3.4: four bytes. */
+const mqttStored: Protocol = {
+  ...mqtt,
+  acknowledges: true,
+  lengthOf(bytes, at) {
+    const length = Math.abs(mqtt.lengthOf(bytes, at))
+    if (at + length > bytes.length) return 0
+    return (bytes[at] as number) >> 4 === mqttAcknowledged ? length : -length
+  },
+  publish(device, payload, { place }) {
+    // Free again when its turn comes: a link has more devices than messages in flight.
+    const packetId = Buffer.of((place + 1) >> 8, (place + 1) & 0xff)
+    return mqttPacket(mqttStoredHead, Buffer.concat([mqttText(`devices/${device}/changes`), packetId, payload]))
+  },
+}
+
 /** `MSG <subject> <sid> <bytes>`, a line break, as many bytes, a line break. */
 const letterM = 0x4d
 const letterP = 0x50
 const letterI = 0x49
-/** A subject alone is longer. */
-const natsLineBytesMin = 20
+/** The shortest line: an answer to a stored message. */
+const natsLineBytesMin = 16
 
 /** The second letter distinguishes `PING` and `PONG`. */
 const natsHello: Step = { send: '', answered: matching(/^INFO .*\r\n$/) }
@@ -108,6 +137,45 @@ const nats: Protocol = {
   introduce: () => [natsHello, natsConnect('')],
   publish: (device, payload) =>
     Buffer.concat([Buffer.from(`PUB devices.${device}.changes ${payload.length}\r\n`), payload, Buffer.from('\r\n')]),
+}
+
+const inbox = (link: number) => `_INBOX.${link}`
+const jetStream = JSON.stringify({
+  name: 'changes',
+  subjects: ['devices.*.changes'],
+  storage: 'file',
+  retention: 'limits',
+  discard: 'old',
+  max_bytes: 2 ** 28,
+})
+const jetStreamRequest = (link: number) =>
+  `PUB $JS.API.STREAM.CREATE.changes ${inbox(link)} ${jetStream.length}\r\n${jetStream}\r\n`
+const letterE = 'e'.charCodeAt(0)
+
+/** Each message is stored in a stream on disk, and answered with its place there. */
+const natsStored: Protocol = {
+  ...nats,
+  acknowledges: true,
+  lengthOf(bytes, at) {
+    const length = nats.lengthOf(bytes, at)
+    if (length <= 0 || at + length > bytes.length) return Math.min(length, 0)
+    // `{"stream":…` or `{"error":…`.
+    const answer = bytes.indexOf(newline, at) + 1
+    if (bytes[answer + 2] === letterE) throw new Error(bytes.toString('latin1', answer, at + length))
+    return length
+  },
+  introduce: ({ number }) => [
+    natsHello,
+    natsConnect(`SUB ${inbox(number)} 1\r\n`),
+    // Made by the first, and found by all others.
+    { send: jetStreamRequest(number), answered: matching(/"config":[\s\S]*\}\r\n$/) },
+  ],
+  publish: (device, payload, { link }) =>
+    Buffer.concat([
+      Buffer.from(`PUB devices.${device}.changes ${inbox(link)} ${payload.length}\r\n`),
+      payload,
+      Buffer.from('\r\n'),
+    ]),
 }
 
 function lineEnd(bytes: Buffer, from: number): number {
@@ -143,6 +211,25 @@ const redis: Protocol = {
   ],
   introduce: () => [{ send: 'PING\r\n', answered: matching(/^\+PONG\r\n$/) }],
   publish: (device, payload) => respArray('PUBLISH', `devices.${device}.changes`, payload),
+}
+
+const dollar = '$'.charCodeAt(0)
+/** Older entries may be dropped beyond this number. */
+const redisEntriesMax = '500000'
+
+/** Each message is an entry of a stream; the answer is its id: `$15`, a line break, the id, a line break. */
+const redisStored: Protocol = {
+  ...redis,
+  acknowledges: true,
+  lengthOf(bytes, at) {
+    const end = lineEnd(bytes, at)
+    if (end < 0) return 0
+    if (bytes[at] !== dollar) throw new Error(bytes.toString('latin1', at, end))
+    const whole = end + 1 - at + Number(bytes.toString('latin1', at + 1, end - 1)) + 2
+    return at + whole > bytes.length ? 0 : whole
+  },
+  publish: (device, payload) =>
+    respArray('XADD', 'changes', 'MAXLEN', '~', redisEntriesMax, '*', 'device', device, 'change', payload),
 }
 
 function pongTo(bytes: Buffer, at: number, end: number): Buffer | undefined {
@@ -199,6 +286,16 @@ const own: Protocol = {
   },
 }
 
-export const protocols = { own, mqtt, nats, redis, websocket, 'socket.io': socketIo } as const
+export const protocols = {
+  own,
+  mqtt,
+  nats,
+  redis,
+  websocket,
+  'socket.io': socketIo,
+  'mqtt stored': mqttStored,
+  'nats stored': natsStored,
+  'redis stored': redisStored,
+} as const
 
 export type ProtocolName = keyof typeof protocols

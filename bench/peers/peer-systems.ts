@@ -104,6 +104,18 @@ function ofNpm(name: string, protocol: ProtocolName, program: string, settings: 
   }
 }
 
+const mosquittoStored: InstalledServer = {
+  ...mosquitto,
+  settings: `${mosquitto.settings?.replace('persistence false', 'persistence true\npersistence_location {folder}/')}`,
+}
+
+const natsServerStored: InstalledServer = { ...natsServer, line: [...natsServer.line, '-js', '-sd', '{folder}'] }
+
+const redisServerStored: InstalledServer = {
+  ...redisServer,
+  settings: `${redisServer.settings?.replace('appendonly no', 'appendonly yes\nappendfsync everysec')}`,
+}
+
 export const ownName = 'this server'
 
 export const peerSystems: readonly Peer[] = [
@@ -159,4 +171,33 @@ export const peerSystems: readonly Peer[] = [
   ofNpm('ws', 'websocket', 'websocket', 'sends to each what one has sent'),
   ofNpm('aedes', 'mqtt', 'aedes', 'MQTT 3.1.1, quality 0, everything in memory'),
   ofNpm('socket.io', 'socket.io', 'socket-io', 'one room, websockets alone'),
+]
+
+/** Systems that store a message before they acknowledge it, or say that they keep it. */
+export const storingSystems: readonly Peer[] = [
+  ...peerSystems.filter(({ protocol }) => protocol === 'own'),
+  {
+    name: 'nats-server, JetStream',
+    protocol: 'nats stored',
+    isThere: isInstalled(natsServer.command),
+    version: () => versionIn('nats-server', /v([\d.]+)/, natsServer.command, '-v'),
+    settings: 'a stream on disk, one replica; sync_interval as it comes (two minutes)',
+    start: installedServer(natsServerStored),
+  },
+  {
+    name: 'redis, stream',
+    protocol: 'redis stored',
+    isThere: isInstalled(redisServer.command),
+    version: () => versionIn('redis', /v=([\d.]+)/, redisServer.command, '-v'),
+    settings: 'XADD to one stream of about 500 000 entries; appendonly yes, appendfsync everysec',
+    start: installedServer(redisServerStored),
+  },
+  {
+    name: 'mosquitto, quality 1',
+    protocol: 'mqtt stored',
+    isThere: isInstalled(mosquitto.command),
+    version: () => versionIn('mosquitto', /version ([\d.]+)/, mosquitto.command, '-h'),
+    settings: 'retained messages, persistence true; acknowledged from memory, saved at its interval (30 minutes)',
+    start: installedServer(mosquittoStored),
+  },
 ]

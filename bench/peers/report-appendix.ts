@@ -4,7 +4,7 @@ import { groupedNumber } from '#bench/harness/report'
 import { identifierOf } from '#bench/load/fleet-link'
 import { payloadOf } from '#bench/load/peer-link'
 import { UpdateTemplate } from '#bench/load/update-template'
-import { ownName, peerSystems } from '#bench/peers/peer-systems'
+import { ownName, peerSystems, storingSystems } from '#bench/peers/peer-systems'
 
 /** A figure of one case as a chart. */
 export interface Chart {
@@ -42,7 +42,7 @@ export function appendixOf(results: readonly CaseResult[], charts: readonly Char
     '',
     '| | version | settings |',
     '|---|---|---|',
-    ...peerSystems.map(
+    ...[...peerSystems, ...storingSystems.filter(({ protocol }) => protocol !== 'own')].map(
       ({ name, isThere, version, settings }) => `| ${name} | ${isThere ? version() : 'not installed'} | ${settings} |`,
     ),
   ].join('\n')
