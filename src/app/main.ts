@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
+import { adminCommand } from '#app/admin-command'
 import { configExitCode, readConfig } from '#app/config'
 import { helpText } from '#app/config-text'
 import { createLog, type Log } from '#app/log'
@@ -72,7 +73,7 @@ function show({ name, password }: { readonly name: string; readonly password: st
   process.stderr.write(
     `The first administrator is ${name}, with this password, which is shown only now:\n` +
       `  ${password}\n` +
-      `If it gets lost, stop the server and run: npm run admin -- user invite ${name}\n`,
+      `If it gets lost, stop the server and run: ${adminCommand} user invite ${name}\n`,
   )
 }
 

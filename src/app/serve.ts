@@ -5,6 +5,7 @@ import { anonymousCallers } from '#access/anonymous'
 import { argon2Engine } from '#access/argon2'
 import type { IdentitySettings } from '#access/options'
 import { WrongFileKey } from '#access/signing-key-ring'
+import { adminCommand } from '#app/admin-command'
 import { type Assembly, assemble } from '#app/assembly'
 import { type Config, isLoopback } from '#app/config'
 import { type Log, redactPath } from '#app/log'
@@ -291,7 +292,7 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
     administratorExists: (existing) =>
       log.info(
         { name: existing },
-        `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run npm run admin -- user invite ${existing}`,
+        `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run ${adminCommand} user invite ${existing}`,
       ),
     ...(operatorToken !== undefined && { operatorToken }),
     port,

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { adminCommand } from '#app/admin-command'
 import type { CommandAction, CommandContext } from '#cli/command-context'
 import { exitCodes, Misuse } from '#cli/exit-codes'
 import { failureText } from '#cli/failure-text'
@@ -37,12 +38,12 @@ Codes and keys are printed alone on standard output; use npm run -s to suppress 
 Exit codes: ${exitCodes.done} done, ${exitCodes.refused} refused, ${exitCodes.misused} wrong usage.
 
 Examples:
-  npm run admin -- user add ann --role operator
-  npm run admin -- user invite admin
-  npm run admin -- role put dashboard --file dashboard.json
+  ${adminCommand} user add ann --role operator
+  ${adminCommand} user invite admin
+  ${adminCommand} role put dashboard --file dashboard.json
   npm run -s admin -- key add api reporting --role viewer > reporting.key
-  npm run admin -- session end ann
-  npm run admin -- backup /backups/today.backup
+  ${adminCommand} session end ann
+  ${adminCommand} backup /backups/today.backup
 `
 
 /** Runs the command line. Returns the exit code. */
@@ -59,7 +60,7 @@ export async function administer(args: readonly string[], settings: Settings, te
 }
 
 function commandFor(settings: Settings, terminal: Terminal): Command {
-  const program = new Command('npm run admin --')
+  const program = new Command(adminCommand)
   program
     .description('Manages users, roles, tenants, keys and sessions through the API; backs up and restores.')
     .option('--url <url>', 'address of the server, such as https://devices.example.com')

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { adminCommand } from '#app/admin-command'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { wordsOf } from '#cli/doctor/folder'
@@ -24,7 +25,7 @@ export async function databaseFindings({ dataDirectory }: Config): Promise<reado
 }
 
 function findingsOf(about: string, { damage, torn }: DatabaseCheck): readonly Finding[] {
-  const todo = 'restore a backup, or repair what can be read: npm run admin -- repair'
+  const todo = `restore a backup, or repair what can be read: ${adminCommand} repair`
   if (damage.length > 0) return damage.map((said) => wrong(about, said, todo))
   if (torn.length === 0) return [ok(about, 'all blocks of its files are intact')]
   return torn.map((said) =>

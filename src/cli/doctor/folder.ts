@@ -3,6 +3,7 @@ import { constants, createReadStream } from 'node:fs'
 import { access, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { adminCommand } from '#app/admin-command'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { imageFolder } from '#store/backup/format'
@@ -30,7 +31,7 @@ export async function folderFindings({ dataDirectory: folder, isIamOn }: Config)
   }
   if (names.includes(repairingFolder)) {
     const said = `${folder} contains a repair that is in progress or was interrupted`
-    findings.push(wrong(about, said, 'if none is in progress, run it again: npm run admin -- repair'))
+    findings.push(wrong(about, said, `if none is in progress, run it again: ${adminCommand} repair`))
   }
   for (const name of names.filter((each) => each.startsWith(damagedPrefix))) {
     const said = `the database was repaired; ${name} contains the damaged one`
