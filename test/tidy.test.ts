@@ -233,6 +233,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const aliases: Record<string, { source: string }> = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).imports
 // This file has the forbidden words as data.
 const sources = ['src', 'actors', 'bench', 'test'].flatMap(sourcesIn).filter(({ path }) => path !== 'test/tidy.test.ts')
+const sourcePaths = new Set(sources.map(({ path }) => path))
 
 function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -259,6 +260,27 @@ test('imports of modules have no circle', () => {
   }
   for (const module of Object.keys(modules)) visit(module, [])
 })
+
+/** A dynamic import may close a circle: it loads a page or a slow part when it is needed. */
+test('imports of files have no circle, types included', () => {
+  const imports = new Map(sources.map((source) => [source.path, filesImportedBy(source)]))
+  const finished = new Set<string>()
+  const visit = (path: string, above: readonly string[]) => {
+    const from = above.indexOf(path)
+    if (from >= 0) throw new Error(`imports in a circle: ${[...above.slice(from), path].join(' → ')}`)
+    if (finished.has(path)) return
+    for (const next of imports.get(path) ?? []) visit(next, [...above, path])
+    finished.add(path)
+  }
+  for (const path of imports.keys()) if (/^(src|actors)\//.test(path)) visit(path, [])
+})
+
+function filesImportedBy({ path, text }: Source): readonly string[] {
+  return importsOf(text.replace(/\bimport\(/g, 'dynamic('))
+    .flatMap((specifier) => resolve(path, specifier) ?? [])
+    .flatMap((found) => [found, `${found}x`, `${found}.ts`, `${found}.tsx`, found.replace(/\.ts$/, '.tsx')])
+    .filter((found) => sourcePaths.has(found))
+}
 
 describe('a fault is', () => {
   test.each([
