@@ -1,10 +1,10 @@
 import { type DeviceState, type DeviceThrottles, noThrottles } from '#actors/device/state'
 import type { Stamps } from '#model/entry'
 
-/** Maximum for one device. Beyond it the oldest time is dropped, and its throttle may let one run through too early. */
+/** For one device. If there are more, the oldest time is dropped: that throttle may then let a run pass too early. */
 export const throttlesMax = 256
 
-/** Throttle times without an event, if no report carries them. */
+/** A change without an event: throttle times that no report contains, and throttles to remove. */
 export interface Throttled {
   readonly type: 'throttled'
   readonly stamps: Stamps
@@ -19,13 +19,14 @@ export function applyThrottled(state: DeviceState, { stamps, dropped }: Throttle
   if (throttles.size === 0) state.throttles = noThrottles
 }
 
-/** Changes the map in place: for throttled fleets this runs in every turn. */
+/** Changes the map in place, because a copy in every turn would be slow for fleets with throttles. */
 export function applyStamps(state: DeviceState, stamps: Stamps): void {
   if (stamps.length === 0) return
   if (state.throttles === noThrottles) state.throttles = new Map()
   const throttles = state.throttles as Map<string, number>
   for (let at = 0; at < stamps.length; at += 2) {
     const key = stamps[at] as string
+    // Deleted first, so that it moves to the end: the map is ordered by time.
     throttles.delete(key)
     throttles.set(key, stamps[at + 1] as number)
   }
@@ -44,8 +45,8 @@ export function staleAmong(
   stamps: Stamps,
   isThrottle: (fn: string, node: string) => boolean,
 ): readonly string[] {
-  const isAnother = stamps.some((key, at) => at % 2 === 0 && !throttles.has(key as string))
-  if (!isAnother) return []
+  const hasNewThrottle = stamps.some((key, at) => at % 2 === 0 && !throttles.has(key as string))
+  if (!hasNewThrottle) return []
   return [...throttles.keys()].filter((key) => {
     const [fn = '', node = ''] = key.split('/')
     return !isThrottle(fn, node)

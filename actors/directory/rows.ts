@@ -21,7 +21,7 @@ export function emptyDirectory(): DirectoryState {
   return state
 }
 
-/** Sets or replaces a user's row and updates all lookup tables. */
+/** Sets or replaces a user's row, or removes it if `row` is undefined, and updates all lookup tables. */
 export function putUser(state: DirectoryState, id: string, row: UserRow | undefined): void {
   const before = state.users.get(id)
   if (before) dropUser(state, before)
@@ -29,7 +29,7 @@ export function putUser(state: DirectoryState, id: string, row: UserRow | undefi
   state.users.set(id, row)
   const name = foldName(row.name)
   state.byName.set(name, id)
-  if (row.email !== null) changeUse(state, foldEmail(row.email), (email) => addTo(state.byEmail, email, id))
+  if (row.email !== null) changeUsersOf(state, foldEmail(row.email), (email) => addTo(state.byEmail, email, id))
   const names = state.byTenant.get(row.tenant) ?? new OrderedNames()
   names.add(name)
   state.byTenant.set(row.tenant, names)
@@ -46,7 +46,7 @@ function dropUser(state: DirectoryState, row: UserRow): void {
   state.users.delete(id)
   const name = foldName(row.name)
   state.byName.delete(name)
-  if (row.email !== null) changeUse(state, foldEmail(row.email), (email) => dropFrom(state.byEmail, email, id))
+  if (row.email !== null) changeUsersOf(state, foldEmail(row.email), (email) => dropFrom(state.byEmail, email, id))
   const names = state.byTenant.get(row.tenant)
   names?.delete(name)
   if (names?.size === 0) state.byTenant.delete(row.tenant)
@@ -59,7 +59,7 @@ function dropUser(state: DirectoryState, row: UserRow): void {
   }
 }
 
-/** The default tenant exists without a row. Contract 2. */
+/** Undefined removes the row. The default tenant always exists: its row is reset instead. Contract 2. */
 export function putTenant(state: DirectoryState, tenant: string, row: TenantRow | undefined): void {
   if (row) state.tenants.set(tenant, row)
   else if (tenant !== defaultTenant) state.tenants.delete(tenant)
@@ -84,19 +84,20 @@ const defaultTenantRow: TenantRow = Object.freeze({
   state: 'active',
 })
 
-function changeUse({ byEmail, emailUse }: DirectoryState, email: string, change: (email: string) => void): void {
-  const useOf = () => byEmail.get(email)?.size ?? 0
-  count(emailUse, useOf(), -1)
+/** Runs `change`, which adds or removes a user of this address, and counts the address by its new number of users. */
+function changeUsersOf({ byEmail, emailUse }: DirectoryState, email: string, change: (email: string) => void): void {
+  const usersCount = () => byEmail.get(email)?.size ?? 0
+  countAddress(emailUse, usersCount(), -1)
   change(email)
-  count(emailUse, useOf(), 1)
+  countAddress(emailUse, usersCount(), 1)
 }
 
-/** Rows with a count of zero are removed. */
-function count(counts: Map<number, number>, key: number, by: 1 | -1): void {
-  if (key === 0) return
-  const now = (counts.get(key) ?? 0) + by
-  if (now > 0) counts.set(key, now)
-  else counts.delete(key)
+/** Addresses without a user are not counted. The largest key must be in use, so counts of zero are removed. */
+function countAddress(emailUse: Map<number, number>, usersCount: number, by: 1 | -1): void {
+  if (usersCount === 0) return
+  const addresses = (emailUse.get(usersCount) ?? 0) + by
+  if (addresses > 0) emailUse.set(usersCount, addresses)
+  else emailUse.delete(usersCount)
 }
 
 function addTo(index: Map<string, Set<string>>, key: string, id: string): void {

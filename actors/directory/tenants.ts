@@ -9,9 +9,9 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** Each tenant has a stream, a counter and rows in memory. */
+/** Limited because each tenant needs a stream, a counter and rows in memory. */
 export const tenantsMax = 10_000
-/** Users removed in one turn, so that the turn is no longer than others. */
+/** How many users one turn removes at most, so that it is not longer than other turns. */
 export const forgottenMax = 1_000
 
 /**
@@ -25,7 +25,7 @@ export function decideAddTenant(
   notices: IdentityNotices,
 ): Decision<Entry> {
   const existing = state.tenants.get(tenant.tenantIdentifier)
-  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
+  // `record` makes the answer wait for a commit: if the store is failing, `existing` may still be rolled back.
   if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
   if (existing)
     return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'it is being deleted'))
@@ -45,7 +45,7 @@ export function decideUpdateTenant(
   return stored({ ...before, ...change }, notices)
 }
 
-/** Contract 2: at once unreachable. The default tenant, which manages the others, cannot be deleted. */
+/** The tenant is unreachable at once (contract 2). The default tenant, which manages the others, cannot be deleted. */
 export function decideDeleteTenant(
   state: DirectoryState,
   { tenant }: ChangeTenant,
@@ -57,7 +57,7 @@ export function decideDeleteTenant(
   return stored({ ...before, state: 'deleting' }, notices)
 }
 
-/** Accounts and sessions are removed with all other data of the tenant. */
+/** Removes only rows of the directory. Accounts and sessions are removed with the other data of the tenant. */
 export function decideForgetUsers(
   state: DirectoryState,
   { tenant }: ChangeTenant,

@@ -1,13 +1,14 @@
-/** One `Idempotency-Key` of one user. A key that was never used, or has expired, has an actor too, without a record. */
+/** One `Idempotency-Key` of one user. */
 export interface IdempotencyState {
   readonly id: string
+  /** Undefined: the key was never used, or its record was removed. */
   stored: StoredKey | undefined
 }
 
 export interface StoredKey {
   /** Hash of the request's content. */
   readonly print: string
-  /** 16 random bytes. Generated ids of the request derive from them, also when it is repeated. */
+  /** 16 random bytes, from which the ids are derived that the request creates: a repeated request creates the same. */
   readonly seed: Uint8Array
   /** Unix ms. */
   readonly begunAt: number
@@ -19,7 +20,7 @@ export interface StoredKey {
 export interface StoredReply {
   readonly status: number
   readonly location: string | null
-  /** As text; empty for none. */
+  /** Text; empty if the answer has no body. */
   readonly body: string
 }
 

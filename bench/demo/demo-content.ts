@@ -19,9 +19,9 @@ import { askApi, authorizationHeader, callApi, createUser, readToken } from '#be
 export const demoUsers = { administrator: 'anna', reader: 'ben' } as const
 export const demoPassword = 'demo password'
 
-/** What the demo remembers of a data folder. */
+/** The state that the demo stores in a data folder, so that it creates its content only once. */
 interface DemoState {
-  /** The provisioning key of the devices, if authentication is on: they can register by no other. */
+  /** The provisioning key of the devices, if authentication is on. Only this key can register them. */
   readonly key?: string
   readonly hasContent?: true
 }
@@ -55,8 +55,9 @@ export async function deviceKey({ port, dataFolder, person }: DemoTarget): Promi
 }
 
 /**
- * Creates once what the demo shows besides values: names and places of the devices, which must be connected, groups,
- * alarms, templates and functions; with authentication also a role, a user and subscriptions.
+ * Creates everything that the demo shows besides values, once for each data folder: metadata of the devices, groups,
+ * alarms, templates and functions; with authentication also a role, a user and subscriptions. The devices must be
+ * connected.
  */
 export async function createDemoContent(target: DemoTarget, devices: readonly SimulatedDevice[]): Promise<void> {
   const { port, person, dataFolder } = target
@@ -70,12 +71,12 @@ export async function createDemoContent(target: DemoTarget, devices: readonly Si
     const members = devices.filter(({ index }) => siteOf(index).name === name).map(({ identifier }) => identifier)
     groups.set(name, idOf(await call('POST', '/groups', { name, devices: members })))
   }
-  const [mainSite = ''] = groups.values()
+  const [mainGroup = ''] = groups.values()
   const alarms = new Map<string, string>()
-  for (const alarm of alarmsOf(mainSite)) alarms.set(alarm.name, idOf(await call('POST', '/alarms', alarm)))
+  for (const alarm of alarmsOf(mainGroup)) alarms.set(alarm.name, idOf(await call('POST', '/alarms', alarm)))
   for (const [name, locales] of Object.entries(templates)) await call('PUT', `/templates/${name}`, { locales })
   const topics: string[] = []
-  for (const definition of functionsOf(mainSite, alarms)) {
+  for (const definition of functionsOf(mainGroup, alarms)) {
     topics.push((await call('POST', '/functions', definition)).resourceIdentifier)
   }
   if (person !== undefined) await createUsers(port, person, topics)
@@ -102,7 +103,8 @@ interface Resource {
 
 const idOf = ({ resourceIdentifier }: Resource): string => resourceIdentifier.slice(resourceIdentifier.indexOf(':') + 1)
 
-function alarmsOf(mainSite: string) {
+/** `mainGroup`: id of the group of the first site. */
+function alarmsOf(mainGroup: string) {
   return [
     {
       name: 'Poor air',
@@ -123,7 +125,7 @@ function alarmsOf(mainSite: string) {
       serviceIdentifier: pumpService,
       condition: { '<': [{ var: propertyIds.pressure }, 1.8] },
       forSeconds: 60,
-      groups: [mainSite],
+      groups: [mainGroup],
     },
     {
       name: 'High power',
@@ -174,7 +176,7 @@ const caretakerGrants = [
   },
 ]
 
-function functionsOf(mainSite: string, alarms: ReadonlyMap<string, string>) {
+function functionsOf(mainGroup: string, alarms: ReadonlyMap<string, string>) {
   const onAlarm = (name: string) => ({
     id: 'alarm',
     type: 'trigger',
@@ -186,7 +188,7 @@ function functionsOf(mainSite: string, alarms: ReadonlyMap<string, string>) {
   return [
     {
       name: 'Ask to open a window',
-      binding: { groups: [mainSite] },
+      binding: { groups: [mainGroup] },
       graph: {
         nodes: [onAlarm('Poor air'), { id: 'hourly', type: 'throttle', seconds: 3600 }, mail('poor-air')],
         edges: [
@@ -197,7 +199,7 @@ function functionsOf(mainSite: string, alarms: ReadonlyMap<string, string>) {
     },
     {
       name: 'Report pump faults',
-      binding: { groups: [mainSite] },
+      binding: { groups: [mainGroup] },
       graph: { nodes: [onAlarm('Pump fault'), mail('pump-fault')], edges: [['alarm', 'mail']] },
     },
     {
@@ -224,8 +226,8 @@ const percentStep = 5
 const stepMs = 20_000
 
 /**
- * Uploads a firmware for the climate sensors, and widens its rollout step by step until it has all. Devices start with
- * an older one each time. Returns a function that stops.
+ * Uploads a firmware for the climate sensors, and widens its rollout step by step until it includes all of them. At
+ * each start of the demo the sensors have an older firmware again. Returns a function that stops the steps.
  */
 export async function startRollout({
   port,
@@ -248,7 +250,7 @@ export async function startRollout({
     const body = { firmware: '1.5.0', percent, errorThresholdPercent: 50, maxAttempts: 3 }
     await callApi(port, `${base}/rollout`, { person, method: 'PUT', body })
   }
-  // The rollout is not worth ending the demo.
+  // If a step fails, the demo continues without it.
   const timer = setInterval(() => void widen().catch((error) => console.error(String(error))), stepMs)
   await widen()
   return () => clearInterval(timer)

@@ -1,7 +1,7 @@
 import type { DeviceValue, PropertyType, SimulatedProperty, ValueModel } from '#bench/fleet/encoding'
 import { controlsService, type DeviceKind, type SimulatedService } from '#bench/fleet/kinds'
 
-/** The devices of the demo: sensors, meters and pumps in the buildings of a company, with values as they measure. */
+/** The devices of the demo: sensors, meters and pumps in the buildings of a company, with plausible values. */
 
 export const airService = 'de300001-7c1e-4b6d-9e3f-000000000001'
 export const powerService = 'de300001-7c1e-4b6d-9e3f-000000000002'
@@ -17,7 +17,7 @@ export const propertyIds = {
 
 export const pumpStates = ['Stopped', 'Starting', 'Running', 'Fault'] as const
 
-/** The change number with which a device measures: some counters continue from here after a restart of the demo. */
+/** Changes are numbered from 1 in each run. This time lets clocks and energy counters continue after a restart. */
 const startedAt = Date.now()
 /** A device sends two changes a second, at the default rate. */
 const msPerChange = 500
@@ -34,7 +34,7 @@ const air: readonly Row[] = [
   ['Temperature', 'FLOAT', wave(18, 26, 1), { unit: '°C' }],
   ['Humidity', 'FLOAT', wave(28, 62, 1), { unit: '%' }],
   ['Carbon dioxide', 'UINT16', wave(420, 1500, 0), { unit: 'ppm' }],
-  ['Window open', 'BOOL', (number, device) => isEach(number, device, 9)],
+  ['Window open', 'BOOL', (number, device) => isExceptional(number, device, 9)],
   [
     'Battery',
     'UINT8',
@@ -111,7 +111,7 @@ export const sites: readonly Site[] = [
   { name: 'Lugano', lat: 46.0037, lon: 8.9511 },
 ]
 
-/** The site of a device: each has devices of all kinds. */
+/** The site of a device. Each site has devices of all kinds. */
 export function siteOf(deviceIndex: number): Site {
   return sites[Math.floor(deviceIndex / demoKinds.length) % sites.length] as Site
 }
@@ -122,14 +122,14 @@ export function metadataOf(deviceIndex: number): object {
   const { name: site, lat, lon } = siteOf(deviceIndex)
   const { name: kind = '' } = demoKinds[deviceIndex % demoKinds.length] ?? {}
   const [floor, room] = [Math.floor(place / 12) % 8, (place % 12) + 1]
-  const where = `${floor}.${String(room).padStart(2, '0')}`
-  const apart = (salt: number) => Math.round((share(deviceIndex, salt) - 0.5) * 40) / 10_000
+  const roomName = `${floor}.${String(room).padStart(2, '0')}`
+  const distance = (salt: number) => Math.round((share(deviceIndex, salt) - 0.5) * 40) / 10_000
   return {
-    name: `${kind} ${where}`,
+    name: `${kind} ${roomName}`,
     site,
     floor,
-    room: where,
-    location: { lat: round(lat + apart(1), 4), lon: round(lon + apart(2), 4) },
+    room: roomName,
+    location: { lat: round(lat + distance(1), 4), lon: round(lon + distance(2), 4) },
     tags: [kind.toLowerCase(), ...(room === 1 ? ['entrance'] : [])],
   }
 }
@@ -157,9 +157,9 @@ function whileRunning(model: ValueModel): ValueModel {
   return (number, device) => (pumpStates[pumpState(number, device)] === 'Running' ? model(number, device) : 0)
 }
 
-/** Most pumps run; some stop now and then, and few of these with a fault. */
+/** Most pumps always run; one in seven stops now and then, and some of these with a fault. */
 function pumpState(number: number, device: number): number {
-  if (!isEach(number, device, 7)) return pumpStates.indexOf('Running')
+  if (!isExceptional(number, device, 7)) return pumpStates.indexOf('Running')
   return pumpStates.indexOf(share(device, 13) < 0.4 ? 'Fault' : 'Stopped')
 }
 
@@ -168,9 +168,9 @@ function energy(number: number, device: number): DeviceValue {
   return round(hours * (0.5 + 2 * share(device, 8)), 3)
 }
 
-/** True for a tenth of the time on one of so many devices, at different times. */
-function isEach(number: number, device: number, count: number): boolean {
-  return Math.floor(share(device, 11) * count) === 0 && Math.floor(number / 240 + 10 * share(device, 12)) % 3 === 0
+/** On one device in `oneIn`: true for a third of the time, at different times. On all others: always false. */
+function isExceptional(number: number, device: number, oneIn: number): boolean {
+  return Math.floor(share(device, 11) * oneIn) === 0 && Math.floor(number / 240 + 10 * share(device, 12)) % 3 === 0
 }
 
 /** A number from 0 to 1 that looks random, always the same for the same numbers. */

@@ -16,8 +16,8 @@ export interface DemoSecond {
 const samplesMax = 8
 
 /**
- * Shows the demo: redrawn in place on a terminal, otherwise as one line a second. It has the latest values of a few
- * properties of one device of each kind, with the names and units of their schemas.
+ * Shows the demo: redrawn in place on a terminal, otherwise as one line a second. It lists the latest values of some
+ * properties, for one device of each kind, with the names and units of the schemas.
  */
 export class DemoScreen {
   readonly #out: NodeJS.WriteStream
@@ -25,7 +25,7 @@ export class DemoScreen {
   readonly #properties: ReadonlyMap<string, SimulatedProperty>
   /** The latest values, by device and name. */
   readonly #shown = new Map<string, string>()
-  /** By kind. */
+  /** The device that is shown for each kind. */
   readonly #devices = new Map<string, string>()
 
   constructor(out: NodeJS.WriteStream, kinds: readonly DeviceKind[]) {
@@ -69,11 +69,13 @@ export class DemoScreen {
       ...(fleet.faultCount > 0 ? [`FAULTS ${fleet.faultCount}`] : []),
     ]
     const samples = [...this.#shown].map(([key, value]) => `${key.padEnd(34)} ${value}`).sort()
-    if (this.#out.isTTY) this.#redraw([...lines, '', ...samples])
-    else
-      this.#out.write(
-        `${[...lines, ...samples.slice(seconds % 8, (seconds % 8) + 1)].join('  ').replace(/ {3,}/g, ' ')}\n`,
-      )
+    if (this.#out.isTTY) {
+      this.#redraw([...lines, '', ...samples])
+      return
+    }
+    // One sample on each line, in turn.
+    const next = seconds % samplesMax
+    this.#out.write(`${[...lines, ...samples.slice(next, next + 1)].join('  ').replace(/ {3,}/g, ' ')}\n`)
   }
 
   #redraw(lines: readonly string[]): void {

@@ -12,9 +12,9 @@ import type { System } from '#runtime/system'
 /** The caller of a device connection: one device, or a gateway with a provisioning key. Contract 7. */
 export interface LinkCaller {
   readonly tenant: string
-  /** Present: the connection is for this device only. */
+  /** If present, the connection is for this device only. */
   readonly device?: string
-  /** Id of the provisioning key. */
+  /** Id of the gateway's provisioning key. */
   readonly key?: string
 }
 
@@ -23,13 +23,13 @@ export interface LinkCredentialsParts {
   readonly accesses: Accesses
 }
 
-/** In place of a device name: a gateway, for any device. */
+/** A gateway sends this instead of a device identifier. */
 const anyDevice = '*'
 
 /**
  * `Authorization: Basic <tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; tenant `default`
- * may be omitted. Both secrets are 256 random bits, so one fast hash is enough: ten thousand devices may reconnect at
- * once. Contract 7.
+ * may be omitted. Both secrets are 256 random bits, so they need no slow password hash, which would delay ten
+ * thousand devices that reconnect at once. Contract 7.
  */
 export class LinkCredentials {
   readonly #parts: LinkCredentialsParts
@@ -42,12 +42,12 @@ export class LinkCredentials {
   callerOf(authorization: string): LinkCaller {
     if (authorization === '') throw new Problem('unauthorized', 'authentication required')
     const credentials = readBasic(authorization)
-    const caller = credentials && this.#callerOf(credentials.name, credentials.password)
+    const caller = credentials && this.#authenticate(credentials.name, credentials.password)
     if (!caller) throw new Problem('unauthorized', 'invalid credentials')
     return caller
   }
 
-  #callerOf(name: string, secret: string): LinkCaller | undefined {
+  #authenticate(name: string, secret: string): LinkCaller | undefined {
     const slash = name.indexOf('/')
     const tenant = slash < 0 ? defaultTenant : name.slice(0, slash)
     const device = name.slice(slash + 1)

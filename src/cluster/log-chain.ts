@@ -3,13 +3,15 @@ import { Packr } from 'msgpackr'
 import type { Operation } from '#runtime/storage'
 
 /**
- * The messages of the shared log, and the rule by which every node decides alone which of them count.
+ * The messages of the shared log, and the rule by which each node decides, without asking others, which of them count.
  *
  * A *claim* makes a node the owner and begins the next generation. A *part* is a piece of a commit. Both have a
- * generation, a number within it, and the hash of the message before them that counts. A claim counts if its generation
- * is the next one, a part if its generation is the latest and its number the next; both only if the hash matches. So
- * messages of an earlier owner, repeated ones, and the later of two rivals have no effect, whatever the servers of the
- * log let through.
+ * generation, a number within it, and the hash of the last message before them that counts.
+ * - A claim counts if its generation is the next one, and its hash matches.
+ * - A part counts if its generation is the current one, its number is the next one, and its hash matches.
+ *
+ * So messages of an earlier owner, repeated messages, and the second of two competing claims have no effect, even if
+ * the servers of the log accept them.
  */
 
 /** A position of the chain: the last message that counts. */
@@ -25,11 +27,11 @@ export const chainStart: ChainPosition = { sequence: 0, generation: 0, number: 0
 export type Effect =
   | { readonly kind: 'claim'; readonly node: string }
   | { readonly kind: 'commit'; readonly operations: readonly Operation[] }
-  /** A part of a commit whose last part is missing. */
+  /** A part of a commit whose last part has not arrived yet. */
   | { readonly kind: 'part' }
   | { readonly kind: 'none' }
 
-/** Bytes of a hash: collisions are not an attack here, only damage. */
+/** Bytes of a hash. Short, because it only has to detect damage, not attacks. */
 const hashBytes = 16
 const formatVersion = 1
 
@@ -55,29 +57,29 @@ export class LogChain {
 
   /** @throws Error for a message of a newer format */
   accept(sequence: number, message: Uint8Array): Effect {
-    const [version, generation, number, previous, last, bytes] = packr.unpack(message) as Content
+    const [version, generation, number, previous, nodeOrIsLast, bytes] = packr.unpack(message) as Content
     if (version !== formatVersion) throw new Error(`message ${sequence} of the log has format ${version}`)
     const { position } = this
-    const isClaim = typeof last === 'string'
+    const isClaim = typeof nodeOrIsLast === 'string'
     const isNext = isClaim
       ? generation === position.generation + 1 && number === 0
       : generation === position.generation && number === position.number + 1
     if (!isNext || Buffer.compare(previous, position.hash) !== 0) return { kind: 'none' }
     this.#position = { sequence, generation, number, hash: hashOf(message) }
     if (isClaim) {
-      // A commit without its last part does not exist.
+      // The last part of an unfinished commit of the former owner can no longer count.
       this.#parts = []
-      return { kind: 'claim', node: last }
+      return { kind: 'claim', node: nodeOrIsLast }
     }
     this.#parts.push(bytes as Uint8Array)
-    if (!last) return { kind: 'part' }
+    if (!nodeOrIsLast) return { kind: 'part' }
     const operations = packr.unpack(Buffer.concat(this.#parts)) as [string, Uint8Array | null][]
     this.#parts = []
     return { kind: 'commit', operations: operations.map(([key, value]) => ({ key, value })) }
   }
 }
 
-/** A claim of the generation after this position. `node`: its name, with something that no other claim has. */
+/** A claim of the generation after this position. `node`: the name of the node, and a text that no other claim has. */
 export function claimAfter({ generation, hash }: ChainPosition, node: string): Uint8Array {
   return packr.pack([formatVersion, generation + 1, 0, hash, node])
 }

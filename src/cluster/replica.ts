@@ -10,15 +10,15 @@ export interface ReplicaOptions {
   readonly log: SharedLog
   /** The store of this node. */
   readonly storage: Storage
-  /** Bytes of a commit in one message of the log. */
+  /** How many bytes of a commit one message of the log contains at most. */
   readonly partBytesMax: number
 }
 
-/** A message is appended again after this time without an answer: nobody knows whether the log has it. */
+/** A message that has not come back after this time is appended again: the log may not have it. */
 const answerMsMax = 1_000
-/** After this time without the log a commit fails. Contract 11. */
+/** A commit or claim fails if one of its messages has not come back after this time. Contract 11. */
 const commitMsMax = 15_000
-/** Until an append that the log refused is tried again, unless a message arrives before. */
+/** The pause before an append that the log refused is tried again. */
 const refusedMs = 50
 
 const positionFormat = { name: 'replica', version: 1, upgrades: {} }
@@ -31,10 +31,11 @@ interface Appended {
 
 /**
  * The store of one node as a copy of the shared log: each commit that counts is written to it, together with its place
- * in the log. As the owner it also appends commits; they are fulfilled when they came back and are written.
+ * in the log. As the owner it also appends commits. A commit is fulfilled when its messages have come back from the
+ * log, and it is written to the store.
  *
- * When another node has claimed the log, the replica is *fenced*: it applies nothing more and refuses every commit, so
- * that reads stay what the memory of this node was built from. The store must be opened again.
+ * When another node has claimed the log, the replica is *fenced*: it applies nothing more and refuses every commit. So
+ * reads still match the state in the memory of this node. The store must be opened again.
  */
 export class Replica {
   readonly #options: ReplicaOptions
@@ -55,24 +56,24 @@ export class Replica {
     const stored = options.storage.get(keys.replica)
     const position = stored ? (unpackRecord(positionFormat, stored) as ChainPosition) : chainStart
     this.#chain = new LogChain(position)
-    // The last applied message is read again, to see that the log still has it.
+    // Reads the last applied message again, to check that the log still has it.
     this.#arrived = Math.max(0, position.sequence - 1)
     this.#stopFollowing = options.log.follow(this.#arrived, (sequence, message) => this.#receive(sequence, message))
   }
 
-  /** Applies everything that the log holds, and becomes its owner. */
+  /** Applies everything in the log, and then becomes its owner. */
   async claim(node: string): Promise<void> {
     for (;;) {
       await this.#reachEnd()
       const message = claimAfter(this.#chain.position, `${node} ${this.#randomText()}`)
-      // Another claim, or a commit of the last owner, may come first: then this one does not count.
+      // Another claim, or a commit of the former owner, may come first. This claim then does not count.
       if (await this.#append(message, () => !this.#isNext(message))) break
     }
     await this.#written
     if (this.#failure) throw this.#failure
   }
 
-  /** Rejected: the commit may be in the log or not; no later one is taken. */
+  /** If it rejects, the commit may be in the log or not, and the replica accepts no later commit. */
   commit(operations: readonly Operation[]): Promise<void> {
     const result = this.#commits.then(() => this.#commit(operations))
     this.#commits = result.catch(() => {})
@@ -94,8 +95,8 @@ export class Replica {
     if (this.#failure) throw this.#failure
   }
 
-  /** Appends until the message came back and counts; returns false if `isVain` then. */
-  async #append(message: Uint8Array, isVain: () => boolean): Promise<boolean> {
+  /** Appends a message until it comes back and counts. Returns false if `isObsolete` is true before an attempt. */
+  async #append(message: Uint8Array, isObsolete: () => boolean): Promise<boolean> {
     const { world, log } = this.#options
     if (this.#failure) throw this.#failure
     return await new Promise<boolean>((resolve, reject) => {
@@ -111,22 +112,23 @@ export class Replica {
       }
       const appended = this.#appended
       const isOver = () => this.#appended !== appended
-      const again = () => {
+      const attempt = () => {
         if (isOver()) return
-        if (isVain()) {
+        if (isObsolete()) {
           settle(() => resolve(false))
           return
         }
-        let isAnswered = false
-        const next = (delayMs: number) => {
-          if (isAnswered || isOver()) return
-          isAnswered = true
-          cancels.push(world.after(delayMs, again))
+        let isRepeated = false
+        const repeatAfter = (delayMs: number) => {
+          if (isRepeated || isOver()) return
+          isRepeated = true
+          cancels.push(world.after(delayMs, attempt))
         }
-        cancels.push(world.after(answerMsMax, () => next(0)))
+        cancels.push(world.after(answerMsMax, () => repeatAfter(0)))
         log.append(message, this.#arrived).then(
+          // Not the end: the message counts only when it comes back.
           () => {},
-          () => next(refusedMs),
+          () => repeatAfter(refusedMs),
         )
       }
       cancels.push(
@@ -134,7 +136,7 @@ export class Replica {
           this.#fail(new StorageFailure('poisoned', `the log did not take a commit for ${commitMsMax / 1000} s`)),
         ),
       )
-      again()
+      attempt()
     })
   }
 
@@ -173,7 +175,7 @@ export class Replica {
   }
 
   #write(operations: readonly Operation[]): void {
-    // Only behind whole commits: a node that restarts reads the parts of others again.
+    // Called only for whole commits and claims: after a restart the node reads the parts of an unfinished commit again.
     const position = { key: keys.replica, value: packRecord(positionFormat, this.#chain.position) }
     const written = this.#options.storage.write([...operations, position], { sync: false })
     this.#written = Promise.all([this.#written, written]).then(() => {})
@@ -195,7 +197,7 @@ export class Replica {
     this.#arrive(this.#arrived)
   }
 
-  /** Applies all that the log holds at a moment after the call. */
+  /** Resolves when all messages are applied that the log contained at the time of the call. */
   async #reachEnd(): Promise<void> {
     const applied = this.#chain.position.sequence
     const end = await this.#lastSequence()
@@ -218,7 +220,7 @@ export class Replica {
           cancel()
           resolve(last)
         }
-        // After a refusal it is asked again when the time is over.
+        // After a rejection the timer above ends the wait, and the loop asks again.
         log.lastSequence().then(answered, () => {})
       })
       if (sequence !== undefined) return sequence

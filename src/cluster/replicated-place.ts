@@ -18,8 +18,8 @@ export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage'> 
 }
 
 /**
- * A store that several nodes share by a log. `open` follows the log, and resolves when this node owns it; until then
- * the copy is kept up to date.
+ * A store that several nodes share by a log. `open` follows the log, which keeps the copy of this node up to date, and
+ * resolves when this node owns the log.
  */
 export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace {
   const { place, lease, node } = options
@@ -43,7 +43,7 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace {
   }
 }
 
-/** How durable a commit is, the servers of the log decide, so `sync` has no effect. */
+/** `sync` has no effect, because the servers of the log decide how durable a commit is. */
 class ReplicatedStorage implements Storage {
   readonly #replica: Replica
   readonly #storage: Storage

@@ -4,15 +4,15 @@ import { entriesWithin, jsonWithin } from '#model/json-value'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
- * The schema of a service, written by users: names, units, enumerations, ranges. It describes raw values and is
- * combined with them. Devices need not follow it; only writes of users are checked against it. Unknown fields are kept
- * unchanged. §2.4, contract 3.8, 3.9.
+ * The schema of a service, written by users: names, units, enumerations, ranges. It describes raw values, which are
+ * stored without it. Devices need not follow it; only writes of users are checked against it. Unknown fields are
+ * kept unchanged. §2.4, contract 3.8, 3.9.
  */
 
 /** As many as a device can declare, contract 3.11. */
 export const schemaPropertiesMax = 1_024
 
-/** Four times the values of the widest known enumeration, a byte; each is a name on a screen. */
+/** The widest known enumeration is a byte, with 256 values; this is four times as many. */
 export const enumEntriesMax = 1_024
 
 /** A line on a screen. */
@@ -21,13 +21,16 @@ export const schemaNameCharactersMax = 256
 /** A page of text; it is sent with every list of schemas. */
 export const schemaTextCharactersMax = 4_096
 
-/** For unknown fields: enough for settings of a screen, and safe for recursion. */
+/** Levels of nested values in unknown fields: enough for settings of a user interface, and safe to recurse into. */
 export const schemaDepthMax = 16
 
-/** Half of BODY_BYTES_MAX, contract 1.3: every property with a line of text; a schema is sent whole in one event. */
+/**
+ * Half of BODY_BYTES_MAX, contract 1.3: enough for a line of text for every property. The limit is needed because one
+ * event contains the whole schema.
+ */
 export const schemaBytesMax = 524_288
 
-/** Types in schemas that no value has. Contract 3.8. */
+/** Types that only schemas may name: no property value has them. Contract 3.8. */
 const streamTypes = ['binary-stream', 'string-stream']
 
 const name = z.string().min(1).max(schemaNameCharactersMax)
@@ -57,7 +60,7 @@ export const PropertySchema = z
   })
   .refine(({ rangeMin, rangeMax }) => rangeMin === undefined || rangeMax === undefined || rangeMin < rangeMax, {
     path: ['rangeMax'],
-    message: 'must be above rangeMin, since it is exclusive',
+    message: 'must be above rangeMin, because rangeMax is exclusive',
   })
 export type PropertySchema = z.infer<typeof PropertySchema>
 
@@ -118,13 +121,13 @@ export function withoutNames(schema: ServiceSchema): ServiceSchema {
 }
 
 /** Schemas are never changed in place, so cached results stay valid. */
-const propIdsKnown = new WeakMap<ServiceSchema, ReadonlyMap<string, number>>()
+const propIdsCache = new WeakMap<ServiceSchema, ReadonlyMap<string, number>>()
 
 function propIdsOf(schema: ServiceSchema): ReadonlyMap<string, number> {
-  const before = propIdsKnown.get(schema)
-  if (before) return before
+  const cached = propIdsCache.get(schema)
+  if (cached) return cached
   const propIds = new Map(Object.entries(schema.properties).map(([key, { name }]) => [name, Number(key)]))
-  propIdsKnown.set(schema, propIds)
+  propIdsCache.set(schema, propIds)
   return propIds
 }
 
@@ -137,7 +140,10 @@ function checkNames(properties: Readonly<Record<string, { readonly name: string 
   }
 }
 
-/** A record whose keys are converted to one form; refused if a key has none or two have the same. */
+/**
+ * A record whose keys are converted to their canonical form (`formOf`). It is refused if a key has no such form, or if
+ * two keys have the same one.
+ */
 function keyedBy<S extends z.ZodType>(
   formOf: (key: string) => string | undefined,
   value: S,

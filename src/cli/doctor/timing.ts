@@ -5,11 +5,11 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { nearestFolder, wordsOf } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
 
-/** Checks the speed of the disk and the clock. */
+/** Checks how long the disk takes for a write, and whether the clock is right. */
 
 const syncs = 20
 const slowMs = 20
-/** About the size of a snapshot with its chunk. */
+/** Roughly one commit: a snapshot of an actor and a chunk of the stream. */
 const blockBytes = 4096
 
 /** Measures how long a write to the disk of the data folder takes. */
@@ -18,14 +18,14 @@ export async function syncFinding({ dataDirectory, durability }: Config, world: 
   let folder: string | undefined
   try {
     folder = await mkdtemp(join(await nearestFolder(dataDirectory), '.doctor-'))
-    const times = await timed(join(folder, 'block'), world)
+    const times = await syncTimes(join(folder, 'block'), world)
     const [median, worst] = [times[Math.floor(times.length / 2)] ?? 0, times.at(-1) ?? 0]
     const said = `${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`
     if (median < slowMs) return ok(about, said)
-    if (durability !== 'disk') return ok(about, `${said}; with DURABILITY=process no answer waits for it`)
+    if (durability !== 'disk') return ok(about, `${said}; with DURABILITY=process no answer waits for an fsync`)
     return hint(
       about,
-      `${said}: with DURABILITY=disk every answer waits for it`,
+      `${said}: with DURABILITY=disk every answer waits for an fsync`,
       'use a faster disk, or DURABILITY=process',
     )
   } catch (error) {
@@ -35,13 +35,14 @@ export async function syncFinding({ dataDirectory, durability }: Config, world: 
   }
 }
 
-async function timed(file: string, world: World): Promise<readonly number[]> {
+/** In ms, shortest first. */
+async function syncTimes(file: string, world: World): Promise<readonly number[]> {
   const handle = await open(file, 'wx', 0o600)
   try {
     const times: number[] = []
-    for (let at = 0; at < syncs; at++) {
+    for (let block = 0; block < syncs; block++) {
       const began = world.monotonic()
-      await handle.write(new Uint8Array(blockBytes), 0, blockBytes, at * blockBytes)
+      await handle.write(new Uint8Array(blockBytes), 0, blockBytes, block * blockBytes)
       await handle.sync()
       times.push(world.monotonic() - began)
     }
@@ -59,25 +60,26 @@ const aheadMsMax = 5_000
 const watchedMs = 200
 const driftMsMax = 50
 
-const setIt = 'set it, and synchronize it (systemd-timesyncd, chrony)'
+const setIt = 'set the clock, and keep it synchronized (systemd-timesyncd, chrony)'
 
 /** Checks that the clock is plausible, runs evenly, and is not behind stored files. */
 export async function clockFindings({ dataDirectory }: Config, world: World): Promise<readonly Finding[]> {
   const now = world.now()
   if (now < earliestMs || now > latestMs) {
-    return [wrong('clock', `is at ${new Date(now).toISOString()}: tokens, alarms and the stream depend on it`, setIt)]
+    const said = `shows ${new Date(now).toISOString()}, but tokens, alarms and the stream need the right time`
+    return [wrong('clock', said, setIt)]
   }
   const findings: Finding[] = []
   const newest = await newestIn(join(dataDirectory, 'db'))
   if (newest !== undefined && newest > now + aheadMsMax) {
-    const said = `is ${Math.round((newest - now) / 1000)} s behind the latest file in DATA_DIR: it was set back`
+    const said = `is ${Math.round((newest - now) / 1000)} s behind the latest file in DATA_DIR: the clock was set back`
     findings.push(wrong('clock', said, setIt))
   }
   const drift = await driftOf(world)
   if (Math.abs(drift) > driftMsMax) {
-    const said = `jumped by ${Math.round(drift)} ms within ${watchedMs} ms: it is set in steps`
+    const said = `jumped by ${Math.round(drift)} ms within ${watchedMs} ms: something sets the clock in steps`
     findings.push(
-      hint('clock', said, 'synchronize it gradually (systemd-timesyncd, chrony), and check the virtual machine'),
+      hint('clock', said, 'adjust the clock gradually (systemd-timesyncd, chrony), and check the virtual machine'),
     )
   }
   return findings.length > 0 ? findings : [ok('clock', new Date(now).toISOString())]
@@ -85,12 +87,12 @@ export async function clockFindings({ dataDirectory }: Config, world: World): Pr
 
 async function driftOf(world: World): Promise<number> {
   const [wall, steady] = [world.now(), world.monotonic()]
-  // Not with a timer of the world, because it does not keep the process alive.
+  // Not with `world.after`: its timer does not keep the process alive.
   while (world.monotonic() - steady < watchedMs) await new Promise<void>((resolve) => world.soon(resolve))
   return world.now() - wall - (world.monotonic() - steady)
 }
 
-/** The latest modification time of its files; undefined if there are none. */
+/** The latest modification time of the files in a folder; undefined if there are none. */
 async function newestIn(folder: string): Promise<number | undefined> {
   const names = await readdir(folder).catch((): string[] => [])
   const times = await Promise.all(

@@ -10,16 +10,16 @@ interface Toast {
 }
 
 const toasts = signal<readonly Toast[]>([])
-/** Failures are also shown where they happened, if that place exists. */
+/** Failures stay longer: the part of the page that would also show them may be gone. */
 const shownMs = { done: 6_000, failed: 20_000 } as const
 const toastsMax = 5
-let made = 0
+let lastId = 0
 
 export function notify(text: string, kind: Toast['kind'] = 'done'): void {
-  made += 1
-  const toast = { id: made, text, kind }
+  lastId += 1
+  const toast = { id: lastId, text, kind }
   toasts.value = [...toasts.value.slice(1 - toastsMax), toast]
-  after(shownMs[kind], () => putAway(toast.id))
+  after(shownMs[kind], () => dismiss(toast.id))
 }
 
 export function Toasts() {
@@ -27,23 +27,23 @@ export function Toasts() {
   const done = toasts.value.filter(({ kind }) => kind === 'done')
   return (
     <div class="toasts">
-      <div role="alert">{failed.map(shown)}</div>
-      <div role="status">{done.map(shown)}</div>
+      <div role="alert">{failed.map(toastElement)}</div>
+      <div role="status">{done.map(toastElement)}</div>
     </div>
   )
 }
 
-function shown({ id, text, kind }: Toast) {
+function toastElement({ id, text, kind }: Toast) {
   return (
     <p key={id} class={`toast ${kind}`}>
       <span aria-hidden="true">{kind === 'failed' ? '✕' : '✓'}</span> <span>{text}</span>
-      <button type="button" class="button quiet" aria-label="Dismiss" onClick={() => putAway(id)}>
+      <button type="button" class="button quiet" aria-label="Dismiss" onClick={() => dismiss(id)}>
         ×
       </button>
     </p>
   )
 }
 
-function putAway(id: number): void {
+function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id)
 }

@@ -18,17 +18,16 @@ interface RolloutFormProps {
   readonly check: () => Promise<void>
   readonly versions: readonly string[]
   readonly groups: readonly Item<'GET /groups'>[]
-  /** The number of devices. */
-  /** Of the project; undefined if not known yet. */
+  /** The number of devices of the project; undefined if not known yet. */
   readonly devices: number | undefined
   readonly onDone: () => void
   readonly onCancel: () => void
 }
 
-/** At night, in UTC. */
-const firstWindow = { cron: '0 2 * * *', minutes: 180 }
+/** The suggested window: three hours from 02:00 UTC. */
+const suggestedWindow = { cron: '0 2 * * *', minutes: 180 }
 
-/** The form of a rollout; its button names the effect. */
+/** Starts or changes a rollout, as the label of its button says. */
 export function RolloutForm({ project, before, check, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
   const [firmware, setFirmware] = useState(before?.firmware ?? versions[0] ?? '')
   const [percent, setPercent] = useState<number | undefined>(before?.percent ?? 10)
@@ -37,7 +36,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   const [window, setWindow] = useState(before?.window)
   const [attempts, setAttempts] = useState<number | undefined>(before?.maxAttempts)
   const [problem, setProblem] = useState<unknown>()
-  const isAnew = before !== undefined && before.firmware !== firmware
+  const isNewFirmware = before !== undefined && before.firmware !== firmware
 
   const put = async () => {
     setProblem(undefined)
@@ -57,8 +56,8 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       404: 'A group was deleted, or contains devices that you may not update.',
     })
     notify(
-      before && !isAnew
-        ? `The rollout of ${project} is changed`
+      before && !isNewFirmware
+        ? `The rollout of ${project} was changed`
         : `The rollout of ${firmware} to ${project} has started`,
     )
     onDone()
@@ -67,7 +66,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   return (
     <Form
       label="Rollout"
-      submit={before && !isAnew ? 'Save changes' : 'Start rollout'}
+      submit={before && !isNewFirmware ? 'Save changes' : 'Start rollout'}
       onSubmit={put}
       onCancel={onCancel}
       isUnsaved="touched"
@@ -82,7 +81,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       />
       <NumberField
         label="Share of the devices"
-        hint="The chosen devices stay the same; a larger share adds devices."
+        hint="A larger share adds devices, and keeps those that it already included."
         value={percent}
         onInput={setPercent}
         min={0}
@@ -93,7 +92,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       <TargetGroups groups={groups} chosen={chosen} onChange={setChosen} />
       <NumberField
         label="Stop after failures"
-        hint="Share of the finished devices. Empty: failures never stop it."
+        hint="Failed share of the devices that have finished. If empty, failures never stop the rollout."
         value={threshold}
         onInput={setThreshold}
         min={0}
@@ -103,7 +102,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       <Checkbox
         label="Only in a window"
         isChecked={window !== undefined}
-        onChange={(isOn) => setWindow(isOn ? firstWindow : undefined)}
+        onChange={(isOn) => setWindow(isOn ? suggestedWindow : undefined)}
       />
       {window && (
         <>
@@ -130,7 +129,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       )}
       <NumberField
         label="Attempts for each device"
-        hint="With increasing pauses. Empty: 3."
+        hint="The pauses between them increase. If empty, 3."
         value={attempts}
         onInput={setAttempts}
         min={1}
@@ -139,13 +138,15 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       />
       <div class="notice">
         <p>{reachText(reach)}</p>
-        {isAnew && (
+        {isNewFirmware && (
           <p>
-            It replaces the rollout of {before.firmware}, and its counts start at 0. It starts at once, even if the
-            current one is paused or stopped.
+            This rollout replaces the one of {before.firmware}, and its counts start at 0. It starts at once, even if
+            the current one is paused or stopped.
           </p>
         )}
-        {before && !isAnew && before.state !== 'running' && <p>It stays {before.state} until it is resumed.</p>}
+        {before && !isNewFirmware && before.state !== 'running' && (
+          <p>The rollout stays {before.state} until it is resumed.</p>
+        )}
       </div>
     </Form>
   )
@@ -180,7 +181,7 @@ function TargetGroups({
             key={id}
             label={name}
             isChecked={chosen.includes(id)}
-            onChange={(isOn) => onChange(isOn ? [...chosen, id] : chosen.filter((one) => one !== id))}
+            onChange={(isOn) => onChange(isOn ? [...chosen, id] : chosen.filter((chosenId) => chosenId !== id))}
           />
         ))}
     </Field>
