@@ -10,11 +10,14 @@ describe('an event socket', () => {
   let socket: FakeSocket
   /** The calls of the listener with their times. */
   let calls: (readonly [call: string, atMs: number])[]
+  /** Called at once: virtual time goes on by itself. */
+  let whenStale: () => void
 
   beforeEach(() => {
     time = new VirtualTime()
     socket = new FakeSocket(() => record('ping'))
     calls = []
+    whenStale = () => {}
   })
 
   function record(call: string): void {
@@ -27,7 +30,10 @@ describe('an event socket', () => {
       resync: () => {},
       positioned: () => {},
       received: ({ offset }) => record(`event ${offset}`),
-      stale: (isStale) => record(isStale ? 'stale' : 'not stale'),
+      stale: (isStale) => {
+        record(isStale ? 'stale' : 'not stale')
+        if (isStale) whenStale()
+      },
       closed: (code) => record(`closed ${code}`),
     }
     const eventSocket = new EventSocket(platformOf({ now: time.now, sleep: time.sleep }), socket, listener)
@@ -69,10 +75,10 @@ describe('an event socket', () => {
   })
 
   test('is not stale after the next message', async () => {
+    whenStale = () => socket.receive('{"type":"DEVICE_ADD","offset":2,"timestamp":1,"deviceIdentifier":"A"}')
     const eventSocket = open()
-    await until(() => calls.some(([call]) => call === 'stale'), 'stale')
-    socket.receive('{"type":"DEVICE_ADD","offset":2,"timestamp":1,"deviceIdentifier":"A"}')
-    expect(calls.slice(-2).map(([call]) => call)).toEqual(['not stale', 'event 2'])
+    await until(() => calls.some(([call]) => call === 'event 2'), 'the event')
+    expect(calls.slice(0, 4).map(([call]) => call)).toEqual(['ping', 'stale', 'not stale', 'event 2'])
     eventSocket.close()
   })
 
