@@ -1,4 +1,12 @@
-import { type ChainPosition, chainStart, claimAfter, commitAfter, hashOf, LogChain } from '#cluster/log-chain'
+import {
+  type ChainPosition,
+  chainStart,
+  claimAfter,
+  commitAfter,
+  type Effect,
+  hashOf,
+  LogChain,
+} from '#cluster/log-chain'
 import type { SharedLog } from '#cluster/shared-log'
 import { type Operation, type Storage, StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
@@ -25,7 +33,7 @@ const positionFormat = { name: 'replica', version: 1, upgrades: {} }
 
 /** A message of this node that the log has not returned yet. */
 interface Appended {
-  readonly hash: Uint8Array
+  readonly message: Uint8Array
   settle(failure?: StorageFailure): void
 }
 
@@ -107,7 +115,7 @@ export class Replica {
         settled()
       }
       this.#appended = {
-        hash: hashOf(message),
+        message,
         settle: (failure) => settle(() => (failure ? reject(failure) : resolve(true))),
       }
       const appended = this.#appended
@@ -160,8 +168,9 @@ export class Replica {
       this.#fail(new StorageFailure('damaged', `${missing}: it needs an image of another node`))
       return
     }
-    const isOwn = this.#appended !== undefined && Buffer.compare(hashOf(message), this.#appended.hash) === 0
-    const effect = this.#chain.accept(sequence, message)
+    const isOwn = this.#appended !== undefined && Buffer.compare(message, this.#appended.message) === 0
+    const effect = this.#accept(sequence, message)
+    if (!effect) return
     if (effect.kind === 'claim') {
       if (this.#isOwner) {
         this.#fail(new StorageFailure('poisoned', 'another node owns the log'))
@@ -172,6 +181,17 @@ export class Replica {
     } else if (effect.kind === 'commit') this.#write(effect.operations)
     this.#arrive(sequence)
     if (isOwn && effect.kind !== 'none') this.#appended?.settle()
+  }
+
+  /** Undefined after a failure: what this node cannot read, it must not skip. */
+  #accept(sequence: number, message: Uint8Array): Effect | undefined {
+    try {
+      return this.#chain.accept(sequence, message)
+    } catch (error) {
+      const text = `message ${sequence} of the log cannot be read; a newer release may have written it`
+      this.#fail(new StorageFailure('damaged', text, { cause: error }))
+      return undefined
+    }
   }
 
   #write(operations: readonly Operation[]): void {

@@ -1,3 +1,4 @@
+import { pack } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
 import { replicatedPlace } from '#cluster/replicated-place'
 import type { Storage } from '#runtime/storage'
@@ -240,6 +241,18 @@ describe('a node whose copy does not fit to the log', () => {
     change(servers.messages)
     await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(message) })
     expect((await rowsOf(await open(memoryPlace()))).length).toBeGreaterThan(0)
+  })
+
+  test.each([
+    ['of a newer format', pack([2, 1, 3, new Uint8Array(16), true, new Uint8Array(0)])],
+    ['without a format', new Uint8Array([0xc1])],
+  ])('refuses to open: a message %s', async (_, message) => {
+    const { servers, open } = await stoppedNode()
+    servers.messages.push(message)
+    await expect(open()).rejects.toMatchObject({
+      code: 'damaged',
+      message: 'message 4 of the log cannot be read; a newer release may have written it',
+    })
   })
 
   test('refuses to open: the log begins behind what it has', async () => {
