@@ -202,32 +202,32 @@ function answer(
       return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
     })
     inTurn(exchange, bytes, () => {
-      const { named, refused = binding } = resolved(binding, caller, raw)
+      const { identified, answering } = withIdentifiers(binding, caller, raw)
       const body =
-        refused === binding
-          ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, named))
+        answering === binding
+          ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, identified))
           : undefined
       inTurn(exchange, bytes, () => {
         const now = stillPermitted(exchange, binding, rawParameters)
         const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
-        exchange.proceed(answered(exchange, refused, call), (reply) => exchange.respond(reply))
+        exchange.proceed(answered(exchange, answering, call), (reply) => exchange.respond(reply))
       })
     })
   })
 }
 
 /**
- * The body with identifiers for names. A name without a meaning is refused in place of the handler, because a repeated
- * request gets its stored answer, even if names have changed since.
+ * The body with identifiers for names, and the binding that answers. For an unknown name it is one that refuses the
+ * request: not earlier, because a repeated request gets its stored answer, even if names have changed since.
  */
-function resolved(binding: Binding, caller: Caller, raw: unknown): { named: unknown; refused?: Binding } {
+function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { identified: unknown; answering: Binding } {
   try {
-    return { named: binding.resolve ? binding.resolve(caller, raw) : raw }
+    return { identified: binding.resolve ? binding.resolve(caller, raw) : raw, answering: binding }
   } catch (error) {
     const answer = () => {
       throw error
     }
-    return { named: raw, refused: { ...binding, answer } }
+    return { identified: raw, answering: { ...binding, answer } }
   }
 }
 

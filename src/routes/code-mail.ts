@@ -5,7 +5,7 @@ import { mailOf } from '#notifications/mail-of'
 import type { RouteContext } from '#routes/context'
 
 /** How long an answer waits for the mail server. */
-const patienceMs = 10_000
+const mailAnswerMsMax = 10_000
 
 /** A code for a user: an invitation, or for a user with a password a new one. */
 export interface MailedCode {
@@ -39,7 +39,7 @@ export async function mailCode(
       : invitation(row.name, linkOf(base, row.name, code), expiresAt),
   })
   return new Promise((resolve) => {
-    const cancel = world.after(patienceMs, () => resolve(false))
+    const cancel = world.after(mailAnswerMsMax, () => resolve(false))
     const settle = (isSent: boolean) => {
       cancel()
       resolve(isSent)
