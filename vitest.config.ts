@@ -9,6 +9,7 @@ const ofParts = [
   'api',
   'events',
   'firmware',
+  'history',
   'http',
   'link',
   'model',

@@ -12,6 +12,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   'src/events': ['src/model', 'src/runtime'],
   'src/store': ['src/model', 'src/runtime'],
   'src/cluster': ['src/runtime', 'src/store'],
+  'src/history': ['src/model', 'src/runtime', 'src/store'],
   actors: ['src/model', 'src/runtime', 'src/rules'],
   'src/http': ['src/model', 'src/runtime', 'src/api'],
   'src/access': ['src/model', 'src/runtime', 'src/api', 'src/events', 'src/http', 'actors'],

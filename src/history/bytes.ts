@@ -1,0 +1,112 @@
+import { crc32 } from 'node:zlib'
+import { StorageFailure } from '#runtime/storage'
+
+/** A buffer that grows, for rows of history. */
+export class ByteWriter {
+  bytes = Buffer.alloc(4096)
+  at = 0
+
+  /** Makes space for this many more bytes. */
+  reserve(length: number): void {
+    if (this.at + length <= this.bytes.length) return
+    const grown = Buffer.alloc(Math.max(this.at + length, this.bytes.length * 2))
+    this.bytes.copy(grown, 0, 0, this.at)
+    this.bytes = grown
+  }
+
+  /** A whole number from 0 to 2⁵³−1, seven bits a byte. */
+  varint(value: number): void {
+    this.reserve(8)
+    let rest = value
+    while (rest >= 0x80) {
+      this.bytes[this.at++] = (rest % 0x80) | 0x80
+      rest = Math.floor(rest / 0x80)
+    }
+    this.bytes[this.at++] = rest
+  }
+
+  /** A whole number of either sign, up to 2⁵²; small amounts take few bytes. */
+  signed(value: number): void {
+    this.varint(value < 0 ? -value * 2 - 1 : value * 2)
+  }
+
+  double(value: number): void {
+    this.reserve(8)
+    this.bytes.writeDoubleLE(value, this.at)
+    this.at += 8
+  }
+
+  raw(bytes: Uint8Array): void {
+    this.reserve(bytes.length)
+    this.bytes.set(bytes, this.at)
+    this.at += bytes.length
+  }
+
+  /** A copy of the bytes with their checksum; the inverse of `openRow`. Begins anew afterwards. */
+  takeRow(): Buffer {
+    const row = Buffer.allocUnsafe(this.at + checksumBytes)
+    this.bytes.copy(row, 0, 0, this.at)
+    row.writeUInt32LE(crc32(row.subarray(0, this.at)), this.at)
+    this.at = 0
+    return row
+  }
+}
+
+/** Reads what a `ByteWriter` wrote. Reading past the end is damage. */
+export class ByteReader {
+  bytes: Buffer
+  at = 0
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.bytes.length
+  }
+
+  byte(): number {
+    const byte = this.bytes[this.at++]
+    if (byte === undefined) throw damagedRow()
+    return byte
+  }
+
+  varint(): number {
+    let value = 0
+    for (let scale = 1; ; scale *= 0x80) {
+      const byte = this.byte()
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value
+    }
+  }
+
+  signed(): number {
+    const value = this.varint()
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+
+  double(): number {
+    return this.take(8).readDoubleLE(0)
+  }
+
+  take(length: number): Buffer {
+    const taken = this.bytes.subarray(this.at, this.at + length)
+    if (taken.length < length) throw damagedRow()
+    this.at += length
+    return taken
+  }
+}
+
+const checksumBytes = 4
+
+/** @throws StorageFailure `damaged` */
+export function openRow(row: Uint8Array): ByteReader {
+  const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength)
+  const end = bytes.length - checksumBytes
+  if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) throw damagedRow()
+  return new ByteReader(bytes.subarray(0, end))
+}
+
+export function damagedRow(): StorageFailure {
+  return new StorageFailure('damaged', 'a row of the history is damaged')
+}

@@ -1,0 +1,95 @@
+const capacityAtFirst = 64
+
+/**
+ * Points of one series: times in Unix ms and values. A value that is not a number is kept as JSON text, and its number is
+ * NaN. Grows as needed; `clear` keeps the memory.
+ */
+export class Points {
+  times: Float64Array
+  values: Float64Array
+  /** The JSON texts of values that are not numbers, by their index. */
+  readonly texts = new Map<number, string>()
+  count = 0
+
+  constructor(capacity = capacityAtFirst) {
+    this.times = new Float64Array(capacity)
+    this.values = new Float64Array(capacity)
+  }
+
+  clear(): void {
+    this.count = 0
+    if (this.texts.size > 0) this.texts.clear()
+  }
+
+  push(time: number, value: number): void {
+    if (this.count === this.times.length) this.reserve(this.count + 1)
+    this.times[this.count] = time
+    this.values[this.count++] = value
+  }
+
+  pushText(time: number, text: string): void {
+    this.texts.set(this.count, text)
+    this.push(time, Number.NaN)
+  }
+
+  /** Appends the points of another list from one index to another. */
+  append(other: Points, from = 0, to = other.count): void {
+    this.reserve(this.count + to - from)
+    this.times.set(other.times.subarray(from, to), this.count)
+    this.values.set(other.values.subarray(from, to), this.count)
+    if (other.texts.size > 0) {
+      for (let index = from; index < to; index++) {
+        const text = other.texts.get(index)
+        if (text !== undefined) this.texts.set(this.count + index - from, text)
+      }
+    }
+    this.count += to - from
+  }
+
+  reserve(capacity: number): void {
+    if (capacity <= this.times.length) return
+    const grown = Math.max(capacity, this.times.length * 2)
+    const { times, values } = this
+    this.times = new Float64Array(grown)
+    this.values = new Float64Array(grown)
+    this.times.set(times.subarray(0, this.count))
+    this.values.set(values.subarray(0, this.count))
+  }
+
+  /** Sorts by time. Of several points with the same time the last one stays, because it came later in the stream. */
+  settle(): void {
+    if (this.#isSettled()) return
+    const order = Array.from({ length: this.count }, (_, index) => index)
+    order.sort((a, b) => (this.times[a] as number) - (this.times[b] as number) || a - b)
+    const settled = new Points(this.count)
+    for (const [place, index] of order.entries()) {
+      const time = this.times[index] as number
+      const next = order[place + 1]
+      if (next !== undefined && this.times[next] === time) continue
+      const text = this.texts.get(index)
+      if (text === undefined) settled.push(time, this.values[index] as number)
+      else settled.pushText(time, text)
+    }
+    this.clear()
+    this.append(settled)
+  }
+
+  #isSettled(): boolean {
+    for (let index = 1; index < this.count; index++) {
+      if ((this.times[index] as number) <= (this.times[index - 1] as number)) return false
+    }
+    return true
+  }
+
+  /** The index of the first point at or after a time. The points are settled. */
+  indexAt(time: number): number {
+    let low = 0
+    let high = this.count
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.times[middle] as number) < time) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

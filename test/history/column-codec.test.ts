@@ -1,0 +1,147 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ByteWriter, openRow } from '#history/bytes'
+import { decodeColumn, encodeColumn } from '#history/column-codec'
+import { Points } from '#history/points'
+
+type Value = number | { readonly text: string }
+
+const edges = [0, 1, 31, 32, 33, 2 ** 16, 2 ** 24, 2 ** 25, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 52, 2 ** 53 - 1]
+const whole = fc.oneof(fc.integer(), fc.constantFrom(...edges, ...edges.map((edge) => -edge)), fc.maxSafeInteger())
+const number = fc.oneof(
+  whole,
+  fc.double(),
+  fc.float(),
+  fc.tuple(fc.integer(), fc.constantFrom(10, 100, 1e5, 1e6)).map(([value, scale]) => value / scale),
+  fc.tuple(fc.integer({ min: -9999, max: 9999 }), fc.constantFrom(10, 100)).map(([v, scale]) => Math.fround(v / scale)),
+  fc.constantFrom(-0, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.MIN_VALUE),
+)
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.array(fc.oneof(fc.integer(), fc.string()), { maxLength: 5 }),
+  fc.boolean(),
+  fc.constant('x'.repeat(5000)),
+)
+/** Columns are of one kind more often than mixed. */
+const values: fc.Arbitrary<readonly Value[]> = fc.oneof(
+  ...[
+    fc.integer({ min: -50, max: 50 }),
+    fc.integer({ min: -5000, max: 5000 }).map((tenths) => tenths / 10),
+    fc.float({ noNaN: true, noDefaultInfinity: true }),
+    number,
+    text.map((json) => ({ text: JSON.stringify(json) })),
+    fc.oneof(
+      number,
+      text.map((json) => ({ text: JSON.stringify(json) })),
+    ),
+  ].map((value) => fc.array(value as fc.Arbitrary<Value>, { maxLength: 150 })),
+)
+const step = fc.oneof(
+  fc.constant(10_000),
+  fc.integer({ min: 9_950, max: 10_050 }),
+  fc.integer({ min: 0, max: 90_000_000 }),
+  whole,
+)
+
+function pointsOf(list: readonly Value[], steps: readonly number[], start: number): Points {
+  const points = new Points(1)
+  let time = start
+  for (const [index, value] of list.entries()) {
+    if (typeof value === 'number') points.push(time, value)
+    else points.pushText(time, value.text)
+    const next = time + (steps[index % Math.max(1, steps.length)] ?? 1)
+    if (Number.isSafeInteger(next)) time = next
+  }
+  return points
+}
+
+function shown({ times, values, texts, count }: Points) {
+  return [...times.subarray(0, count)].map((time, index) => [time, texts.get(index) ?? values[index]])
+}
+
+function written(points: Points, from = 0, to = points.count): Buffer {
+  const writer = new ByteWriter()
+  encodeColumn(points, from, to, writer)
+  return writer.takeRow()
+}
+
+describe('a column', () => {
+  test('has the same points after it was stored, of any times and values', () => {
+    fc.assert(
+      fc.property(
+        values,
+        fc.array(step, { maxLength: 40 }),
+        fc.integer({ min: 0, max: 4e12 }),
+        (list, steps, start) => {
+          const points = pointsOf(list, steps, start)
+          const read = new Points(1)
+          read.push(1, 2)
+          const reader = openRow(written(points))
+          decodeColumn(reader, read)
+          expect(reader.isAtEnd).toBe(true)
+          expect(shown(read)).toStrictEqual([[1, 2], ...shown(points)])
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  test('of a part of the points has only these', () => {
+    const points = pointsOf([1, { text: '"a"' }, 3.5, 4, 5], [7], 100)
+    const read = new Points()
+    decodeColumn(openRow(written(points, 2, 4)), read)
+    expect(shown(read)).toEqual([
+      [114, 3.5],
+      [121, 4],
+    ])
+  })
+
+  test('takes few bytes for values that change little', () => {
+    const steady = pointsOf(
+      Array.from({ length: 1024 }, (_, index) => 20 + ((index * 7) % 10) / 10),
+      [10_000],
+      1.7e12,
+    )
+    // Four bits a value.
+    expect(written(steady).length).toBeLessThan(750)
+    const equal = pointsOf(Array<number>(1024).fill(0.1 + 0.2), [10_000], 1.7e12)
+    expect(written(equal).length).toBeLessThan(1200)
+    const single = pointsOf(
+      Array.from({ length: 1024 }, (_, index) => Math.fround(20 + ((index * 7) % 10) / 10)),
+      [10_000],
+      1.7e12,
+    )
+    expect(written(single).length).toBeLessThan(750)
+  })
+})
+
+test('damage of a row is detected: every changed bit, and every cut', () => {
+  const row = written(pointsOf([1, 2.5, { text: '"some text"' }, 4], [1000, 5], 1.7e12))
+  for (let bit = 0; bit < row.length * 8; bit++) {
+    const changed = Buffer.from(row)
+    changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
+    expect(() => openRow(changed)).toThrow('damaged')
+  }
+  for (let length = 0; length < row.length; length++) expect(() => openRow(row.subarray(0, length))).toThrow('damaged')
+})
+
+describe('points', () => {
+  test('are sorted by time, and of equal times the last one stays, as in a map', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer()))), (drawn) => {
+        const points = new Points(1)
+        const expected = new Map<number, number | string>()
+        for (const [time, value] of drawn) {
+          if (value === null) points.pushText(time, '"t"')
+          else points.push(time, value)
+          expected.set(time, value ?? '"t"')
+        }
+        points.settle()
+        expect(shown(points)).toEqual([...expected].sort(([a], [b]) => a - b))
+        for (let time = 0; time <= 31; time++) {
+          expect(points.indexAt(time)).toBe([...expected.keys()].filter((each) => each < time).length)
+        }
+      }),
+    )
+  })
+})
