@@ -1,31 +1,35 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { Command } from 'commander'
+import { integer, option, runCommand } from '#bench/command-line'
 import { Dashboard } from '#bench/dashboard'
 import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
 import { demoKinds } from '#bench/demo/demo-devices'
 import { DemoScreen } from '#bench/demo/screen'
-import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command-line'
 import { secondsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService } from '#bench/fleet/kinds'
-import type { FleetOptions } from '#bench/fleet/options'
+import { type FleetOptions, fleetOptions, secondsOption } from '#bench/fleet/options'
 import { readToken } from '#bench/harness/identity'
 import { processUsage } from '#bench/process-usage'
 import { isPortTaken, ServerProcess } from '#bench/server-process'
 
-const { devices, links, rate, seconds, writes } = fleetFlags
-const port: Flag = ['N', 'of the server', between(1, 65_535)]
-const data: Flag = ['DIR', 'data folder', shaped(/./)]
-const defaults = { devices: 1000, rate: 2000, seconds: 0, writes: 'check' }
-const command = {
-  usage: `Usage: npm run demo -- [options]
+const { devices, links, rate, writes } = fleetOptions
 
-The server, simulated devices of three kinds in four buildings, and a dashboard, live in the terminal. The server listens
-on 127.0.0.1 only.`,
-  flags: { devices, links, rate, seconds, writes, port, data },
-  defaults: { ...defaults, port: process.env.PORT ?? 8080 },
-  switches: { iam: 'with authentication: two users can sign in', help: 'this page' },
-}
+const command = new Command('npm run demo --')
+  .description(
+    'The server, simulated devices of three kinds in four buildings, and a dashboard, live in the terminal. The server ' +
+      'listens on 127.0.0.1 only.',
+  )
+  .addOption(devices.default(1000))
+  .addOption(links)
+  .addOption(rate.default(2000))
+  .addOption(secondsOption)
+  .addOption(writes.default('check'))
+  .addOption(option('--port N', 'of the server', integer(1, 65_535), Number(process.env.PORT ?? 8080)))
+  .option('--data <DIR>', 'data folder (default: ./data/demo, or ./data/demo-iam)')
+  .option('--iam', 'with authentication: two users can sign in')
+  .action(async (demo: Demo) => process.exit(await run(demo)))
 
 type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes'> & {
   readonly links?: number
@@ -174,13 +178,5 @@ function stopAsked(seconds: number): Promise<string> {
   })
 }
 
-try {
-  const { help, ...given } = readCommandLine(command, process.argv.slice(2))
-  const described = { ...command.defaults, links: 'as many as devices', data: './data/demo, or ./data/demo-iam' }
-  if (help) console.log(helpOf({ ...command, defaults: described }))
-  else process.exit(await run({ ...given, port: Number(given.port) } as Demo))
-} catch (error) {
-  // The server exits with this process.
-  console.error(error instanceof Error ? error.message : error)
-  process.exit(1)
-}
+// The server exits with this process.
+await runCommand(command)

@@ -1,28 +1,28 @@
-import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command-line'
+import { Command } from 'commander'
+import { runCommand } from '#bench/command-line'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { putSchemas } from '#bench/fleet/kinds'
-import { type FleetOptions, fleetDefaults } from '#bench/fleet/options'
+import { type FleetOptions, fleetDefaults, fleetOptions, secondsOption } from '#bench/fleet/options'
 
-const command = {
-  usage:
-    'Usage: npm run fleet -- [options]\n\nA simulated fleet on the device link. Exit code 1 when the server broke the protocol.',
-  flags: fleetFlags,
-  defaults: { ...fleetDefaults, links: 'as many as devices', key: 'none', seconds: 0 },
-  switches: {
-    json: 'one JSON object a second, the totals last',
-    schemas: 'put the schemas of the services first, so that raw=false reads with names; IAM off only',
-    help: 'this page',
-  },
+interface CommandOptions extends Partial<FleetOptions> {
+  readonly seconds: number
+  readonly json?: true
+  readonly schemas?: true
 }
 
-async function run(args: readonly string[]): Promise<void> {
-  const { json, schemas, help, seconds, ...given } = readCommandLine({ ...command, defaults: { seconds: 0 } }, args)
-  if (help) {
-    console.log(helpOf(command))
-    return
-  }
-  const options = given as Partial<FleetOptions>
+const command = new Command('npm run fleet --')
+  .description('A simulated fleet on the device link. Exit code 1 when the server broke the protocol.')
+  .addOption(secondsOption)
+  .option('--json', 'one JSON object a second, the totals last')
+  .option('--schemas', 'put the schemas of the services first, so that raw=false reads with names; IAM off only')
+  .action(run)
+for (const [name, each] of Object.entries(fleetOptions)) {
+  if (name !== 'links') each.default(fleetDefaults[name as keyof typeof fleetDefaults])
+  command.addOption(each)
+}
+
+async function run({ json, schemas, seconds, ...options }: CommandOptions): Promise<void> {
   const fleet = new Fleet({ links: options.devices ?? fleetDefaults.devices, ...options })
   const print = (text: string, object: object) => console.log(json ? JSON.stringify(object) : text)
   if (schemas) await putSchemas(fleet.options.url.replace(/^ws/, 'http'), fleet.kinds)
@@ -34,7 +34,7 @@ async function run(args: readonly string[]): Promise<void> {
     print(lineOf(second), second)
   }, 1_000)
 
-  await stopAsked(Number(seconds) * 1000)
+  await stopAsked(seconds * 1000)
   const measured = (performance.now() - startedAt) / 1000
   const report = fleet.report()
   clearInterval(everySecond)
@@ -54,9 +54,4 @@ function stopAsked(afterMs: number): Promise<void> {
   })
 }
 
-try {
-  await run(process.argv.slice(2))
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exit(2)
-}
+await runCommand(command)

@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { auth } from '#bench/benchmarks/auth'
-import { fanout } from '#bench/benchmarks/fanout'
 import { fullState } from '#bench/benchmarks/full-state'
 import { growth } from '#bench/benchmarks/growth'
 import { ingest } from '#bench/benchmarks/ingest'
@@ -12,6 +11,7 @@ import { peers } from '#bench/benchmarks/peers'
 import { restart } from '#bench/benchmarks/restart'
 import { rollout } from '#bench/benchmarks/rollout'
 import { worst } from '#bench/benchmarks/worst'
+import { integer, option, runCommand } from '#bench/command-line'
 import type { Benchmark } from '#bench/harness/benchmark'
 import { thisMachine } from '#bench/harness/machine'
 import { judge, measure } from '#bench/harness/measure'
@@ -21,7 +21,6 @@ import { projectRoot } from '#bench/project-root'
 /** `npm run bench -- <name>`: measures, judges, and writes the report. */
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   ingest,
-  fanout,
   latency,
   'full-state': fullState,
   memory,
@@ -38,16 +37,6 @@ const statesIam: readonly string[] = ['auth', 'peers', 'worst']
 
 const roundsDefault = 5
 
-const usage = `Usage: npm run bench -- [options] [name …]      (every benchmark when none is named)
-
-  --list       the benchmarks
-  --rounds N   rounds (${roundsDefault} where a benchmark does not say otherwise)
-  --quick      one short round, to try a bench itself; its figures mean nothing and are not saved
-  --help       this page
-
-Reports are written to bench/results/<name>.md. Exit code 1 when a target was not held or a measurement
-failed; the others are reported all the same.`
-
 /** The first line of a benchmark's file. */
 function aboutOf(name: string): string {
   const [first = ''] = readFileSync(join(projectRoot, `bench/benchmarks/${name}.ts`), 'utf8').split('\n')
@@ -63,34 +52,32 @@ async function report(name: string, benchmark: Benchmark, isQuick: boolean, aske
   return { name, about, machine: thisMachine(), rounds, results, failures, repeats, verdicts }
 }
 
-async function main(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      list: { type: 'boolean' },
-      help: { type: 'boolean' },
-      quick: { type: 'boolean' },
-      rounds: { type: 'string' },
-    },
-  })
-  if (values.help) {
-    console.log(usage)
-    return 0
-  }
-  if (values.list) {
+const command = new Command('npm run bench --')
+  .description(
+    `Reports are written to bench/results/<name>.md. Exit code 1 when a target was not held or a measurement failed; the
+others are reported all the same.`,
+  )
+  .argument('[name...]', 'benchmarks', Object.keys(benchmarks))
+  .option('--list', 'the benchmarks')
+  .addOption(option('--rounds N', `rounds (default: ${roundsDefault}, or as the benchmark says)`, integer(1, 100)))
+  .option('--quick', 'one short round, to try a bench itself; its figures mean nothing and are not saved')
+  .action(run)
+
+interface RunOptions {
+  readonly list?: true
+  readonly rounds?: number
+  readonly quick?: boolean
+}
+
+async function run(names: readonly string[], { list, rounds, quick: isQuick = false }: RunOptions): Promise<void> {
+  if (list) {
     for (const name of Object.keys(benchmarks)) console.log(`${name.padEnd(12)}${aboutOf(name)}`)
-    return 0
+    return
   }
-  const isQuick = values.quick === true
-  const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
-  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1 && rounds <= 100)) {
-    throw new RangeError(`--rounds must be an integer from 1 to 100; got '${values.rounds}'`)
-  }
-  const unknown = positionals.filter((name) => !Object.hasOwn(benchmarks, name))
+  const unknown = names.filter((name) => !Object.hasOwn(benchmarks, name))
   if (unknown.length > 0) throw new RangeError(`no such benchmark: ${unknown.join(', ')}; see --list`)
   const reports: Report[] = []
-  for (const name of positionals.length > 0 ? positionals : Object.keys(benchmarks)) {
+  for (const name of names) {
     const benchmark = benchmarks[name] as Benchmark
     const made = await report(name, benchmark, isQuick, isQuick ? 1 : rounds)
     reports.push(made)
@@ -100,7 +87,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const isWhole = reports.every(({ failures }) => failures.length === 0)
   const isHeld = isQuick || reports.every(({ verdicts }) => verdicts.every((verdict) => verdict.isHeld))
-  return isWhole && isHeld ? 0 : 1
+  process.exitCode = isWhole && isHeld ? 0 : 1
 }
 
 function keep(made: Report, markdown: string, appendix: Readonly<Record<string, string>> = {}): void {
@@ -115,9 +102,4 @@ for (const [signal, code] of [['SIGHUP', 129] as const, ['SIGINT', 130] as const
   process.on(signal, () => process.exit(code))
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2))
-} catch (error) {
-  console.error(error instanceof RangeError || error instanceof TypeError ? error.message : error)
-  process.exitCode = 2
-}
+await runCommand(command)

@@ -1,4 +1,4 @@
-// Answers: how many changes a second are stored, acknowledged and received by one dashboard, each as its own event, compared with a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
+// Answers: how many changes a second are stored, acknowledged and received by one dashboard, each as its own event, compared with a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see growth), devices that come and go.
 
 import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'

@@ -94,14 +94,13 @@ export class FleetLink {
 
   connect(): void {
     if (this.#isStopped) return
-    const { url, key, localAddressOf } = this.#settings.options
-    const from = localAddressOf && { localAddress: localAddressOf(this.devices[0]?.index ?? 0) }
+    const { url, key } = this.#settings.options
     const socket = new WebSocket(`${url}/api/v1/link`, [this.#wire.subprotocol], {
       headers: authorizationHeader(key === '' ? undefined : gateway(key)),
       perMessageDeflate: false,
       handshakeTimeout: 10_000,
       createConnection: (options: NetConnectOpts) => {
-        this.#tcp = connectTcp({ ...options, ...from }).setNoDelay(true)
+        this.#tcp = connectTcp(options).setNoDelay(true)
         return this.#tcp
       },
     } as WebSocket.ClientOptions)

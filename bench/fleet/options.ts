@@ -1,10 +1,10 @@
+import { amount, integer, matching, option } from '#bench/command-line'
 import type { SessionKind } from '#bench/fleet/device'
-import type { DeviceKind } from '#bench/fleet/kinds'
-import type { UpdateMode } from '#bench/fleet/updates'
+import { type DeviceKind, propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kinds'
+import { type UpdateMode, updateModes } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
-import type { WriteMode } from '#bench/fleet/writes'
+import { type WriteMode, writeModes } from '#bench/fleet/writes'
 
-/** The command describes the options that it has (`command-line.ts`). */
 export const fleetDefaults = {
   url: 'ws://127.0.0.1:8080',
   devices: 100,
@@ -31,8 +31,38 @@ export const fleetDefaults = {
 }
 
 export type FleetOptions = Readonly<typeof fleetDefaults> & {
-  /** Local address of a link, by its first device: one address has only 28 000 ports. */
   /** Instead of the kinds that `properties`, `flap` and `writes` describe. */
   readonly kinds?: readonly DeviceKind[]
-  readonly localAddressOf?: (device: number) => string
 }
+
+/** Without the base path of the API; behind a proxy it may have a path. */
+const serverAddress = /^wss?:\/\/[^/?#]+(\/[^?#]*[^/?#])?$/
+const provisioningKey = /^([a-z0-9-]{1,63}\/)?[A-Za-z0-9._-]{1,200}$/
+const secondsMax = 86_400
+
+/** The same as options of a command. */
+export const fleetOptions = {
+  url: option('--url URL', 'the server', matching(serverAddress)),
+  devices: option('--devices N', 'number of devices', integer(1, 100_000)),
+  links: option(
+    '--links N',
+    'websockets; fewer than devices: gateways (default: as many as devices)',
+    integer(1, 100_000),
+  ),
+  rate: option('--rate N', 'changes/s in all; 0: as fast as the windows allow', amount(10_000_000)),
+  changes: option('--changes N', 'changes per frame', integer(1, 1024)),
+  properties: option('--properties N', 'per device', integer(propertiesPerDeviceMin, propertiesPerDeviceMax)),
+  protocol: option('--protocol NAME', 'of the link').choices(['json', 'msgpack']),
+  form: option('--form NAME', 'of UPDATE').choices(['short', 'long']),
+  window: option('--window N', 'unacknowledged frames per link', integer(1, 65_536)),
+  storm: option('--storm S', 'every S seconds all links are cut and reconnect; 0: never', amount(secondsMax)),
+  session: option('--session KIND', 'numbering over reconnects').choices(['named', 'none']),
+  writes: option('--writes HOW', 'adds a service Controls; how devices take writes').choices(writeModes),
+  updates: option('--updates HOW', 'how devices take firmware').choices(updateModes),
+  flap: option('--flap N', 'every N frames its level crosses 50 %; 0: no device has one', integer(0, 1_000_000)),
+  seed: option('--seed N', 'random seed', integer(0, 2 ** 32 - 1)),
+  prefix: option('--prefix TEXT', 'of the device identifiers', matching(/^[A-Z0-9]{1,16}$/)),
+  key: option('--key KEY', 'a provisioning key, where IAM is on; of a tenant: tenant/KEY', matching(provisioningKey)),
+}
+
+export const secondsOption = option('--seconds S', 'then stop; 0: until Ctrl-C', amount(secondsMax), 0)

@@ -44,8 +44,6 @@ export interface Target {
    */
   readonly whenLoadIsFull?: string
   readonly isRatio?: boolean
-  /** The variant that the ratio refers to, if it is not the baseline. */
-  readonly comparedWith?: string
   readonly atLeast?: number
   readonly atMost?: number
 }

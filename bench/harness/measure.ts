@@ -196,15 +196,10 @@ export function judge(
   return targets.map((target) => {
     const { variants = [], baseline } = results.find(({ name }) => name === target.case) ?? {}
     const variant = variants.find(({ name }) => name === target.variant)
-    const compared = target.isRatio
-      ? variants.find(({ name }) => name === (target.comparedWith ?? baseline))
-      : undefined
+    const compared = target.isRatio ? variants.find(({ name }) => name === baseline) : undefined
     const isLoadFull = variant?.isLoadFull === true || compared?.isLoadFull === true
     const figure = (isLoadFull ? target.whenLoadIsFull : undefined) ?? target.figure
-    const reached =
-      target.comparedWith === undefined
-        ? (target.isRatio ? variant?.ratios : variant?.figures)?.[figure]
-        : variant && compared && ratiosOf(variant.rounds, compared.rounds, [figure])[figure]
+    const reached = (target.isRatio ? variant?.ratios : variant?.figures)?.[figure]
     if (!reached && !(variant && hasFailed)) throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
     const { atLeast = -Infinity, atMost = Infinity } = target
     const isHeld = reached !== undefined && reached.median >= atLeast && reached.median <= atMost

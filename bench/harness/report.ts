@@ -56,8 +56,7 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
   if (verdicts.length > 0) {
     lines.push('', '## Targets', '', '| | wanted | reached | |', '|---|---:|---:|---|')
     for (const { target, figure, isLoadFull, reached, isHeld } of verdicts) {
-      const ratio = target.comparedWith === undefined ? '(ratio)' : `÷ ${target.comparedWith}`
-      const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ` ${ratio}` : ''}`
+      const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
       const instead = figure === target.figure ? '' : ` instead of ${figures[target.figure]?.title}: load full`
       const wanted = [
         ...(target.atLeast === undefined ? [] : [`≥ ${target.atLeast}`]),

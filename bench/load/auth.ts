@@ -1,7 +1,7 @@
 import { readToken } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
-import { DpopKey } from '#bench/load/dpop-proofs'
+import type { DpopKey } from '#bench/load/dpop-proofs'
 import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
@@ -31,7 +31,7 @@ const connections = 64
 const sessionsPerUserMax = 100
 /** Fewer than the server's queue for password checks. */
 const signInsAtOnce = 16
-/** The usual length of a token, for servers that do not read it. */
+/** The usual length of a token, for a server that does not read it. */
 const tokenCharacters = 700
 
 interface Session {
@@ -50,10 +50,8 @@ serveFunctions({
   async open(asked: AuthSpec) {
     spec = asked
     const { port, authorizations } = spec
-    if (authorizations === undefined) {
-      nonce = 'none'
-      sessions = Array.from({ length: spec.sessions }, madeUp)
-    } else {
+    if (authorizations === undefined) sessions = [{ token: 'x'.repeat(tokenCharacters) }]
+    else {
       nonce = await currentNonce(port)
       sessions = await signedIn(authorizations.person)
     }
@@ -102,11 +100,6 @@ async function openConnection(): Promise<RawSocket> {
   }
   const socket = await RawSocket.connect({ port: spec.port, received, closed: () => failed(closedError()) }, [])
   return socket
-}
-
-function madeUp(): Session {
-  const token = 'x'.repeat(tokenCharacters)
-  return spec.scheme === 'DPoP' ? { token, key: new DpopKey() } : { token }
 }
 
 async function signedIn(person: string): Promise<readonly Session[]> {

@@ -2,7 +2,6 @@ import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
-import { openCredit } from '#bench/load/credit'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { Lead, type LeadLimits } from '#bench/load/lead'
@@ -20,8 +19,6 @@ export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarg
   readonly hasOtherEvents?: boolean
   /** Sends only as fast as the slowest dashboard reads; absent: as fast as the links accept. */
   readonly lead?: LeadLimits & {
-    /** The server makes the events itself; there is no fleet. */
-    readonly isCredit?: boolean
     /** Maximum number of changes per write on a link; absent: unlimited. */
     readonly togetherMax?: number
   }
@@ -51,22 +48,20 @@ export interface PhaseResult extends CpuUse {
 const drainMsDefault = 60_000
 
 let spec: LoadSpec
-let fleet: LoadFleet | undefined
+let fleet: LoadFleet
 let dashboards: LoadDashboards
 let lead: Lead | undefined
 const delivery = new LatencyHistogram()
 
 serveFunctions({
-  silent: (): number => fleet?.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0) ?? 0,
+  silent: (): number => fleet.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0),
 
   async open(asked: LoadSpec) {
     spec = asked
     const { port, authorizations, lead: limits, hasOtherEvents, witnesses } = spec
     const protocol = spec.protocol === undefined || spec.protocol === 'own' ? undefined : protocols[spec.protocol]
-    if (!limits?.isCredit) {
-      fleet = new LoadFleet({ ...spec, protocol })
-      await fleet.open()
-    }
+    fleet = new LoadFleet({ ...spec, protocol })
+    await fleet.open()
     dashboards = new LoadDashboards({
       port,
       count: spec.dashboards,
@@ -75,13 +70,13 @@ serveFunctions({
       witnesses,
       hasOtherEvents,
       onChange: (number) => {
-        const dueAt = fleet?.dueAt(number)
+        const dueAt = fleet.dueAt(number)
         if (dueAt !== undefined) delivery.record(performance.now() - dueAt)
       },
       moved: () => lead?.moved(),
     })
     if (limits) {
-      const grant = limits.isCredit ? await openCredit(port) : sendTogether(limits.togetherMax ?? Infinity)
+      const grant = sendTogether(limits.togetherMax ?? Infinity)
       lead = new Lead({ ...limits, grant, receivedByAll: () => dashboards.receivedByAll })
     }
     await dashboards.open()
@@ -90,24 +85,24 @@ serveFunctions({
   async run({ warmupMs, measuredMs, rate }: PhaseSpec): Promise<PhaseResult> {
     dashboards.clear()
     const before = counted()
-    if (rate !== undefined) fleet?.beginPace(rate)
+    if (rate !== undefined) fleet.beginPace(rate)
     else if (lead) lead.begin()
-    else fleet?.begin()
+    else fleet.begin()
     await pass(warmupMs)
     const clock = new CpuClock(spec.serverProcessId)
     const warm = counted()
-    fleet?.latency.clear()
+    fleet.latency.clear()
     delivery.clear()
     await pass(measuredMs)
     lead?.stop()
-    fleet?.pause()
+    fleet.pause()
     const { drainMsMax = drainMsDefault } = spec
-    await fleet?.settled(drainMsMax)
+    await fleet.settled(drainMsMax)
     const end = counted()
-    const events = fleet ? end.frames - before.frames : (lead?.granted ?? 0)
+    const events = end.frames - before.frames
     if (spec.dashboards > 0) await dashboards.waitForEvents(events, drainMsMax)
     const use = clock.read()
-    fleet?.check()
+    fleet.check()
     dashboards.check()
     if (dashboards.gaps > 0) throw new SlowLoadError(dashboards.gaps)
     if (dashboards.deliveries !== events * spec.dashboards)
@@ -119,7 +114,7 @@ serveFunctions({
       changes: frames * spec.changes,
       deliveries: dashboards.deliveries - warm.deliveries,
       dashboardBytes: dashboards.bytes - warm.bytes,
-      acknowledgement: (fleet?.latency ?? new LatencyHistogram()).summary(),
+      acknowledgement: fleet.latency.summary(),
       delivery: delivery.summary(),
     }
   },
@@ -127,11 +122,11 @@ serveFunctions({
 
 function counted() {
   const { deliveries, bytes } = dashboards
-  return { frames: fleet?.acknowledged ?? 0, deliveries, bytes }
+  return { frames: fleet.acknowledged, deliveries, bytes }
 }
 
 function sendTogether(togetherMax: number): (changes: number) => void {
   return (changes) => {
-    for (let rest = changes; rest > 0; rest -= togetherMax) fleet?.sendTogether(Math.min(rest, togetherMax))
+    for (let rest = changes; rest > 0; rest -= togetherMax) fleet.sendTogether(Math.min(rest, togetherMax))
   }
 }

@@ -238,7 +238,7 @@ function pongTo(bytes: Buffer, at: number, end: number): Buffer | undefined {
 
 const websocketPublish = (_: string, payload: Buffer) => clientFrame(payload, opcodes.text)
 
-/** Our small programs and nginx send the messages at `/publish` to all sockets at `/subscribe`. */
+/** Our small programs send the messages at `/publish` to all sockets at `/subscribe`. */
 const websocket: Protocol = {
   lengthOf: frameLengthOf,
   answerTo: pongTo,

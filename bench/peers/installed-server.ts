@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { killAtExit } from '#bench/exit-cleanup'
@@ -15,14 +15,12 @@ export interface InstalledServer {
   readonly line: readonly string[]
   /** Content of the file `settings` in its folder. */
   readonly settings?: string
-  /** Whether a child of the started process does the work. */
-  readonly hasWorker?: boolean
 }
 
 const startMsMax = 10_000
 const stopMsMax = 5_000
 
-/** Where servers are installedServer, also if PATH lacks these folders. */
+/** Where servers are installed, also if PATH lacks these folders. */
 const searched = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
 const environment = { ...process.env, PATH: searched }
 
@@ -37,7 +35,7 @@ export function printed(command: string, ...line: string[]): string {
 }
 
 /** A fresh server with its own port and folder. */
-export function installedServer({ command, line, settings, hasWorker }: InstalledServer): StartServer {
+export function installedServer({ command, line, settings }: InstalledServer): StartServer {
   return async () => {
     const port = await freePort()
     const folder = temporaryFolder('bench-peer-')
@@ -66,9 +64,7 @@ export function installedServer({ command, line, settings, hasWorker }: Installe
     }
     try {
       await listening(port, child)
-      const processId = hasWorker ? await workerOf(child.pid ?? 0) : (child.pid ?? 0)
-      if (hasWorker) killWithUs(processId, child)
-      return { port, processId, stop }
+      return { port, processId: child.pid ?? 0, stop }
     } catch (error) {
       await stop()
       throw new Error(`${command} does not start: ${error}\n${output.join('').slice(-2_000)}`)
@@ -89,28 +85,4 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
     await pass(20)
   }
   throw new Error('the server does not listen')
-}
-
-/** The server may listen before its worker exists. */
-async function workerOf(parent: number): Promise<number> {
-  const end = performance.now() + startMsMax
-  while (performance.now() < end) {
-    const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'latin1').trim().split(' ')
-    if (children[0] !== '') return Number(children[0])
-    await pass(20)
-  }
-  throw new Error('the server has no worker process')
-}
-
-/** A worker survives the SIGKILL of its parent. */
-function killWithUs(worker: number, parent: ChildProcess): void {
-  const kill = () => {
-    try {
-      process.kill(worker, 'SIGKILL')
-    } catch {
-      // It has exited already.
-    }
-  }
-  process.once('exit', kill)
-  parent.once('exit', () => process.off('exit', kill))
 }

@@ -19,7 +19,6 @@ export interface Peer {
 
 /** More than the connections of a load. */
 const connectionsMax = 20_000
-const nchan = '/usr/lib/nginx/modules/ngx_nchan_module.so'
 
 const mosquitto: InstalledServer = {
   command: 'mosquitto',
@@ -52,43 +51,10 @@ const redisServer: InstalledServer = {
   ].join('\n'),
 }
 
-const nginx: InstalledServer = {
-  command: 'nginx',
-  line: ['-p', '{folder}', '-c', '{folder}/settings', '-e', 'stderr'],
-  hasWorker: true,
-  settings: `load_module ${nchan};
-daemon off;
-pid {folder}/pid;
-worker_processes 1;
-worker_rlimit_nofile ${connectionsMax};
-events { worker_connections ${connectionsMax}; }
-http {
-  access_log off;
-  client_body_temp_path {folder}/body;
-  proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi;
-  scgi_temp_path {folder}/scgi;
-  nchan_shared_memory_size 512M;
-  server {
-    listen 127.0.0.1:{port} backlog=4096;
-    location = /publish { nchan_publisher websocket; nchan_channel_id changes; nchan_message_buffer_length 10000; nchan_message_timeout 1m; }
-    location = /subscribe { nchan_subscriber websocket; nchan_channel_id changes; nchan_subscriber_first_message newest; }
-  }
-}
-`,
-}
-
 /** The first group of the expression in the output of a command. */
 function versionIn(name: string, pattern: RegExp, command: string, ...line: string[]): string {
   const [, version = 'of an unknown version'] = pattern.exec(printed(command, ...line)) ?? []
   return `${name} ${version}`
-}
-
-function nginxVersion(): string {
-  // The module does not report its version; Debian's package does.
-  const module = versionIn('nchan', /^Version: (?:\d+:)?([\d.]+)/m, 'dpkg', '-s', 'libnginx-mod-nchan')
-  return `${versionIn('nginx', /nginx\/([\d.]+)/, 'nginx', '-v')} with ${module}`
 }
 
 /** An npm package, run by a small program in this folder. */
@@ -159,14 +125,6 @@ export const peerSystems: readonly Peer[] = [
     version: () => versionIn('redis', /v=([\d.]+)/, redisServer.command, '-v'),
     settings: 'no snapshots, client-output-buffer-limit pubsub 0 0 0 (no limit)',
     start: installedServer(redisServer),
-  },
-  {
-    name: 'nginx nchan',
-    protocol: 'websocket',
-    isThere: isInstalled(nginx.command) && existsSync(nchan),
-    version: nginxVersion,
-    settings: 'worker_processes 1, one channel of 10 000 messages, websockets',
-    start: installedServer(nginx),
   },
   ofNpm('ws', 'websocket', 'websocket', 'sends to each what one has sent'),
   ofNpm('aedes', 'mqtt', 'aedes', 'MQTT 3.1.1, quality 0, everything in memory'),

@@ -3,12 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
 import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
 import { readStream } from '#bench/proof/opened-folder'
-import { integersFrom, type Proof } from '#bench/proof/outcome'
+import type { Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
@@ -390,22 +391,13 @@ function fillUp(file: string): void {
   }
 }
 
-const help = `Usage: npm run proof -- disk [options]
-
-Makes calls on files of the database (write, sync, rename, open, map, read) fail with EIO: a single call, or all from some call
-on (by strace, only for the server's process), two of three while the server serves. Also fills a disk (a small file system;
-needs root) while the workloads of the kill proof write.
-
-  --refusals N          disk faults (36)
-  --fillings N          full disks (8)
-  --seed N              random seed (the clock)`
-
-export const diskProof: Proof = {
+export const diskProof: Proof<{ refusals: number; fillings: number }> = {
   about: 'full disks and disk errors',
-  help,
-  async run(args, print) {
-    const { seed, refusals, fillings } = integersFrom(args, { refusals: 36, fillings: 8 })
-    print(`seed ${seed}, ${refusals} disk faults`)
+  help: `Makes calls on files of the database (write, sync, rename, open, map, read) fail with EIO: a single call, or all from
+some call on (by strace, only for the server's process), two of three while the server serves. Also fills a disk (a
+small file system; needs root) while the workloads of the kill proof write.`,
+  options: [option('--refusals N', 'disk faults', integer(1), 36), option('--fillings N', 'full disks', integer(0), 8)],
+  async run({ seed, refusals, fillings }, print) {
     const startedAt = performance.now()
     const { problems, skipReason, ...counts } = await proveDisk({ seed, refusals, fillings, print })
     return {

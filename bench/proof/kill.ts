@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { integer, option } from '#bench/command-line'
 import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import type { ComparisonReport } from '#bench/fleet/stream-comparison'
 import { EventChecker } from '#bench/proof/event-checker'
 import { LoadedServer, type LoadOptions, quietMsMax } from '#bench/proof/loaded-server'
-import { integersFrom, type Outcome, type Proof } from '#bench/proof/outcome'
+import type { Outcome, Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 import { freePort, ServerProcess } from '#bench/server-process'
@@ -15,7 +16,7 @@ import { pass } from '#bench/time'
 interface KillOptions extends LoadOptions {
   readonly rounds: number
   readonly secondsMax: number
-  readonly lifeMsMax: number
+  readonly lifeMs: number
   readonly print: (line: string) => void
 }
 
@@ -92,7 +93,7 @@ class KillRun {
     const server = this.#server
     const { random, problems, witness } = server
     const before = server.changesAcknowledged
-    const lifetime = random.between(lifeMsMin, this.#options.lifeMsMax)
+    const lifetime = random.between(lifeMsMin, this.#options.lifeMs)
     const isCut = random.below(3) === 0
     await pass(lifetime / 2)
     if (isCut) witness.dashboard.cut()
@@ -177,26 +178,19 @@ function countsOf(report: ComparisonReport): string {
   )
 }
 
-const help = `Usage: npm run proof -- kill [options]
-
-Kills the server (SIGKILL) repeatedly while fleets report and workloads make every other kind of write, and checks that
-every acknowledged write is there. DURABILITY alternates between process and disk. CONTRIBUTING.md lists the kinds of write.
-
-  --rounds N            (500)
-  --seed N              random seed (the clock)
-  --devices N           total (100)
-  --rate N              changes/s, total (4000)
-  --life-ms N           maximum time between a start and the next kill (2000)
-  --seconds-max S       no round begins after this time (3600)`
-
-export const killProof: Proof = {
+export const killProof: Proof<Omit<KillOptions, 'print' | 'seed'>> = {
   about: '500 times SIGKILL under reports and all other kinds of write',
-  help,
-  async run(args, print) {
-    const defaults = { rounds: 500, devices: 100, rate: 4000, 'life-ms': 2000, 'seconds-max': 3600 }
-    const { 'life-ms': lifeMsMax, 'seconds-max': secondsMax, ...given } = integersFrom(args, defaults)
-    const options = { ...given, lifeMsMax, secondsMax, print }
-    print(`seed ${options.seed}, ${options.rounds} rounds, ${options.devices} devices, ${options.rate} changes/s`)
+  help: `Kills the server repeatedly while fleets report and workloads make every other kind of write, and checks that every
+acknowledged write is there. DURABILITY alternates between process and disk. CONTRIBUTING.md lists the kinds of write.`,
+  options: [
+    option('--rounds N', 'kills', integer(1), 500),
+    option('--devices N', 'total', integer(1), 100),
+    option('--rate N', 'changes/s, total', integer(1), 4000),
+    option('--life-ms N', 'maximum time between a start and the next kill', integer(1), 2000),
+    option('--seconds-max S', 'no round begins after this time', integer(1), 3600),
+  ],
+  async run(given, print) {
+    const options = { ...given, print }
     const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
     const server = new LoadedServer(options, { port: await freePort(), dataFolder })
     let hasHeld = false

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
+import { Command } from 'commander'
+import { integer, option } from '#bench/command-line'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { runSeeds, type SeedResult } from '#bench/proof/seeds'
 import { compileSimulation } from '#bench/proof/simulation-program'
@@ -19,11 +20,6 @@ export interface MutantReport {
   readonly broken: string | undefined
   readonly seeds: number
   readonly seconds: number
-}
-
-interface MutantOptions {
-  readonly processes: number
-  readonly seedsMax: number
 }
 
 const folder = join(projectRoot, 'test/simulation/mutants')
@@ -90,50 +86,9 @@ function noteSeed(name: string, seed: number): void {
 
 /**
  * Plants each mutant in a copy of the sources, and runs seeds until one reports the expected fault: first the noted
- * seed, several mutants at a time; then all seeds from 1 on for the mutants that it does not find any more.
- *
- * @throws Error when a patch does not fit or names no expected fault
+ * seed, then all from 1 on. @throws Error when a patch does not fit or names no expected fault
  */
-async function findMutants(
-  names: readonly string[],
-  options: MutantOptions,
-  ended: (report: MutantReport) => void,
-): Promise<void> {
-  const waiting = [...names]
-  const unfound: PlantedMutant[] = []
-  const tryNotedSeeds = async () => {
-    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      const mutant = await plant(name)
-      const seed = seedOf(name)
-      await runMutant(mutant, seed === undefined ? [] : [seed], 1)
-      if (mutant.found || mutant.broken !== undefined) await end(mutant)
-      else unfound.push(mutant)
-    }
-  }
-  const end = async (mutant: PlantedMutant) => {
-    await mutant.folder.remove()
-    ended({ ...mutant, seconds: (performance.now() - mutant.begun) / 1000 })
-  }
-  await Promise.all(Array.from({ length: options.processes }, tryNotedSeeds))
-  const seeds = Array.from({ length: options.seedsMax }, (_, place) => place + 1)
-  for (const mutant of unfound) {
-    await runMutant(mutant, seeds, options.processes)
-    await end(mutant)
-  }
-}
-
-/** A compiled copy of the sources with one mutant, and what its seeds found so far. */
-interface PlantedMutant extends Pick<MutantReport, 'name' | 'broken'> {
-  readonly expectation: string
-  readonly folder: TemporaryFolder
-  readonly program: string
-  readonly begun: number
-  seeds: number
-  found: SeedResult | undefined
-  other: SeedResult | undefined
-}
-
-async function plant(name: string): Promise<PlantedMutant> {
+async function findMutant(name: string, seedsMax: number): Promise<MutantReport> {
   const begun = performance.now()
   const expectation = expectationOf(name)
   const own = temporaryFolder('mutant-')
@@ -143,30 +98,23 @@ async function plant(name: string): Promise<PlantedMutant> {
   }
   git(own.path, ['apply', patchOf(name)])
   const program = await compileSimulation(own.path, own.path).catch((error: Error) => error)
-  return {
-    ...{ name, expectation, folder: own, begun, seeds: 0, found: undefined, other: undefined },
-    ...(program instanceof Error ? { program: '', broken: program.message } : { program, broken: undefined }),
+  const report = { found: undefined as SeedResult | undefined, other: undefined as SeedResult | undefined, seeds: 0 }
+  if (typeof program === 'string') {
+    const noted = seedOf(name)
+    const waiting = Array.from({ length: seedsMax }, (_, place) => place + 1)
+    if (noted !== undefined) waiting.unshift(noted)
+    await runSeeds({
+      ...{ program, processes: 1, next: () => (report.found ? undefined : waiting.shift()) },
+      ended: (result) => {
+        report.seeds++
+        if (isAsExpected(result, expectation)) report.found = result
+        else if (result.fault !== undefined) report.other ??= result
+      },
+    })
   }
-}
-
-/** Runs seeds until one finds it. */
-async function runMutant(mutant: PlantedMutant, seeds: readonly number[], processes: number): Promise<void> {
-  if (mutant.broken !== undefined) return
-  const waiting = [...seeds]
-  await runSeeds({
-    program: mutant.program,
-    processes: Math.min(processes, seeds.length),
-    next: () => (mutant.found ? undefined : waiting.shift()),
-    ended: (result) => {
-      mutant.seeds++
-      if (isAsExpected(result, mutant.expectation)) mutant.found = earlier(mutant.found, result)
-      else if (result.fault !== undefined) mutant.other = earlier(mutant.other, result)
-    },
-  })
-}
-
-function earlier(before: SeedResult | undefined, result: SeedResult): SeedResult {
-  return before && before.seed < result.seed ? before : result
+  await own.remove()
+  const broken = program instanceof Error ? program.message : undefined
+  return { ...report, name, broken, seconds: (performance.now() - begun) / 1000 }
 }
 
 function patchOf(name: string): string {
@@ -179,46 +127,42 @@ function git(cwd: string, args: readonly string[]): void {
   execFileSync('git', [...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
 }
 
-const help = `Usage: npm run proof -- mutants [options] [NAME…]
+export const mutantsCommand = new Command('mutants')
+  .summary('bugs planted in copies of the server, until the simulation finds each')
+  .description(
+    `Plants bugs in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that
+is noted with the bug, then with others. A bug is found when the simulation reports the text of the line 'Expect: TEXT'
+before its patch (… matches any text), and not when it reports another fault, dies, or was not compiled. Patches in
+test/simulation/mutants:
+  ${mutantNames().join('\n  ')}`,
+  )
+  .argument('[names...]', 'of the bugs', mutantNames())
+  .addOption(option('--seeds N', 'maximum number of seeds for each', integer(1), 200))
+  .addOption(option('--processes N', 'how many bugs at the same time', integer(1), availableParallelism()))
+  .option('--note', 'updates noted seeds that no longer find their bug')
+  .action(findMutants)
 
-Plants bugs in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that is
-noted with the bug, then with others. A bug is found when the simulation reports the text of the line 'Expect: TEXT' before its
-patch (… matches any text), and not when it reports another fault, dies, or was not compiled. Patches in test/simulation/mutants:
-  ${mutantNames().join('\n  ')}
+interface MutantOptions {
+  readonly seeds: number
+  readonly processes: number
+  readonly note?: true
+}
 
-  --seeds N             maximum number of seeds for each (200)
-  --processes N         number of processes (one for each processor)
-  --note                updates noted seeds that no longer find their bug`
-
-/** Resolves with whether all mutants were found. */
-export async function mutantsCommand(args: readonly string[]): Promise<boolean> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      seeds: { type: 'string', default: '200' },
-      processes: { type: 'string', default: String(availableParallelism()) },
-      note: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) {
-    console.log(help)
-    return true
-  }
-  const options = { seedsMax: Number(values.seeds), processes: Number(values.processes) }
+async function findMutants(names: readonly string[], { seeds, processes, note }: MutantOptions): Promise<void> {
   const begun = performance.now()
-  let areAllFound = true
-  const names = positionals.length > 0 ? positionals : mutantNames()
-  await findMutants(names, options, (report) => {
-    const { name, found } = report
-    if (found) console.log(lineOf(report))
-    else console.error(lineOf(report))
-    if (found && values.note && seedOf(name) !== found.seed) noteSeed(name, found.seed)
-    areAllFound &&= found !== undefined
-  })
+  const waiting = [...names]
+  const findSome = async () => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      const report = await findMutant(name, seeds)
+      const { found } = report
+      if (found) console.log(lineOf(report))
+      else console.error(lineOf(report))
+      if (!found) process.exitCode = 1
+      else if (note && seedOf(name) !== found.seed) noteSeed(name, found.seed)
+    }
+  }
+  await Promise.all(Array.from({ length: processes }, findSome))
   console.log(`${names.length} bugs in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
-  return areAllFound
 }
 
 export function lineOf({ name, found, other, broken, seeds, seconds }: MutantReport): string {

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
+import { integer, option, seedOfClock } from '#bench/command-line'
 import { killAtExit } from '#bench/exit-cleanup'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
-import { positive } from '#bench/proof/outcome'
 import { compileSimulation } from '#bench/proof/simulation-program'
 
 /** The result of one seed: how often each event occurred, or the fault. */
@@ -76,34 +76,24 @@ function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
   })
 }
 
-const help = `Usage: npm run proof -- seeds [options]
+export const seedsCommand = new Command('seeds')
+  .summary('runs of the simulated server, one after the other, until Ctrl-C')
+  .description('Runs the simulation of the whole server with one seed after the other, until Ctrl-C.')
+  .addOption(option('--from SEED', 'the first seed (default: the clock)', integer(1)))
+  .addOption(option('--for SECONDS', 'no seed starts after this time', integer(1)))
+  .addOption(option('--processes N', 'number of processes', integer(1), availableParallelism()))
+  .action(searchSeeds)
 
-Runs the simulation of the whole server with one seed after the other, until Ctrl-C.
-
-  --from SEED           the first seed (the clock)
-  --for SECONDS         no seed starts after this time
-  --processes N         number of processes (one for each processor)`
+interface SearchOptions {
+  readonly from?: number
+  readonly for?: number
+  readonly processes: number
+}
 
 const progressEveryMs = 10_000
 
-/** Resolves with whether no seed failed. */
-export async function seedsCommand(args: readonly string[]): Promise<boolean> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      from: { type: 'string', default: String(Date.now() % 1_000_000_000) },
-      for: { type: 'string', default: 'Infinity' },
-      processes: { type: 'string', default: String(availableParallelism()) },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) {
-    console.log(help)
-    return true
-  }
-  const first = positive('from', values.from)
-  const secondsMax = values.for === 'Infinity' ? Number.POSITIVE_INFINITY : positive('for', values.for)
-  const processes = positive('processes', values.processes)
+async function searchSeeds(options: SearchOptions): Promise<void> {
+  const { from: first = seedOfClock(), for: secondsMax = Number.POSITIVE_INFINITY, processes } = options
   const folder = temporaryFolder('simulation-')
   const program = await compileSimulation(projectRoot, folder.path)
 
@@ -136,5 +126,5 @@ export async function seedsCommand(args: readonly string[]): Promise<boolean> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
   await folder.remove()
   printProgress()
-  return failed === 0
+  if (failed > 0) process.exitCode = 1
 }

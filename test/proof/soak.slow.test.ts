@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { gauges } from '#bench/proof/soak/growth'
-import { proveSoak } from '#bench/proof/soak/soak'
+import { gauges, proveSoak } from '#bench/proof/soak'
 
 /** One minute of the soak, which is too short to exclude growth, but finds a planted leak. */
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { amount, integer, option } from '#bench/command-line'
 import { identityOn } from '#bench/harness/identity'
 import { standardLoad, underLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import type { Proof } from '#bench/proof/outcome'
 import { type CaseReport, runCase } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
 
@@ -80,60 +80,30 @@ const memoryMeant =
   'The cap applies to private memory (RssAnon, read 20 times a second). Mapped files (the program and tables of the ' +
   'database), which the kernel can reclaim, are measured and not judged.'
 
-const help = `Usage: npm run proof -- overload [options]
+interface GivenOptions {
+  readonly only: string
+  readonly rated?: number
+  readonly seconds?: number
+  readonly scale: number
+}
 
-Overloads a server in several ways, one after the other, each with its own server, rated for a tenth of the measured maximum:
-memory must stay below a cap, refused clients must get an answer, acknowledged changes must be stored once, and the normal p99
-of events must return within 5 s. ${memoryMeant}
-
-${cases.map(([name, { about, seconds, capMib }]) => `  ${name.padEnd(11)} ${about}; ${seconds} s, ${capMib} MiB`).join('\n')}
-
-  --only A,B            of these (all)
-  --rated N             frames/s (a tenth of what is measured first)
-  --seconds S           duration of each overload (as above)
-  --scale F             a factor for everything in thousands, such as 0.1 (1)
-  --seed N              random seed (the clock)`
-
-export const overloadProof: Proof = {
+export const overloadProof: Proof<GivenOptions> = {
   about: 'ten times the load, reconnect storms, many dashboards, floods and slow clients',
-  help,
-  async run(args, print) {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        ...seedOption,
-        only: { type: 'string', default: cases.map(([name]) => name).join(',') },
-        rated: { type: 'string' },
-        seconds: { type: 'string' },
-        scale: { type: 'string', default: '1' },
-      },
-    })
-    const seed = seedFrom(values.seed)
-    print(`seed ${seed}`)
+  help: `Overloads a server in several ways, one after the other, each with its own server, rated for a tenth of the measured
+maximum: memory must stay below a cap, refused clients must get an answer, acknowledged changes must be stored once, and
+the normal p99 of events must return within 5 s. ${memoryMeant}
+
+${cases.map(([name, { about, seconds, capMib }]) => `  ${name.padEnd(11)} ${about}; ${seconds} s, ${capMib} MiB`).join('\n')}`,
+  options: [
+    option('--only A,B', 'of these', undefined, cases.map(([name]) => name).join(',')),
+    option('--rated N', 'frames/s (default: a tenth of what is measured first)', integer(1)),
+    option('--seconds S', 'duration of each overload (default: as above)', integer(1)),
+    option('--scale F', 'a factor for everything in thousands, up to 1', amount(1), 1),
+  ],
+  async run({ only, ...given }, print) {
     const startedAt = performance.now()
-    const { summary, problems } = await proveOverload({
-      names: namesFrom(values.only),
-      seed,
-      scale: scaleFrom(values.scale),
-      baselineSeconds: 6,
-      observationSeconds: 30,
-      ...(values.rated !== undefined && { rated: positive('rated', values.rated) }),
-      ...(values.seconds !== undefined && { seconds: positive('seconds', values.seconds) }),
-      print,
-    })
-    return { seed, seconds: (performance.now() - startedAt) / 1000, summary, problems }
+    const sizes = { baselineSeconds: 6, observationSeconds: 30 }
+    const { summary, problems } = await proveOverload({ ...given, ...sizes, names: only.split(','), print })
+    return { seed: given.seed, seconds: (performance.now() - startedAt) / 1000, summary, problems }
   },
-}
-
-function namesFrom(text: string): readonly string[] {
-  const names = text.split(',')
-  const unknown = names.find((name) => !Object.hasOwn(overloadCases, name))
-  if (unknown !== undefined) throw new RangeError(`--only: no such overload: '${unknown}'`)
-  return names
-}
-
-function scaleFrom(text: string): number {
-  const scale = Number(text)
-  if (!(scale > 0 && scale <= 1)) throw new RangeError(`--scale: above 0, at most 1; got '${text}'`)
-  return scale
 }

@@ -1,10 +1,11 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { integer, option } from '#bench/command-line'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { callApi } from '#bench/harness/identity'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { openFolder, readStream } from '#bench/proof/opened-folder'
-import { integersFrom, type Proof } from '#bench/proof/outcome'
+import type { Proof } from '#bench/proof/outcome'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
 import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
 import { FleetLedger, framesOf } from '#bench/proof/power/fleet-ledger'
@@ -210,24 +211,18 @@ async function isWritten(trace: string): Promise<void> {
   }
 }
 
-const help = `Usage: npm run proof -- power [options]
-
-Records the server's file operations with DURABILITY=disk (by strace), constructs disk states that a power loss at any moment
-may leave, and opens each: it must open, and contain all changes acknowledged before. Uses files in a temporary folder.
-
-  --states N            disk states to open (400)
-  --seed N              random seed (the clock)
-  --life-ms N           duration of each of the three lives of the server (2500)`
-
 /** Written in the last life of the server, so that the database begins a new log. */
 const floodMb = 20
 
-export const powerProof: Proof = {
+export const powerProof: Proof<{ states: number; lifeMs: number }> = {
   about: '400 disk states after a power loss, with DURABILITY=disk',
-  help,
-  async run(args, print) {
-    const { seed, states, 'life-ms': lifeMs } = integersFrom(args, { states: 400, 'life-ms': 2500 })
-    print(`seed ${seed}, ${states} states`)
+  help: `Records the server's file operations with DURABILITY=disk (by strace), constructs disk states that a power loss at any
+moment may leave, and opens each: it must open, and contain all changes acknowledged before.`,
+  options: [
+    option('--states N', 'disk states to open', integer(1), 400),
+    option('--life-ms N', 'duration of each of the three lives of the server', integer(1), 2500),
+  ],
+  async run({ seed, states, lifeMs }, print) {
     const startedAt = performance.now()
     return withRecording({ seed, lifeMs, floodMb }, async (recording, folder) => {
       const { problems, ...tried } = await tryStates(recording, folder, { seed, states, print })

@@ -12,8 +12,10 @@ export interface Session {
   readonly token: string
   /** Valid once. */
   readonly refreshToken: string
-  /** Used refresh tokens, the newest first. */
-  readonly used: readonly string[]
+  /** A refresh token that was used before the last one: for some seconds a repeat of the last gets the same answer. */
+  readonly used?: string
+  /** The refresh token before this one. */
+  readonly previous?: string
 }
 
 export interface Request extends RequestOptions {
@@ -21,14 +23,12 @@ export interface Request extends RequestOptions {
   readonly path: string
 }
 
-export const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '', used: [] }
+export const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '' }
 const unauthenticated = { authorization: '' }
 
 /** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
 export class AccountRequests {
   readonly #name: string
-  /** Ids of sessions that the check itself began, and ended again. */
-  readonly checkSessions = new Set<string>()
   readonly #key = new DpopKey()
   #api: ProofApi | undefined
   #nonce = ''
@@ -89,8 +89,13 @@ export function sessionOf({ text }: HttpAnswer, before?: Session): Session {
   /** `token`: of the Basic scheme; `accessToken`: bound to a key. */
   const { token, accessToken, refreshToken = '' } = JSON.parse(text) as Readonly<Record<string, string | undefined>>
   const current = accessToken ?? token ?? ''
-  const used = before ? [before.refreshToken, ...before.used].slice(0, 2) : []
-  return { id: sessionIdIn(current), isBound: accessToken !== undefined, token: current, refreshToken, used }
+  const isBound = accessToken !== undefined
+  const used = before && (isBound ? before.previous : before.refreshToken)
+  return {
+    ...{ id: sessionIdIn(current), isBound, token: current, refreshToken },
+    ...(before && { previous: before.refreshToken }),
+    ...(used !== undefined && { used }),
+  }
 }
 
 /** Access tokens are JWTs that name their session. Contract 2, Tokens. */

@@ -1,9 +1,17 @@
+import { basic } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
-import { type Account, AccountCheck, emptyAccount, ended, newestOf } from '#bench/proof/workloads/account-check'
-import { invitation, operations, type Plan, plansOf } from '#bench/proof/workloads/account-plans'
-import { AccountRequests, type Session, sessionOf } from '#bench/proof/workloads/account-requests'
+import {
+  AccountRequests,
+  codeIn,
+  lostSession,
+  type Request,
+  type Session,
+  sessionIdIn,
+  sessionOf,
+} from '#bench/proof/workloads/account-requests'
 import {
   type Change,
+  madeIdOf,
   type Observed,
   observeEach,
   type SlotEntry,
@@ -13,14 +21,38 @@ import {
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
 
-/** Accounts: invitations, passwords, sessions of both schemes, codes, and everything that ends them. */
+/** An account with at most one session. Credentials that an unanswered change may have replaced are left out. */
+interface Account {
+  readonly state: 'invited' | 'active'
+  readonly password?: string
+  /** Valid once, to set a password. */
+  readonly code?: string
+  readonly session?: Session
+  /** The latest invalid credentials. */
+  readonly dead: { readonly session?: Session; readonly code?: string; readonly password?: string }
+}
 
-/** Less than the 10 s in which a used refresh token gives its successor again. Contract 2, Refresh. */
-const repeatMs = 7_000
+const operations = [
+  ...['invite', 'redeem a code', 'make a code', 'use a dead code', 'delete', 'change a password'],
+  ...['sign in (Basic)', 'sign in (DPoP)', 'renew', 'replay', 'end a session'],
+] as const
+
+/** A possible change of an account. */
+interface Step {
+  readonly operation: (typeof operations)[number]
+  readonly request: () => Request
+  /** The account after it, without data from the answer; undefined: it is deleted. */
+  readonly after: Account | undefined
+  /** The same with data from the answer. */
+  readonly learn?: (answer: HttpAnswer) => Account
+  readonly isRepeatable?: boolean
+  /** It is answered 401. */
+  readonly isRefused?: boolean
+}
 
 /**
- * After each kill every valid credential must work, and each credential that was used up, replaced or ended must be
- * refused, also where the answer to the last change was lost.
+ * Invitations, passwords, codes and sessions of both schemes. After each kill every valid credential must work, and
+ * each credential that was used up, replaced or ended must be refused, also where the last answer was lost.
  */
 export function accountsWorkload(count = 8): Workload {
   const people = new Map(slotsOf('account', count).map((slot) => [slot, new Person(slot)]))
@@ -39,99 +71,218 @@ export function accountsWorkload(count = 8): Workload {
 
 class Person {
   readonly #name: string
+  readonly #path: string
   readonly #requests: AccountRequests
   /** By content of the slot. */
   readonly #accounts = new Map<string, Account>()
-  /** The account that was deleted last, with its credentials. */
-  #deleted = emptyAccount
+  /** Credentials of the account that was deleted last. */
+  #dead: Account['dead'] = {}
   /** Only use shows that a refresh token or a code is valid: using it is the first change after each check. */
   #isUntested = false
-  #sentAt = 0
-  /** A renewal with a key that is not answered. */
-  #renewed: Session | undefined
+  /** Sessions that the checks began: a copy of the disk may be of a moment at which one existed. */
+  readonly #checkSessions = new Set<string>()
 
   constructor(name: string) {
     this.#name = name
+    this.#path = `/iam/users/${name}`
     this.#requests = new AccountRequests(name)
   }
 
-  async begin(api: ProofApi): Promise<void> {
-    await this.#requests.begin(api)
+  begin(api: ProofApi): Promise<void> {
+    return this.#requests.begin(api)
   }
 
   next(before: Observed | undefined, number: number, random: SeededRandom): Change {
-    const numbered = { name: this.#name, number, requests: this.#requests }
-    const account = before && this.#accountOf(before.content)
-    const plans = account ? plansOf(numbered, account, random) : [invitation(numbered, this.#deleted)]
-    const isFirst = this.#isUntested && account?.state === 'active'
-    const planOf = (operation: Plan['operation']) => plans.find((plan) => plan.operation === operation)
-    const plan = (isFirst && (planOf('renew') ?? planOf('redeem a code'))) || pick(plans, random)
+    const account = before && this.#accounts.get(before.content)
+    const steps = account ? this.#stepsOf(account, number, random) : [this.#invitation(number)]
+    const stepOf = (operation: Step['operation']) => steps.find((step) => step.operation === operation)
+    const untested = this.#isUntested ? (stepOf('renew') ?? stepOf('redeem a code')) : undefined
+    const { operation, request, after, learn, isRepeatable, isRefused } = untested ?? (random.pick(steps) as Step)
     this.#isUntested = false
-    this.#sentAt = performance.now()
-    this.#renewed = plan.renewed?.isBound ? plan.renewed : undefined
-    if (account && !plan.after) this.#deleted = withoutCredentials(account)
-    return this.#changeOf(plan, number)
-  }
-
-  #changeOf({ operation, asked, after, learn, isRepeatable, isRefused }: Plan, number: number): Change {
+    if (account && !after) this.#dead = deadOf(account)
     const content = after && `${this.#name} ${number}`
-    const keep = (account = after) => account && content !== undefined && this.#accounts.set(content, account)
-    keep()
+    if (content !== undefined) this.#accounts.set(content, after as Account)
     const onAnswer = (answer: HttpAnswer) => {
       this.#requests.adoptNonce(answer)
-      keep(learn?.(answer))
+      if (content !== undefined && learn) this.#accounts.set(content, learn(answer))
     }
     return {
-      ...{ ...asked(), operation: `accounts: ${operation}`, content, onAnswer, isSentOnce: !isRepeatable },
+      ...{ ...request(), operation: `accounts: ${operation}`, content, onAnswer, isSentOnce: !isRepeatable },
       ...(isRefused && { expectedStatus: 401 }),
     }
   }
 
-  #accountOf(content: string): Account {
-    return this.#accounts.get(content) ?? emptyAccount
+  #invitation(number: number): Step {
+    const after: Account = { state: 'invited', dead: this.#dead }
+    const body = { name: this.#name, email: `${this.#name}.${number}@proof.example`, roles: ['viewer'] }
+    return {
+      ...{ operation: 'invite', request: () => ({ method: 'POST', path: '/iam/users', body }), after },
+      learn: (answer) => ({ ...after, code: codeIn(answer) }),
+    }
+  }
+
+  #stepsOf(account: Account, number: number, random: SeededRandom): readonly Step[] {
+    const requests = this.#requests
+    const { state, code, session, dead } = account
+    const chosen = `password ${number}`
+    const password = String(account.password)
+    const { code: _, ...uncoded } = account
+    const { session: __, ...signedOut } = { ...account, dead: { ...dead, ...(session?.token && { session }) } }
+    const isBound = random.below(2) === 0
+    const wayToEnd = random.below(2)
+    const used = session?.used
+    const steps: (Step | '' | false | undefined)[] = [
+      {
+        operation: 'delete',
+        request: () => ({ method: 'DELETE', path: this.#path }),
+        after: undefined,
+        isRepeatable: true,
+      },
+      dead.code !== undefined && {
+        ...{ operation: 'use a dead code', request: () => requests.redeem(dead.code as string, 'another password') },
+        ...{ after: account, isRefused: true },
+      },
+      {
+        ...{
+          operation: 'make a code',
+          request: () => ({ method: 'POST', path: `${this.#path}/code` }),
+          after: uncoded,
+        },
+        learn: (answer) => ({
+          ...uncoded,
+          code: codeIn(answer),
+          dead: { ...dead, ...(code !== undefined && { code }) },
+        }),
+      },
+      code !== undefined && {
+        ...{ operation: 'redeem a code', request: () => requests.redeem(code, chosen) },
+        after: { state: 'active', password: chosen, dead: deadOf(account) },
+      },
+      state === 'active' &&
+        !session && {
+          operation: isBound ? 'sign in (DPoP)' : 'sign in (Basic)',
+          request: () => requests.signIn(password, isBound),
+          ...{ after: { ...account, session: lostSession } },
+          learn: (answer) => ({ ...account, session: sessionOf(answer) }),
+        },
+      session && {
+        operation: 'end a session',
+        request: () =>
+          wayToEnd === 0 || session.token === ''
+            ? { method: 'DELETE', path: `${this.#path}/sessions/${session.id}` }
+            : requests.as(session, 'POST', '/auth/logout'),
+        ...{ after: signedOut, isRepeatable: wayToEnd === 0 },
+      },
+      session?.refreshToken && {
+        ...{ operation: 'renew', request: () => requests.renewal(session.isBound, session.refreshToken) },
+        after: { ...account, session: { ...session, token: '', refreshToken: '' } },
+        learn: (answer) => ({ ...account, session: sessionOf(answer, session) }),
+      },
+      // An old refresh token ends its session.
+      session?.refreshToken &&
+        used !== undefined && {
+          ...{ operation: 'replay', request: () => requests.renewal(session.isBound, used) },
+          ...{ after: signedOut, isRefused: true },
+        },
+      session?.token &&
+        code === undefined && {
+          operation: 'change a password',
+          request: () => requests.as(session, 'PUT', '/auth/password', { current: password, password: chosen }),
+          after: { ...account, password: chosen, dead: { ...dead, password } },
+        },
+    ]
+    // Deleting is rarer than all others.
+    return steps.filter((step) => typeof step === 'object').slice(random.below(3) === 0 ? 0 : 1)
   }
 
   /** @throws when a credential is valid that must not be, or the other way round */
   async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
     if (!observed && !pending) return undefined
-    const content = pending?.change.content as string | undefined
-    const before = observed && this.#accountOf(observed.content)
-    const after = content === undefined ? undefined : this.#accountOf(content)
-    const check = new AccountCheck(api, this.#name, this.#requests, { before, after })
-    if (!(await check.read())) return undefined
-    const { account, isAfter, isBoth } = check
-    if (!account) return { content: check.shown, ...check.id }
-    await check.mustBeRight(pending !== undefined)
-    const words = isAfter ? content : observed?.content
-    if (words === undefined) return { content: check.shown }
-    if (api.isCopy) return { content: words, ...check.id }
-    this.#isUntested = true
-    this.#accounts.set(words, await this.#renewedAgain(account, isBoth))
-    return { content: words, ...check.id }
-  }
-
-  /** For some seconds a renewal whose answer was lost gives the same answer again. */
-  async #renewedAgain(account: Account, isPending: boolean): Promise<Account> {
-    const session = this.#renewed
-    this.#renewed = undefined
-    if (!session || !isPending || performance.now() - this.#sentAt > repeatMs) return account
-    const answer = await this.#requests.send(this.#requests.renewal(true, session.refreshToken))
-    if (answer.status !== 200)
-      throw new Error(`${this.#name}: a renewal without an answer was answered ${answer.status} when it was repeated`)
-    return {
-      ...account,
-      sessions: account.sessions.map((each) => (each.id === session.id ? sessionOf(answer, session) : each)),
+    const { status, text } = await api.ask('GET', this.#path)
+    if (status === 404) return undefined
+    if (status !== 200) throw new Error(`${this.#path} was answered ${status} ${text.slice(0, 200)}`)
+    const row = JSON.parse(text) as { readonly state: string; readonly resourceIdentifier: string }
+    const id = madeIdOf(row.resourceIdentifier)
+    const named = (content: string) => ({ content, ...(id !== undefined && { id }) })
+    const rows = await api.rows<{ id: string }>(`${this.#path}/sessions`)
+    const sessions = rows.map((each) => each.id).filter((each) => !this.#checkSessions.has(each))
+    await this.#requests.begin(api)
+    const after = pending?.change.content as string | undefined
+    const contents = [after, observed?.content].filter((content) => content !== undefined)
+    const candidates = contents.map((content) => this.#accounts.get(content) as Account)
+    const password = await this.#validPassword(api, candidates, row.state)
+    const isLike = (account: Account) =>
+      account.state === row.state && account.password === password && areSessionsOf(account, sessions)
+    const place = candidates.findIndex(isLike)
+    const account = candidates[place]
+    if (!account) return named(`${row.state} with "${password}" and the sessions ${sessions}`)
+    const content = contents[place] as string
+    // While the change may or may not be done, only what both states have in common is certain.
+    await this.#mustBeRight(api, pending ? (candidates.at(-1) as Account) : account, account)
+    if (!api.isCopy) {
+      this.#isUntested = true
+      const session = account.session?.id === '' ? { ...account.session, id: sessions[0] as string } : account.session
+      this.#accounts.set(content, session ? { ...account, session } : account)
     }
+    return named(content)
+  }
+
+  /** Signs in with each password that may be valid, and ends these sessions again. @throws when several are valid */
+  async #validPassword(api: ProofApi, candidates: readonly Account[], state: string): Promise<string | undefined> {
+    const valid: string[] = []
+    const all = candidates.flatMap(({ password, dead }) => [password, dead.password])
+    for (const password of new Set(all.filter((each) => each !== undefined))) {
+      const headers = { authorization: basic({ name: this.#name, password }) }
+      const { status, text } = await api.ask('GET', '/iam/token', { headers })
+      if (status === 401) continue
+      if (status !== 200) throw new Error(`a login of ${this.#name} was answered ${status} ${text.slice(0, 100)}`)
+      valid.push(password)
+      const session = sessionIdIn((JSON.parse(text) as { token: string }).token)
+      this.#checkSessions.add(session)
+      if (!api.isCopy) await api.must('DELETE', `${this.#path}/sessions/${session}`)
+    }
+    if (valid.length !== (state === 'active' ? 1 : 0))
+      throw new Error(`${valid.length} passwords of ${this.#name} are valid, which is ${state}`)
+    return valid[0]
+  }
+
+  /** `sure`: its dead credentials are dead in each case. */
+  async #mustBeRight(api: ProofApi, sure: Account, { session, code }: Account): Promise<void> {
+    const requests = this.#requests
+    const must = async (wanted: number, what: string, request: Request) => {
+      const answer = await requests.send(request)
+      requests.adoptNonce(answer)
+      if (answer.status !== wanted)
+        throw new Error(`${this.#name}: ${what} was answered ${answer.status} ${answer.text.slice(0, 100)}`)
+    }
+    if (session && session.token !== '' && session.token === sure.session?.token)
+      await must(200, 'the access token of the session', requests.as(session, 'GET', '/iam/me'))
+    const { dead } = sure
+    if (dead.session) {
+      const { isBound, refreshToken } = dead.session
+      await must(401, 'an access token of an ended session', requests.as(dead.session, 'GET', '/iam/me'))
+      await must(401, 'a refresh token of an ended session', requests.renewal(isBound, refreshToken))
+    }
+    if (dead.code !== undefined) await must(401, 'a dead code', requests.redeem(dead.code, 'no password'))
+    // Uses up what is not needed later.
+    if (!api.isCopy || sure.code !== code || sure.session !== session) return
+    if (session?.refreshToken)
+      await must(200, 'the refresh token of the session', requests.renewal(session.isBound, session.refreshToken))
+    if (code !== undefined) await must(201, 'a new code', requests.redeem(code, 'another password'))
   }
 }
 
-function withoutCredentials(account: Account): Account {
-  const { dead, code, password } = ended(account)
-  const codes = newestOf(code, dead.codes)
-  return { ...emptyAccount, dead: { ...dead, codes, passwords: newestOf(password, dead.passwords) } }
+/** All credentials of an account that ends them. */
+function deadOf({ session, code, password, dead }: Account): Account['dead'] {
+  return {
+    ...dead,
+    ...(session?.token && { session }),
+    ...(code !== undefined && { code }),
+    ...(password !== undefined && { password }),
+  }
 }
 
-function pick(plans: readonly Plan[], random: SeededRandom): Plan {
-  const all = plans.flatMap((plan) => Array.from({ length: plan.weight }, () => plan))
-  return random.pick(all) as Plan
+function areSessionsOf({ session }: Account, ids: readonly string[]): boolean {
+  if (!session) return ids.length === 0
+  return ids.length === 1 && (session.id === '' || session.id === ids[0])
 }
