@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bytesText, isVersion, versionIn } from '#dashboard/pages/firmware/names'
-import { isEnd, isGood, outcomeText, partsOf, updateText } from '#dashboard/pages/firmware/update-words'
+import { isEnd, isGood, messageText, outcomeText, partsOf, updateText } from '#dashboard/pages/firmware/update-words'
 import { isShortName } from '#dashboard/parts/short-name'
 import { triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
@@ -71,4 +71,10 @@ test('the state of an update in words', () => {
   const update = { status: 'DOWNLOADING', firmware: '1.5.0', progress: 41.6, at: 1 } as const
   expect(updateText({ ...entry, update })).toBe('downloading 1.5.0, 42 %')
   expect(updateText({ ...entry, update: { ...update, status: 'DONE' } })).toBe('done 1.5.0')
+  expect(updateText({ ...entry, update: { status: 'IDLE', at: 1, message: 'NO_UPDATE' } })).toBeUndefined()
+})
+
+test('the message of an update: a result in words, or the text of the device', () => {
+  expect(messageText('NO_UPDATE')).toBe('no newer version is available')
+  expect(messageText('battery low')).toBe('battery low')
 })

@@ -295,7 +295,7 @@ describe('functions in a browser', () => {
     await ann.button('Create function').click()
     await ann.sees('Boiling')
     await drawn('alarm')
-      .and(ann.page.getByLabel(/Boils comes to inactive/))
+      .and(ann.page.getByLabel(/Boils becomes inactive/))
       .waitFor()
   })
 

@@ -167,7 +167,11 @@ function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorPro
       <ChoiceField
         label="Property"
         value={row.name}
-        options={operands.map(({ name, label, now }) => ({ value: name, label: now ? `${label} · ${now}` : label }))}
+        options={operands.map(({ name, label, now }) => ({
+          // The condition may name the property by its id.
+          value: name === operand.name ? row.name : name,
+          label: now ? `${label} · ${now}` : label,
+        }))}
         problem={row.name === '' ? problem : undefined}
         onChange={about}
         other={{ label: 'Name', placeholder: otherName }}

@@ -11,6 +11,8 @@ export type Kind = 'number' | 'text' | 'switch' | 'unknown'
 export interface Operand {
   /** The name in `var`. */
   readonly name: string
+  /** `0x2000`: the other name of a property of a schema. */
+  readonly id?: string
   readonly label: string
   readonly kind: Kind
   readonly unit?: string
@@ -29,6 +31,7 @@ const textTypes: ReadonlySet<string> = new Set(['string', 'uuid', 'binary'])
 export function operandsOf(schema: ServiceSchema | undefined, sample?: ServiceView): readonly Operand[] {
   const named = Object.entries(schema?.properties ?? {}).map(([id, { name, type, unit, enum: entries }]) => ({
     name,
+    id,
     label: name,
     type,
     now: valueNow(sample, Number(id), schema),
@@ -59,9 +62,9 @@ function unknownOperand(name: string): Operand {
   return { name, label: name, kind: 'unknown' }
 }
 
-/** The operand of this name, or an unknown one. */
+/** The operand of this name or id, or an unknown one. */
 export function operandNamed(operands: readonly Operand[], name: string): Operand {
-  return operands.find((operand) => operand.name === name) ?? unknownOperand(name)
+  return operands.find((operand) => operand.name === name || operand.id === name) ?? unknownOperand(name)
 }
 
 function kindOf(type: string | undefined): Kind {

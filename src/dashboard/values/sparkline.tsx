@@ -46,12 +46,17 @@ export function Sparkline({ ring, version, label, isLarge }: SparklineProps) {
 function optionsOf(element: HTMLElement, size: { width: number; height: number }, isLarge: boolean): uPlot.Options {
   const colour = (name: string) => colourOf(element, name)
   const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
+  const times: uPlot.Axis = {
+    ...axis,
+    space: 80,
+    values: (_, splits) => splits.map((seconds) => new Date(seconds * 1_000).toLocaleTimeString()),
+  }
   return {
     ...size,
     cursor: { show: isLarge },
     legend: { show: false },
     padding: isLarge ? [12, 12, 0, 0] : [3, 3, 3, 3],
-    axes: isLarge ? [axis, { ...axis, size: 64 }] : [{ show: false }, { show: false }],
+    axes: isLarge ? [times, { ...axis, size: 64 }] : [{ show: false }, { show: false }],
     scales: { y: { range: spread } },
     series: [
       {},

@@ -164,6 +164,7 @@ test.each<[Condition, string]>([
   [{ '>': [{ var: 'temperature' }, 30] }, 'temperature is above 30 °C'],
   [{ '<': [18, { var: 'temperature' }, 26] }, 'temperature is between 18 and 26 °C'],
   [{ in: [{ var: 'mode' }, [0, 2]] }, 'mode is one of off, heating'],
+  [{ '==': [{ var: '0x2002' }, 2] }, 'mode is heating'],
   [{ or: [{ var: 'isPumpOn' }, { '==': [{ var: 'mode' }, 2] }] }, 'isPumpOn is on or mode is heating'],
   [{ '===': [{ var: 'mode' }, 2] }, '{"===":[{"var":"mode"},2]}'],
 ])('%j reads: %s', (condition, words) => {

@@ -149,9 +149,9 @@ describe('faults stand at their node', () => {
 
 test('a graph in words', () => {
   expect(graphInWords(draftOf(graph), names)).toBe(
-    '0x2000 comes to 31 or Too warm comes to active or the device comes or goes → mail too-hot',
+    '0x2000 becomes 31 or Too warm becomes active or the device changes status → mail too-hot',
   )
-  expect(graphInWords(withNode(emptyDraft, 'status'), names)).toBe('the device comes to offline → nothing')
+  expect(graphInWords(withNode(emptyDraft, 'status'), names)).toBe('the device becomes offline → nothing')
 })
 
 test.each([

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups, useKnownDevices, useSchemas, useTarget } from '#dashboard/binding/known-names'
+import { nameOfDevice, useGroups, useKnownDevices, useSchemas, useTarget } from '#dashboard/binding/known-names'
 import { ServiceField } from '#dashboard/binding/service-field'
 import { boundDevices } from '#dashboard/binding/target'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
@@ -136,7 +136,12 @@ const columns: readonly Column<StatusRow>[] = [
   {
     key: 'device',
     title: 'Device',
-    cell: ({ deviceIdentifier }) => <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>,
+    cell: ({ deviceIdentifier }) => (
+      <>
+        <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>{' '}
+        <span class="soft">{nameOfDevice(deviceIdentifier)}</span>
+      </>
+    ),
   },
   {
     key: 'state',
@@ -267,7 +272,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
         label="Active if"
         start={draft.condition}
         operands={operands}
-        otherName="0x2000"
+        otherName={draft.serviceIdentifier === '' ? 'Choose a service first' : '0x2000'}
         onChange={(condition) => set({ condition })}
         problem={detailUnder(problem, 'condition')}
         isChecked={isChecked}

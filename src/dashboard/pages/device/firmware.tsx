@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
+import { isEnd, isGood, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
@@ -13,17 +14,6 @@ import { state } from '#dashboard/state'
 
 type Entry = NonNullable<FirmwareView['firmwares']>[number]
 
-/** Results of a requested update. §3.2 */
-const outcomes: Readonly<Record<string, string>> = {
-  STARTED: 'The update has started.',
-  NO_UPDATE: 'No newer version is available.',
-  DEVICE_OFFLINE: 'The device is offline: try again when it is online.',
-  DEVICE_NOT_OK: 'The device refused the update.',
-  UPDATE_SERVER_ERROR: 'The update server failed.',
-  UPDATE_SERVER_OUT_OF_RESOURCES: 'The update server is overloaded: try again later.',
-  SERVER_ERROR: 'The server failed.',
-}
-
 /** The firmware of the device, the status of its update, and a button to request one. §2.7 */
 export function Firmware({ identifier }: { readonly identifier: string }) {
   const known = useKey(state().updates, identifier)
@@ -36,12 +26,12 @@ export function Firmware({ identifier }: { readonly identifier: string }) {
   })
   const update = async () => {
     setOutcome(undefined)
-    const { status, message } = await client.call('POST /updates/:deviceIdentifier', {
+    const result = await client.call('POST /updates/:deviceIdentifier', {
       parameters: { deviceIdentifier: identifier },
     })
-    const text = `${outcomes[status] ?? status}${message ? ` (${message})` : ''}`
+    const text = outcomeText(identifier, result)
     setOutcome(text)
-    notify(`${identifier}: ${text}`, status === 'STARTED' || status === 'NO_UPDATE' ? 'done' : 'failed')
+    notify(text, isGood(result) ? 'done' : 'failed')
   }
   const mayUpdate = mayI('updates', 'update', { deviceIdentifier: identifier })
   return (
@@ -76,7 +66,8 @@ export function Firmware({ identifier }: { readonly identifier: string }) {
 
 function FirmwareEntry({ entry }: { readonly entry: Entry }) {
   const { firmware, hardware, index, updateAvailable, update } = entry
-  const isUnderWay = update && !['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(update.status)
+  const isUnderWay = update && !isEnd(update.status)
+  const isIdle = update?.status === 'IDLE'
   return (
     <li>
       <p>
@@ -85,8 +76,8 @@ function FirmwareEntry({ entry }: { readonly entry: Entry }) {
       </p>
       {update && (
         <p>
-          <Status state={update.status} /> {update.firmware && <span>to {update.firmware}</span>}{' '}
-          {!isUnderWay && <Time at={update.at} />}
+          {isIdle ? <span class="soft">Checked</span> : <Status state={update.status} />}{' '}
+          {update.firmware && <span>to {update.firmware}</span>} {!isUnderWay && <Time at={update.at} />}
         </p>
       )}
       {isUnderWay && (
@@ -96,7 +87,9 @@ function FirmwareEntry({ entry }: { readonly entry: Entry }) {
           {...(update.progress !== undefined && { value: update.progress })}
         />
       )}
-      {update?.message && <p class={update.status === 'DONE' ? 'soft' : 'problem'}>{update.message}</p>}
+      {update?.message && (
+        <p class={isIdle || update.status === 'DONE' ? 'soft' : 'problem'}>{messageText(update.message)}</p>
+      )}
     </li>
   )
 }

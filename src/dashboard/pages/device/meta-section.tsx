@@ -34,7 +34,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
           {entries.map(([key, value]) => (
             <>
               <dt key={`${key} name`}>{key}</dt>
-              <dd key={key}>{typeof value === 'string' ? value : <code>{JSON.stringify(value)}</code>}</dd>
+              <dd key={key}>{metaText(value)}</dd>
             </>
           ))}
         </dl>
@@ -44,6 +44,15 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
       </Dialog>
     </Section>
   )
+}
+
+/** `a, b` for a list, and `lat: 47.4, lon: 8.5` for an object. */
+function metaText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(metaText).join(', ')
+  if (typeof value !== 'object' || value === null) return String(value)
+  return Object.entries(value)
+    .map(([key, each]) => `${key}: ${metaText(each)}`)
+    .join(', ')
 }
 
 function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly onClose: () => void }) {

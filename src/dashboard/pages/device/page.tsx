@@ -1,4 +1,5 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
+import { nameOfDevice } from '#dashboard/binding/known-names'
 import { firstMessage } from '#dashboard/commands'
 import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
@@ -44,7 +45,12 @@ export default function DevicePage({ params }: PageProps) {
   return (
     <Page
       title={identifier}
-      beside={device.status && <Status state={device.status} />}
+      beside={
+        <>
+          {device.status && <Status state={device.status} />}
+          <span class="soft">{nameOfDevice(identifier)}</span>
+        </>
+      }
       actions={<DeviceActions identifier={identifier} onDeleted={() => setGone(true)} />}
     >
       <ActiveAlarms identifier={identifier} />

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
 import type { ProjectData } from '#dashboard/pages/firmware/project-data'
-import { isEnd, isGood, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
+import { isEnd, isGood, messageText, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
 import { isUnderWay } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
 import { Dialog } from '#dashboard/parts/dialog'
@@ -196,6 +196,7 @@ function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device:
 
 function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readonly isOutdated: boolean }) {
   const { firmware, hardware, index, update } = entry
+  const text = updateText(entry)
   return (
     <>
       <strong>{firmware}</strong>
@@ -204,7 +205,7 @@ function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readon
       {isOutdated && <Status state="warning">update available</Status>}
       {update && (
         <div>
-          <Status state={update.status}>{updateText(entry)}</Status> <Time at={update.at} />
+          {text === undefined ? 'checked' : <Status state={update.status}>{text}</Status>} <Time at={update.at} />
           {update.progress !== undefined && !isEnd(update.status) && (
             <progress
               class="upload-progress"
@@ -213,7 +214,7 @@ function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readon
               aria-label={`Progress of ${firmware}`}
             />
           )}
-          {update.message !== undefined && <p class="soft">{update.message}</p>}
+          {update.message !== undefined && <p class="soft">{messageText(update.message)}</p>}
         </div>
       )}
     </>

@@ -28,9 +28,14 @@ export function outcomeText(device: string, { status, message }: Outcome): strin
   return `${device}: ${outcomes[status]}${message === undefined ? '' : ` (${message})`}.`
 }
 
-/** `downloading 1.5.0, 42 %`; undefined if there never was an update. */
+/** The message of an update: a result in words, or a text of the device. */
+export function messageText(message: string): string {
+  return (outcomes as Readonly<Record<string, string>>)[message] ?? message
+}
+
+/** `downloading 1.5.0, 42 %`; undefined if there never was an update, or a check found none. */
 export function updateText({ update }: FirmwareEntry): string | undefined {
-  if (!update) return undefined
+  if (!update || update.status === 'IDLE') return undefined
   const { status, firmware, progress } = update
   const to = firmware === undefined ? '' : ` ${firmware}`
   const far = progress === undefined || isEnd(status) ? '' : `, ${Math.round(progress)} %`

@@ -23,7 +23,7 @@ export type Schemas = { get(serviceIdentifier: string): Schema | undefined }
 const statusOrder: Readonly<Record<string, number>> = { online: 0, idle: 1, offline: 2 }
 
 const fixed: readonly FleetColumn[] = [
-  { key: 'device', title: 'Device', width: 13, sortKey: undefined },
+  { key: 'device', title: 'Device', width: 18, sortKey: undefined },
   { key: 'status', title: 'Status', width: 10, sortKey: ({ status }) => statusOrder[status ?? ''] },
   {
     key: 'seen',

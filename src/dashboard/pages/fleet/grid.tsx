@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
+import { nameOfDevice } from '#dashboard/binding/known-names'
 import { type FleetColumn, lineOf } from '#dashboard/pages/fleet/columns'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
@@ -74,18 +75,27 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, on
 function Cells({ identifier, columns }: { readonly identifier: string; readonly columns: readonly FleetColumn[] }) {
   const { devices, schemas } = state()
   const device = useKey(devices, identifier)
+  const name = nameOfDevice(identifier)
   return (
     <div class="fleet-cells" role="presentation">
       {columns.map(({ key, isNumber, text }) => (
         <div key={key} {...gridCell} class={isNumber ? 'end' : ''}>
           {key === 'device' && (
-            <Link to={pathOf('devices', identifier)} isSkipped>
-              {identifier}
-            </Link>
+            <>
+              <Link to={pathOf('devices', identifier)} isSkipped>
+                {identifier}
+              </Link>{' '}
+              <span class="soft fleet-name">{name}</span>
+            </>
           )}
           {device && key === 'status' && <DeviceStatus device={device} />}
           {device && key === 'seen' && <Time at={lastMessageAt(device)} />}
-          {device && key === 'values' && lineOf(device, schemas, columns)}
+          {device && key === 'values' && (
+            <>
+              {name && <span class="fleet-name">{name} · </span>}
+              {lineOf(device, schemas, columns)}
+            </>
+          )}
           {device && text?.(device)}
         </div>
       ))}

@@ -77,8 +77,7 @@ function ToField({
 }: Pick<Of<'property'>, 'node' | 'names'> & { onTo: (to: To | undefined) => void }) {
   const { to, service, property } = node
   const schema = names.schemas.get(service)
-  const name = schema?.properties[property]?.name
-  const operand = operandsOf(schema).find((each) => each.name === name)
+  const operand = operandsOf(schema).find(({ id }) => id === property)
   const [text, setText] = useState(to === undefined ? '' : String(to))
   const isOne = to !== undefined
   const choices =

@@ -16,9 +16,9 @@ export function nodeInWords(node: DraftNode, names: Names): string {
     case 'property':
       return `${propertyName(node.service, node.property, names) || 'a value'} ${cameTo(node.to, 'changes')}`
     case 'alarm':
-      return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${cameTo(node.to, 'turns')}`
+      return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${cameTo(node.to, 'changes state')}`
     case 'status':
-      return `the device ${cameTo(node.to, 'comes or goes')}`
+      return `the device ${cameTo(node.to, 'changes status')}`
     case 'condition':
       return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
     case 'throttle':
@@ -53,7 +53,7 @@ export function secondsInWords(seconds: number): string {
 }
 
 function cameTo(to: DraftNodeTo, otherwise: string): string {
-  return to === undefined ? otherwise : `comes to ${to === null ? 'nothing' : String(to)}`
+  return to === undefined ? otherwise : `becomes ${to === null ? 'nothing' : String(to)}`
 }
 
 type DraftNodeTo = string | number | boolean | null | undefined

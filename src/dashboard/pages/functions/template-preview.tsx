@@ -22,7 +22,7 @@ const samples = {
   value: '31.5',
   previous: '29',
   device: 'SENSOR-1',
-  meta: '{"site":"Bern"}',
+  meta: '{"name":"Sensor 1","site":"Bern"}',
 }
 
 const valuesOf = {
