@@ -99,19 +99,19 @@ describe('checkpoints', () => {
   test('limit the bytes too', async () => {
     const turns = async (fixture: RuntimeFixture, count: number) => {
       for (let turn = 0; turn < count; turn++) {
-        fixture.send(tallyAddress(`T${turn % 100}`), { type: 'add', add: [1] }, 'it', 300)
+        fixture.send(tallyAddress(`T${turn % 30}`), { type: 'add', add: [1] }, 'it', 300)
         await fixture.settle()
       }
       return fixture
     }
     // The stored size counts, not the estimate; so it is measured first.
-    const { bytesTaken } = (await turns(await openRuntime(), 1_000)).system.registry.head('default')
-    const fixture = await turns(await openRuntime({ redo: { eventsMax: 1_000_000, bytesMax: bytesTaken } }), 5_000)
-    expect(Math.max(...boundOf(fixture))).toBeLessThanOrEqual(1_000)
-    // Each of the 100 actors is saved once in 700 events.
-    const saved = snapshotKeys(fixture).slice(2_000).flat().length
-    expect(saved).toBeGreaterThan((3_000 / 700) * 100 * 0.85)
-    expect(saved).toBeLessThan((3_000 / 700) * 100 * 1.1)
+    const { bytesTaken } = (await turns(await openRuntime(), 300)).system.registry.head('default')
+    const fixture = await turns(await openRuntime({ redo: { eventsMax: 1_000_000, bytesMax: bytesTaken } }), 1_500)
+    expect(Math.max(...boundOf(fixture))).toBeLessThanOrEqual(300)
+    // Each of the 30 actors is saved once in 210 events.
+    const saved = snapshotKeys(fixture).slice(600).flat().length
+    expect(saved).toBeGreaterThan((900 / 210) * 30 * 0.85)
+    expect(saved).toBeLessThan((900 / 210) * 30 * 1.1)
   })
 
   test('of actors that began together are spread evenly over the events up to the bound', async () => {
@@ -138,7 +138,7 @@ describe('checkpoints', () => {
   })
 
   describe('with many actors', () => {
-    const eventsMax = 800
+    const eventsMax = 200
     const many = { eventsMax, bytesMax: 100_000_000, growth: { eventsPerActor: 4, timesMax: 5 } }
     const perCommit = 20
 
@@ -159,34 +159,34 @@ describe('checkpoints', () => {
 
     test('come less often than events: each actor has several events before it is saved', async () => {
       const fixture = await openRuntime({ redo: many })
-      await report(fixture, 1_000, 8_000)
-      const saved = await report(fixture, 1_000, 4_000)
-      expect(sum(saved)).toBeGreaterThanOrEqual(4_000 / 4)
-      expect(sum(saved)).toBeLessThan(4_000 / 2.5)
-      expect(Math.max(...boundOf(fixture))).toBeLessThanOrEqual(4_000)
+      await report(fixture, 250, 2_000)
+      const saved = await report(fixture, 250, 1_000)
+      expect(sum(saved)).toBeGreaterThanOrEqual(1_000 / 4)
+      expect(sum(saved)).toBeLessThan(1_000 / 2.5)
+      expect(Math.max(...boundOf(fixture))).toBeLessThanOrEqual(1_000)
     })
 
     test('come no faster when most actors fall silent, until the bound is the normal one again', async () => {
       const fixture = await openRuntime({ redo: many })
-      await report(fixture, 1_000, 8_000)
-      const saved = await report(fixture, 10, 60_000)
+      await report(fixture, 250, 2_000)
+      const saved = await report(fixture, 10, 15_000)
       // 1 000 actors within 70 % of 4 000 events.
-      expect(Math.max(...saved)).toBeLessThanOrEqual((perCommit * 1_000) / 2_800 + 1)
+      expect(Math.max(...saved)).toBeLessThanOrEqual((perCommit * 250) / 700 + 1)
       expect(boundOf(fixture).at(-1)).toBeLessThanOrEqual(eventsMax)
     })
 
     test('are spread over the unsaved actors of an earlier process too', async () => {
       const fixture = await openRuntime({ redo: many })
-      await report(fixture, 1_000, 8_000)
+      await report(fixture, 250, 2_000)
       fixture.crash()
       const again = await fixture.restart({ redo: many })
-      expect(Math.max(...(await report(again, 1_000, 4_000)))).toBeLessThanOrEqual(perCommit)
-      expect(Math.max(...boundOf(again))).toBeLessThanOrEqual(4_000)
+      expect(Math.max(...(await report(again, 250, 1_000)))).toBeLessThanOrEqual(perCommit)
+      expect(Math.max(...boundOf(again))).toBeLessThanOrEqual(1_000)
     })
 
     test('keep the highest limit for any number of actors', async () => {
       const fixture = await openRuntime({ redo: { ...many, growth: { eventsPerActor: 40, timesMax: 2 } } })
-      await report(fixture, 1_000, 6_000)
+      await report(fixture, 250, 1_500)
       expect(Math.max(...boundOf(fixture))).toBeLessThanOrEqual(2 * eventsMax)
     })
   })
