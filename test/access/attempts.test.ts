@@ -116,8 +116,8 @@ describe('failed attempts', () => {
     expect(waitS('2001:db8:0:2::1')).toBe(0)
   })
 
-  test('with a million names and addresses stay within the memory limit', () => {
-    for (let index = 0; index < 1_000_000; index++) attempts.failed(`10.0.${index}`, `name ${index}`)
+  test('with many names and addresses stay within the memory limit', () => {
+    for (let index = 0; index < 70_000; index++) attempts.failed(`10.0.${index}`, `name ${index}`)
     expect(attempts.sizes).toEqual({ accountAndAddress: 65_536, address: 65_536, account: 65_536 })
   })
 

@@ -108,8 +108,8 @@ describe('a signing key', () => {
     expect(openSigningKey(sealKey, key.kid, sealed)).toBeUndefined()
   })
 
-  test('is valid for a thousand different bytes', () => {
-    for (let count = 0; count < 1_000; count++) {
+  test('is valid for any bytes', () => {
+    for (let count = 0; count < 200; count++) {
       const made = makeSigningKey(random)
       const { x, y } = made.publicJwk
       expect([x.length, y.length]).toEqual([43, 43])

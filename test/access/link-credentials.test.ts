@@ -77,9 +77,9 @@ test('a key ends at its expiry, with its deletion and with its tenant', async ()
   expect(await fixture.judge(() => fixture.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBe(wrong)
 })
 
-test('fifteen thousand devices reconnect with their own secrets without a password hash', async () => {
+test('two thousand devices reconnect with their own secrets without a password hash', async () => {
   const { context } = fixture.assembly
-  const names = Array.from({ length: 15_000 }, (_, index) => `STORM-${index}`)
+  const names = Array.from({ length: 2_000 }, (_, index) => `STORM-${index}`)
   const secretOf = (name: string) => `${name}${secret.slice(name.length)}`
   const made = names.map((device) => {
     const add = { type: 'admit_device', device, meta: {}, secretHash: hashOf(secretOf(device)) }
@@ -93,11 +93,11 @@ test('fifteen thousand devices reconnect with their own secrets without a passwo
   }
   const awake = context.system.registry.awakeCount
   const links = names.map((name) => come(name, secretOf(name)))
-  for (const name of names.slice(0, 1_000)) expect(await fixture.judge(() => come(name, secret))).toBe(wrong)
-  expect(context.links.linkCount).toBe(15_000)
+  for (const name of names.slice(0, 100)) expect(await fixture.judge(() => come(name, secret))).toBe(wrong)
+  expect(context.links.linkCount).toBe(2_000)
   expect(context.system.registry.awakeCount).toBe(awake)
   for (const [index, name] of names.entries()) links[index]?.hello(name)
   await fixture.world.settle()
-  expect(links.filter(({ lines }) => lines[0]?.startsWith('WELCOME'))).toHaveLength(15_000)
+  expect(links.filter(({ lines }) => lines[0]?.startsWith('WELCOME'))).toHaveLength(2_000)
   expect(fixture.engine.calls).toEqual([])
 })

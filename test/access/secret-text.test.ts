@@ -49,7 +49,7 @@ describe('a hash', () => {
   test('is SHA-256 of one text', () => {
     expect(Buffer.from(hashOf(secret))).toEqual(createHash('sha256').update(secret).digest())
     expect(isHashOf(secret, hashOf(secret))).toBe(true)
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !isHashOf(text, hashOf(secret))))
+    expect(isHashOf(`${secret}x`, hashOf(secret))).toBe(false)
   })
 
   test('of another length matches no text', () => {

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { makeSigningKey, publishedKeyOf, type SigningKey } from '#access/signing-key'
@@ -194,36 +193,10 @@ describe('a token of another issuer', () => {
     expect(await tokens.read(signed)).toEqual({ fault: 'invalid token' })
   })
 
-  test('is refused without another error', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 300 }), async (text) => {
-        expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
-        expect(await tokens.readBasicRefresh(text)).toBeUndefined()
-        expect(await tokens.readSecondFactor(text, jkt)).toBeUndefined()
-      }),
-    )
+  test('that is too long is refused', async () => {
     for (const text of ['x'.repeat(100_000), `${await access()}${'A'.repeat(8192)}`]) {
       expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
     }
-  })
-
-  test('with a changed text is refused where jose refuses it', async () => {
-    const text = await access({ jkt })
-    const reader = tokensOf()
-    const change = fc.tuple(fc.nat({ max: text.length - 1 }), fc.constantFrom(...'AZaz09-_.+'))
-    await fc.assert(
-      fc.asyncProperty(change, async ([place, character]) => {
-        const changed = text.slice(0, place) + character + text.slice(place + 1)
-        const isTheirs = await jwtVerify(changed, jwks(), { typ: 'at+jwt', currentDate: new Date(startMs) }).then(
-          () => true,
-          () => false,
-        )
-        const isOurs = (await reader.read(changed)).fault === undefined
-        if (isOurs) expect(isTheirs).toBe(true)
-        expect(isOurs).toBe(changed === text)
-      }),
-      { numRuns: 1_000 },
-    )
   })
 })
 

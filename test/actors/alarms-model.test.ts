@@ -305,10 +305,10 @@ test('alarms change as a direct evaluation expects, for any sequence of commands
         }
       },
     ),
-    { numRuns: 1_500 },
+    { numRuns: 300 },
   )
   // Each kind of event must have happened.
   for (const what of [' active', ' inactive', ' ended']) {
-    expect(told.filter((line) => line.includes(what)).length, `${what} of ${told.length}`).toBeGreaterThan(100)
+    expect(told.filter((line) => line.includes(what)).length, `${what} of ${told.length}`).toBeGreaterThan(20)
   }
 })

@@ -26,6 +26,6 @@ test('names stay in order and unique after any insertions and deletions', () => 
         expect(ordered.after(after, countMax)).toEqual(all.filter((each) => each > after).slice(0, countMax))
       }
     }),
-    { numRuns: 100 },
+    { numRuns: 30 },
   )
 })

@@ -186,7 +186,7 @@ test('any sequence of puts, deletions and reports restores the same state from i
         )
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
 
@@ -213,6 +213,6 @@ test('counts equal those of the present devices, through any sequence of states'
       })
       expect(project.state.tally.uses).toEqual(countOf('running') > 0 ? { '0//2.0.0': countOf('running') } : {})
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   )
 })

@@ -25,7 +25,7 @@ import { RecordingNotices } from '#test/actors/recording-notices'
  * Random commands in random order and time. `ActingActor` checks at each step that no decision changes the state and that the records
  * restore it. These tests check further invariants.
  */
-const runs = { numRuns: 150 }
+const runs = { numRuns: 60 }
 const steps = { minLength: 1, maxLength: 40 }
 
 /** Milliseconds that pass before a command. */

@@ -91,7 +91,7 @@ test('a snapshot written in pieces equals the packed one and is restored from it
       const after = deviceOf('A', unpack(writer.written), (id) => shapes.get(id) as Shape)
       expect(snapshotOf(after)).toEqual(snapshotOf(before))
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
 
@@ -117,7 +117,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
         const after = read(bytes, before)
         expect(after && shown(after)).toStrictEqual(shown(deviceOf('A', unpack(bytes), shapesOf(before))))
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 
@@ -142,7 +142,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
         const byHand = outcome(() => read(bytes, before))
         if (byHand !== undefined) expect(byHand).toStrictEqual(general)
       }),
-      { numRuns: 3_000 },
+      { numRuns: 500 },
     )
   })
 

@@ -79,6 +79,6 @@ test('index, cursors and notices equal the subscriptions for any sequence of com
         expect([...folded].sort()).toEqual(subscriptions.map((one) => [one.id, one.locale]).sort())
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
-import { scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
 import { readAll, TestStream } from '#test/events/test-stream'
 
@@ -84,23 +83,6 @@ describe('resuming', () => {
     expect(offsets(socket)).toEqual(range(1, 15))
   })
 
-  test('includes events that happen meanwhile, each once', async () => {
-    stream.recentFrom = 1_000
-    reports(40)
-    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, limitBytes: 2_000 })
-    for (let index = 0; index < 60; index++) {
-      stream.world.step()
-      await Promise.resolve()
-      if (index % 2 === 0) stream.report('B', index % 3)
-      if (index % 5 === 0) socket.read(3)
-    }
-    await readAll(stream)
-    const heard = offsets(socket)
-    expect(heard).toEqual([...new Set(heard)].sort((x, y) => x - y))
-    expect(heard.slice(0, 40)).toEqual(range(1, 40))
-    expect(heard.at(-1)).toBe(stream.last)
-  })
-
   test.each([
     ['an unknown epoch', { epoch: 'guessed', offset: 5 }],
     ['a future offset', { epoch: 'now', offset: 11 }],
@@ -135,15 +117,6 @@ describe('resuming', () => {
       stream.connect({ listener: { scopeSince: 5 }, resume: { after: { epoch: 'now', offset } } })
     expect(resume(5).sent[0]).toMatchObject({ recovered: false })
     expect(resume(6).sent[0]).toMatchObject({ recovered: true })
-  })
-
-  test('sends only events that the access allows', async () => {
-    for (let index = 0; index < 6; index++) stream.report(index % 2 === 0 ? 'A' : 'B')
-    const scope = scopeOf([{ permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }])
-    const socket = stream.connect({ listener: { access: 'b', scope }, resume: { after: { epoch: 'now', offset: 0 } } })
-    await readAll(stream)
-    expect(offsets(socket)).toEqual([2, 4, 6])
-    expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 6 })
   })
 
   test('takes turns of about two milliseconds with others', async () => {
@@ -192,14 +165,6 @@ describe('resuming', () => {
 })
 
 describe('a socket that does not keep up', () => {
-  test('is caught up when it drains, without any new event', async () => {
-    const socket = stream.connect({ limitBytes: 1_000 })
-    reports(20)
-    expect(stream.hub.behindCount()).toBe(1)
-    await readAll(stream)
-    expect([offsets(socket).at(-1), socket.lostCount]).toEqual([20, 0])
-  })
-
   test('gets the newest value of each property, and no overridden ones', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(30)
@@ -219,47 +184,6 @@ describe('a socket that does not keep up', () => {
     }
     expect(offsets(quick)).toEqual(range(1, 50))
     expect(slow.lostCount).toBeGreaterThan(0)
-  })
-
-  test('gets every event of a kind that is never merged', async () => {
-    const socket = stream.connect({ limitBytes: 1_000 })
-    for (let index = 0; index < 20; index++) {
-      stream.tell({ kind: 'device_added', device: `D${index}`, flakeAddress: index + 1, at: 5 }, stream.reportOf())
-    }
-    await readAll(stream)
-    const added = socket.heard
-      .filter(({ type }) => type === 'DEVICE_ADD')
-      .map(({ deviceIdentifier }) => deviceIdentifier)
-    expect(added).toEqual(range(0, 19).map((index) => `D${index}`))
-  })
-
-  test('reads the full state again when missed events are no longer retained', async () => {
-    const socket = stream.connect({ limitBytes: 1_000 })
-    reports(20)
-    stream.retained = 18
-    await readAll(stream)
-    reports(2)
-    await readAll(stream)
-    const resync = socket.heard.find(({ type }) => type === 'RESYNC')
-    expect(resync).toEqual({ type: 'RESYNC', epoch: 'now', offset: 20 })
-    expect(offsets(socket).slice(-2)).toEqual([21, 22])
-    expect(types(socket).filter((type) => type === 'RESYNC')).toHaveLength(1)
-  })
-
-  test('may stall any number of times', async () => {
-    const socket = stream.connect({ limitBytes: 1_000 })
-    for (let round = 0; round < 10; round++) {
-      reports(15)
-      socket.read(2)
-      await stream.settle()
-    }
-    await readAll(stream)
-    const heard = offsets(socket)
-    expect(heard).toEqual([...new Set(heard)].sort((x, y) => x - y))
-    expect(heard.slice(-3)).toEqual([148, 149, 150])
-    reports(1)
-    await readAll(stream)
-    expect(offsets(socket).at(-1)).toBe(151)
   })
 
   test('that lost a message reads the full state again, because later messages may have arrived', async () => {
@@ -293,67 +217,6 @@ describe('a socket that does not keep up', () => {
     expect(socket.lostCount).toBe(0)
     await readAll(stream)
     expect(offsets(socket)).toEqual(range(1, 200))
-  })
-})
-
-describe('an access that is redefined', () => {
-  const onlyB = scopeOf([{ permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }])
-
-  test('resyncs each of its sockets and no other, and takes effect at once', async () => {
-    const mine = [stream.connect({ listener: { access: 'mine' } }), stream.connect({ listener: { access: 'mine' } })]
-    const other = stream.connect({ listener: { access: 'other' } })
-    reports(2)
-    await readAll(stream)
-    stream.hub.redefine('default', new Map([['mine', onlyB]]))
-    await stream.settle()
-    stream.report('A')
-    stream.report('B')
-    await readAll(stream)
-    for (const socket of mine) {
-      expect(socket.heard.map(({ type, offset }) => [type, offset])).toEqual([
-        ['OBJECT_UPDATED', 1],
-        ['OBJECT_UPDATED', 2],
-        ['RESYNC', 2],
-        ['OBJECT_UPDATED', 4],
-      ])
-    }
-    expect(offsets(other)).toEqual([1, 2, 3, 4])
-  })
-
-  test('applies to a socket that is being caught up', async () => {
-    reports(10)
-    const socket = stream.connect({
-      listener: { access: 'mine' },
-      resume: { after: { epoch: 'now', offset: 0 } },
-      limitBytes: 600,
-    })
-    await stream.settle()
-    const before = socket.sent.length
-    stream.hub.redefine('default', new Map([['mine', onlyB]]))
-    await readAll(stream)
-    stream.report('A')
-    stream.report('B')
-    await readAll(stream)
-    const after = socket.sent.slice(before)
-    expect(after.map(({ type }) => type)).toEqual(['RESYNC', 'OBJECT_UPDATED'])
-    expect(after.at(-1)?.deviceIdentifier).toBe('B')
-  })
-
-  test('applies to a socket with a full buffer as soon as it drains', async () => {
-    const socket = stream.connect({ listener: { access: 'mine' }, limitBytes: 300 })
-    reports(10)
-    stream.hub.redefine('default', new Map([['mine', onlyB]]))
-    stream.report('B')
-    await readAll(stream)
-    const resync = socket.heard.findIndex(({ type }) => type === 'RESYNC')
-    expect(resync).toBeGreaterThan(0)
-    expect(socket.heard.slice(resync).every(({ deviceIdentifier }) => deviceIdentifier !== 'A')).toBe(true)
-  })
-
-  test('without sockets changes nothing', () => {
-    const socket = stream.connect()
-    stream.hub.redefine('default', new Map([['nobody', onlyB]]))
-    expect(socket.sent).toEqual([])
   })
 })
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { StreamEvent } from '#model/event'
-import { everything, type Grant, scopeOf } from '#model/scope'
+import { type Grant, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
 import { ann, bob, localeSet, subscribed, unsubscribed } from '#test/events/subscribed'
 import { readAll, TestStream } from '#test/events/test-stream'
@@ -92,19 +92,6 @@ describe('events for one user', () => {
     expect(sockets.map(offsets)).toEqual([[1, 3, 5], [1, 3, 5], [5], []])
   })
 
-  test('keep their order among public events', async () => {
-    const socket = stream.connect({ listener: { user: ann } })
-    for (const user of [ann, bob, ann]) stream.tell(stream.reportOf(), subscribed(user))
-    await readAll(stream)
-    expect(lines(socket)).toEqual([
-      'OBJECT_UPDATED 1',
-      'NOTIFICATION_SUBSCRIBE 2',
-      'OBJECT_UPDATED 3',
-      'OBJECT_UPDATED 5',
-      'NOTIFICATION_SUBSCRIBE 6',
-    ])
-  })
-
   test('are not shared with users of the same name in other tenants', async () => {
     const socket = stream.connect({ listener: { tenant: 'other', user: ann } })
     tellSix()
@@ -113,49 +100,7 @@ describe('events for one user', () => {
   })
 })
 
-describe('resuming', () => {
-  test.each([0, 1, 2, 3, 4, 5, 6])('after %i sends the personal events of the user and of no other', async (offset) => {
-    tellSix()
-    const resume = { after: { epoch: 'now', offset } }
-    const [mine, other] = [ann, bob].map((user) => stream.connect({ listener: { user }, resume })) as [
-      StallingSocket,
-      StallingSocket,
-    ]
-    stream.tell(unsubscribed(ann), unsubscribed(bob))
-    await readAll(stream)
-    expect(offsets(mine)).toEqual([1, 3, 5, 7].filter((each) => each > offset))
-    expect(offsets(other)).toEqual([2, 4, 6, 8].filter((each) => each > offset))
-    for (const socket of [mine, other]) {
-      expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 8 })
-    }
-  })
-
-  test('from the store, too', async () => {
-    stream.recentFrom = 1_000
-    tellSix()
-    const socket = stream.connect({ listener: { user: bob }, resume: { after: { epoch: 'now', offset: 1 } } })
-    await readAll(stream)
-    expect(offsets(socket)).toEqual([2, 4, 6])
-  })
-})
-
 describe('a socket that does not keep up', () => {
-  test('is in no class until it has caught up, and still gets its events, each once', async () => {
-    const socket = stream.connect({ listener: { user: ann }, limitBytes: 2_000 })
-    expect(socket.topics.size).toBe(1)
-    for (let round = 0; round < 15; round++) {
-      stream.tell(stream.reportOf(), subscribed(ann), subscribed(bob))
-    }
-    expect(stream.hub.behindCount()).toBe(1)
-    expect(socket.topics.size).toBe(0)
-    await readAll(stream)
-    expect(socket.topics.size).toBe(1)
-    const own = socket.heard.filter(({ type }) => type === 'NOTIFICATION_SUBSCRIBE').map(({ offset }) => offset)
-    expect(own).toEqual(Array.from({ length: 15 }, (_, round) => 3 * round + 2))
-    expect(offsets(socket)).toEqual([...new Set(offsets(socket))].sort((x, y) => x - y))
-    expect(socket.lostCount).toBe(0)
-  })
-
   test('and loses one of its own events reads the full state again', async () => {
     const socket = stream.connect({ listener: { user: ann }, limitBytes: 200 })
     stream.tell(stream.reportOf(), stream.reportOf(), subscribed(ann))
@@ -182,26 +127,5 @@ describe('permissions that change', () => {
     expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toEqual(['RESYNC 6', 'RESYNC 12'])
     expect(offsets(socket).filter((offset) => offset !== 6 && offset !== 12)).toEqual([1, 3, 5, 13])
     expect(offsets(same).filter((offset) => offset !== 12)).toEqual([2, 4, 6, 6])
-  })
-
-  test('moved to another access: keeps personal events, by the new access alone', async () => {
-    const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
-    const [before] = socket.topics
-    stream.hub.move(socket, { access: 'b', scope: deaf })
-    await stream.settle()
-    expect(socket.topics.has(before as string)).toBe(false)
-    tellSix()
-    stream.hub.move(socket, { access: 'c', scope: everything })
-    await stream.settle()
-    tellSix()
-    await readAll(stream)
-    expect(lines(socket)).toEqual([
-      'RESYNC 0',
-      'RESYNC 6',
-      'NOTIFICATION_SUBSCRIBE 7',
-      'NOTIFICATION_SUBSCRIPTION_UPDATE 9',
-      'NOTIFICATION_UNSUBSCRIBE 11',
-    ])
-    expect(socket.topics.size).toBe(1)
   })
 })

@@ -69,15 +69,15 @@ describe('a connecting device', () => {
     expect([device.offers, fixture.statuses]).toEqual([[], []])
   })
 
-  test('causes no stored update and wakes no actor, even for 15 000 devices without an update', async () => {
+  test('causes no stored update and wakes no actor, even for 3 000 devices without an update', async () => {
     fixture.checks.answer = () => undefined
     const gateway = fixture.linkFixture.connect()
-    for (let count = 0; count < 15_000; count++) {
+    for (let count = 0; count < 3_000; count++) {
       gateway.hello(`D${count}`, { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }], services: [] })
-      if (count % 5_000 === 0) await fixture.settle()
+      if (count % 1_000 === 0) await fixture.settle()
     }
     await fixture.settle()
-    expect(fixture.checks.queries).toHaveLength(15_000)
+    expect(fixture.checks.queries).toHaveLength(3_000)
     expect([fixture.statuses, fixture.linkFixture.runtime.system.registry.isAsleep('update', 'default')]).toEqual([
       [],
       true,

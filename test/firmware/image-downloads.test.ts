@@ -235,8 +235,7 @@ test('a device has at most eight downloads, and does not block others', async ()
 })
 
 describe('over a connection', () => {
-  test('an image arrives with its length, and a client that does not read loses its slot', async () => {
-    const begins: AbortSignal[] = []
+  test('an image arrives with its length, and a client that disconnects loses its slot', async () => {
     const large = new ImageDownloads({
       images: { read: endless },
       world: realWorld,
@@ -246,7 +245,6 @@ describe('over a connection', () => {
     const http = await openHttp({
       bindings: [
         route('GET', '/image', async (call) => {
-          begins.push(call.signal)
           const count = Number((call.query as { count: string }).count)
           return {
             status: 206,
@@ -256,15 +254,9 @@ describe('over a connection', () => {
         }),
       ],
     })
-    const stalled = new RawClient(http.port)
-    stalled.socket.pause()
-    stalled.send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
-    await until(() => large.atOnce === 1)
-    // The server aborts the stalled download within 15 s, and the next one gets its slot.
     const response = await fetch(`${http.base}/image?count=200000`)
     expect([response.status, response.headers.get('content-length')]).toEqual([206, '200000'])
     expect((await response.arrayBuffer()).byteLength).toBe(200_000)
-    expect(begins[0]?.aborted).toBe(true)
 
     const gone = new RawClient(http.port).send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
     await until(() => gone.receivedBytes > 1_000_000)
@@ -273,7 +265,6 @@ describe('over a connection', () => {
     const head = await fetch(`${http.base}/image?count=200000`, { method: 'HEAD' })
     expect(head.headers.get('content-length')).toBe('200000')
     await until(() => large.atOnce === 0)
-    stalled.socket.destroy()
     await http.server.close()
   })
 })

@@ -199,43 +199,39 @@ describe('a failing device does not stop the scan', () => {
 describe('after a kill stored scans continue', () => {
   const devices = namesOf(2_500)
 
-  test.each([0, 1])(
-    'each device is considered at least once, %i of the writes in flight kept',
-    async (kept) => {
-      // Each round is killed later, from before the first step to after the last.
-      let rounds = 0
-      for (let steps = 0; ; steps += 13) {
-        rounds++
-        fleet = await ScanFixture.open()
-        fleet.onConsider = () => fleet.world.spend(0.1)
-        await fleet.addDevices(devices)
-        let isStored = false
-        const request = { by: 'hook', devices: null, author: null } as const
-        const stored = () => {
-          isStored = true
-        }
-        fleet.asking({ type: 'scan', request }).then(stored, () => {})
-        let done = 0
-        while (done < steps && fleet.considered.length < devices.length) {
-          if (!fleet.world.step()) await new Promise((resolve) => setImmediate(resolve))
-          done++
-        }
-        const isComplete = fleet.considered.length === devices.length
-        fleet = await fleet.restart(kept)
-        await fleet.world.advance(2_000)
-        // A scan may only be lost if it was not acknowledged.
-        const isLost = fleet.considered.length === 0 && !isStored
-        expect(new Set(fleet.considered).size).toBe(isLost ? 0 : devices.length)
-        // Only devices after the stored cursor are considered twice.
-        expect(fleet.considered.length).toBeLessThanOrEqual(devices.length + 1_024 + 256 + 64)
-        expect(isNothing(fleet.project())).toBe(true)
-        if (isComplete) break
-        await fleet.close()
+  test.each([0, 1])('each device is considered at least once, %i of the writes in flight kept', async (kept) => {
+    // Each round is killed later, from before the first step to after the last.
+    let rounds = 0
+    for (let steps = 0; ; steps += 41) {
+      rounds++
+      fleet = await ScanFixture.open()
+      fleet.onConsider = () => fleet.world.spend(0.1)
+      await fleet.addDevices(devices)
+      let isStored = false
+      const request = { by: 'hook', devices: null, author: null } as const
+      const stored = () => {
+        isStored = true
       }
-      expect(rounds).toBeGreaterThan(10)
-    },
-    120_000,
-  )
+      fleet.asking({ type: 'scan', request }).then(stored, () => {})
+      let done = 0
+      while (done < steps && fleet.considered.length < devices.length) {
+        if (!fleet.world.step()) await new Promise((resolve) => setImmediate(resolve))
+        done++
+      }
+      const isComplete = fleet.considered.length === devices.length
+      fleet = await fleet.restart(kept)
+      await fleet.world.advance(2_000)
+      // A scan may only be lost if it was not acknowledged.
+      const isLost = fleet.considered.length === 0 && !isStored
+      expect(new Set(fleet.considered).size).toBe(isLost ? 0 : devices.length)
+      // Only devices after the stored cursor are considered twice.
+      expect(fleet.considered.length).toBeLessThanOrEqual(devices.length + 1_024 + 256 + 64)
+      expect(isNothing(fleet.project())).toBe(true)
+      if (isComplete) break
+      await fleet.close()
+    }
+    expect(rounds).toBeGreaterThan(10)
+  })
 
   test('the cursor never passes a device that is being considered', async () => {
     await open(...devices)

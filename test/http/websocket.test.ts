@@ -80,7 +80,7 @@ describe('upgrading', () => {
     })
     const { begun, client, messages } = connect('/events/t')
     expect(await begun).toBe('open')
-    await new Promise((resolve) => setTimeout(resolve, 1000))
+    await new Promise((resolve) => setTimeout(resolve, 100))
     expect(client.readyState).toBe(WebSocket.OPEN)
     http.room.get('opened')?.socket.send('still here')
     await until(() => messages.length === 1)

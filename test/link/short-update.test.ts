@@ -52,7 +52,7 @@ describe('the fast reader of short UPDATEs', () => {
         read++
         expect(byHand).toStrictEqual(generally(bytes))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 800 },
     )
     expect(read).toBeGreaterThan(500)
   })
@@ -68,7 +68,7 @@ describe('the fast reader of short UPDATEs', () => {
         const byHand = readShortUpdate(changed)
         if (byHand !== undefined) expect(byHand).toStrictEqual(generally(changed))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 800 },
     )
   })
 
@@ -94,7 +94,7 @@ describe('the fast writer of ACKs', () => {
         const wanted = packr.pack(['A', flakeAddress, seq > 0xffffffff ? BigInt(seq) : seq])
         expect(Buffer.from(bytes).toString('hex')).toBe(wanted.toString('hex'))
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     )
   })
 

@@ -4,6 +4,7 @@ import type { ServerFrame } from '#link/codec'
 import { linkCodecs } from '#link/codecs'
 import { timestampMsMax } from '#model/identifier'
 import { float32Max, type PropertyType, type PropertyValue, propertyTypes } from '#model/property-type'
+import { anyText } from '#test/kit/any-text'
 import { readMsgpack } from '#test/link/plain-msgpack'
 
 /** Stored values of each type. */
@@ -27,7 +28,7 @@ const scalars: Readonly<Record<string, fc.Arbitrary<number | string | boolean>>>
   float: fc.double({ min: -float32Max, max: float32Max, noNaN: true }).map((value) => value + 0),
   float64: fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
   datetime: fc.integer({ min: -timestampMsMax, max: timestampMsMax }),
-  string: fc.string({ unit: 'binary' }),
+  string: anyText(),
   binary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('base64')),
 }
 

@@ -83,10 +83,10 @@ test('covers is true if every permission of the other grants is included', () =>
       verdicts[`${isCovered}`]++
       expect(covers(scopeOf(mine), theirs)).toBe(isCovered)
     }),
-    { numRuns: 3_000 },
+    { numRuns: 800 },
   )
   // Both results occur often enough.
-  expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(200)
+  expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(50)
 })
 
 test('the largest grants are compared in a short time', () => {

@@ -9,6 +9,7 @@ import {
   propertyTypes,
   valueBytesMax,
 } from '#model/property-type'
+import { anyText } from '#test/kit/any-text'
 
 const uuid = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const refused = undefined
@@ -219,7 +220,7 @@ group('for every type and any value', () => {
     fc.double(),
     fc.float(),
     fc.boolean(),
-    fc.string({ unit: 'binary' }),
+    anyText(),
     fc.uuid(),
     fc.base64String(),
     fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }),

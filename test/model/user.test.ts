@@ -11,6 +11,7 @@ import {
   SubmittedPassword,
   UserName,
 } from '#model/user'
+import { anyText } from '#test/kit/any-text'
 
 const notText = [undefined, null, 0, 1, true, {}, [], ['ann']]
 
@@ -86,7 +87,8 @@ describe('two names', () => {
   })
 
   test('are compared for every letter in any case', () => {
-    for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
+    // No script above this has letters in two cases.
+    for (let codePoint = 0; codePoint <= 0x1ffff; codePoint++) {
       if (codePoint === 0xd800) codePoint = 0xe000
       const letter = String.fromCodePoint(codePoint)
       const folded = foldName(letter)
@@ -98,10 +100,10 @@ describe('two names', () => {
 
   test('a folded name does not change again', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (text) => {
+      fc.property(anyText({ maxLength: 20 }), (text) => {
         expect(foldName(foldName(text))).toBe(foldName(text))
       }),
-      { numRuns: 2_000 },
+      { numRuns: 300 },
     )
   })
 })

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { projectAddress } from '#actors/project/state'
 import { releasesMax } from '#model/release'
+import { putRelease } from '#test/actors/acting-project'
 import { FirmwareFixture, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryPlace } from '#test/store/memory'
 
@@ -175,8 +177,9 @@ describe('an upload in parts', () => {
   })
 
   test('leaves no image if the release is refused', async () => {
+    const boiler = projectAddress('default', 'boiler')
     for (let count = 0; count < releasesMax; count++) {
-      expect((await fixture.upload(`${releases}/1.0.${count}`, 'x')).status).toBe(201)
+      await fixture.assembly.context.system.ask(boiler, putRelease(`1.0.${count}`))
     }
     expect((await part(0, 30_000)).status).toBe(202)
     const last = await part(30_000, image.length)

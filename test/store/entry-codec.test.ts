@@ -135,7 +135,7 @@ describe('the hand-written encoder writes the bytes of the general one', () => {
         for (const entry of entries) packEntry(entry, places, writer)
         expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.concat(parts).toString('hex'))
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -171,7 +171,7 @@ describe('the hand-written decoder reads the entries of the general one', () => 
         const shapes = storedShapes(entries)
         expect(unpackChunk(1, bytes, shapes).events).toStrictEqual(unpackGenerally(bytes, shapes))
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -197,7 +197,7 @@ describe('the hand-written decoder reads the entries of the general one', () => 
         const general = outcome(() => unpackGenerally(bytes, shapes))
         expect(outcome(() => unpackChunk(1, bytes, shapes).events)).toStrictEqual(general)
       }),
-      { numRuns: 3_000 },
+      { numRuns: 600 },
     )
   })
 })
@@ -237,7 +237,7 @@ test('a replay reads the entries of a chunk, except those that a woken activatio
         expect(replayed).toStrictEqual(all.filter(([, offset]) => offset >= from && !held.includes(offset)))
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 })
 

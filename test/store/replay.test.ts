@@ -277,7 +277,7 @@ test('a restart after a crash restores exactly the committed state', async () =>
         expect(fixture.bugs).toEqual([])
       }
     }),
-    { numRuns: 100 },
+    { numRuns: 40 },
   )
 })
 

@@ -95,7 +95,7 @@ test('the notices to projects add up to the state of each update', () => {
         if (context.offer?.url === null) expect(counted?.stage).toBe(isRunning(state) ? 'running' : state)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { BlockWriter } from '#store/backup/blocks'
 import { BackupError, magic } from '#store/backup/format'
 import { RecordWriter } from '#store/backup/records'
+import { anyText } from '#test/kit/any-text'
 import { bytesOfBackup, type Content, imageOf, inPieces, readWhole } from '#test/store/backup/backup-bytes'
 
 const bytes = (count: number, seed = 1) => Uint8Array.from({ length: count }, (_, at) => (at * 31 + seed) & 0xff)
@@ -22,7 +23,7 @@ const content = fc.record({
   createdAt: fc.nat(),
   keySpace: fc.constant(1),
   rows: fc
-    .uniqueArray(fc.tuple(fc.string({ minLength: 1, unit: 'binary' }), fc.uint8Array({ maxLength: 300 })), {
+    .uniqueArray(fc.tuple(anyText({ minLength: 1 }), fc.uint8Array({ maxLength: 300 })), {
       selector: ([key]) => key,
       maxLength: 30,
     })

@@ -54,7 +54,7 @@ const length = fc.oneof(
 )
 const contentOf = (bytes: number, seed: number) =>
   Buffer.from(Uint8Array.from({ length: bytes }, (_, at) => (at * 131 + (at >> 7) + seed * 17 + 1) & 0xff))
-const log = fc.array(length, { minLength: 1, maxLength: 8 }).map((lengths) => writeLog(lengths.map(contentOf)))
+const log = fc.array(length, { minLength: 1, maxLength: 5 }).map((lengths) => writeLog(lengths.map(contentOf)))
 /** A byte of the log, mostly near the beginning or end of a record or block. */
 const place = fc.record({
   near: fc.constantFrom('record', 'block', 'anywhere' as const),
@@ -97,7 +97,7 @@ test('a log that is cut off reads up to the cut, and the incomplete record is to
       expect(read.damagedAt).toBeUndefined()
       expect(read.tornAt).toBe(torn?.begin)
     }),
-    { numRuns: 400 },
+    { numRuns: 120 },
   )
 })
 
@@ -119,7 +119,7 @@ test('a flipped bit is damage if a whole record follows, otherwise its record is
         expect(damagedAt).toBeLessThanOrEqual(at)
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 120 },
   )
 })
 
