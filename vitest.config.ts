@@ -7,6 +7,8 @@ const ofParts = [
   'access',
   'actors',
   'api',
+  'attacks',
+  'cluster',
   'events',
   'firmware',
   'history',

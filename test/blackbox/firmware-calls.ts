@@ -16,7 +16,7 @@ export function sha256Of(bytes: Uint8Array): string {
 }
 
 /** Uploads like `curl -T`: without type, with length. `query` starts with `?`. */
-export async function putImage(
+async function putImage(
   server: StartedServer,
   release: string,
   image: Uint8Array,

@@ -47,7 +47,7 @@ function holdAnswers(): () => void {
   }
 }
 
-test('a server that stops waits for the answer to a mail, but not forever', async () => {
+test('a server that stops waits for the answer to a mail', async () => {
   const release = holdAnswers()
   await report(server, oven, 40)
   await untilArrived(1)
@@ -55,13 +55,7 @@ test('a server that stops waits for the answer to a mail, but not forever', asyn
   await until(() => server.run.lines.some(({ msg }) => msg === 'stopping'), 'it to stop')
   release()
   expect(await ending).toBe(0)
-  await server.startAgain()
-  holdAnswers()
-  await report(server, oven, 41)
-  await untilArrived(2)
-  expect(subjects()).toEqual(['OVEN 40', 'OVEN 41'])
-  expect(await server.stop()).toBe(0)
-  mailServer.onMail = () => {}
+  expect(subjects()).toEqual(['OVEN 40'])
 })
 
 test('a start fails if the folder for mails cannot be created', async () => {

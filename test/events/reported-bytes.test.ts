@@ -42,7 +42,7 @@ describe('the bytes of a report', () => {
       }),
       { numRuns: 500 },
     )
-    expect(byHand).toBeGreaterThan(500)
+    expect(byHand).toBeGreaterThan(100)
   })
 
   test('of any values equal its text, or are left to the text encoder', () => {

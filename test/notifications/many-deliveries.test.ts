@@ -58,12 +58,12 @@ describe('many requests', () => {
     expect(fixture.arrived.length).toBe(60)
   })
 
-  test('send each of a thousand mails once under a high limit', async () => {
+  test('send each of many mails once under a high limit', async () => {
     await open(['ann'], 100_000)
-    for (let value = 0; value < 1_000; value++) fixture.requestSoon(value)
-    await fixture.advance(20_000)
-    expect(new Set(fixture.subjects).size).toBe(1_000)
-    expect(fixture.subjects).toHaveLength(1_000)
+    for (let value = 0; value < 300; value++) fixture.requestSoon(value)
+    await fixture.advance(10_000)
+    expect(new Set(fixture.subjects).size).toBe(300)
+    expect(fixture.subjects).toHaveLength(300)
     await fixture.expectIdle()
   })
 

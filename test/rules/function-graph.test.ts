@@ -329,7 +329,7 @@ test('a run enters each node once, with the outcomes of the reference, for any g
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: 200 },
   )
   expect([...met].sort()).toEqual(['error', 'false', 'held', 'mail', 'no value', 'not entered', 'through'])
   expect(largest).toBeGreaterThan(40)
@@ -360,15 +360,15 @@ test('a run that stops everywhere allocates no memory', () => {
       graph.run(0, input, log)
     }
   }
-  runs(400_000)
+  runs(200_000)
   // Few enough runs that no collection starts meanwhile; some rounds include memory of the test itself.
-  const grown = Array.from({ length: 50 }, () => {
+  const grown = Array.from({ length: 15 }, () => {
     collect()
     const before = process.memoryUsage().heapUsed
     runs(20_000)
     return process.memoryUsage().heapUsed - before
   })
   // One number on the heap in each run would be 320 KB.
-  expect(grown.sort((a, b) => a - b)[25]).toBeLessThan(50_000)
+  expect(grown.sort((a, b) => a - b)[7]).toBeLessThan(50_000)
   expect(log.effects).toEqual([])
 })

@@ -208,10 +208,10 @@ test('views match the reference after any change, single or loaded', () => {
         }
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 150 },
   )
-  expect(total).toBeGreaterThan(500)
-  expect(partial).toBeGreaterThan(10)
+  expect(total).toBeGreaterThan(100)
+  expect(partial).toBeGreaterThan(3)
 })
 
 describe('views', () => {

@@ -267,10 +267,10 @@ async function readCountAtStart(): Promise<number> {
   return reads
 }
 
-describe('ten thousand devices', () => {
-  const names = Array.from({ length: 10_000 }, (_, index) => `D-${10_000 + index}`)
-  const bring = () => fleet.bring(Object.fromEntries(names.map((name, index) => [name, index % 1_000 === 0 ? 40 : 20])))
-  const warmOnes = Object.fromEntries(names.filter((_, index) => index % 1_000 === 0).map((name) => [name, 'hot']))
+describe('thousands of devices', () => {
+  const names = Array.from({ length: 5_000 }, (_, index) => `D-${10_000 + index}`)
+  const bring = () => fleet.bring(Object.fromEntries(names.map((name, index) => [name, index % 500 === 0 ? 40 : 20])))
+  const warmOnes = Object.fromEntries(names.filter((_, index) => index % 500 === 0).map((name) => [name, 'hot']))
 
   test('are read in slices, and only those with a change wake up', async () => {
     fleet = await AlarmFixture.open()
@@ -342,7 +342,7 @@ describe('ten thousand devices', () => {
     const left = names.filter((name) => name > position).length
     const reads = await readCountAtStart()
     // Devices with an active alarm are read again.
-    expect([left < 6_000, reads >= left, reads <= left + 10]).toEqual([true, true, true])
+    expect([left < names.length / 2, reads >= left, reads <= left + 10]).toEqual([true, true, true])
     expect([fleet.alarmStates(names), fleet.unfinished]).toEqual([warmOnes, []])
   })
 })
