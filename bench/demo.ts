@@ -73,10 +73,10 @@ async function run(demo: Demo): Promise<number> {
     kinds: demoKinds,
     key: await deviceKey(target),
   })
+  const stopRollout = await startRollout(target)
   fleet.start()
   const isOnline = await Promise.race([fleet.allOnline(60_000), asked.then(() => false)])
   if (isOnline) await createDemoContent(target, fleet.devices)
-  const stopRollout = await startRollout(target)
   const screen = new DemoScreen(process.stdout, fleet.kinds)
   const dashboard = new Dashboard({
     url: server.url,

@@ -227,22 +227,22 @@ const stepMs = 20_000
 
 /**
  * Uploads a firmware for the climate sensors, and widens its rollout step by step until it includes all of them. At
- * each start of the demo the sensors have an older firmware again. Returns a function that stops the steps.
+ * each start of the demo the sensors have an older firmware again: the rollout is a new one, because the previous one
+ * would count them as failed. Must run before the devices connect, because without a rollout the release is for all of
+ * them. Returns a function that stops the steps.
  */
-export async function startRollout({
-  port,
-  person,
-}: {
-  port: number
-  person: string | undefined
-}): Promise<() => void> {
+export async function startRollout({ port, person }: Omit<DemoTarget, 'dataFolder'>): Promise<() => void> {
   const base = `/updates/projects/${project}`
-  const image = await askApi(port, `${base}/releases/1.5.0`, {
-    method: 'PUT',
-    headers: { ...authorizationHeader(person), 'content-type': 'application/octet-stream' },
-    body: new Uint8Array(imageBytes).map((_, index) => index % 251),
-  })
-  if (image.status >= 300 && image.status !== 409) throw new Error(`the upload of 1.5.0 was answered ${image.status}`)
+  const headers = authorizationHeader(person)
+  const send = async (
+    method: string,
+    path: string,
+    accepted: number,
+    more: Partial<Parameters<typeof askApi>[2]> = {},
+  ) => {
+    const { status } = await askApi(port, `${base}${path}`, { method, headers, ...more })
+    if (status >= 300 && status !== accepted) throw new Error(`${method} ${base}${path} was answered ${status}`)
+  }
   let percent = 0
   const widen = async () => {
     percent += percentStep
@@ -252,6 +252,11 @@ export async function startRollout({
   }
   // If a step fails, the demo continues without it.
   const timer = setInterval(() => void widen().catch((error) => console.error(String(error))), stepMs)
+  await send('DELETE', '/rollout', 404)
   await widen()
+  await send('PUT', '/releases/1.5.0', 409, {
+    headers: { ...headers, 'content-type': 'application/octet-stream' },
+    body: new Uint8Array(imageBytes).map((_, index) => index % 251),
+  })
   return () => clearInterval(timer)
 }
