@@ -1,5 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type ByteReader, type ByteWriter, damagedRow } from '#history/bytes'
+import { groupMax, packNumbers, unpackNumbers } from '#history/number-packing'
 import type { Points } from '#history/points'
 
 /**
@@ -24,7 +25,6 @@ const singleBit = 0x10
 const directBit = 0x20
 const doubleTimesBit = 0x40
 
-const groupMax = 32
 /** Numbers of a group differ by less than 2³². */
 const packedMax = 2 ** 31 - 1
 const wholeMax = Number.MAX_SAFE_INTEGER / 2
@@ -74,6 +74,27 @@ export function decodeColumn(reader: ByteReader, points: Points): void {
   points.count += count
 }
 
+/** Numbers without times. */
+export function encodeValues(values: Float64Array, writer: ByteWriter): void {
+  if (values.length > numbers.length) {
+    numbers = new Float64Array(values.length * 2)
+    wholes = new Float64Array(values.length * 2)
+  }
+  writer.reserve(headBytesMax + values.length * pointBytesMax)
+  const formAt = writer.at++
+  writer.bytes[formAt] = encodeNumbers(values, 0, values.length, writer)
+}
+
+/** @throws StorageFailure `damaged` */
+export function decodeValues(reader: ByteReader, count: number): Float64Array {
+  const values = new Float64Array(count)
+  const form = reader.byte()
+  if (count > numbers.length) numbers = new Float64Array(count * 2)
+  if ((form & 0x0f) === bytesForm) decodeBytes(reader, values, 0, count)
+  else decodeDecimals(reader, form, values, 0, count)
+  return values
+}
+
 function hasTexts({ texts }: Points, from: number, to: number): boolean {
   if (texts.size === 0) return false
   for (let index = from; index < to; index++) if (texts.has(index)) return true
@@ -104,7 +125,7 @@ function decodeTimes(reader: ByteReader, areDoubles: boolean, times: Float64Arra
   if (count === 0) return
   let time = reader.signed()
   times[at] = time
-  unpackNumbers(reader, count - 1)
+  unpackNumbers(reader, numbers, count - 1)
   for (let index = 1; index < count; index++) {
     time += numbers[index - 1] as number
     times[at + index] = time
@@ -209,7 +230,7 @@ function decodeDecimals(reader: ByteReader, form: number, values: Float64Array, 
   const isDirect = (form & directBit) !== 0
   let whole = reader.signed()
   const base = whole
-  unpackNumbers(reader, isDirect ? count : count - 1)
+  unpackNumbers(reader, numbers, isDirect ? count : count - 1)
   for (let index = 0; index < count; index++) {
     if (isDirect) whole = base + (numbers[index] as number)
     else if (index > 0) whole += numbers[index - 1] as number
@@ -294,99 +315,4 @@ function decodeTexts(reader: ByteReader, points: Points, count: number): void {
 
 function numberText(value: number | undefined): string {
   return Object.is(value, -0) ? '-0' : String(value)
-}
-
-/** Numbers in one group must differ by less than 2³². */
-function packNumbers(list: Float64Array, count: number, writer: ByteWriter): void {
-  let baseBefore = 0
-  for (let begin = 0; begin < count; begin += groupMax) {
-    const end = Math.min(begin + groupMax, count)
-    let base = list[begin] as number
-    let max = base
-    for (let index = begin + 1; index < end; index++) {
-      const number = list[index] as number
-      if (number < base) base = number
-      else if (number > max) max = number
-    }
-    const width = 32 - Math.clz32(max - base)
-    writer.bytes[writer.at++] = width
-    writer.signed(base - baseBefore)
-    baseBefore = base
-    if (width > 0) packGroup(list, begin, end, base, width, writer)
-  }
-}
-
-/** A longer number is packed in two parts: the bits in hand and one part fit in 32 bits. */
-const partBits = 16
-const widthInOnePartMax = 24
-
-function packGroup(
-  list: Float64Array,
-  begin: number,
-  end: number,
-  base: number,
-  width: number,
-  writer: ByteWriter,
-): void {
-  writer.reserve(4 * groupMax)
-  const { bytes } = writer
-  let { at } = writer
-  let held = 0
-  let bits = 0
-  const lowBits = width > widthInOnePartMax ? partBits : width
-  for (let index = begin; index < end; index++) {
-    const number = ((list[index] as number) - base) >>> 0
-    held |= (lowBits === width ? number : number & 0xffff) << bits
-    bits += lowBits
-    for (; bits >= 8; bits -= 8) {
-      bytes[at++] = held & 0xff
-      held >>>= 8
-    }
-    if (lowBits === width) continue
-    held |= (number >>> partBits) << bits
-    bits += width - partBits
-    for (; bits >= 8; bits -= 8) {
-      bytes[at++] = held & 0xff
-      held >>>= 8
-    }
-  }
-  if (bits > 0) bytes[at++] = held & 0xff
-  writer.at = at
-}
-
-/** Into `numbers`. */
-function unpackNumbers(reader: ByteReader, count: number): void {
-  let base = 0
-  for (let begin = 0; begin < count; begin += groupMax) {
-    const end = Math.min(begin + groupMax, count)
-    const width = reader.byte()
-    if (width > 32) throw damagedRow()
-    base += reader.signed()
-    if (width === 0) numbers.fill(base, begin, end)
-    else unpackGroup(reader, begin, end, base, width)
-  }
-}
-
-function unpackGroup(reader: ByteReader, begin: number, end: number, base: number, width: number): void {
-  const bytes = reader.take(Math.ceil(((end - begin) * width) / 8))
-  let at = 0
-  let held = 0
-  let bits = 0
-  const lowBits = width > widthInOnePartMax ? partBits : width
-  const lowMask = 2 ** lowBits - 1
-  const highBits = width - lowBits
-  const highMask = 2 ** highBits - 1
-  for (let index = begin; index < end; index++) {
-    for (; bits < lowBits; bits += 8) held |= (bytes[at++] as number) << bits
-    let number = held & lowMask
-    held >>>= lowBits
-    bits -= lowBits
-    if (highBits > 0) {
-      for (; bits < highBits; bits += 8) held |= (bytes[at++] as number) << bits
-      number += (held & highMask) * 0x1_0000
-      held >>>= highBits
-      bits -= highBits
-    }
-    numbers[index] = base + number
-  }
 }

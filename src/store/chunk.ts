@@ -6,7 +6,6 @@ import { packEntry, passEntry, readEntry, readKnownReport, type ShapePlaces, unp
 import { EntryReader, type KnownDevice, type ReportSearch } from '#store/entry-reader'
 import { EntryWriter } from '#store/entry-writer'
 import { pack, unpack } from '#store/record-codec'
-import type { Shapes } from '#store/shapes'
 
 /**
  * A chunk: consecutive entries of one stream, stored under the offset of the first one.
@@ -158,21 +157,38 @@ export function headOf(bytes: Uint8Array): ChunkHead {
   return { time: view.readDoubleLE(1), bytesBefore: view.readDoubleLE(9), count: view.readUInt32LE(17) }
 }
 
+/** Finds the shapes that a chunk names. */
+export interface ShapesById {
+  byId(id: string): Shape
+}
+
+/**
+ * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries. Undefined if the general decoder
+ * must read the chunk.
+ */
+export function readChunk<Value>(
+  reader: EntryReader,
+  bytes: Uint8Array,
+  read: (shapeIds: readonly string[], count: number) => Value,
+): Value | undefined {
+  const { count } = headOf(bytes)
+  return reader.whole(bytes.subarray(headBytes), () => {
+    const ids = readIds(reader)
+    return reader.array() === count ? read(ids, count) : undefined
+  })
+}
+
 /** Chunks are read one at a time. */
 const reader = new EntryReader()
 
-export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shapes): Chunk<Entry> {
-  const { count } = headOf(bytes)
-  const body = bytes.subarray(headBytes)
-  const read = reader.whole(body, () => {
-    const ids = readIds(reader)
-    if (reader.array() !== count) return undefined
+export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: ShapesById): Chunk<Entry> {
+  const read = readChunk(reader, bytes, (ids, count) => {
     const places = placesIn(ids, shapes)
     const events: Entry[] = []
     while (events.length < count) events.push(readEntry(reader, places))
     return events
   })
-  return { firstOffset, events: read ?? unpackEntries(body, count, shapes) }
+  return { firstOffset, events: read ?? unpackEntries(bytes.subarray(headBytes), headOf(bytes).count, shapes) }
 }
 
 /** Receives the entries of a chunk that is applied again. */
@@ -194,14 +210,13 @@ const replayReader = new EntryReader()
 export function replayChunk<Known extends KnownDevice>(
   firstOffset: number,
   bytes: Uint8Array,
-  shapes: Shapes,
+  shapes: ShapesById,
   from: number,
   replay: Replay<Known>,
 ): number {
   const { count } = headOf(bytes)
-  const isRead = replayReader.whole(bytes.subarray(headBytes), (reader) => {
-    const ids = readIds(reader)
-    if (reader.array() !== count) return undefined
+  const reader = replayReader
+  const isRead = readChunk(reader, bytes, (ids) => {
     const places = placesIn(ids, shapes)
     const search = { find: (nameHash: number) => replay.find(nameHash), shapeAt: places.shapeAt }
     for (let offset = firstOffset; offset < firstOffset + count; offset++) {
@@ -231,7 +246,7 @@ function replayNext<Known extends KnownDevice>(
 }
 
 /** With the general decoder. */
-function unpackEntries(body: Uint8Array, count: number, shapes: Shapes): readonly Entry[] {
+function unpackEntries(body: Uint8Array, count: number, shapes: ShapesById): readonly Entry[] {
   const [ids, packed] = unpack(body) as [string[], Parameters<typeof unpackEntry>[0][]]
   if (packed.length !== count)
     throw new StorageFailure('damaged', `a chunk of the stream holds ${packed.length} of ${count} entries`)
@@ -267,7 +282,7 @@ function readIds(reader: EntryReader): string[] {
   return ids
 }
 
-function placesIn(ids: readonly string[], shapes: Shapes): ShapePlaces {
+function placesIn(ids: readonly string[], shapes: ShapesById): ShapePlaces {
   const known = ids.map((id) => shapes.byId(id))
   return { placeOf: () => unreachable(), shapeAt: (place) => known[place] ?? unreachable() }
 }

@@ -22,6 +22,8 @@ export interface DatabaseOptions {
   readonly place: StoragePlace
   readonly journal: StoreJournal
   readonly retention: RetentionLimits
+  /** The first entry of a tenant that a projection still has to read. Default: none. */
+  readonly neededFrom?: (tenant: string) => number
   /** Default: `bulkWakeLimits`. */
   readonly bulkWake?: BulkWakeLimits
   readonly log: DatabaseLog
@@ -62,8 +64,9 @@ export class Database {
 
   constructor(options: DatabaseOptions) {
     this.#options = options
-    const { world, journal, retention } = options
-    this.#retention = new Retention(world, journal, retention, (tenant) => this.#commitSoon(tenant))
+    const { world, journal, retention, neededFrom = () => Number.POSITIVE_INFINITY } = options
+    const commitSoon = (tenant: string) => this.#commitSoon(tenant)
+    this.#retention = new Retention(world, journal, retention, commitSoon, neededFrom)
   }
 
   get status(): DatabaseStatus {

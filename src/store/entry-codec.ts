@@ -320,6 +320,11 @@ const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).r
   [],
 )
 
+/** The number of a kind in the stored form. */
+export function codeOf(kind: EntryKind): number {
+  return forms[kind].code
+}
+
 /** Appends the entry to the writer. */
 export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
   if (entry.kind === 'reported' && writer.writeReported(forms.reported.code, shapes.placeOf(entry.shape), entry)) return

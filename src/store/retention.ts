@@ -1,6 +1,6 @@
 import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { type ChunkHead, headOf } from '#store/chunk'
+import { type ChunkHead, chunkEntriesMax, headOf } from '#store/chunk'
 import { keys, numberOf } from '#store/keys'
 import type { StoreJournal } from '#store/store-journal'
 import type { TenantStream } from '#store/tenant-stream'
@@ -19,20 +19,29 @@ const chunksAtATime = 1_024
 
 /**
  * Deletes the beginning of streams that are too big or too old, but never entries that a start has to apply again. The
- * chunks are deleted in an ordinary commit; `commitSoon` makes sure there is one.
+ * chunks are deleted in an ordinary commit; `commitSoon` makes sure there is one. Entries from `neededFrom` on, which a
+ * projection still has to read, stay until the stream is twice as big as it may be.
  */
 export class Retention {
   readonly #world: World
   readonly #journal: StoreJournal
   readonly #limits: RetentionLimits
   readonly #commitSoon: (tenant: string) => void
+  readonly #neededFrom: (tenant: string) => number
   #cancel: (() => void) | undefined
 
-  constructor(world: World, journal: StoreJournal, limits: RetentionLimits, commitSoon: (tenant: string) => void) {
+  constructor(
+    world: World,
+    journal: StoreJournal,
+    limits: RetentionLimits,
+    commitSoon: (tenant: string) => void,
+    neededFrom: (tenant: string) => number,
+  ) {
     this.#world = world
     this.#journal = journal
     this.#limits = limits
     this.#commitSoon = commitSoon
+    this.#neededFrom = neededFrom
   }
 
   start(): void {
@@ -69,7 +78,13 @@ export class Retention {
   async #trim(stream: TenantStream): Promise<boolean> {
     const bytesFrom = stream.bytesEnd - this.#limits.bytesMax
     const timeFrom = this.#world.now() - this.#limits.ageMsMax
-    const isOver = ({ bytesBefore, time }: ChunkHead) => bytesBefore < bytesFrom || time < timeFrom
+    const neededFrom = this.#neededFrom(stream.tenant)
+    const isOver = (key: string) => {
+      const { bytesBefore, time } = this.#headOf(key)
+      // The last chunk that may be deleted can hold the first entry that is needed: it stays.
+      if (numberOf(key) + chunkEntriesMax <= neededFrom) return bytesBefore < bytesFrom || time < timeFrom
+      return bytesBefore < bytesFrom - this.#limits.bytesMax
+    }
     const scan = this.#journal.storage.scan({
       after: keys.chunk(stream.tenant, stream.storedFrom - 1),
       // The chunk that holds redoFrom stays, and so does the last one.
@@ -82,13 +97,13 @@ export class Retention {
         const page = await scan.next(chunksAtATime - found.length)
         for (const { key } of page) found.push(key)
         const last = page.at(-1)
-        if (!last || !isOver(this.#headOf(last.key))) break
+        if (!last || !isOver(last.key)) break
       }
     } finally {
       await scan.close()
     }
     // The stream may begin at the last of these chunks at most.
-    const count = countOf(found.slice(0, -1), (key) => isOver(this.#headOf(key)))
+    const count = countOf(found.slice(0, -1), isOver)
     const first = found[count]
     if (count === 0 || first === undefined) return false
     this.#journal.trim(stream, found.slice(0, count), numberOf(first), this.#headOf(first).bytesBefore)

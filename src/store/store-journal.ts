@@ -1,13 +1,15 @@
 import type { Entry } from '#model/entry'
 import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 import type { Chunk, Journal, SealedCommit, StreamEvent, StreamReader } from '#runtime/journal'
+import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
 import type { ValueReader, ValueWriter } from '#runtime/value-codec'
-import { ChunkPacker, chunkBytesMax, unpackChunk } from '#store/chunk'
+import { ChunkPacker, chunkBytesMax, headOf, unpackChunk } from '#store/chunk'
 import { Epochs } from '#store/epochs'
-import { below, keys, numberOf } from '#store/keys'
+import { below, keySpace, keys, numberOf } from '#store/keys'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
+import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
 import { type RecentChunk, recentBytesMax, TenantStream } from '#store/tenant-stream'
@@ -278,6 +280,31 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     } finally {
       await scan.close()
     }
+  }
+
+  /** The stored chunks from the one with this offset on, up to about this size. */
+  async storedChunks(tenant: string, offset: number, bytesMax: number): Promise<StreamChunk[]> {
+    const first = await this.load(tenant, offset)
+    if (!first) return []
+    const after = keys.chunk(tenant, first.firstOffset - 1)
+    const chunks: StreamChunk[] = []
+    let bytes = 0
+    for await (const page of pagesOf(this.storage, { ...below(`stream/${tenant}`), after, hasValues: true })) {
+      for (const { key, value } of page) {
+        const { count, time } = headOf(value)
+        chunks.push({ tenant, firstOffset: numberOf(key), count, time, bytes: value })
+        bytes += value.length
+        if (bytes >= bytesMax) return chunks
+      }
+    }
+    return chunks
+  }
+
+  /** Resolves when everything stored so far survives the death of the machine. */
+  async sync(): Promise<void> {
+    if (this.#isSynced) return
+    // A write of a row that never changes: LevelDB writes its log up to it to the disk.
+    await this.storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
   }
 
   #unpack(tenant: string, firstOffset: number, bytes: Uint8Array): Chunk<Entry> {

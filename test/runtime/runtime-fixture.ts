@@ -21,6 +21,7 @@ export interface RuntimeFixtureOptions {
   readonly redo?: RedoLimits
   readonly bulkWake?: BulkWakeLimits
   readonly retention?: RetentionLimits
+  readonly neededFrom?: (tenant: string) => number
   readonly isSynced?: boolean
 }
 
@@ -106,6 +107,7 @@ export class RuntimeFixture {
       place: this.place,
       journal: this.journal,
       ...(options.bulkWake ? { bulkWake: options.bulkWake } : {}),
+      ...(options.neededFrom ? { neededFrom: options.neededFrom } : {}),
       retention: options.retention ?? { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
       log: {
         failed: (failure) => this.log.push(`failed ${failure.code}`),

@@ -1,0 +1,135 @@
+import type { Columns } from '#history/columns'
+import { type SeriesOfDevice, type SeriesTable, statusKind } from '#history/series-table'
+import { type Entry, isPropertyError, type PropertyState } from '#model/entry'
+import { DeviceStatus } from '#model/meta'
+import type { Shape } from '#model/shape'
+import { readChunk, type ShapesById, unpackChunk } from '#store/chunk'
+import { codeOf, readEntry } from '#store/entry-codec'
+import { EntryReader } from '#store/entry-reader'
+
+/** Receives what a chunk says about series. */
+export interface WalkTarget {
+  readonly table: SeriesTable
+  readonly columns: Columns
+  /** Points before this time are left out. */
+  readonly oldest: number
+  removed(device: SeriesOfDevice): void
+}
+
+const reported = codeOf('reported')
+const reader = new EntryReader()
+
+/**
+ * Adds the points of a chunk to the columns, from an offset on. Reports with numbers, of which there are most, are read
+ * without making an entry.
+ */
+export function walkChunk(
+  { tenant, firstOffset, bytes }: { readonly tenant: string; readonly firstOffset: number; readonly bytes: Uint8Array },
+  from: number,
+  shapes: ShapesById,
+  target: WalkTarget,
+): void {
+  const isRead = readChunk(reader, bytes, (ids, count) => {
+    const places = ids.map((id) => shapes.byId(id))
+    const shapeAt = (place: number) => places[place] as Shape
+    const known = { placeOf: () => 0, shapeAt }
+    for (let offset = firstOffset; offset < firstOffset + count; offset++) {
+      if (offset < from) reader.pass(1)
+      else if (!walkReport(tenant, shapeAt, target)) applyEntry(tenant, readEntry(reader, known), target)
+    }
+    return true
+  })
+  if (isRead) return
+  // A form that only the general decoder reads. Points that were added already are added again, which changes nothing.
+  const { events } = unpackChunk(firstOffset, bytes, shapes)
+  for (const [index, entry] of events.entries()) if (firstOffset + index >= from) applyEntry(tenant, entry, target)
+}
+
+/** Returns false, and stays before the entry, if it is not a report. */
+function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: WalkTarget): boolean {
+  const before = reader.place
+  const length = reader.array()
+  if (reader.number() !== reported) {
+    reader.back(before)
+    return false
+  }
+  const { table, columns } = target
+  const device = walkName(tenant, table)
+  reader.pass(1)
+  const ids = table.idsOf(device, shapeAt(reader.number()))
+  const at = reader.number()
+  const time = reader.passNull() ? at : reader.number()
+  reader.pass(1)
+  const isKept = time >= target.oldest
+  for (let left = reader.array(); left > 0; left -= 2) {
+    const id = ids[reader.number()] as number
+    const state = reader.any() as PropertyState
+    if (!isKept) continue
+    if (typeof state === 'number') columns.push(id, time, state)
+    else addState(id, time, state, columns)
+  }
+  reader.pass(length - 8)
+  return true
+}
+
+function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
+  const before = reader.place
+  const device = table.findByHash(tenant, reader.passForHash())
+  reader.back(before)
+  if (device && reader.passText(device.name)) return device
+  return table.device(tenant, reader.text())
+}
+
+function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
+  const { table, columns, oldest } = target
+  switch (entry.kind) {
+    case 'reported':
+    case 'declared': {
+      const device = table.device(tenant, entry.device)
+      if (entry.kind === 'declared') markRemoved(device, entry.shape.serviceIdentifier, entry, target)
+      const ids = table.idsOf(device, entry.shape)
+      const time = entry.kind === 'reported' ? entry.timestamp : entry.at
+      if (time < oldest) return
+      for (let place = 0; place < entry.items.length; place += 2) {
+        const id = ids[entry.items[place] as number] as number
+        addState(id, time, entry.items[place + 1] as PropertyState, columns)
+      }
+      return
+    }
+    case 'undeclared':
+      markRemoved(table.device(tenant, entry.device), entry.service, entry, target)
+      return
+    case 'status_changed': {
+      const id = table.idOf(table.device(tenant, entry.device), statusKind)
+      columns.push(id, entry.at, DeviceStatus.options.indexOf(entry.status))
+      return
+    }
+    case 'device_removed': {
+      const device = table.find(tenant, entry.device)
+      if (device) target.removed(device)
+      return
+    }
+    default:
+  }
+}
+
+/** Only series of properties that were declared with some value have marks. */
+function markRemoved(
+  device: SeriesOfDevice,
+  service: string,
+  { removed, at }: Extract<Entry, { readonly kind: 'declared' | 'undeclared' }>,
+  { columns }: WalkTarget,
+): void {
+  for (const { propId, type } of removed) {
+    const id = device.idOf({ service, propId, type })
+    if (id !== undefined) columns.pushText(id + 1, at, '{"tag":"removed"}')
+  }
+}
+
+function addState(id: number, time: number, state: PropertyState, columns: Columns): void {
+  if (state === null) return
+  if (typeof state === 'number') columns.push(id, time, state)
+  else if (typeof state === 'boolean') columns.push(id, time, state ? 1 : 0)
+  else if (isPropertyError(state)) columns.pushText(id + 1, time, JSON.stringify({ tag: 'error', error: state.error }))
+  else columns.pushText(id, time, JSON.stringify(state))
+}

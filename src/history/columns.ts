@@ -1,0 +1,107 @@
+import type { Points } from '#history/points'
+
+/**
+ * Points of all series in the order in which they came: columns for the series, the time and the value. The fastest form
+ * to append to; a full one is sorted by series and stored.
+ */
+export class Columns {
+  #series: Int32Array
+  #times: Float64Array
+  #values: Float64Array
+  readonly #texts = new Map<number, string>()
+  #textCharacters = 0
+  /** The series with the greatest id. */
+  #greatest = 0
+  count = 0
+
+  constructor(capacity: number) {
+    this.#series = new Int32Array(capacity)
+    this.#times = new Float64Array(capacity)
+    this.#values = new Float64Array(capacity)
+  }
+
+  /** Characters of the texts. */
+  get textCharacters(): number {
+    return this.#textCharacters
+  }
+
+  clear(): void {
+    this.count = 0
+    this.#greatest = 0
+    this.#texts.clear()
+    this.#textCharacters = 0
+  }
+
+  push(series: number, time: number, value: number): void {
+    if (this.count === this.#series.length) this.#grow()
+    const index = this.count++
+    this.#series[index] = series
+    this.#times[index] = time
+    this.#values[index] = value
+    if (series > this.#greatest) this.#greatest = series
+  }
+
+  pushText(series: number, time: number, text: string): void {
+    this.#texts.set(this.count, text)
+    this.#textCharacters += text.length
+    this.push(series, time, Number.NaN)
+  }
+
+  /** Appends the points of some series to their lists. */
+  collect(wanted: ReadonlyMap<number, Points>): void {
+    for (let index = 0; index < this.count; index++) {
+      const points = wanted.get(this.#series[index] as number)
+      if (points) this.#give(index, points)
+    }
+  }
+
+  /** The series in order, each with the indexes of its points for `take`. A counting sort. */
+  *bySeries(): Iterable<{ readonly series: number; take(points: Points): void }> {
+    const ends = new Int32Array(this.#greatest + 2)
+    for (let index = 0; index < this.count; index++) {
+      const place = (this.#series[index] as number) + 1
+      ends[place] = (ends[place] as number) + 1
+    }
+    for (let series = 1; series < ends.length; series++) {
+      ends[series] = (ends[series] as number) + (ends[series - 1] as number)
+    }
+    const order = new Int32Array(this.count)
+    for (let index = 0; index < this.count; index++) {
+      const series = this.#series[index] as number
+      const place = ends[series] as number
+      order[place] = index
+      ends[series] = place + 1
+    }
+    for (let from = 0; from < this.count; ) {
+      const series = this.#series[order[from] as number] as number
+      // The begin of each series has moved to its end.
+      const to = ends[series] as number
+      const begin = from
+      yield {
+        series,
+        take: (points) => {
+          for (let place = begin; place < to; place++) this.#give(order[place] as number, points)
+        },
+      }
+      from = to
+    }
+  }
+
+  #grow(): void {
+    const { length } = this.#series
+    const [series, times, values] = [this.#series, this.#times, this.#values]
+    this.#series = new Int32Array(length * 2)
+    this.#times = new Float64Array(length * 2)
+    this.#values = new Float64Array(length * 2)
+    this.#series.set(series)
+    this.#times.set(times)
+    this.#values.set(values)
+  }
+
+  #give(index: number, points: Points): void {
+    const time = this.#times[index] as number
+    const text = this.#texts.size > 0 ? this.#texts.get(index) : undefined
+    if (text === undefined) points.push(time, this.#values[index] as number)
+    else points.pushText(time, text)
+  }
+}

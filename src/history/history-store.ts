@@ -1,0 +1,373 @@
+import { walkChunk } from '#history/chunk-walk'
+import { Columns } from '#history/columns'
+import { dayMs, historyKeys } from '#history/history-keys'
+import { mergeRuns } from '#history/merge'
+import { PageWriter } from '#history/pages'
+import { Points } from '#history/points'
+import {
+  checkpointOf,
+  loadRuns,
+  packRun,
+  pageKeysOf,
+  type Run,
+  runName,
+  type StoredCheckpoint,
+  storedCheckpoint,
+  type TimedCheckpoint,
+} from '#history/runs'
+import { readSeries } from '#history/series-reader'
+import { idsIn, type SeriesOfDevice, SeriesTable } from '#history/series-table'
+import type { StreamChunk } from '#runtime/projection'
+import type { Operation, Storage } from '#runtime/storage'
+import type { ShapesById } from '#store/chunk'
+import { below, numberOf } from '#store/keys'
+import { pagesOf } from '#store/pages'
+import { packRecord, unpackRecord } from '#store/record-codec'
+
+export interface HistoryLimits {
+  /** Points in memory, above which they are stored. */
+  readonly unstoredMax: number
+  /** Runs of one level, above which they are merged. */
+  readonly runsMax: number
+  readonly blockPointsMin: number
+  /** How long points are kept. */
+  readonly rawMs: number
+}
+
+const defaultLimits: HistoryLimits = {
+  unstoredMax: 262_144,
+  runsMax: 16,
+  blockPointsMin: 256,
+  rawMs: 30 * dayMs,
+}
+
+/** Long texts are stored earlier, because they take memory. */
+const unstoredCharactersMax = 8 * 1024 * 1024
+
+const keySpace = { name: 'key space of the history', version: 1, upgrades: {} }
+const baseFormat = { name: 'base of the history', version: 1, upgrades: {} }
+const deadFormat = { name: 'deleted series of the history', version: 1, upgrades: {} }
+
+/**
+ * The points of all series, in columns. They are collected in memory, stored as runs together with the checkpoint, and
+ * later merged into blocks of one series and day, with summaries.
+ *
+ * A run may turn out to hold entries that did not happen: the machine died, and the end of the stream was lost. So a run
+ * is merged only after `confirm`, and until then `resume` can leave it out.
+ */
+export class HistoryStore {
+  readonly #storage: Storage
+  readonly #shapes: ShapesById
+  readonly #limits: HistoryLimits
+  #table = new SeriesTable()
+  readonly #columns: Columns
+  /** In the order of their sequences. */
+  #runs: readonly Run[] = []
+  #base: TimedCheckpoint = checkpointOf(['', []])
+  #epoch = ''
+  #offsets = new Map<string, number>()
+  #times = new Map<string, number>()
+  #sequence = 0
+  #confirmed = 0
+  #removed: [key: string, row: Uint8Array][] = []
+  /** Series of deleted devices whose rows still exist, with the sequence of the run that deletes them. */
+  readonly #dead = new Map<number, number>()
+  #merging: Promise<void> | undefined
+  readonly #reads = new Set<Promise<unknown>>()
+  /** Points that were stored, and those of them that were merged. */
+  readonly counts = { stored: 0, merges: 0 }
+
+  private constructor(storage: Storage, shapes: ShapesById, limits: HistoryLimits) {
+    this.#storage = storage
+    this.#shapes = shapes
+    this.#limits = limits
+    this.#columns = new Columns(limits.unstoredMax)
+  }
+
+  static async open(
+    storage: Storage,
+    shapes: ShapesById,
+    limits: HistoryLimits = defaultLimits,
+  ): Promise<HistoryStore> {
+    const history = new HistoryStore(storage, shapes, limits)
+    await history.#load()
+    return history
+  }
+
+  async #load(): Promise<void> {
+    const format = this.#storage.get(historyKeys.format)
+    if (format) unpackRecord(keySpace, format)
+    else await this.#storage.write([{ key: historyKeys.format, value: packRecord(keySpace, null) }], { sync: true })
+    this.#runs = await loadRuns(this.#storage)
+    const base = this.#storage.get(historyKeys.base)
+    if (!base) return
+    const [sequence, checkpoint, nextId] = unpackRecord(baseFormat, base) as StoredBase
+    this.#base = checkpointOf(checkpoint)
+    this.#sequence = sequence
+    this.#table.nextId = nextId
+  }
+
+  /** The checkpoints from which it can go on, the newest first; at last the one up to which runs were merged. */
+  get checkpoints(): readonly TimedCheckpoint[] {
+    const fresh = this.#runs.filter(({ level }) => level === 0).map(({ checkpoint }) => checkpoint)
+    return [...fresh.reverse(), this.#base]
+  }
+
+  /** Goes on from this one of the checkpoints: later runs are left out. Their devices that were deleted come back. */
+  async resume(checkpoint: TimedCheckpoint, epoch: string): Promise<void> {
+    const last = this.#runs.findLastIndex((run) => run.checkpoint === checkpoint)
+    const isKept = (run: Run, place: number) => place <= last || run.level > 0
+    const dropped = this.#runs.filter((run, place) => !isKept(run, place))
+    const operations: Operation[] = []
+    // The oldest last: a device may have been deleted in several of them.
+    for (const { name, removed } of dropped.toReversed()) {
+      operations.push({ key: historyKeys.run(name), value: null })
+      for (const key of await pageKeysOf(this.#storage, name)) operations.push({ key, value: null })
+      for (const [key, value] of removed) operations.push({ key, value }, ...undead(value))
+    }
+    for (const run of this.#runs) {
+      this.#sequence = Math.max(this.#sequence, run.sequence)
+      this.#table.nextId = Math.max(this.#table.nextId, run.nextId)
+    }
+    if (operations.length > 0) await this.#storage.write(operations, { sync: false })
+    this.#runs = this.#runs.filter(isKept)
+    const { nextId } = this.#table
+    this.#table = await SeriesTable.load(this.#storage)
+    this.#table.nextId = Math.max(this.#table.nextId, nextId)
+    this.#offsets = new Map(checkpoint.offsets)
+    this.#times = new Map(checkpoint.times)
+    this.#epoch = epoch
+    this.#dead.clear()
+    for await (const page of pagesOf(this.#storage, { ...below('dead'), hasValues: true }))
+      for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
+    await this.#deleteStrayPages()
+  }
+
+  /** The last offset of a tenant that is in history. */
+  offsetOf(tenant: string): number {
+    return this.#offsets.get(tenant) ?? 0
+  }
+
+  get seriesCount(): number {
+    return this.#table.count
+  }
+
+  get unstored(): number {
+    return this.#columns.count
+  }
+
+  get runCount(): number {
+    return this.#runs.length
+  }
+
+  /** Adds a chunk; calls of this and of other methods that change something come one after the other. Entries that are in history already are skipped. */
+  async apply(chunk: StreamChunk, now: number): Promise<void> {
+    const from = this.offsetOf(chunk.tenant) + 1
+    const target = {
+      table: this.#table,
+      columns: this.#columns,
+      oldest: Math.max(0, now - this.#limits.rawMs),
+      removed: (device: SeriesOfDevice) => this.#remove(device),
+    }
+    walkChunk(chunk, from, this.#shapes, target)
+    this.#offsets.set(chunk.tenant, Math.max(from - 1, chunk.firstOffset + chunk.count - 1))
+    this.#times.set(chunk.tenant, chunk.time)
+    if (this.#columns.count >= this.#limits.unstoredMax || this.#columns.textCharacters > unstoredCharactersMax) {
+      await this.flush()
+    }
+  }
+
+  /** The entries up to an offset are not there any more. `to`: when the first one after them was stored. */
+  async skip(tenant: string, offset: number, to: number): Promise<void> {
+    const from = this.#times.get(tenant) ?? 0
+    await this.flush()
+    this.#offsets.set(tenant, offset)
+    const value = packRecord(gapFormat, to)
+    await this.#storage.write([{ key: historyKeys.gap(tenant, from), value }], { sync: false })
+  }
+
+  async gapsOf(tenant: string, from: number, to: number): Promise<{ from: number; to: number }[]> {
+    const gaps: { from: number; to: number }[] = []
+    for await (const page of pagesOf(this.#storage, { ...below(`gap/${tenant}`), hasValues: true })) {
+      for (const { key, value } of page) {
+        const gap = { from: numberOf(key), to: unpackRecord(gapFormat, value) as number }
+        if (gap.to > from && gap.from < to) gaps.push(gap)
+      }
+    }
+    return gaps
+  }
+
+  /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */
+  async removeTenant(tenant: string, offset: number): Promise<void> {
+    this.#offsets.set(tenant, offset)
+    for (const device of [...this.#table.devicesOf(tenant)]) this.#remove(device)
+    const gaps: Operation[] = []
+    for await (const page of pagesOf(this.#storage, { ...below(`gap/${tenant}`), hasValues: false }))
+      for (const { key } of page) gaps.push({ key, value: null })
+    if (gaps.length > 0) await this.#storage.write(gaps, { sync: false })
+    await this.flush()
+  }
+
+  /** Stores the points in memory, with the checkpoint, in one batch. */
+  async flush(): Promise<void> {
+    const sequence = ++this.#sequence
+    const name = runName(sequence, 0)
+    const pages = new PageWriter(name)
+    const points = new Points()
+    for (const { series, take } of this.#columns.bySeries()) {
+      if (!this.#table.isAlive(series)) continue
+      points.clear()
+      take(points)
+      points.settle()
+      pages.add(series, points)
+    }
+    pages.end()
+    const run: Run = {
+      name,
+      sequence,
+      level: 0,
+      checkpoint: { epoch: this.#epoch, offsets: new Map(this.#offsets), times: new Map(this.#times) },
+      removed: this.#removed,
+      nextId: this.#table.nextId,
+    }
+    const dead = [...this.#dead]
+      .filter(([, since]) => since === sequence)
+      .map(([series]) => ({ key: historyKeys.dead(series), value: packRecord(deadFormat, sequence) }))
+    await this.#storage.write(
+      [...pages.pages, { key: historyKeys.run(name), value: packRun(run) }, ...this.#table.changes(), ...dead],
+      { sync: false },
+    )
+    this.counts.stored += this.#columns.count
+    this.#removed = []
+    this.#columns.clear()
+    this.#runs = [...this.#runs, run]
+  }
+
+  /** The sequence of the newest run; pass it to `confirm` when the store holds for certain what the run was made of. */
+  get flushed(): number {
+    return this.#sequence
+  }
+
+  confirm(sequence: number): void {
+    this.#confirmed = Math.max(this.#confirmed, sequence)
+  }
+
+  /** The confirmed runs to be merged now: enough of one level, or all of them. */
+  #due(all: boolean): readonly Run[] {
+    const confirmed = this.#runs.filter(({ sequence }) => sequence <= this.#confirmed)
+    if (all) return confirmed
+    return this.#fullLevel(confirmed)
+  }
+
+  /** Whether there are enough runs to be merged, confirmed or not. */
+  get isMergeDue(): boolean {
+    return this.#fullLevel(this.#runs).length > 0
+  }
+
+  #fullLevel(runs: readonly Run[]): readonly Run[] {
+    for (const { level } of runs) {
+      const equal = runs.filter((run) => run.level === level)
+      if (equal.length >= this.#limits.runsMax) return equal
+    }
+    return []
+  }
+
+  /** Merges confirmed runs, if there are enough. With `all`, everything confirmed goes into blocks. */
+  merge(options: { readonly all?: boolean; readonly pause: () => Promise<void> }): Promise<void> {
+    this.#merging ??= this.#merge(options.all ?? false, options.pause).finally(() => {
+      this.#merging = undefined
+    })
+    return this.#merging
+  }
+
+  async #merge(all: boolean, pause: () => Promise<void>): Promise<void> {
+    for (;;) {
+      const runs = this.#due(all)
+      if (runs.length === 0) return
+      const made = await mergeRuns({
+        storage: this.#storage,
+        runs,
+        blockPointsMin: all ? 0 : this.#limits.blockPointsMin,
+        isNeeded: (series) => this.#table.isAlive(series) || (this.#dead.get(series) ?? 0) > this.#confirmed,
+        pause,
+      })
+      await this.#replace(runs, made)
+      this.counts.merges++
+      if (all) break
+    }
+    await this.#deleteDead()
+  }
+
+  /** Reads that began before still use the old runs. */
+  async #replace(old: readonly Run[], made: Run | undefined): Promise<void> {
+    const kept = this.#runs.filter((run) => !old.includes(run))
+    this.#runs = (made ? [...kept, made] : kept).toSorted((a, b) => a.sequence - b.sequence)
+    await Promise.allSettled(this.#reads)
+    const operations: Operation[] = []
+    for (const { name } of old) {
+      operations.push({ key: historyKeys.run(name), value: null })
+      for (const key of await pageKeysOf(this.#storage, name)) operations.push({ key, value: null })
+    }
+    if (made) operations.push({ key: historyKeys.run(made.name), value: packRun(made) })
+    const newest = old.at(-1) as Run
+    if (old.some(({ level }) => level === 0)) {
+      this.#base = newest.checkpoint
+      const base: StoredBase = [newest.sequence, storedCheckpoint(newest.checkpoint), newest.nextId]
+      operations.push({ key: historyKeys.base, value: packRecord(baseFormat, base) })
+    }
+    await this.#storage.write(operations, { sync: false })
+  }
+
+  /** Blocks and summaries of deleted devices. Their points in runs are left out by the next merge. */
+  async #deleteDead(): Promise<void> {
+    for (const [series, sequence] of this.#dead) {
+      if (sequence > this.#confirmed) continue
+      const operations: Operation[] = [{ key: historyKeys.dead(series), value: null }]
+      for (const prefix of ['block', 'sum']) {
+        const range = below(`${prefix}/${historyKeys.numberText(series)}`)
+        for await (const page of pagesOf(this.#storage, { ...range, hasValues: false }))
+          for (const row of page) operations.push({ key: row.key, value: null })
+      }
+      await this.#storage.write(operations, { sync: false })
+      this.#dead.delete(series)
+    }
+  }
+
+  /** Of a merge that was interrupted. */
+  async #deleteStrayPages(): Promise<void> {
+    const names = new Set(this.#runs.map(({ name }) => name))
+    const stray: Operation[] = []
+    for await (const page of pagesOf(this.#storage, { ...below('page'), hasValues: false })) {
+      for (const { key } of page) if (!names.has(key.split('/')[1] ?? '')) stray.push({ key, value: null })
+    }
+    if (stray.length > 0) await this.#storage.write(stray, { sync: false })
+  }
+
+  #remove(device: SeriesOfDevice): void {
+    const key = historyKeys.device(device.tenant, device.name)
+    const row = this.#storage.get(key)
+    if (row) this.#removed.push([key, row])
+    for (const id of this.#table.remove(device)) this.#dead.set(id, this.#sequence + 1)
+  }
+
+  find(tenant: string, device: string): SeriesOfDevice | undefined {
+    return this.#table.find(tenant, device)
+  }
+
+  /** The points of some series from one time to another, the latter not included. The numbers are sorted. */
+  read(series: readonly number[], from: number, to: number): Promise<ReadonlyMap<number, Points>> {
+    const reading = readSeries(this.#storage, this.#runs, this.#columns, series, from, to)
+    this.#reads.add(reading)
+    const done = () => this.#reads.delete(reading)
+    reading.then(done, done)
+    return reading
+  }
+}
+
+/** The changes that take back the deletion of the series in the row of a device. */
+function undead(row: Uint8Array): Operation[] {
+  return idsIn(row).flatMap((id) => [id, id + 1].map((each) => ({ key: historyKeys.dead(each), value: null })))
+}
+
+type StoredBase = readonly [sequence: number, checkpoint: StoredCheckpoint, nextId: number]
+const gapFormat = { name: 'gap of the history', version: 1, upgrades: {} }

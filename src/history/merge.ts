@@ -1,0 +1,82 @@
+import { storeInBlocks } from '#history/blocks'
+import { PageWriter, RunCursor } from '#history/pages'
+import { Points } from '#history/points'
+import { type Run, runName } from '#history/runs'
+import type { Operation, Storage } from '#runtime/storage'
+
+export interface MergeOptions {
+  readonly storage: Storage
+  /** In the order of their sequences. */
+  readonly runs: readonly Run[]
+  /** A series with this many points is stored in blocks; one with fewer goes into the merged run. */
+  readonly blockPointsMin: number
+  /** Whether its points must be kept. */
+  readonly isNeeded: (series: number) => boolean
+  /** Called between series from time to time. */
+  readonly pause: () => Promise<void>
+}
+
+const operationsMax = 512
+
+/**
+ * Merges runs into one of the next level, and series with enough points into blocks. Nothing is deleted; a merge that was
+ * interrupted is made again from the same runs, with the same result. Returns the level of the merged run, or undefined
+ * if everything is in blocks.
+ */
+export async function mergeRuns(options: MergeOptions): Promise<Run | undefined> {
+  const { storage, runs, blockPointsMin, isNeeded, pause } = options
+  const newest = runs.at(-1) as Run
+  const level = Math.max(...runs.map((run) => run.level)) + 1
+  const name = runName(newest.sequence, level)
+  const cursors = runs.map((run) => new RunCursor(storage, run.name))
+  const pages = new PageWriter(name)
+  const pair = [new Points(), new Points()] as const
+  let operations: Operation[] = []
+  let isAnyInRun = false
+  const write = async () => {
+    await storage.write([...operations, ...pages.pages], { sync: false })
+    operations = []
+    pages.pages = []
+    await pause()
+  }
+  try {
+    for (const cursor of cursors) await cursor.next()
+    for (;;) {
+      const series = firstOf(cursors)
+      if (series === undefined) break
+      for (const [place, points] of pair.entries()) {
+        points.clear()
+        for (const cursor of cursors) {
+          if (cursor.series !== series + place) continue
+          if (isNeeded(series)) cursor.take(points)
+          else cursor.pass()
+          const step = cursor.next()
+          if (step) await step
+        }
+        points.settle()
+      }
+      const [points, marks] = pair
+      if (points.count + marks.count >= blockPointsMin) {
+        operations.push(...(await storeInBlocks(storage, series, points, marks, newest.sequence)))
+      } else {
+        for (const [place, each] of pair.entries()) if (each.count > 0) pages.add(series + place, each)
+        isAnyInRun ||= points.count + marks.count > 0
+      }
+      if (operations.length + pages.pages.length > operationsMax) await write()
+    }
+    pages.end()
+    await write()
+  } finally {
+    for (const cursor of cursors) await cursor.close()
+  }
+  return isAnyInRun ? { ...newest, name, level, removed: [] } : undefined
+}
+
+/** The least series of all cursors: of values, not of marks. */
+function firstOf(cursors: readonly RunCursor[]): number | undefined {
+  let first: number | undefined
+  for (const { series } of cursors) {
+    if (series !== undefined && (first === undefined || series < first)) first = series
+  }
+  return first === undefined ? undefined : first - (first % 2)
+}

@@ -1,0 +1,82 @@
+import { historyKeys } from '#history/history-keys'
+import type { Checkpoint } from '#runtime/projection'
+import type { Storage } from '#runtime/storage'
+import { below, ordered } from '#store/keys'
+import { pagesOf } from '#store/pages'
+import { packRecord, unpackRecord } from '#store/record-codec'
+
+/** `times`: when the last entry of each tenant was stored. */
+export interface TimedCheckpoint extends Checkpoint {
+  readonly times: ReadonlyMap<string, number>
+}
+
+/** A list of pages with the points of many series, sorted by series. */
+export interface Run {
+  readonly name: string
+  /** Of its newest part. Points with a later sequence replace those with an earlier one. */
+  readonly sequence: number
+  /** 0: as it came from the stream. A merge of runs makes one of the next level. */
+  readonly level: number
+  readonly checkpoint: TimedCheckpoint
+  /** The rows of the devices that were deleted in it: it may turn out that this did not happen. */
+  readonly removed: readonly (readonly [key: string, row: Uint8Array])[]
+  /** No series ever gets an id below it again. */
+  readonly nextId: number
+}
+
+export type StoredCheckpoint = readonly [
+  epoch: string,
+  positions: readonly (readonly [tenant: string, offset: number, time: number])[],
+]
+type StoredRun = readonly [
+  sequence: number,
+  level: number,
+  checkpoint: StoredCheckpoint,
+  removed: Run['removed'],
+  nextId: number,
+]
+
+const runFormat = { name: 'run of the history', version: 1, upgrades: {} }
+
+export function runName(sequence: number, level: number): string {
+  return `${ordered(sequence)}-${level}`
+}
+
+export function packRun({ sequence, level, checkpoint, removed, nextId }: Run): Uint8Array {
+  return packRecord(runFormat, [sequence, level, storedCheckpoint(checkpoint), removed, nextId])
+}
+
+export function storedCheckpoint({ epoch, offsets, times }: TimedCheckpoint): StoredCheckpoint {
+  return [epoch, [...offsets].map(([tenant, offset]) => [tenant, offset, times.get(tenant) ?? 0] as const)]
+}
+
+export function checkpointOf([epoch, positions]: StoredCheckpoint): TimedCheckpoint {
+  return {
+    epoch,
+    offsets: new Map(positions.map(([tenant, offset]) => [tenant, offset])),
+    times: new Map(positions.map(([tenant, , time]) => [tenant, time])),
+  }
+}
+
+function unpackRun(row: Uint8Array): Run {
+  const [sequence, level, stored, removed, nextId] = unpackRecord(runFormat, row) as StoredRun
+  const checkpoint = checkpointOf(stored)
+  return { name: runName(sequence, level), sequence, level, checkpoint, removed, nextId }
+}
+
+/** In the order of their sequences. */
+export async function loadRuns(storage: Storage): Promise<Run[]> {
+  const runs: Run[] = []
+  for await (const page of pagesOf(storage, { ...below('run'), hasValues: true })) {
+    for (const { value } of page) runs.push(unpackRun(value))
+  }
+  return runs
+}
+
+/** The keys of all pages of a run. */
+export async function pageKeysOf(storage: Storage, name: string): Promise<string[]> {
+  const keys: string[] = []
+  const range = { after: historyKeys.page(name, 0), before: `page/${name}0`, hasValues: false }
+  for await (const page of pagesOf(storage, range)) for (const { key } of page) keys.push(key)
+  return keys
+}

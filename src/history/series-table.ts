@@ -1,0 +1,189 @@
+import { historyKeys } from '#history/history-keys'
+import type { Shape } from '#model/shape'
+import type { Operation, Storage } from '#runtime/storage'
+import { below } from '#store/keys'
+import { textHash } from '#store/msgpack-reader'
+import { pagesOf } from '#store/pages'
+import { packRecord, unpackRecord } from '#store/record-codec'
+
+/** What a series has in common with those of equal devices. */
+export interface SeriesKind {
+  readonly service: string
+  readonly propId: number
+  /** Lower-case name of the type; `status` for the status of a device. */
+  readonly type: string
+}
+
+/** The status of a device is a series of its own. */
+export const statusKind: SeriesKind = { service: '', propId: 0, type: 'status' }
+
+export interface Series extends SeriesKind {
+  /** Even: the number after it is that of the marks of the series. Never used again. */
+  readonly id: number
+}
+
+/** `[service, propId, type, id]` of each series. */
+type StoredDevice = readonly (readonly [string, number, string, number])[]
+const deviceFormat = { name: 'device of the history', version: 1, upgrades: {} }
+
+/** The ids of the series in the row of a device. */
+export function idsIn(row: Uint8Array): number[] {
+  return (unpackRecord(deviceFormat, row) as StoredDevice).map(([, , , id]) => id)
+}
+
+/** The series of one device. */
+export class SeriesOfDevice {
+  readonly tenant: string
+  readonly name: string
+  readonly kinds: SeriesKind[] = []
+  readonly ids: number[] = []
+  /** The ids of the series of each property of a shape; a device has few services. */
+  readonly shapes: Shape[] = []
+  readonly shapeIds: Int32Array[] = []
+
+  constructor(tenant: string, name: string) {
+    this.tenant = tenant
+    this.name = name
+  }
+
+  *series(): Iterable<Series> {
+    for (const [place, kind] of this.kinds.entries()) yield { ...kind, id: this.ids[place] as number }
+  }
+
+  idOf({ service, propId, type }: SeriesKind): number | undefined {
+    const place = this.kinds.findIndex(
+      (kind) => kind.propId === propId && kind.service === service && kind.type === type,
+    )
+    return this.ids[place]
+  }
+}
+
+/**
+ * All series, by tenant and device. A series gets its id with its first point. The table is in memory; changed devices
+ * are stored with the points.
+ */
+export class SeriesTable {
+  readonly #tenants = new Map<string, Map<string, SeriesOfDevice>>()
+  /** By tenant, and the hash of the name: a device is found without making its name. */
+  readonly #byHash = new Map<string, Map<number, SeriesOfDevice>>()
+  readonly #kinds = new Map<string, SeriesKind>()
+  readonly #changed = new Set<SeriesOfDevice>()
+  /** Names of devices with series that were deleted since the last `changes`. */
+  readonly #removed = new Map<string, SeriesOfDevice>()
+  /** Whether each series has an owner, by half of its id. */
+  #alive = new Uint8Array(1024)
+  nextId = 2
+  count = 0
+
+  static async load(storage: Storage): Promise<SeriesTable> {
+    const table = new SeriesTable()
+    for await (const page of pagesOf(storage, { ...below('device'), hasValues: true })) {
+      for (const { key, value } of page) {
+        const [tenant, name] = historyKeys.deviceOf(key)
+        const device = table.device(tenant, name)
+        for (const [service, propId, type, id] of unpackRecord(deviceFormat, value) as StoredDevice)
+          table.#add(device, { service, propId, type }, id)
+      }
+    }
+    return table
+  }
+
+  isAlive(id: number): boolean {
+    return this.#alive[id >> 1] === 1
+  }
+
+  find(tenant: string, name: string): SeriesOfDevice | undefined {
+    return this.#tenants.get(tenant)?.get(name)
+  }
+
+  /** A device whose name has this hash. In rare cases it is another one, and not the only one. */
+  findByHash(tenant: string, hash: number): SeriesOfDevice | undefined {
+    return this.#byHash.get(tenant)?.get(hash)
+  }
+
+  device(tenant: string, name: string): SeriesOfDevice {
+    let devices = this.#tenants.get(tenant)
+    if (!devices) {
+      devices = new Map()
+      this.#tenants.set(tenant, devices)
+      this.#byHash.set(tenant, new Map())
+    }
+    let device = devices.get(name)
+    if (!device) {
+      device = new SeriesOfDevice(tenant, name)
+      devices.set(name, device)
+      this.#byHash.get(tenant)?.set(textHash(name, 0), device)
+    }
+    return device
+  }
+
+  devicesOf(tenant: string): Iterable<SeriesOfDevice> {
+    return this.#tenants.get(tenant)?.values() ?? []
+  }
+
+  /** The ids of the series of each property of a shape. */
+  idsOf(device: SeriesOfDevice, shape: Shape): Int32Array {
+    const place = device.shapes.indexOf(shape)
+    if (place >= 0) return device.shapeIds[place] as Int32Array
+    const ids = Int32Array.from(shape.properties, ({ propId, type }) =>
+      this.idOf(device, { service: shape.serviceIdentifier, propId, type: type.name }),
+    )
+    // An earlier declaration of the service is not used any more.
+    const before = device.shapes.findIndex(({ serviceIdentifier }) => serviceIdentifier === shape.serviceIdentifier)
+    const at = before >= 0 ? before : device.shapes.length
+    device.shapes[at] = shape
+    device.shapeIds[at] = ids
+    return ids
+  }
+
+  idOf(device: SeriesOfDevice, kind: SeriesKind): number {
+    const known = device.idOf(kind)
+    if (known !== undefined) return known
+    const id = this.nextId
+    this.#changed.add(device)
+    this.#add(device, kind, id)
+    return id
+  }
+
+  /** Returns the ids of its series, and of their marks. */
+  remove(device: SeriesOfDevice): number[] {
+    const { tenant, name, ids } = device
+    this.#tenants.get(tenant)?.delete(name)
+    const byHash = this.#byHash.get(tenant)
+    if (byHash?.get(textHash(name, 0)) === device) byHash.delete(textHash(name, 0))
+    this.#changed.delete(device)
+    this.#removed.set(historyKeys.device(tenant, name), device)
+    this.count -= ids.length
+    for (const id of ids) this.#alive[id >> 1] = 0
+    return ids.flatMap((id) => [id, id + 1])
+  }
+
+  /** The rows that changed since the last call. */
+  changes(): Operation[] {
+    const operations: Operation[] = [...this.#removed.keys()].map((key) => ({ key, value: null }))
+    for (const { tenant, name, kinds, ids } of this.#changed) {
+      const stored = kinds.map(({ service, propId, type }, place) => [service, propId, type, ids[place] as number])
+      operations.push({ key: historyKeys.device(tenant, name), value: packRecord(deviceFormat, stored) })
+    }
+    this.#removed.clear()
+    this.#changed.clear()
+    return operations
+  }
+
+  #add(device: SeriesOfDevice, kind: SeriesKind, id: number): void {
+    const name = `${kind.service}/${kind.propId}/${kind.type}`
+    const known = this.#kinds.get(name) ?? kind
+    this.#kinds.set(name, known)
+    device.kinds.push(known)
+    device.ids.push(id)
+    this.nextId = Math.max(this.nextId, id + 2)
+    this.count++
+    const place = id >> 1
+    if (place >= this.#alive.length) {
+      const grown = new Uint8Array(place * 2)
+      grown.set(this.#alive)
+      this.#alive = grown
+    }
+    this.#alive[place] = 1
+  }
+}

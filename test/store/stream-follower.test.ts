@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest'
+import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
+import { StreamFollower } from '#store/stream-follower'
+import { during, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { bookAddress } from '#test/runtime/tally-actors'
+
+const tenant = 'default'
+const never = Number.MAX_SAFE_INTEGER
+
+/** What survives the process: a checkpoint after each chunk. */
+interface Stored {
+  checkpoints: Checkpoint[]
+  offsets: number[]
+}
+
+/** Stores the offsets that it got. */
+class Recorder implements Projection {
+  readonly name = 'recorder'
+  readonly calls: string[] = []
+  readonly #stored: Stored
+  #epoch = ''
+  confirmAfter = Number.POSITIVE_INFINITY
+  failNext = false
+
+  constructor(stored: Stored) {
+    this.#stored = stored
+  }
+
+  async open() {
+    return this.#stored.checkpoints.toReversed()
+  }
+
+  async resume(index: number | undefined, epoch: string) {
+    this.#epoch = epoch
+    this.calls.push(`resume ${index}`)
+    if (index === undefined) {
+      this.#stored.checkpoints = []
+      this.#stored.offsets = []
+      return
+    }
+    const { checkpoints } = this.#stored
+    this.#stored.checkpoints = checkpoints.slice(0, checkpoints.length - index)
+    const last = this.#stored.checkpoints.at(-1)?.offsets.get(tenant) ?? 0
+    this.#stored.offsets = this.#stored.offsets.filter((offset) => offset <= last)
+  }
+
+  async apply(chunks: readonly StreamChunk[]): Promise<Applied> {
+    if (this.failNext) {
+      this.failNext = false
+      throw new Error('the disk is full')
+    }
+    for (const { firstOffset, count } of chunks) {
+      for (let offset = firstOffset; offset < firstOffset + count; offset++) {
+        if (offset > (this.#stored.offsets.at(-1) ?? 0)) this.#stored.offsets.push(offset)
+      }
+      this.#stored.checkpoints.push({ epoch: this.#epoch, offsets: new Map([[tenant, firstOffset + count - 1]]) })
+    }
+    const stored = this.#stored.checkpoints.length
+    return { stored, isConfirmDue: stored >= this.confirmAfter }
+  }
+
+  async confirm(stored: number) {
+    this.calls.push(`confirm ${stored}`)
+    this.confirmAfter = Number.POSITIVE_INFINITY
+  }
+
+  async skip(_: string, offset: number) {
+    this.calls.push(`skip to ${offset}`)
+  }
+
+  async removeTenant(_: string, offset: number) {
+    this.calls.push(`remove up to ${offset}`)
+  }
+
+  async close() {
+    this.calls.push('close')
+  }
+}
+
+async function follow(fixture: RuntimeFixture, stored: Stored) {
+  const recorder = new Recorder(stored)
+  const failures: string[] = []
+  const follower = new StreamFollower({
+    world: fixture.world,
+    journal: fixture.journal,
+    projection: recorder,
+    failed: (error) => failures.push((error as Error).message),
+    begunAnew: () => failures.push('begun anew'),
+  })
+  await during(fixture.world, follower.open())
+  return { recorder, follower, failures }
+}
+
+async function write(fixture: RuntimeFixture, commits: number): Promise<void> {
+  for (let commit = 0; commit < commits; commit++) {
+    fixture.send(bookAddress('K'), { type: 'add', add: [1, 2, 3, 4, 5] })
+    await fixture.settle()
+  }
+}
+
+const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
+
+describe('a projection', () => {
+  test('gets every entry once and in order, also those from before its start and after a restart', async () => {
+    const fixture = await openRuntime()
+    const stored: Stored = { checkpoints: [], offsets: [] }
+    await write(fixture, 3)
+    const { follower } = await follow(fixture, stored)
+    await write(fixture, 3)
+    const reached = follower.reached(tenant, 30)
+    expect(follower.lag.entries).toBeGreaterThan(0)
+    await fixture.world.advance(200)
+    await reached
+    expect(stored.offsets).toEqual(upTo(30))
+    expect(follower.lag).toEqual({ entries: 0, ms: 0 })
+    await write(fixture, 2)
+    fixture.crash()
+    const again = await fixture.restart()
+    const { recorder } = await follow(again, stored)
+    await write(again, 1)
+    await again.world.advance(200)
+    expect(recorder.calls).toEqual(['resume 0'])
+    expect(stored.offsets).toEqual(upTo(45))
+  })
+
+  test('goes on from an older checkpoint when the machine died and the end of the stream is lost', async () => {
+    const fixture = await openRuntime()
+    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const { recorder } = await follow(fixture, stored)
+    await write(fixture, 2)
+    recorder.confirmAfter = 1
+    await fixture.world.advance(200)
+    await write(fixture, 3)
+    await fixture.world.advance(200)
+    expect(stored.offsets).toEqual(upTo(25))
+    fixture.place.losePower()
+    fixture.world.kill()
+    const again = await fixture.restart()
+    const { last } = again.journal.stream(tenant)
+    // Everything confirmed is there.
+    expect(last).toBeGreaterThanOrEqual(10)
+    expect(last).toBeLessThan(25)
+    const next = await follow(again, stored)
+    expect(next.failures).toEqual([])
+    expect(stored.offsets).toEqual(upTo(last))
+    await write(again, 1)
+    await again.world.advance(200)
+    expect(stored.offsets).toEqual(upTo(last + 5))
+  })
+
+  test('begins anew when the store has none of its checkpoints', async () => {
+    const fixture = await openRuntime()
+    await write(fixture, 1)
+    const stored: Stored = { checkpoints: [{ epoch: 'another', offsets: new Map([[tenant, 3]]) }], offsets: [1, 2, 3] }
+    const { failures } = await follow(fixture, stored)
+    await fixture.world.advance(200)
+    expect(failures).toEqual(['begun anew'])
+    expect(stored.offsets).toEqual(upTo(5))
+  })
+
+  test('is opened again after a failure', async () => {
+    const fixture = await openRuntime()
+    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const { recorder, failures } = await follow(fixture, stored)
+    recorder.failNext = true
+    await write(fixture, 1)
+    await fixture.world.advance(2_000)
+    expect(failures).toEqual(['the disk is full'])
+    expect(recorder.calls).toEqual(['resume 0', 'resume 0'])
+    expect(stored.offsets).toEqual(upTo(5))
+  })
+
+  test('skips entries that were deleted, and those of a deleted tenant', async () => {
+    const retention = { bytesMax: 500, ageMsMax: never }
+    const fixture = await openRuntime({ retention })
+    await write(fixture, 50)
+    await fixture.world.advance(5_000)
+    const { retainedFrom, last } = fixture.journal.stream(tenant)
+    expect(retainedFrom).toBeGreaterThan(1)
+    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const { recorder, follower } = await follow(fixture, stored)
+    await fixture.world.advance(200)
+    expect(recorder.calls).toEqual(['resume 0', `skip to ${retainedFrom - 1}`])
+    expect(stored.offsets).toEqual(upTo(last).slice(retainedFrom - 1))
+    await write(fixture, 1)
+    follower.tenantEnded(tenant)
+    await during(fixture.world, follower.close())
+    expect(recorder.calls.slice(2)).toEqual([`remove up to ${last + 5}`, 'close'])
+  })
+
+  test('keeps entries that it still needs, until the stream is twice as big as it may be', async () => {
+    const retention = { bytesMax: 1_000, ageMsMax: 10_000 }
+    const fixture = await openRuntime({ retention, neededFrom: () => 1 })
+    await write(fixture, 10)
+    await fixture.world.advance(20_000)
+    expect(fixture.journal.stream(tenant).retainedFrom).toBe(1)
+    await write(fixture, 60)
+    await fixture.world.advance(20_000)
+    const { retainedFrom, bytes } = fixture.journal.stream(tenant)
+    expect(retainedFrom).toBeGreaterThan(1)
+    expect(bytes).toBeLessThanOrEqual(2_000)
+    expect(bytes).toBeGreaterThan(1_500)
+  })
+})
