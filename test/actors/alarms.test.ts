@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { scopeOf } from '#model/scope'
 import { hello, kindsOf, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
 import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
@@ -127,25 +126,6 @@ describe('an alarm ends', () => {
     device.says(0, 11)
     return device
   }
-  const ends: readonly (readonly [string, (device: DeviceWithAlarms) => void])[] = [
-    ['deleted', (device) => device.set('I1', undefined)],
-    ['bound to other devices', (device) => device.set('I1', { ...high, devices: ['B'], edit: 2 })],
-    [
-      'about a service that the device lacks',
-      (device) => device.set('I1', { ...high, serviceIdentifier: 'no', edit: 2 }),
-    ],
-    ['of an author without access', (device) => device.mayRead(scopeOf([]))],
-  ]
-
-  test.each(ends)('that is %s', (_, end) => {
-    const device = active()
-    end(device)
-    device.at += 9
-    expect(turnsOf(device.act({ type: 'judge' }))).toEqual([`I1 ended ${now + 9}`])
-    expect(device.standing).not.toHaveProperty('I1')
-    expect([...device.rows]).toEqual([])
-    expect(device.act({ type: 'judge' })).toMatchObject({ type: 'answer' })
-  })
 
   test('with the last alarm of the tenant, at the next report', () => {
     const device = active()
@@ -166,14 +146,5 @@ describe('an alarm ends', () => {
     expect(device.standing).toEqual({})
     expect([...device.rows]).toEqual([])
     expect(device.due()).toMatchObject({ type: 'answer' })
-  })
-})
-
-describe('evaluated once', () => {
-  test('a removed device has no alarms to evaluate', () => {
-    const device = new DeviceWithAlarms()
-    device.act({ type: 'remove' })
-    device.set('I1', high)
-    expect(device.act({ type: 'judge' })).toMatchObject({ type: 'answer' })
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { alarmBindingsMax } from '#model/alarm'
-import { FunctionBody, functionNodesMax, functionsMax, type StoredFunction } from '#model/function'
+import { FunctionBody, functionNodesMax, type StoredFunction } from '#model/function'
 import { graphNodesMax } from '#model/graph'
 import type { Problem } from '#model/problem'
 import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
@@ -73,18 +73,6 @@ describe('a function', () => {
     })
   })
 
-  test('put again without a change stays as it is, unless it gets another author', () => {
-    const tenant = new ActingTenant()
-    const made = outcomeOf(tenant.makeFunction('F1'))
-    tenant.at += 5
-    const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
-    expect(tenant.putFunction('F1')).toEqual(unchanged)
-    // The client repeats a request whose answer it did not receive.
-    expect(tenant.makeFunction('F1')).toEqual(unchanged)
-    expect(outcomeOf(tenant.putFunction('F1', {}, ben))).toMatchObject({ createdBy: ann, updatedBy: ben })
-    expect(tenant.rules.heard).toHaveLength(2)
-  })
-
   test('put again is equal whether it comes from a request or from the store', () => {
     const tenant = new ActingTenant()
     const said = {
@@ -105,29 +93,6 @@ describe('a function', () => {
     expect(tenant.definition.decide(tenant.woken(), other, turnAt())).toMatchObject({ records: [expect.anything()] })
   })
 
-  test.each<[string, TenantCommand, string]>([
-    ['created while one exists', put('F1', true, { name: 'Other' }), 'conflict: the id is taken'],
-    ['created again by another author', put('F1', true, {}, ben), 'conflict: the id is taken'],
-    ['changed while none exists', put('F2', false), 'not_found: Not Found'],
-    ['removed while none exists', { type: 'delete_function', id: 'F2' }, 'not_found: Not Found'],
-    ['bound to an unknown group', put('F2', true, { binding: { groups: ['G9'] } }), 'not_found: Not Found'],
-  ])('is not %s', (_, command, problem) => {
-    const tenant = new ActingTenant()
-    tenant.makeFunction('F1')
-    expect(outcomeOf(tenant.act(command))).toBe(problem)
-    expect([...tenant.state.functions.keys()]).toEqual(['F1'])
-  })
-
-  test('is refused above the maximum, but existing ones may change', () => {
-    const tenant = new ActingTenant()
-    tenant.makeFunction('F1')
-    const one = tenant.state.functions.get('F1')
-    for (let index = 1; index < functionsMax; index++) if (one) tenant.state.functions.set(`X${index}`, one)
-    const decided = (command: TenantCommand) => outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
-    expect(decided(put('F2', true))).toBe(`conflict: a tenant has at most ${functionsMax} functions`)
-    expect(decided(put('F1', false, { name: 'Other' }))).toMatchObject({ name: 'Other' })
-  })
-
   test('is refused above the maximum of nodes in a tenant', () => {
     const tenant = new ActingTenant()
     tenant.makeFunction('F1')
@@ -144,6 +109,11 @@ describe('a function', () => {
     expect(decided(put('F2', true))).toBe(problem)
     expect(decided(put('F1', false, { name: 'Other' }))).toMatchObject({ name: 'Other' })
   })
+})
+
+test('a function of an unknown group is refused', () => {
+  const refused = put('F1', true, { binding: { groups: ['G9'] } })
+  expect(outcomeOf(new ActingTenant().act(refused))).toBe('not_found: Not Found')
 })
 
 describe('an alarm that a function names', () => {
@@ -174,7 +144,7 @@ describe('an alarm that a function names', () => {
   })
 })
 
-describe('a group that functions are bound to', () => {
+describe('a group that alarms and functions are bound to', () => {
   test('stays while one is bound to it', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A', 'B'])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { templateCharactersMax } from '#actors/tenant/templates'
-import { TemplateBody, templatesMax } from '#model/template'
+import { TemplateBody } from '#model/template'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, words } from '#test/actors/acting-tenant'
 
@@ -21,15 +21,6 @@ describe('a template', () => {
     })
     expect([tenant.state.templates.size, tenant.state.templateCharacters]).toEqual([0, 0])
     expect(tenant.rules.heard).toEqual(['template t/words en', 'template t/words en,de', 'template t/words gone'])
-  })
-
-  test('put again by any author without a change stays as it is', () => {
-    const tenant = new ActingTenant()
-    const made = outcomeOf(tenant.putTemplate('words'))
-    tenant.at += 5
-    const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
-    expect(tenant.putTemplate('words', structuredClone(words), ben)).toEqual(unchanged)
-    expect(tenant.rules.heard).toHaveLength(1)
   })
 
   test('put again is equal whether it comes from a request or from the store', () => {
@@ -56,15 +47,6 @@ describe('templates are refused above the maximum', () => {
     const command: TenantCommand = { type: 'put_template', name, body, author: ann }
     return outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
   }
-
-  test('of their count, but existing ones may change', () => {
-    const tenant = new ActingTenant()
-    tenant.putTemplate('words')
-    const one = tenant.state.templates.get('words')
-    for (let index = 1; index < templatesMax; index++) if (one) tenant.state.templates.set(`x${index}`, one)
-    expect(decided(tenant, 'more', words)).toBe(`conflict: a tenant has at most ${templatesMax} templates`)
-    expect(decided(tenant, 'words', german)).toMatchObject(german)
-  })
 
   test('of their characters, and replaced ones no longer count', () => {
     const tenant = new ActingTenant()

@@ -34,7 +34,7 @@ describe('with a running server', () => {
   const asRoot = (...args: readonly string[]) => as(rootUser, args)
   const sessionsOf = async (name: string) => (await admin.get(`/iam/users/${name}/sessions`)).json as unknown[]
 
-  test('every command works', { timeout: 420_000 }, () => runAllCommands((args, input) => as(rootUser, args, input)))
+  test('every command works', () => runAllCommands((args, input) => as(rootUser, args, input)))
 
   test('the printed codes of a new user and of a lost password are valid', async () => {
     const name = newName('coded')

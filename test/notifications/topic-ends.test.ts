@@ -55,29 +55,6 @@ describe('deleting a function', () => {
     expect(ended()).toHaveLength(14)
   })
 
-  test('continues in the next process after a kill at any step, with one event each', async () => {
-    for (let count = 0; count < 40; count += 3) {
-      await open()
-      void fixture.runtime.system.ask(
-        { kind: 'tenant', tenant: 'default', id: 'default' },
-        { type: 'delete_function', id: 'F' },
-      )
-      for (let step = 0; step < count; step++) {
-        fixture.world.step()
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-      const before = ended()
-      fixture = await fixture.restart()
-      await fixture.advance(10_000)
-      const isDeleted = fixture.views.storedOf('default', 'F') === undefined
-      if (isDeleted) {
-        await expectEnded()
-        // No event is sent by both processes.
-        expect(new Set([...before, ...ended()]).size).toBe(before.length + ended().length)
-      } else expect([before, ended()]).toEqual([[], []])
-    }
-  })
-
   test('is stored until the last of many subscriptions has ended', async () => {
     fixture = await DeliveryFixture.open()
     await fixture.putFunction('F')

@@ -6,7 +6,6 @@ import { put, remove, rowsOf, storageSuite, text } from '#test/store/storage-sui
 const soft = { sync: false } as const
 
 storageSuite('memory', async () => ({ place: memoryPlace() }))
-storageSuite('memory in a world', async () => ({ place: memoryPlace({ world: idleWorld(1) }) }))
 storageSuite('memory in a slow world', async () => ({ place: memoryPlace({ world: idleWorld(1), delayMsMax: 20 }) }))
 
 describe('memory in a simulated world', () => {

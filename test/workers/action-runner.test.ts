@@ -243,38 +243,6 @@ test('a device with too many open writes is asked later', async () => {
 describe('a killed process', () => {
   const devices = namesOf(130)
 
-  test.each(Array.from({ length: 24 }, (_, step) => [step * 3, step % 2] as const))(
-    'after %i steps with %i pending writes on disk: the next one continues with the same ids',
-    async (steps, writesKept) => {
-      fixture = await ActionFixture.open()
-      await fixture.link(...devices)
-      let isAccepted = false
-      fixture.requestBegin('J', devices).then(
-        () => {
-          isAccepted = true
-        },
-        () => {},
-      )
-      for (let step = 0; step < steps; step++) {
-        await new Promise((resolve) => setImmediate(resolve))
-        if (!fixture.identity.world.step()) await fixture.identity.world.advance(10)
-      }
-      await fixture.restart(writesKept)
-      await fixture.link(...devices)
-      await fixture.identity.world.advance(20_000)
-      const action = fixture.action('J')
-      // An action that was not accepted may be stored, if its write reached the disk.
-      if (isAccepted) expect(action).toBeDefined()
-      if (!action) return expect(fixture.writes).toEqual([])
-      expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
-      expect([action.isDone, await fixture.runningActions()]).toEqual([true, []])
-      const ids = new Map<string, Set<string>>()
-      for (const { device, id } of fixture.writes) ids.set(device, (ids.get(device) ?? new Set()).add(id))
-      expect([...ids.values()].map(({ size }) => size)).toEqual(devices.map(() => 1))
-      expect(new Set([...ids.values()].flatMap((own) => [...own])).size).toBe(devices.length)
-    },
-  )
-
   test('asks no device again whose outcome is stored', async () => {
     fixture = await ActionFixture.open()
     await fixture.link(...devices)

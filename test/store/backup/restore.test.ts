@@ -11,7 +11,6 @@ import { levelPlace } from '#store/level'
 import { packRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
 import { bytesOfBackup, type Content, imageOf, inPieces, readWhole } from '#test/store/backup/backup-bytes'
-import { rowsOf } from '#test/store/storage-suite'
 
 const unhurried = { isOver: false, next: async () => undefined }
 const key = Buffer.from(`${'k'.repeat(43)}\n`)
@@ -192,26 +191,6 @@ describe('inspecting', () => {
     await inspectFolder(folder, home)
     expect(await listFiles()).toEqual(before)
     expect(await readdir(home)).toEqual(['data'])
-  })
-
-  test('works while another handle writes', { timeout: 240_000 }, async () => {
-    const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
-    let isOver = false
-    const writing = (async () => {
-      for (let at = 0; !isOver; at++) {
-        const value = Buffer.alloc(10_000, at)
-        await storage.write([{ key: `actor/device/default/N${at}`, value }], { sync: false })
-      }
-    })()
-    for (let round = 0; round < 5; round++) {
-      const { tenants } = await inspectFolder(folder, home)
-      expect(tenants[0]?.actors.device?.count).toBeGreaterThanOrEqual(2)
-    }
-    isOver = true
-    await writing
-    const rows = await rowsOf(storage)
-    await storage.close()
-    expect(rows.length).toBeGreaterThan(11)
   })
 
   test.each([
