@@ -1,10 +1,9 @@
-import type { DeliveryNotices, TopicNotices } from '#actors/delivery/notices'
 import type { TenantRow, UserRow } from '#actors/directory/state'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
-import type { SubscriberNotices } from '#actors/subscriber/notices'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'
 import type { StoredUpdate, UpdateContext } from '#actors/update/state'
 import type { StoredAlarm } from '#model/alarm'
+import type { DeliveryHead } from '#model/delivery'
 import type { Trigger, TriggerOutcome } from '#model/firmware'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
@@ -53,8 +52,8 @@ const names: Readonly<Record<keyof Notices, true>> = {
 }
 
 /**
- * Carries notices from actors to the components that are made after them. A notice reaches its listeners in the order in
- * which they were added; without a listener it is lost, and the component reads the store when it opens.
+ * Carries notices from actors to components that are created later. Listeners are called in the order in which they were
+ * added. A notice without a listener is dropped: components read the store when they open.
  */
 export interface NoticeBus extends Notices {
   /** `isListening`: a notice that comes while this is false is not passed on. Default: always true. */
@@ -136,4 +135,21 @@ export interface UpdateNotices {
   updateRetryDue(tenant: string, device: string): void
   /** An update is done; these indexes were not checked yet. */
   nextUpdateWanted(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
+}
+
+/** Notices about mail requests. Called as effects: after the commit, with the committed state. */
+export interface DeliveryNotices {
+  requested(tenant: string, fn: string, head: DeliveryHead): void
+}
+
+/** Notices of tenants about the topics of subscriptions, called like `DeliveryNotices`. */
+export interface TopicNotices {
+  /** The function was deleted; its subscriptions have to end. */
+  topicEnded(tenant: string, fn: string): void
+}
+
+/** Notices about subscribers. Called as effects: after the commit, with the committed state. */
+export interface SubscriberNotices {
+  subscribed(tenant: string, fn: string): void
+  unsubscribed(tenant: string, fn: string, subscriber: string): void
 }

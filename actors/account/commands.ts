@@ -1,5 +1,5 @@
 import type { AccessCode, AccountState, StoredCredential } from '#actors/account/state'
-import type { BegunSession } from '#actors/session/commands'
+import type { BegunSession } from '#actors/session/state'
 import type { ActorAddress } from '#runtime/actor'
 
 /** Commands of an account actor. `version` is the version of the credentials that the caller has read. */
@@ -20,7 +20,7 @@ export type AccountCommand =
   | RemoveWebauthn
   | UseWebauthn
   | FactorFailed
-  | ChangeAccount
+  | SwitchAccount
 
 /**
  * A new invitation code; the previous code becomes invalid. Sent by the directory for a new user, or by a request for a
@@ -146,7 +146,7 @@ interface FactorFailed {
 }
 
 /** Sent by the directory. */
-interface ChangeAccount {
+interface SwitchAccount {
   readonly type: 'disable' | 'enable' | 'erase'
 }
 

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import type {
   CredentialsChanged,
   Invite,
@@ -6,7 +7,6 @@ import type {
   RenewHash,
   SetPassword,
 } from '#actors/account/commands'
-import { isSameHash } from '#actors/account/hash-comparison'
 import { endSessions, mayChangeAccount, sessionOver, versionConflict } from '#actors/account/sessions'
 import {
   type AccessCode,
@@ -19,7 +19,7 @@ import {
   sessionsRecord,
 } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/commands'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
@@ -111,4 +111,9 @@ export function credentialsChange(credentials: Credentials): RecordChange {
 
 function goodCode({ code, isDisabled }: Credentials, hash: Uint8Array, now: number): AccessCode | undefined {
   return code && !isDisabled && now < code.expiresAt && isSameHash(code.hash, hash) ? code : undefined
+}
+
+/** Compares two hashes in constant time. */
+export function isSameHash(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
 }

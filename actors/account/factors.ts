@@ -1,11 +1,25 @@
-import type { CredentialsChanged, RemoveTotp, SetTotp, UseRecovery, UseTotp } from '#actors/account/commands'
-import { credentialsChange } from '#actors/account/credentials'
-import { isSameHash } from '#actors/account/hash-comparison'
+import type {
+  AddWebauthn,
+  CredentialsChanged,
+  RemoveTotp,
+  RemoveWebauthn,
+  SetTotp,
+  UseRecovery,
+  UseTotp,
+  UseWebauthn,
+} from '#actors/account/commands'
+import { credentialsChange, isSameHash } from '#actors/account/credentials'
 import { endSessions, mayChangeAccount, sessionOver, versionConflict } from '#actors/account/sessions'
-import { type AccountState, type Factors, factorNames, factorsRecord } from '#actors/account/state'
-import { tooEarly, wrongAgain } from '#actors/account/wrong-factors'
+import {
+  type AccountState,
+  type Factors,
+  factorNames,
+  factorsRecord,
+  type StoredCredential,
+  type WrongFactors,
+} from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/commands'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
@@ -65,15 +79,15 @@ export function removeFactor(
  */
 export function changeFactors(
   state: AccountState,
-  { version, keep: kept }: { readonly version: number; readonly keep: string | undefined },
+  { version, keep: exceptSession }: { readonly version: number; readonly keep: string | undefined },
   factors: Factors,
 ): Decision<Entry> {
   const { user, credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
-  if (!mayChangeAccount(state, kept)) return refuse(sessionOver())
+  if (!mayChangeAccount(state, exceptSession)) return refuse(sessionOver())
   if (version !== credentials.version) return refuse(versionConflict())
   const next = { ...credentials, version: version + 1 }
-  const { records, tells } = endSessions(state, kept)
+  const { records, tells } = endSessions(state, exceptSession)
   const names = factorNames(factors)
   const notice = tell(directoryAddress, { type: 'factors_changed', user, factors: names })
   const isVisible = names.join() !== factorNames(state.factors).join()
@@ -90,4 +104,86 @@ export function factorsChange(factors: Factors): RecordChange {
 
 export function wrongCode(): Problem {
   return new Problem('unauthorized', 'invalid code')
+}
+
+/** A user has few devices, and every sign-in reads all credentials (about 1 KB each). */
+export const credentialsMax = 10
+
+export function decideAddWebauthn(state: AccountState, command: AddWebauthn): Decision<Entry> {
+  const { factors } = state
+  const { credential, recovery } = command
+  if (factors.webauthn.some(({ id }) => id === credential.id)) {
+    return refuse(new Problem('conflict', 'the credential is registered'))
+  }
+  if (factors.webauthn.length >= credentialsMax) {
+    return refuse(new Problem('conflict', `a user has at most ${credentialsMax} credentials`))
+  }
+  const webauthn = [...factors.webauthn, credential]
+  return changeFactors(state, command, { ...factors, webauthn, recovery: recovery ?? factors.recovery })
+}
+
+export function decideRemoveWebauthn(state: AccountState, command: RemoveWebauthn): Decision<Entry> {
+  const { factors } = state
+  const webauthn = factors.webauthn.filter(({ id }) => id !== command.id)
+  if (webauthn.length === factors.webauthn.length) return refuse(new Problem('not_found'))
+  return removeFactor(state, command, { ...factors, webauthn })
+}
+
+/**
+ * A counter that does not increase means that the credential was copied.
+ * https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
+ */
+export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebauthn, { now }: Turn): Decision<Entry> {
+  const { factors } = state
+  const early = tooEarly(factors.wrong, now)
+  if (early) return refuse(early)
+  const used = factors.webauthn.find((credential) => credential.id === id)
+  if (!used || isCopied(used, counter)) return refuse(wrongCode())
+  const next = { ...used, counter: Math.max(counter, used.counter), lastUsedAt: now }
+  const webauthn = factors.webauthn.map((credential) => (credential === used ? next : credential))
+  return recordOnly([factorsChange({ ...factors, webauthn })])
+}
+
+function isCopied(stored: StoredCredential, counter: number): boolean {
+  return stored.counter !== 0 && counter !== 0 && counter <= stored.counter
+}
+
+/**
+ * Contract 2: at most 20 wrong factors a day and account, with growing delays. The day begins with the first wrong
+ * factor.
+ */
+export const wrongFactorsMax = 20
+const dayMs = 24 * 60 * 60 * 1000
+/** Typing errors cost no delay. */
+const wrongWithoutDelay = 2
+const delayMsMax = 15 * 60 * 1000
+
+/** Adds one wrong factor. */
+export function wrongAgain(wrong: WrongFactors | null, now: number): WrongFactors {
+  if (!wrong || isDayOver(wrong, now)) return { since: now, count: 1, last: now }
+  return { since: wrong.since, count: wrong.count + 1, last: now }
+}
+
+/**
+ * Milliseconds until the next factor is checked; 0 for no delay. The third wrong factor causes a delay of one second,
+ * each further one doubles it.
+ */
+export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
+  if (!wrong || isDayOver(wrong, now) || wrong.count <= wrongWithoutDelay) return 0
+  const dayEndsAt = wrong.since + dayMs
+  if (wrong.count >= wrongFactorsMax) return dayEndsAt - now
+  const delayMs = Math.min(1_000 * 2 ** (wrong.count - wrongWithoutDelay - 1), delayMsMax)
+  return Math.max(0, Math.min(wrong.last + delayMs, dayEndsAt) - now)
+}
+
+/** The refusal of a factor that came before the delay was over; undefined if the factor may be checked. */
+export function tooEarly(wrong: WrongFactors | null, now: number): Problem | undefined {
+  const delayMs = factorDelayMs(wrong, now)
+  if (delayMs === 0) return undefined
+  const headers = { 'Retry-After': String(Math.ceil(delayMs / 1_000)) }
+  return new Problem('too_many_requests', 'too many attempts', { headers })
+}
+
+function isDayOver({ since }: WrongFactors, now: number): boolean {
+  return now >= since + dayMs
 }

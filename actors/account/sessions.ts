@@ -1,7 +1,7 @@
 import type { BeginAccountSession, EndSessions, SessionOver } from '#actors/account/commands'
 import { type AccountSession, type AccountState, sessionsRecord } from '#actors/account/state'
-import { recordOnly } from '#actors/record-only'
-import { sessionAddress } from '#actors/session/commands'
+import { recordOnly } from '#actors/record-actor'
+import { sessionAddress } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
@@ -28,9 +28,9 @@ export function decideBegin(
   })
 }
 
-export function decideEnd(state: AccountState, { keep: kept, only }: EndSessions): Decision<Entry> {
+export function decideEnd(state: AccountState, { keep: exceptSession, only }: EndSessions): Decision<Entry> {
   const { tenant, sessions } = state
-  const ended = sessions.filter(([id]) => (only === undefined ? id !== kept : id === only))
+  const ended = sessions.filter(([id]) => (only === undefined ? id !== exceptSession : id === only))
   if (only !== undefined && ended.length === 0) return refuse(new Problem('not_found'))
   if (ended.length === 0) return answer(0)
   const left = sessions.filter((session) => !ended.includes(session))
@@ -45,11 +45,11 @@ export function decideOver({ sessions }: AccountState, { session }: SessionOver)
 /** The changes and messages that end every session except one. */
 export function endSessions(
   { tenant, sessions }: AccountState,
-  kept: string | undefined,
+  exceptSession: string | undefined,
 ): { readonly records: readonly RecordChange[]; readonly tells: readonly Tell[] } {
-  const ended = sessions.filter(([id]) => id !== kept)
+  const ended = sessions.filter(([id]) => id !== exceptSession)
   if (ended.length === 0) return { records: [], tells: [] }
-  return { records: [sessionsChange(sessions.filter(([id]) => id === kept))], tells: endTells(tenant, ended) }
+  return { records: [sessionsChange(sessions.filter(([id]) => id === exceptSession))], tells: endTells(tenant, ended) }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ActionCommand, BeginAction } from '#actors/action/commands'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import { actionRetentionMs, type StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -28,26 +28,18 @@ export interface ActionState {
  * A write to many devices. The outcomes are stored in pages, so that no turn handles more than one page of a fleet.
  * Actions cause no events. Contract 3.6.
  */
-export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = {
+export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = recordActor({
   kind: 'action',
-  persistence: 'write_through',
-  formats: { [actionRecord]: { name: 'action', version: 1, upgrades: {} } },
-  fixedRecords: [actionRecord],
+  records: { [actionRecord]: 'action' },
   isBrief: true,
-  wake: ({ id }, records) => restoreState({ id, stored: undefined }, records, put),
-  change: (state, change) => put(state, change as RecordChange),
-  apply: rejectEntry,
-  decide(state, command, turn) {
-    switch (command.type) {
-      case 'begin':
-        return decideBegin(state, command, turn)
-      case 'done':
-        return decideDone(state)
-      case 'reminder_due':
-        return decideDue(state, turn)
-    }
+  empty: ({ id }) => ({ id, stored: undefined }),
+  put,
+  decisions: {
+    begin: decideBegin,
+    done: decideDone,
+    reminder_due: (state, _, turn) => decideDue(state, turn),
   },
-}
+})
 
 function put(state: ActionState, { value }: RecordChange): void {
   state.stored = (value as StoredAction | null) ?? undefined

@@ -1,4 +1,5 @@
 import type { DeviceOutcome, StoredAction } from '#model/action'
+import type { ActorAddress } from '#runtime/actor'
 import type { ReminderDue } from '#runtime/system'
 
 /** Commands of an action. Contract 3.6. */
@@ -30,4 +31,17 @@ export interface PutOutcomes {
 export interface PageProgress {
   /** Devices of the page without an outcome. */
   readonly pending: number
+}
+
+export function actionAddress(tenant: string, id: string): ActorAddress<unknown, ActionCommand> {
+  return { kind: 'action', tenant, id }
+}
+
+/** Pages are numbered from 0. */
+export function actionPageAddress(
+  tenant: string,
+  action: string,
+  page: number,
+): ActorAddress<unknown, ActionPageCommand> {
+  return { kind: 'action_page', tenant, id: `${action}.${page}` }
 }

@@ -1,5 +1,5 @@
 import type { ActionPageCommand, PageProgress, PutActionPage, PutOutcomes } from '#actors/action/commands'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
@@ -26,26 +26,18 @@ export interface PageState {
 }
 
 /** Some of the devices of an action with their outcomes. An action may have a thousand pages. Contract 3.6. */
-export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entry> = {
+export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entry> = recordActor({
   kind: 'action_page',
-  persistence: 'write_through',
-  formats: { [pageRecord]: { name: 'page of an action', version: 1, upgrades: {} } },
-  fixedRecords: [pageRecord],
+  records: { [pageRecord]: 'page of an action' },
   isBrief: true,
-  wake: (_, records) => restoreState({ stored: undefined }, records, put),
-  change: (state, change) => put(state, change as RecordChange),
-  apply: rejectEntry,
-  decide(state, command, turn) {
-    switch (command.type) {
-      case 'put':
-        return decidePut(command, turn)
-      case 'outcomes':
-        return decideOutcomes(state, command)
-      case 'reminder_due':
-        return decideDue(state, turn)
-    }
+  empty: () => ({ stored: undefined }),
+  put,
+  decisions: {
+    put: (_, command, turn) => decidePut(command, turn),
+    outcomes: decideOutcomes,
+    reminder_due: (state, _, turn) => decideDue(state, turn),
   },
-}
+})
 
 function put(state: PageState, { value }: RecordChange): void {
   state.stored = (value as StoredPage | null) ?? undefined

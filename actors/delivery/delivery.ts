@@ -1,14 +1,16 @@
-import type { AddRequest, CountOverflow, DeliveryCommand, TrimRequests } from '#actors/delivery/commands'
-import type { DeliveryNotices } from '#actors/delivery/notices'
 import {
+  type AddRequest,
+  type CountOverflow,
+  type DeliveryCommand,
   type DeliveryState,
   deliveringIndex,
-  deliveryFormats,
   headRecord,
   requestPrefix,
   requestRecord,
+  type TrimRequests,
 } from '#actors/delivery/state'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import type { DeliveryNotices } from '#actors/notice-bus'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import {
@@ -24,7 +26,7 @@ import {
 export interface DeliveryOptions {
   readonly notices: DeliveryNotices
   /** Maximum number of stored requests of a function. The oldest ones are dropped and only counted. */
-  readonly kept: number
+  readonly storedRequestsMax: number
 }
 
 /**
@@ -38,30 +40,22 @@ export interface DeliveryOptions {
  */
 export function deliveryActor({
   notices,
-  kept,
+  storedRequestsMax,
 }: DeliveryOptions): ActorDefinition<DeliveryState, DeliveryCommand, Entry> {
-  return {
+  const actor: ActorDefinition<DeliveryState, DeliveryCommand, Entry> = recordActor({
     kind: 'delivery',
-    persistence: 'write_through',
-    formats: deliveryFormats,
+    records: { [headRecord]: 'head of requests', [`${requestPrefix}*`]: 'request' },
     isForgettable: ({ requests }) => requests.size === 0,
-    wake: ({ tenant, id }, records) =>
-      restoreState({ tenant, function: id, head: noRequests, requests: new Map() }, inOrder(records), put),
-    change: (state, change) => put(state, change as RecordChange),
-    apply: rejectEntry,
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'request':
-          return decideRequest(state, command, turn, kept, notices)
-        case 'overflowed':
-          return decideOverflowed(state, command, turn, notices)
-        case 'trim':
-          return decideTrim(state, command, notices)
-        case 'forget':
-          return decideForget(state, notices)
-      }
+    empty: ({ tenant, id }) => ({ tenant, function: id, head: noRequests, requests: new Map() }),
+    put,
+    decisions: {
+      request: (state, command, turn) => decideRequest(state, command, turn, storedRequestsMax, notices),
+      overflowed: (state, command, turn) => decideOverflowed(state, command, turn, notices),
+      trim: (state, command) => decideTrim(state, command, notices),
+      forget: (state) => decideForget(state, notices),
     },
-  }
+  })
+  return { ...actor, wake: (address, records) => actor.wake(address, inOrder(records)) }
 }
 
 const noRequests: DeliveryHead = Object.freeze({ seq: 0, trimmed: 0, at: 0 })

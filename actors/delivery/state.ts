@@ -1,6 +1,5 @@
-import type { DeliveryCommand } from '#actors/delivery/commands'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
-import type { ActorAddress, RecordFormat } from '#runtime/actor'
+import type { ActorAddress } from '#runtime/actor'
 
 /** The stored requests of one function. */
 export interface DeliveryState {
@@ -20,11 +19,6 @@ export function requestRecord(seq: number): string {
   return `${requestPrefix}${String(seq).padStart(16, '0')}`
 }
 
-export const deliveryFormats: Readonly<Record<string, RecordFormat>> = {
-  [headRecord]: { name: 'head of requests', version: 1, upgrades: {} },
-  [`${requestPrefix}*`]: { name: 'request', version: 1, upgrades: {} },
-}
-
 /** The mail requests of one function. */
 export function deliveryAddress(tenant: string, fn: string): ActorAddress<DeliveryState, DeliveryCommand> {
   return { kind: 'delivery', tenant, id: fn }
@@ -32,3 +26,29 @@ export function deliveryAddress(tenant: string, fn: string): ActorAddress<Delive
 
 /** Functions with stored requests: entries `<functionId>`. */
 export const deliveringIndex = 'delivering'
+
+/** Commands of the mail requests of one function. */
+export type DeliveryCommand = AddRequest | CountOverflow | TrimRequests | ForgetRequests
+
+/** Sent by the device on which the function ran. */
+export interface AddRequest {
+  readonly type: 'request'
+  readonly request: Omit<DeliveryRequest, 'seq'>
+}
+
+/** Number of requests beyond the rate, which are counted and not stored. */
+export interface CountOverflow {
+  readonly type: 'overflowed'
+  readonly count: number
+}
+
+/** All subscribers are past this request. */
+export interface TrimRequests {
+  readonly type: 'trim'
+  readonly to: number
+}
+
+/** The function was deleted. */
+interface ForgetRequests {
+  readonly type: 'forget'
+}

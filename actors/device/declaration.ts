@@ -35,9 +35,9 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
   const changes: ServiceDeclared[] = []
   const indexes: IndexChange[] = []
   const shared: SharedRecord[] = []
-  const shown = services.filter(({ shape }) => shape.properties.length > 0)
+  const stored = services.filter(({ shape }) => shape.properties.length > 0)
   const { device, flakeAddress } = state
-  for (const { shape, items } of shown) {
+  for (const { shape, items } of stored) {
     const before = serviceOf(state, shape.serviceIdentifier)
     const isNew = before?.shape.id !== shape.id
     const changed = changedItems(before, shape, statesOf(items))
@@ -49,7 +49,7 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
     if (!before) indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: true })
   }
   for (const { shape } of state.services) {
-    if (shown.some((service) => service.shape.serviceIdentifier === shape.serviceIdentifier)) continue
+    if (stored.some((service) => service.shape.serviceIdentifier === shape.serviceIdentifier)) continue
     entries.push(undeclared(state, shape, now))
     indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: false })
   }

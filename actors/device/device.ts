@@ -3,10 +3,9 @@ import { serviceIndex, undeclared } from '#actors/device/declaration'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { decideHello } from '#actors/device/hello'
 import { endingsMax, judgeWhole } from '#actors/device/judge'
-import { type DeviceRules, judgedAfter, withJudgement } from '#actors/device/judge-report'
+import { type DeviceRules, decideDue, decideJudge, judgedAfter, withJudgement } from '#actors/device/judge-report'
 import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
-import { decideDue, decideJudge } from '#actors/device/reminder'
 import { decidePost, decideReport } from '#actors/device/report'
 import { withRuns } from '#actors/device/runs'
 import { deviceFormat, deviceOf, readSnapshot, shapeIdsOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
@@ -55,8 +54,8 @@ export function deviceAddress(tenant: string, device: string): ActorAddress<Devi
 }
 
 /**
- * One device of one tenant: its services, property values, status and metadata. Reports are frequent, so the state is
- * replayed from the log (rest by redo).
+ * One device of one tenant: its services, property values, status and metadata. Reports are frequent, so a report is
+ * stored as an entry only, and the next start replays the entries since the last snapshot (`redo`).
  */
 export function deviceActor({
   shapeById,
@@ -74,10 +73,10 @@ export function deviceActor({
     sharedIn: shapeIdsOf,
     writeSnapshot,
     readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
-    // The update of a device belongs to an actor of its own, although its entries name the device.
+    // Entries of updates name the device, but belong to the update actor.
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
-    isThere: (state) => state.isThere,
+    exists: (state) => state.exists,
     change: (state, change) => applyChange(state, change as DeviceChange),
     decide: (state, command, turn) => {
       const decision = decideCommand(state, command, turn, rules, startedAt)
@@ -126,7 +125,7 @@ function decideCommand(
 
 /** Contract 3.11. Stores a snapshot at once, so that the device is listed immediately. */
 function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision<Entry> {
-  if (state.isThere) return refuse(new Problem('conflict'))
+  if (state.exists) return refuse(new Problem('conflict'))
   const { device } = state
   const { flakeAddress, meta, secretHash, registrar } = command
   const entries: Entry[] = [{ kind: 'device_added', device, flakeAddress, at: turn.now }]
@@ -141,7 +140,7 @@ function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision
 }
 
 function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('not_found'))
+  if (!state.exists) return refuse(new Problem('not_found'))
   return record([], { records: [{ name: secretRecord, value: hash }] })
 }
 
@@ -163,7 +162,7 @@ function decideRemove(
   turn: Turn,
   rules: DeviceRules,
 ): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('not_found'))
+  if (!state.exists) return refuse(new Problem('not_found'))
   const { device, flakeAddress, services } = state
   const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
   const gone: DeviceGone = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }

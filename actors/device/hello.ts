@@ -10,7 +10,7 @@ import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** The device identifies itself and declares its services. Contract 7, HELLO; 4.6; DEVICE_DISCOVERY of contract 4. */
 export function decideHello(state: DeviceState, hello: Hello, turn: Turn, startedAt: number): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  if (!state.exists) return refuse(new Problem('device_unknown'))
   const declaration = declare(state, hello.services, turn.now)
   const online = markOnline(state, turn.now, startedAt, hello.isConnect)
   const discovered = discover(state, hello, turn.now)

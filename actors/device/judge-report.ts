@@ -1,16 +1,23 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AlarmsJudged } from '#actors/device/alarms'
-import { type Judgement, JudgementBuilder, judgeWhole, nextOf, rulesKnown, withKnownRules } from '#actors/device/judge'
+import {
+  type Judgement,
+  JudgementBuilder,
+  judgeAgainMs,
+  judgeWhole,
+  nextOf,
+  rulesKnown,
+  withKnownRules,
+} from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, neverActive } from '#actors/device/state'
-import { stateAfter } from '#actors/device/state-after'
-import type { DeviceChange } from '#actors/device/state-changes'
+import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
 import type { Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
 import { turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
-import type { Decision, Recorded, Turn } from '#runtime/actor'
+import { answer, type Decision, type Recorded, record, type Turn } from '#runtime/actor'
 
 /** The committed alarms of all tenants, as device turns read them. */
 export interface DeviceRules {
@@ -43,17 +50,18 @@ export function judgeReport(
     if (state.alarms.size === 0 || !rules.isLoaded) return undefined
     return judgeWhole(state, undefined, turn.now, turn.reminder())
   }
-  if (state.rules?.version === view.version) return judgeBy(state.rules.list, state, service, entry, turn)
+  if (state.rules?.version === view.version)
+    return judgeChangedProperties(state.rules.list, state, service, entry, turn)
   const list = view.listOf(state.device)
   const isOther = list !== state.rules?.list && (list !== noRules || state.alarms.size > 0)
   const judgement = isOther
     ? judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
-    : judgeBy(list, state, service, entry, turn)
+    : judgeChangedProperties(list, state, service, entry, turn)
   return withKnownRules(judgement, rulesKnown(state, view, list))
 }
 
-/** Judges by these rules, if a judgement without the report would change nothing. */
-function judgeBy(
+/** Judges the alarms that read a property of the service. The device must have been judged by all of `list` before. */
+function judgeChangedProperties(
   list: RuleList,
   state: DeviceState,
   service: ServiceState,
@@ -61,15 +69,15 @@ function judgeBy(
   turn: Turn,
 ): Judgement | undefined {
   if (list === noRules) return undefined
-  const concerned = list.of(service.shape)
-  return concerned && judgeChanged(state, service, items, concerned, list.authorCount, turn)
+  const serviceRules = list.of(service.shape)
+  return serviceRules && judgeChanged(state, service, items, serviceRules, list.authorCount, turn)
 }
 
 function judgeChanged(
   state: DeviceState,
   service: ServiceState,
   items: Items,
-  concerned: ServiceRules,
+  serviceRules: ServiceRules,
   authorCount: number,
   turn: Turn,
 ): Judgement | undefined {
@@ -79,17 +87,17 @@ function judgeChanged(
     let builder: JudgementBuilder | undefined
     for (let at = 0; at < items.length; at += 2) {
       const place = items[at] as number
-      const reading = concerned.readers[place]
+      const reading = serviceRules.readers[place]
       if (reading === undefined || isSame(items[at + 1] as PropertyState, service.stateOf(place))) continue
       if (!isBegun) {
-        after.begin(service, items, concerned.rules.length)
+        after.begin(service, items, serviceRules.rules.length)
         work.begin(turnUnitsMax, authorCount)
       }
       isBegun = true
       for (let index = 0; index < reading.length; index++) {
         const which = reading[index] as number
         if (!after.isFirst(which)) continue
-        const shaped = concerned.rules[which] as ShapedRule
+        const shaped = serviceRules.rules[which] as ShapedRule
         const verdict = shaped.judge(after)
         if (verdict === 'skipped') {
           builder ??= new JudgementBuilder(state.device, turn.now)
@@ -206,4 +214,21 @@ export function judgedAfter(
   const judgement = judgeWhole(after, view, turn.now, turn.reminder())
   if (!judgement && !known) return decision
   return withJudgement(decision, withKnownRules(judgement, known), { tenant: turn.tenant, device: state.device }, rules)
+}
+
+/** A reminder: an alarm may have waited long enough. If its condition ended before, the reminder changes nothing. */
+export function decideDue(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
+  if (state.exists && !rules.isLoaded) return record([], { reminder: turn.now + judgeAgainMs })
+  return decideJudge(state, turn, rules)
+}
+
+/** The alarms of the device may have changed. */
+export function decideJudge(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
+  if (!rules.isLoaded) return answer(undefined)
+  const view = rules.of(turn.tenant)
+  const judgement = judgeWhole(state, view, turn.now, turn.reminder())
+  if (!judgement) return answer(undefined)
+  const { device } = state
+  const known = rulesKnown(state, view, view?.listOf(device) ?? noRules)
+  return withJudgement(record([]), withKnownRules(judgement, known), { tenant: turn.tenant, device }, rules)
 }

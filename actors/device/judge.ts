@@ -1,6 +1,6 @@
 import { alarmRow } from '#actors/device/alarms'
-import type { RulesKnown } from '#actors/device/known-rules'
 import { type AlarmState, type DeviceState, neverActive, serviceOf } from '#actors/device/state'
+import type { RulesKnown } from '#actors/device/state-changes'
 import type { AlarmChanged, Waits } from '#model/entry'
 import type { AlarmRule } from '#rules/alarm-rule'
 import { noRules, type RuleList } from '#rules/rule-list'

@@ -1,8 +1,7 @@
 import type { DeclaredService } from '#actors/device/commands'
 import { declare } from '#actors/device/declaration'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
-import { stateAfter } from '#actors/device/state-after'
-import type { DeviceChange } from '#actors/device/state-changes'
+import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
 import { jsonMemoryOf } from '#actors/device/value-memory'
 import { type DeviceSized, tenantAddress } from '#actors/tenant/commands'
 import type { TenantMemory } from '#actors/tenant/state'
@@ -18,9 +17,7 @@ export interface MemoryBytesMax {
   readonly tenantBytesMax: number
 }
 
-/**
- * A device over a limit, from a store of an earlier release, still works; only changes that make it larger are refused.
- */
+/** A device that exceeds a lowered limit still works; only changes that make it larger are refused. */
 export interface MemoryLimits extends MemoryBytesMax {
   /** The current memory of the tenant's devices. */
   readonly of: (tenant: string) => TenantMemory
@@ -67,7 +64,7 @@ export function withinMemory(
   const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   if (after === undefined) return decision
   // For a new device, the route has checked this already, and the tenant has counted it.
-  const fault = state.isThere ? faultOf(state, after, tenant, limits) : undefined
+  const fault = state.exists ? faultOf(state, after, tenant, limits) : undefined
   return fault ? refuse(fault) : counted(state.device, decision, after, tenant, limits)
 }
 
@@ -83,7 +80,7 @@ export function memoryFaultOf(
   limits: MemoryLimits,
 ): Problem | undefined {
   const { entries, changes } = declare(state, services, 0)
-  const after = sizeAfter({ ...state, isThere: true }, [...entries, ...reports], changes)
+  const after = sizeAfter({ ...state, exists: true }, [...entries, ...reports], changes)
   return after && faultOf(state, after, tenant, limits)
 }
 

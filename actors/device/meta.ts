@@ -7,7 +7,7 @@ import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor
 
 /** Contract 3.10: a merge patch. Without a change there is no event. Answered with the resulting metadata. */
 export function decidePatchMeta(state: DeviceState, { patch }: PatchMeta, turn: Turn): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('not_found'))
+  if (!state.exists) return refuse(new Problem('not_found'))
   const change = changeMeta(state.meta, patch)
   if ('refusal' in change) {
     return refuse(new Problem('invalid', undefined, { details: [{ path: '', message: change.refusal }] }))
@@ -17,6 +17,6 @@ export function decidePatchMeta(state: DeviceState, { patch }: PatchMeta, turn: 
 }
 
 export function decideDeleteMetaKey(state: DeviceState, { key }: DeleteMetaKey, turn: Turn): Decision<Entry> {
-  if (!state.isThere || !Object.hasOwn(state.meta, key)) return refuse(new Problem('not_found'))
+  if (!state.exists || !Object.hasOwn(state.meta, key)) return refuse(new Problem('not_found'))
   return record([{ kind: 'meta_deleted', device: state.device, at: turn.now, key }])
 }

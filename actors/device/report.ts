@@ -18,14 +18,14 @@ export const aheadMsMax = 24 * 60 * 60_000
  * device still declares the shape and that the report is not a repetition. Contract 7, numbering.
  */
 export function decideReport(state: DeviceState, report: Report, turn: Turn, rules: DeviceRules): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  if (!state.exists) return refuse(new Problem('device_unknown'))
   const { shape, seq, session } = report
-  const isBegun = session === state.session
-  if (isBegun && seq <= state.seq) return answer(state.seq)
+  const isSameSession = session === state.session
+  if (isSameSession && seq <= state.seq) return answer(state.seq)
   const service = serviceOf(state, shape.serviceIdentifier)
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
   const plain = reported(state, shape, turn.now, report.timestamp, seq, report.items)
-  const entry = isBegun ? plain : { ...plain, session }
+  const entry = isSameSession ? plain : { ...plain, session }
   const judgement = judgeReport(state, service, entry, rules, turn)
   if (judgement === undefined) return { type: 'record', events: [entry], answer: seq }
   const { waiting } = judgement
@@ -36,12 +36,12 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
 
 /** Contract 7, POST /link: answered when everything is stored; one invalid update refuses all. */
 export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt: number): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  if (!state.exists) return refuse(new Problem('device_unknown'))
   const { now } = turn
   const online = markOnline(state, now, startedAt, false)
-  const isBegun = post.session !== undefined && post.session === state.session
+  const isSameSession = post.session !== undefined && post.session === state.session
   // A repetition: only the status of the device may change.
-  if (isBegun && post.seq !== undefined && post.seq <= state.seq) return record(online.entries, online)
+  if (isSameSession && post.seq !== undefined && post.seq <= state.seq) return record(online.entries, online)
   const declaration = declare(state, post.services ?? declaredNow(state), now)
   const reports = reportsOf(state, post, now)
   if (reports instanceof Problem) return refuse(reports)
@@ -102,8 +102,8 @@ function reported(
   seq: number,
   items: Reported['items'],
 ): Reported {
-  const isBelieved = timestamp !== undefined && timestamp <= now + aheadMsMax
-  return { kind: 'reported', device, flakeAddress, shape, at: now, timestamp: isBelieved ? timestamp : now, seq, items }
+  const isAccepted = timestamp !== undefined && timestamp <= now + aheadMsMax
+  return { kind: 'reported', device, flakeAddress, shape, at: now, timestamp: isAccepted ? timestamp : now, seq, items }
 }
 
 function shapeFor(

@@ -1,9 +1,7 @@
 import { isSame } from '#actors/device/judge-report'
-import type { FunctionsRun } from '#actors/device/known-rules'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
-import { stateAfter } from '#actors/device/state-after'
-import { applyEntry, type DeviceChange } from '#actors/device/state-changes'
+import { applyEntry, type DeviceChange, type FunctionsRun, stateAfter } from '#actors/device/state-changes'
 import { staleAmong, type Throttled } from '#actors/device/throttles'
 import { type DeviceFunctions, noRequests, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
 import {

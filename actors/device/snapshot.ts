@@ -23,8 +23,8 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
 /**
- * Stored as an array, because there may be millions of them. `alarms` exist if there are alarm states or throttles,
- * `throttles` exist if a throttle let something through.
+ * Stored as an array, because there may be millions of them. `alarms` is present if there are alarm states or throttle
+ * times, `throttles` if there are throttle times.
  */
 type DeviceSnapshot = readonly [...DeviceFields, alarms?: StoredAlarms, throttles?: Stamps]
 
@@ -45,7 +45,7 @@ type DeviceFields = readonly [
 
 /** Undefined for a removed device. The reverse of `deviceOf`. */
 export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
-  if (!state.isThere) return undefined
+  if (!state.exists) return undefined
   const fields: DeviceFields = [
     state.flakeAddress,
     state.status,
@@ -72,7 +72,7 @@ export function shapeIdsOf(stored: unknown): readonly string[] {
 
 /** Writes the same bytes as packing `snapshotOf` (a property test compares them), without allocating lists. */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
-  if (!state.isThere) return false
+  if (!state.exists) return false
   const length = lengthOf(state)
   writer.array(length)
   writer.number(state.flakeAddress)
@@ -154,7 +154,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
   ] = stored as DeviceSnapshot
   return {
     device,
-    isThere: true,
+    exists: true,
     flakeAddress,
     services: services.map(([id, ...lists]) => new ServiceState(shapeById(id), ...lists)),
     status,
@@ -207,7 +207,7 @@ export function readSnapshot(
   if (!Array.isArray(firmwares) || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
   return {
     device,
-    isThere: true,
+    exists: true,
     flakeAddress,
     services,
     status,

@@ -1,12 +1,12 @@
 import { type AlarmsJudged, applyAlarmChanged, applyAlarmsJudged, applyWaiting } from '#actors/device/alarms'
 import type { ServiceDeclared } from '#actors/device/declaration'
-import { applyFunctionsRun, applyRulesKnown, type FunctionsRun, type RulesKnown } from '#actors/device/known-rules'
 import { ServiceState } from '#actors/device/service-state'
-import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
+import { absentDevice, type DeviceState, type KnownFunctions, type KnownRules, serviceOf } from '#actors/device/state'
 import { applyConnected, type Connected } from '#actors/device/status'
 import { applyStamps, applyThrottled, type Throttled } from '#actors/device/throttles'
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
+import type { FunctionRule } from '#rules/function-list'
 
 /** Changes of a device that cause no event. */
 export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged | RulesKnown | Throttled | FunctionsRun
@@ -36,11 +36,11 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
 /**
  * Applies one entry to a device. Also runs at replay, so it depends only on the state and the entry.
  *
- * A removed device has no snapshot, but its older entries may be replayed because of another device. They are ignored
- * without a snapshot; the removal follows among the replayed entries.
+ * A replay may contain entries of a device that was removed later. Its snapshot is deleted already, so they are ignored
+ * until an entry adds the device.
  */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
-  if (!state.isThere && entry.kind !== 'device_added') return
+  if (!state.exists && entry.kind !== 'device_added') return
   switch (entry.kind) {
     case 'reported':
       applyReported(state, entry, offset)
@@ -53,7 +53,7 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
       break
     case 'device_added':
       Object.assign(state, absentDevice(state.device))
-      state.isThere = true
+      state.exists = true
       state.flakeAddress = entry.flakeAddress
       break
     case 'device_removed':
@@ -86,8 +86,7 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
 
 function applyReported(state: DeviceState, entry: Reported, offset: number): void {
   const declared = serviceOf(state, entry.shape.serviceIdentifier)
-  // The service was declared without a value, so only the snapshot had it, and the device was removed since (see
-  // above).
+  // Only the deleted snapshot of a removed device had this service: it was declared without values, so without an entry.
   if (!declared) return
   // The shape differs from the current one: a repair of the store lost the entry that declared it.
   const service = declared.shape.id === entry.shape.id ? declared : applyShape(state, entry.shape)
@@ -126,4 +125,61 @@ function setItems(service: ServiceState, items: Items, time: number, offset: num
     const state = items[at + 1] as PropertyState
     service.set(items[at] as number, state, state === null ? 0 : time, offset)
   }
+}
+
+/**
+ * The device after a turn, for checks before the commit; the state itself does not change. The copy shares alarms and
+ * throttles with the state, so entries and changes must not modify those.
+ */
+export function stateAfter(
+  state: DeviceState,
+  entries: readonly Entry[],
+  changes: readonly DeviceChange[] = [],
+): DeviceState {
+  const after: DeviceState = { ...state, services: state.services.map((service) => service.copy()) }
+  for (const change of changes) applyChange(after, change)
+  // The offsets are unknown yet, and no condition reads them.
+  for (const entry of entries) applyEntry(after, entry, 0)
+  return after
+}
+
+/** The rules by which the device was judged. Undefined: some rules were skipped, so the next report judges all. */
+export interface RulesKnown {
+  readonly type: 'rules_known'
+  readonly rules: KnownRules | undefined
+}
+
+/** Changes that functions make to a device without an event. */
+export interface FunctionsRun {
+  readonly type: 'functions_run'
+  /** The functions bound to the device; undefined: unchanged. */
+  readonly functions: KnownFunctions | undefined
+  /** Number of requests by function. They count against its rate when this is applied, because a decision may be refused. */
+  readonly requests: ReadonlyMap<FunctionRule, number>
+  /** Unix ms. */
+  readonly at: number
+}
+
+/** Most devices have the same rules. Sharing one object keeps it in the processor's cache for the next device. */
+let lastRules: KnownRules | undefined
+let lastFunctions: KnownFunctions | undefined
+
+export function applyRulesKnown(state: DeviceState, { rules }: RulesKnown): void {
+  if (rules && isOther(lastRules, rules)) lastRules = rules
+  state.rules = rules && lastRules
+}
+
+export function applyFunctionsRun(state: DeviceState, { functions, requests, at }: FunctionsRun): void {
+  if (functions) {
+    if (isOther(lastFunctions, functions)) lastFunctions = functions
+    state.functions = lastFunctions
+  }
+  for (const [{ rate }, count] of requests) rate.take(at, count)
+}
+
+function isOther<Known extends { readonly version: number; readonly list: unknown }>(
+  last: Known | undefined,
+  known: Known,
+): boolean {
+  return last?.version !== known.version || last.list !== known.list
 }

@@ -8,7 +8,7 @@ import type { RuleList } from '#rules/rule-list'
 /** The state of a device. A device that does not exist has an actor too. */
 export interface DeviceState {
   readonly device: string
-  isThere: boolean
+  exists: boolean
   flakeAddress: number
   services: readonly ServiceState[]
   status: DeviceStatus
@@ -70,9 +70,9 @@ export class AlarmStates extends Map<string, AlarmState> implements DeviceAlarms
   unsettled = 0
 
   static of(alarms: Iterable<readonly [string, AlarmState]>): AlarmStates {
-    const standing = new AlarmStates()
-    for (const [id, current] of alarms) standing.set(id, current)
-    return standing
+    const states = new AlarmStates()
+    for (const [id, current] of alarms) states.set(id, current)
+    return states
   }
 
   override set(id: string, current: AlarmState): this {
@@ -113,7 +113,7 @@ const noServices: readonly ServiceState[] = Object.freeze([])
 export function absentDevice(device: string): DeviceState {
   return {
     device,
-    isThere: false,
+    exists: false,
     flakeAddress: 0,
     services: noServices,
     status: 'offline',

@@ -23,7 +23,7 @@ export function decideStatus(
   turn: Turn,
   startedAt: number,
 ): Decision<Entry> {
-  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  if (!state.exists) return refuse(new Problem('device_unknown'))
   if (state.status === command.status) return answer(undefined)
   const entry = statusEntry(state, command.status, turn.now, startedAt)
   return record([entry], { indexes: [presence(state, command.status !== 'offline')] })

@@ -1,5 +1,4 @@
-import type { AddRequest } from '#actors/delivery/commands'
-import { deliveryAddress } from '#actors/delivery/state'
+import { type AddRequest, deliveryAddress } from '#actors/delivery/state'
 import { absentDevice, type DeviceState, noThrottles } from '#actors/device/state'
 import { stampsOf } from '#actors/device/throttles'
 import { type DeliveryCause, storedValue } from '#model/delivery'
@@ -56,7 +55,7 @@ export interface RunsOutcome {
   readonly effects: readonly (() => void)[]
 }
 
-/** The state between turns. */
+/** The device between turns. */
 const noDevice = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
@@ -88,9 +87,7 @@ export class TurnRuns implements RunSink {
   #overflowing: FunctionRule | undefined
   #overflown = 0
   #effects: (() => void)[] | undefined
-  /**
-   * In a storm few functions exceed their rate, with equal counts; the effect for each count is created once. By count.
-   */
+  /** Effects of requests beyond a rate, by count. Many turns in a row have the same count, so each is created once. */
   readonly #overflows = new WeakMap<FunctionRule, RunsOutcome[]>()
   readonly #input: RunInput = {
     value: null,
@@ -161,9 +158,9 @@ export class TurnRuns implements RunSink {
   reached({ id, template }: EmailNode): void {
     const { value, previous, device, time } = this.#input
     const rule = this.#rule as FunctionRule
-    const made = this.#requested.get(rule) ?? 0
+    const requestCount = this.#requested.get(rule) ?? 0
     // Beyond the share of the turn a request is only counted for the digest, as beyond the rate.
-    if (work.isOver || !rule.rate.mayTake(time, made, this.#requests?.length ?? 0)) {
+    if (work.isOver || !rule.rate.mayTake(time, requestCount, this.#requests?.length ?? 0)) {
       work.charge(overflowUnits)
       this.#overflow(rule)
       return
@@ -171,10 +168,10 @@ export class TurnRuns implements RunSink {
     work.charge(requestUnits)
     if (this.#requested === noRequests) this.#requested = new Map()
     const requested = this.#requested as Map<FunctionRule, number>
-    requested.set(rule, made + 1)
-    const kept = { value: storedValue(value), previous: storedValue(previous) }
+    requested.set(rule, requestCount + 1)
+    const values = { value: storedValue(value), previous: storedValue(previous) }
     const cause = causeOf(this.#entry as TriggeringEntry, this.#place)
-    const command: AddRequest = { type: 'request', request: { at: time, device, node: id, template, ...kept, cause } }
+    const command: AddRequest = { type: 'request', request: { at: time, device, node: id, template, ...values, cause } }
     this.#requests ??= []
     this.#requests.push({ to: deliveryAddress(this.#tenant, rule.id), command })
   }

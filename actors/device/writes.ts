@@ -19,7 +19,7 @@ const keyCharactersMax = 256
  * too, because a write may be a trigger (`modifier.isActionable`).
  */
 export function decideWrite(state: DeviceState, { service, values, schema }: Write): Decision<Entry> {
-  const shape = state.isThere ? serviceOf(state, service)?.shape : undefined
+  const shape = state.exists ? serviceOf(state, service)?.shape : undefined
   if (!shape) return refuse(new Problem('not_found'))
   const named = Object.keys(values).map((key) => ({ key, place: placeOf(readKey(key), shape, schema) }))
   const unknown = named.find(({ place }) => place === undefined)

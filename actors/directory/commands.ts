@@ -14,7 +14,7 @@ export type DirectoryCommand =
   | RolesSettled
   | AddTenant
   | UpdateTenant
-  | ChangeTenant
+  | DeleteTenantStep
 
 /** The fields of a new user that the directory does not set itself. */
 export type NewUser = Pick<UserRow, 'id' | 'tenant' | 'name' | 'email' | 'roles'>
@@ -83,7 +83,7 @@ export interface UpdateTenant {
  * The steps of deleting a tenant: `delete_tenant` hides it at once. Each `forget_users` removes some of its users, and
  * is answered with the number of users that are left. `tenant_swept` frees the name after all data was removed.
  */
-export interface ChangeTenant {
+export interface DeleteTenantStep {
   readonly type: 'delete_tenant' | 'forget_users' | 'tenant_swept'
   readonly tenant: string
 }

@@ -17,55 +17,40 @@ import {
   decideUpdateUser,
 } from '#actors/directory/users'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
  * All users and tenants. One actor, so that names, e-mail addresses and the last administrator are checked in the turn
- * that changes them. Credentials belong to the account actors, which are notified in the same commit. Kept awake: every
- * request reads it, and it holds the lookup tables of users.
+ * that changes them. Credentials belong to the account actors, which get a command in the same commit. Kept in memory:
+ * every request reads it.
  */
 export function directoryActor(notices: IdentityNotices): ActorDefinition<DirectoryState, DirectoryCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'directory',
-    persistence: 'write_through',
-    formats: {
-      [userRecord('*')]: { name: 'user', version: 1, upgrades: {} },
-      [tenantRecord('*')]: { name: 'tenant', version: 1, upgrades: {} },
+    records: {
+      [userRecord('*')]: 'user',
+      [tenantRecord('*')]: 'tenant',
     },
     isForgettable: () => false,
-    wake: (_, records) => restoreState(emptyDirectory(), records, put),
-    change: (state, change) => put(state, change as RecordChange),
-    apply: rejectEntry,
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'add_user':
-          return decideAddUser(state, command, turn, notices)
-        case 'add_administrator':
-          return decideAddAdministrator(state, command, turn, notices)
-        case 'update_user':
-          return decideUpdateUser(state, command, turn, notices)
-        case 'remove_user':
-          return decideRemoveUser(state, command, notices)
-        case 'activated':
-        case 'factors_changed':
-          return decideAccountChanged(state, command, notices)
-        case 'roles_settled':
-          return decideRolesSettled(state, command)
-        case 'add_tenant':
-          return decideAddTenant(state, command, turn, notices)
-        case 'update_tenant':
-          return decideUpdateTenant(state, command, notices)
-        case 'delete_tenant':
-          return decideDeleteTenant(state, command, notices)
-        case 'forget_users':
-          return decideForgetUsers(state, command, notices)
-        case 'tenant_swept':
-          return decideTenantSwept(state, command, notices)
-      }
+    empty: emptyDirectory,
+    put,
+    decisions: {
+      add_user: (state, command, turn) => decideAddUser(state, command, turn, notices),
+      add_administrator: (state, command, turn) => decideAddAdministrator(state, command, turn, notices),
+      update_user: (state, command, turn) => decideUpdateUser(state, command, turn, notices),
+      remove_user: (state, command) => decideRemoveUser(state, command, notices),
+      activated: (state, command) => decideAccountChanged(state, command, notices),
+      factors_changed: (state, command) => decideAccountChanged(state, command, notices),
+      roles_settled: decideRolesSettled,
+      add_tenant: (state, command, turn) => decideAddTenant(state, command, turn, notices),
+      update_tenant: (state, command) => decideUpdateTenant(state, command, notices),
+      delete_tenant: (state, command) => decideDeleteTenant(state, command, notices),
+      forget_users: (state, command) => decideForgetUsers(state, command, notices),
+      tenant_swept: (state, command) => decideTenantSwept(state, command, notices),
     },
-  }
+  })
 }
 
 const userPrefix = userRecord('')

@@ -12,13 +12,13 @@ import type { System } from '#runtime/system'
  */
 
 /** Every tenant except those that are being deleted. @throws Problem `storage` */
-export function tenantsThere(system: System<Entry>): Iterable<string> {
+export function activeTenants(system: System<Entry>): Iterable<string> {
   const rows = tenantRows(system.peek(directoryAddress))
   return new Set([defaultTenant, ...rows.map(({ tenantIdentifier }) => tenantIdentifier)])
 }
 
 /** False while the tenant is being deleted: none of its actors may be asked any more. @throws Problem `storage` */
-export function isTenantThere(system: System<Entry>, tenant: string): boolean {
+export function isTenantActive(system: System<Entry>, tenant: string): boolean {
   return tenant === defaultTenant || tenantRow(system.peek(directoryAddress), tenant) !== undefined
 }
 

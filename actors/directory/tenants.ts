@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { AddTenant, ChangeTenant, NewTenant, UpdateTenant } from '#actors/directory/commands'
+import type { AddTenant, DeleteTenantStep, NewTenant, UpdateTenant } from '#actors/directory/commands'
 import { tenantRow } from '#actors/directory/queries'
 import { type DirectoryState, type TenantRow, tenantRecord, userRecord } from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -48,7 +48,7 @@ export function decideUpdateTenant(
 /** The tenant is unreachable at once (contract 2). The default tenant, which manages the others, cannot be deleted. */
 export function decideDeleteTenant(
   state: DirectoryState,
-  { tenant }: ChangeTenant,
+  { tenant }: DeleteTenantStep,
   notices: IdentityNotices,
 ): Decision<Entry> {
   if (tenant === defaultTenant) return refuse(new Problem('conflict', `tenant ${defaultTenant} always exists`))
@@ -60,7 +60,7 @@ export function decideDeleteTenant(
 /** Removes only rows of the directory. Accounts and sessions are removed with the other data of the tenant. */
 export function decideForgetUsers(
   state: DirectoryState,
-  { tenant }: ChangeTenant,
+  { tenant }: DeleteTenantStep,
   notices: IdentityNotices,
 ): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
@@ -77,7 +77,7 @@ export function decideForgetUsers(
 
 export function decideTenantSwept(
   state: DirectoryState,
-  { tenant }: ChangeTenant,
+  { tenant }: DeleteTenantStep,
   notices: IdentityNotices,
 ): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))

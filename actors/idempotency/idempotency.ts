@@ -1,7 +1,16 @@
-import type { BeginKeyed, Begun, FinishKeyed, IdempotencyCommand } from '#actors/idempotency/commands'
-import { expiryEntry, idempotencyIndex } from '#actors/idempotency/expiry'
-import { answerRecord, type IdempotencyState, isOver, type StoredKey } from '#actors/idempotency/state'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import {
+  answerRecord,
+  type BeginKeyed,
+  type Begun,
+  expiryEntry,
+  type FinishKeyed,
+  type IdempotencyCommand,
+  type IdempotencyState,
+  idempotencyIndex,
+  isOver,
+  type StoredKey,
+} from '#actors/idempotency/state'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { seedBytes } from '#model/seeded-random'
 import {
@@ -19,28 +28,20 @@ import {
  *
  * There may be very many. Each is used twice and leaves memory at once.
  */
-export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = {
+export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = recordActor({
   kind: 'idempotency',
-  persistence: 'write_through',
-  formats: { [answerRecord]: { name: 'answer under an idempotency key', version: 1, upgrades: {} } },
-  fixedRecords: [answerRecord],
+  records: { [answerRecord]: 'answer under an idempotency key' },
   isBrief: true,
-  wake: ({ id }, records) => restoreState({ id, stored: undefined }, records, put),
-  change: (state, change) => put(state, change as RecordChange),
-  apply: rejectEntry,
-  decide(state, command, turn) {
-    switch (command.type) {
-      case 'begin':
-        return decideBegin(state, command, turn)
-      case 'finish':
-        return decideFinish(state, command)
-      case 'forget':
-        return decideForget(state)
-      case 'expire':
-        return state.stored && isOver(state.stored, turn.now) ? decideForget(state) : answer(undefined)
-    }
+  empty: ({ id }) => ({ id, stored: undefined }),
+  put,
+  decisions: {
+    begin: decideBegin,
+    finish: decideFinish,
+    forget: decideForget,
+    expire: (state, _, turn) =>
+      state.stored && isOver(state.stored, turn.now) ? decideForget(state) : answer(undefined),
   },
-}
+})
 
 function put(state: IdempotencyState, { value }: RecordChange): void {
   state.stored = (value as StoredKey | null) ?? undefined

@@ -1,3 +1,6 @@
+import { hash } from 'node:crypto'
+import type { ActorAddress } from '#runtime/actor'
+
 /** One `Idempotency-Key` of one user. */
 export interface IdempotencyState {
   readonly id: string
@@ -32,4 +35,79 @@ export const keyLifetimeMs = 24 * 60 * 60 * 1000
 /** True from the moment of expiry on. */
 export function isOver({ begunAt }: StoredKey, now: number): boolean {
   return now >= begunAt + keyLifetimeMs
+}
+
+/** Commands of an `Idempotency-Key`. Contract 1.10. */
+export type IdempotencyCommand = BeginKeyed | FinishKeyed | { readonly type: 'forget' | 'expire' }
+
+/** A request came with the key. `print` is a hash of the request's content. Answered with `Begun`. */
+export interface BeginKeyed {
+  readonly type: 'begin'
+  readonly print: string
+  /** The user may store no more answers: a new key is refused, a known key still works. */
+  readonly isFull: boolean
+}
+
+/**
+ * - `open`: to be executed; generated ids derive from `seed`, 16 bytes. `isRepeated`: it was begun before and may have
+ *   been executed.
+ * - `answered`: executed; this was the answer.
+ * - `other`: the key belongs to another request.
+ * - `full`: the key is new and was not stored.
+ */
+export type Begun =
+  | { readonly outcome: 'open'; readonly seed: Uint8Array; readonly isRepeated: boolean }
+  | { readonly outcome: 'answered'; readonly reply: StoredReply }
+  | { readonly outcome: 'other' }
+  | { readonly outcome: 'full' }
+
+/** The request was executed; repetitions get this answer. */
+export interface FinishKeyed {
+  readonly type: 'finish'
+  readonly reply: StoredReply
+}
+
+/**
+ * The stored answer for one `Idempotency-Key` of one user. Addressed by a hash: a key may contain any visible
+ * character, and two users may choose the same key. `user` is the CRN of the user, or of the API key that acts as a
+ * user; neither contains a line break, nor does a key.
+ */
+export function idempotencyAddress(
+  tenant: string,
+  user: string,
+  key: string,
+): ActorAddress<IdempotencyState, IdempotencyCommand> {
+  return idempotencyAddressOf(tenant, hash('sha256', `${user}\n${key}`, 'base64url'))
+}
+
+/** The same address by id, as stored in the index. */
+export function idempotencyAddressOf(tenant: string, id: string): ActorAddress<IdempotencyState, IdempotencyCommand> {
+  return { kind: 'idempotency', tenant, id }
+}
+
+/**
+ * `<hour>/<id>`: the keys that expire in each hour. Hours are counted from 1970 and have eight digits, so that they
+ * sort as numbers.
+ */
+export const idempotencyIndex = 'idempotency'
+
+const hourMs = 60 * 60 * 1000
+
+/** `begunAt`: Unix ms. */
+export function expiryEntry(begunAt: number, id: string): string {
+  return `${hourOf(begunAt + keyLifetimeMs)}/${id}`
+}
+
+/** Reverses `expiryEntry`. */
+export function idOfExpiry(entry: string): string {
+  return entry.slice(entry.indexOf('/') + 1)
+}
+
+/** Whether the hour of expiry has passed. */
+export function isPastExpiry(entry: string, now: number): boolean {
+  return entry < hourOf(now)
+}
+
+function hourOf(at: number): string {
+  return String(Math.floor(at / hourMs)).padStart(8, '0')
 }

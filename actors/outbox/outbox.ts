@@ -1,23 +1,21 @@
-import type { CountMails, OutboxCommand } from '#actors/outbox/commands'
-import { type OutboxState, type OutboxTally, outboxFormats, tallyRecord } from '#actors/outbox/state'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor, recordOnly } from '#actors/record-actor'
+import type { SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
-import type { ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
+import type { ActorAddress, ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
+
+export const tallyRecord = 'tally'
 
 /**
  * The mail statistics of a tenant, counted in the commits that record each outcome. Recipients are not stored. Contract
  * 5.7.
  */
-export const outboxActor: ActorDefinition<OutboxState, OutboxCommand, Entry> = {
+export const outboxActor: ActorDefinition<OutboxState, OutboxCommand, Entry> = recordActor({
   kind: 'outbox',
-  persistence: 'write_through',
-  formats: outboxFormats,
-  fixedRecords: [tallyRecord],
-  wake: (_, records) => restoreState({ tally: noMails }, records, put),
-  change: (state, change) => put(state, change as RecordChange),
-  apply: rejectEntry,
-  decide: decideCount,
-}
+  records: { [tallyRecord]: 'tally of mails' },
+  empty: () => ({ tally: noMails }),
+  put,
+  decisions: { count: decideCount },
+})
 
 const noMails: OutboxTally = Object.freeze({ sent: 0, digests: 0, digested: 0, failures: Object.freeze({}) })
 
@@ -40,3 +38,36 @@ function decideCount({ tally }: OutboxState, counted: CountMails, { now }: Turn)
   }
   return recordOnly([{ name: tallyRecord, value }])
 }
+
+export interface OutboxState {
+  tally: OutboxTally
+}
+
+/** Counted since the tenant was created. */
+export interface OutboxTally {
+  readonly sent: number
+  readonly digests: number
+  /** Requests that were mailed in digests. */
+  readonly digested: number
+  /** Reasons without failures are absent. `lastAt` in Unix ms. */
+  readonly failures: Readonly<Partial<Record<SkipReason, { readonly count: number; readonly lastAt: number }>>>
+}
+
+/** The mail statistics of a tenant. */
+export function outboxAddress(tenant: string): ActorAddress<OutboxState, OutboxCommand> {
+  return { kind: 'outbox', tenant, id: 'outbox' }
+}
+
+/** Sent by subscribers, in the commit that records the outcome of a mail. Absent numbers are 0. */
+export interface CountMails {
+  readonly type: 'count'
+  /** Without digests. */
+  readonly sent?: number
+  readonly digests?: number
+  /** Requests that were mailed in digests. */
+  readonly digested?: number
+  /** Requests that were never mailed to a subscriber. */
+  readonly passed?: { readonly reason: SkipReason; readonly count: number }
+}
+
+export type OutboxCommand = CountMails

@@ -12,7 +12,7 @@ import {
 } from '#actors/project/scan'
 import {
   emptyProject,
-  isNothing,
+  isEmpty,
   type ProjectState,
   pinPrefix,
   putRecord,
@@ -22,11 +22,9 @@ import {
   tallyRecord,
 } from '#actors/project/state'
 import { decideJobMoved } from '#actors/project/tally'
-import { rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
-import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
-
-const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
+import type { ActorDefinition } from '#runtime/actor'
 
 /**
  * A project of the embedded update server: its releases, pins, rollout, the rollout's counts, and the scans of its
@@ -34,51 +32,33 @@ const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {}
  * Contract 6.
  */
 export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectState, ProjectCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'project',
-    persistence: 'write_through',
-    formats: {
-      [`${releasePrefix}*`]: format('release'),
-      [`${pinPrefix}*`]: format('pin'),
-      [rolloutRecord]: format('rollout'),
-      [tallyRecord]: format('tally of a project'),
-      [scanRecord]: format('walks of a project'),
+    records: {
+      [`${releasePrefix}*`]: 'release',
+      [`${pinPrefix}*`]: 'pin',
+      [rolloutRecord]: 'rollout',
+      [tallyRecord]: 'tally of a project',
+      [scanRecord]: 'walks of a project',
     },
-    isForgettable: isNothing,
-    wake: ({ id }, records) => restoreState(emptyProject(id), records, putRecord),
-    change: (state, change) => putRecord(state, change as RecordChange),
-    apply: rejectEntry,
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'put_release':
-          return decidePutRelease(state, command, turn, notices)
-        case 'delete_release':
-          return decideDeleteRelease(state, command, turn, notices)
-        case 'put_pin':
-          return decidePutPin(state, command)
-        case 'delete_pin':
-          return decideDeletePin(state, command)
-        case 'put_rollout':
-          return decidePutRollout(state, command, turn, notices)
-        case 'delete_rollout':
-          return decideDeleteRollout(state, turn, notices)
-        case 'pause':
-          return decidePause(state, command, turn, notices)
-        case 'resume':
-          return decideResume(state, command, turn, notices)
-        case 'scan':
-          return decideScan(state, command, turn, notices)
-        case 'scan_progress':
-          return decideScanProgress(state, command)
-        case 'scan_done':
-          return decideScanDone(state, command, turn, notices)
-        case 'scans_begun':
-          return decideScansBegun(state)
-        case 'repeat_scans':
-          return decideRepeatScans(state)
-        case 'job_moved':
-          return decideJobMoved(state, command, turn, notices)
-      }
+    isForgettable: isEmpty,
+    empty: ({ id }) => emptyProject(id),
+    put: putRecord,
+    decisions: {
+      put_release: (state, command, turn) => decidePutRelease(state, command, turn, notices),
+      delete_release: (state, command, turn) => decideDeleteRelease(state, command, turn, notices),
+      put_pin: decidePutPin,
+      delete_pin: decideDeletePin,
+      put_rollout: (state, command, turn) => decidePutRollout(state, command, turn, notices),
+      delete_rollout: (state, _, turn) => decideDeleteRollout(state, turn, notices),
+      pause: (state, command, turn) => decidePause(state, command, turn, notices),
+      resume: (state, command, turn) => decideResume(state, command, turn, notices),
+      scan: (state, command, turn) => decideScan(state, command, turn, notices),
+      scan_progress: decideScanProgress,
+      scan_done: (state, command, turn) => decideScanDone(state, command, turn, notices),
+      scans_begun: decideScansBegun,
+      repeat_scans: decideRepeatScans,
+      job_moved: (state, command, turn) => decideJobMoved(state, command, turn, notices),
     },
-  }
+  })
 }

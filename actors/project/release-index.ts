@@ -29,21 +29,21 @@ export function updateReleaseIndex(
   if (all.length === 0) versions.delete(firmware)
   else versions.set(firmware, all)
 
-  const shelf = hardwareKey(index, hardware)
-  const first = newest.get(shelf)
+  const key = hardwareKey(index, hardware)
+  const first = newest.get(key)
   if (after) {
-    if (!first || byAge(first, after) <= 0) newest.set(shelf, after)
+    if (!first || byAge(first, after) <= 0) newest.set(key, after)
   } else if (first === before) {
-    const next = newestOf(releases.values(), shelf)
-    if (next) newest.set(shelf, next)
-    else newest.delete(shelf)
+    const next = newestOf(releases.values(), key)
+    if (next) newest.set(key, next)
+    else newest.delete(key)
   }
 }
 
-function newestOf(releases: Iterable<StoredRelease>, shelf: string): StoredRelease | undefined {
+function newestOf(releases: Iterable<StoredRelease>, key: string): StoredRelease | undefined {
   let first: StoredRelease | undefined
   for (const release of releases) {
-    if (hardwareKey(release.index, release.hardware) !== shelf) continue
+    if (hardwareKey(release.index, release.hardware) !== key) continue
     if (!first || byAge(first, release) <= 0) first = release
   }
   return first

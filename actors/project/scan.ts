@@ -2,7 +2,7 @@ import type { ProjectNotices } from '#actors/notice-bus'
 import type { Scan, ScanDone, ScanProgress, ScanRequest } from '#actors/project/commands'
 import { isScanning, type ProjectState, type StoredScan, scanningIndex, scanRecord } from '#actors/project/state'
 import { tallyChanges } from '#actors/project/tally'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { boundDevicesMax } from '#model/group'
 import { Problem } from '#model/problem'
@@ -131,7 +131,7 @@ function withScanRequest(scans: Scans, request: ScanRequest, rollout: string | n
   return { ...scans, nextScans: withRequest(scans.nextScans, listed) }
 }
 
-/** If there are too many, the first authors in order are dropped. A cancelled scan leaves nothing open. */
+/** If there are too many, the oldest ones are dropped. A cancelled scan leaves nothing open. */
 function withOpen(open: readonly ScanRequest[], { by, devices, author }: StoredScan): readonly ScanRequest[] {
   if (devices?.length === 0) return open
   return withRequest(open, { by, devices, author }).slice(-waitingScansMax)
@@ -139,7 +139,7 @@ function withOpen(open: readonly ScanRequest[], { by, devices, author }: StoredS
 
 function withRequest(requests: readonly ScanRequest[], request: ScanRequest): readonly ScanRequest[] {
   const place = requests.findIndex((other) => isAlike(other, request))
-  return place < 0 ? [...requests, request] : requests.with(place, united(requests[place] as ScanRequest, request))
+  return place < 0 ? [...requests, request] : requests.with(place, merged(requests[place] as ScanRequest, request))
 }
 
 function notForRollouts(requests: readonly ScanRequest[]): readonly ScanRequest[] {
@@ -169,7 +169,7 @@ function isAlike(one: ScanRequest, other: ScanRequest): boolean {
   return one.by === other.by && one.author === other.author
 }
 
-function united(one: ScanRequest, other: ScanRequest): ScanRequest {
+function merged(one: ScanRequest, other: ScanRequest): ScanRequest {
   return { ...one, devices: one.devices && other.devices && listOf([...one.devices, ...other.devices]) }
 }
 

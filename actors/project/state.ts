@@ -2,7 +2,7 @@ import type { ProjectCommand, ScanRequest } from '#actors/project/commands'
 import { type ReleaseIndex, updateReleaseIndex } from '#actors/project/release-index'
 import type { StoredRelease } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
-import type { ActorAddress, RecordChange } from '#runtime/actor'
+import type { ActorAddress, IndexChange, RecordChange } from '#runtime/actor'
 
 /** The state of a project. A project without records has an actor too. */
 export interface ProjectState {
@@ -21,8 +21,8 @@ export interface ProjectState {
   readonly openScans: readonly ScanRequest[]
 }
 
-/** The same while it is built from its records. */
-type Woken = {
+/** `ProjectState` while it is built from its records. */
+type MutableProject = {
   -readonly [Field in keyof ProjectState]: ProjectState[Field] extends ReadonlyMap<string, infer Value>
     ? Map<string, Value>
     : ProjectState[Field]
@@ -86,17 +86,17 @@ export function itemCount({ releases, pins, rollout }: ProjectState): number {
 }
 
 /** Whether it has no records. */
-export function isNothing(state: ProjectState): boolean {
+export function isEmpty(state: ProjectState): boolean {
   return itemCount(state) === 0 && !isScanning(state) && state.tally === noTally
 }
 
-/** Whether its devices are being scanned, or would have to be scanned again after a restart. */
+/** Whether devices are being scanned, or have to be scanned again after a restart. */
 export function isScanning({ scan, openScans }: Pick<ProjectState, 'scan' | 'openScans'>): boolean {
   return scan !== undefined || openScans.length > 0
 }
 
 export function putRecord(state: ProjectState, { name, value }: RecordChange): void {
-  const woken = state as Woken
+  const woken = state as MutableProject
   switch (name) {
     case rolloutRecord:
       woken.rollout = (value as StoredRollout | null) ?? undefined
@@ -137,3 +137,10 @@ export const projectIndex = 'project'
 
 /** Projects with a running scan of their devices: entries `<project>`. */
 export const scanningIndex = 'walking'
+
+/** A project exists from its first release, pin or rollout until the last one is deleted. */
+export function presenceAfter(state: ProjectState, more: 1 | -1): readonly IndexChange[] {
+  const [before, after] = [itemCount(state), itemCount(state) + more]
+  if (before > 0 && after > 0) return []
+  return [{ index: projectIndex, entry: state.project, isPresent: after > 0 }]
+}

@@ -1,7 +1,7 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import type { JobMoved, Stage } from '#actors/project/commands'
 import { type ProjectState, rolloutRecord, type StoredTally, tallyRecord } from '#actors/project/state'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { releaseName } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'

@@ -1,12 +1,21 @@
+import { accountAddress } from '#actors/account/commands'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
-import type { BeginSession, SessionCommand, UseSession } from '#actors/session/commands'
-import { decideRotate } from '#actors/session/rotation'
-import { endedByAccount, endedByItself } from '#actors/session/session-end'
-import { isOver, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
+import { recordActor, recordOnly } from '#actors/record-actor'
+import {
+  type BeginSession,
+  isOver,
+  type RotateSession,
+  type Rotation,
+  replacedMsMax,
+  type SessionCommand,
+  type SessionState,
+  type StoredSession,
+  sessionRecord,
+  type UseSession,
+} from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type ActorDefinition, answer, type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
+import { type ActorDefinition, answer, type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
 /** The last use is stored at most once in this time, not with every request. */
 export const usedEveryMs = 60_000
@@ -16,29 +25,19 @@ export const usedEveryMs = 60_000
  * because it is written at every refresh and ends on its own. Its reminder is its expiry. Contract 2, Sessions.
  */
 export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionState, SessionCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'session',
-    persistence: 'write_through',
-    formats: { [sessionRecord]: { name: 'session', version: 1, upgrades: {} } },
-    fixedRecords: [sessionRecord],
-    wake: ({ tenant, id }, records) => restoreState({ tenant, id, session: undefined }, records, put),
-    change: (state, change) => put(state, change as RecordChange),
-    apply: rejectEntry,
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'begin':
-          return decideBegin(state, command, turn)
-        case 'rotate':
-          return decideRotate(state, command, turn, notices)
-        case 'use':
-          return decideUse(state, command, turn)
-        case 'end':
-          return state.session ? endedByAccount(state, notices) : answer(undefined)
-        case 'reminder_due':
-          return decideDue(state, turn, notices)
-      }
+    records: { [sessionRecord]: 'session' },
+    empty: ({ tenant, id }) => ({ tenant, id, session: undefined }),
+    put,
+    decisions: {
+      begin: decideBegin,
+      rotate: (state, command, turn) => decideRotate(state, command, turn, notices),
+      use: decideUse,
+      end: (state) => (state.session ? endedByAccount(state, notices) : answer(undefined)),
+      reminder_due: (state, _, turn) => decideDue(state, turn, notices),
     },
-  }
+  })
 }
 
 function put(state: SessionState, { value }: RecordChange): void {
@@ -74,4 +73,72 @@ function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices)
   if (!session) return answer(undefined)
   if (isOver(session, now)) return endedByItself(state, session, notices, undefined)
   return recordOnly([], { reminder: session.endsAt })
+}
+
+/** A client that refreshes more often in ten seconds does not need all earlier tokens. */
+const rotatedBeforeMax = 16
+
+/** Contract 2, Refresh. */
+export function decideRotate(
+  state: SessionState,
+  { number, endsAt }: RotateSession,
+  turn: Turn,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  const { session } = state
+  // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
+  if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
+    return answerWith({ outcome: 'unknown' })
+  if (number === session.number) {
+    const rotatedBefore = rotationsWithin(session, turn.now)
+    const rotated = { ...session, number: number + 1, rotatedAt: turn.now, rotatedBefore, endsAt, lastUsedAt: turn.now }
+    return recordOnly([{ name: sessionRecord, value: rotated }], {
+      reminder: endsAt,
+      answer: { outcome: 'rotated', ...tokenOf(rotated) } satisfies Rotation,
+    })
+  }
+  if (mayRepeat(session, number, turn.now)) return answerWith({ outcome: 'repeated', ...tokenOf(session) })
+  return endedByItself(state, session, notices, { outcome: 'reused' } satisfies Rotation)
+}
+
+/** Only for tokens bound to a key: an unbound token could be in the hands of an attacker. */
+function mayRepeat(session: StoredSession, number: number, now: number): boolean {
+  return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= replacedMsMax
+}
+
+/** The first number replaces no token. */
+function rotationsWithin({ number, rotatedAt, rotatedBefore = [] }: StoredSession, now: number): readonly number[] {
+  const rotations = number === 1 ? [] : [rotatedAt, ...rotatedBefore]
+  return rotations.filter((at) => now - at <= replacedMsMax).slice(0, rotatedBeforeMax)
+}
+
+function tokenOf({ number, endsAt, rotatedAt }: StoredSession) {
+  return { number, endsAt, rotatedAt }
+}
+
+function answerWith(rotation: Rotation): Decision<Entry> {
+  return answer(rotation)
+}
+
+/** The account ended the session, so it needs no command. */
+export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
+  return recordOnly([{ name: sessionRecord, value: null }], {
+    reminder: null,
+    effects: [() => notices.sessionEnded(tenant, id)],
+  })
+}
+
+/** The session ends by itself: the account has to remove it from its list. */
+export function endedByItself(
+  { tenant, id }: SessionState,
+  { user }: StoredSession,
+  notices: IdentityNotices,
+  answer: unknown,
+): Decision<Entry> {
+  return recordOnly([{ name: sessionRecord, value: null }], {
+    reminder: null,
+    tells: [tell(accountAddress(tenant, user), { type: 'session_over', session: id })],
+    effects: [() => notices.sessionEnded(tenant, id)],
+    answer,
+  })
 }

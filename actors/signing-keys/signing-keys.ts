@@ -1,14 +1,19 @@
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
-import type { AddSigningKey, SigningKeysCommand } from '#actors/signing-keys/commands'
-import { type SigningKeysState, type StoredSigningKey, signingKeyOf } from '#actors/signing-keys/state'
+import { recordActor, recordOnly } from '#actors/record-actor'
+import {
+  type AddSigningKey,
+  type SigningKeysCommand,
+  type SigningKeysState,
+  type StoredSigningKey,
+  signingKeyOf,
+} from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type ActorDefinition, type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
 
 /** After this time the key should be replaced. */
 export const signsForMs = 90 * 24 * 60 * 60 * 1000
-/** Repeated after this time if the key could not be replaced. */
+/** The notice about an old key is repeated after this time. */
 const askAgainMs = 60 * 60 * 1000
 /** Each rotation leaves an old key for hours; rotating in a loop would fill the public key list. */
 export const rotationEveryMs = 60_000
@@ -22,18 +27,17 @@ const prefix = 'key/'
 export function signingKeysActor(
   notices: IdentityNotices,
 ): ActorDefinition<SigningKeysState, SigningKeysCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'signing_keys',
-    persistence: 'write_through',
-    formats: { [`${prefix}*`]: { name: 'signing key', version: 1, upgrades: {} } },
+    records: { [`${prefix}*`]: 'signing key' },
     isForgettable: () => false,
-    wake: (_, records) => restoreState({ keys: new Map() }, records, put),
-    change: (state, change) => put(state, change as RecordChange),
-    apply: rejectEntry,
-    decide(state, command, turn) {
-      return command.type === 'add' ? decideAdd(state, command, turn, notices) : decideDue(state, turn, notices)
+    empty: () => ({ keys: new Map() }),
+    put,
+    decisions: {
+      add: (state, command, turn) => decideAdd(state, command, turn, notices),
+      reminder_due: (state, _, turn) => decideDue(state, turn, notices),
     },
-  }
+  })
 }
 
 function put({ keys }: SigningKeysState, { name, value }: RecordChange): void {
@@ -57,18 +61,18 @@ function decideAdd(
   const added: StoredSigningKey = { kid, sealed, fingerprint, createdAt: now, retiresAt: null }
   const retired = signing ? [{ ...signing, retiresAt: retireOthersAt }] : []
   const others = [...state.keys.values()].filter((other) => other !== signing)
-  return standing([added, ...retired], [], [...others, ...retired, added], now, notices, added)
+  return decisionFor([added, ...retired], [], [...others, ...retired, added], now, notices, added)
 }
 
 function decideDue(state: SigningKeysState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
   const keys = [...state.keys.values()]
   const left = keys.filter(({ retiresAt }) => retiresAt === null || retiresAt > now)
   const gone = keys.filter((key) => !left.includes(key))
-  return standing([], gone, left, now, notices)
+  return decisionFor([], gone, left, now, notices)
 }
 
 /** Stores the changed keys, sends the notices and sets the next reminder. */
-function standing(
+function decisionFor(
   changed: readonly StoredSigningKey[],
   gone: readonly StoredSigningKey[],
   keys: readonly StoredSigningKey[],

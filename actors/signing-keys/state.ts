@@ -1,3 +1,7 @@
+import { defaultTenant } from '#actors/tenant/state'
+import type { ActorAddress } from '#runtime/actor'
+import type { ReminderDue } from '#runtime/system'
+
 /** The keys that tokens are signed with, by `kid`. */
 export interface SigningKeysState {
   readonly keys: Map<string, StoredSigningKey>
@@ -21,4 +25,24 @@ export interface StoredSigningKey {
 /** The key that signs. */
 export function signingKeyOf({ keys }: SigningKeysState): StoredSigningKey | undefined {
   return [...keys.values()].find(({ retiresAt }) => retiresAt === null)
+}
+
+/** Commands of the signing keys. */
+export type SigningKeysCommand = AddSigningKey | ReminderDue
+
+/**
+ * The new key signs from now on. The others verify until `retireOthersAt`, Unix ms, when the last token signed by them
+ * has expired.
+ */
+export interface AddSigningKey {
+  readonly type: 'add'
+  readonly key: Pick<StoredSigningKey, 'kid' | 'sealed' | 'fingerprint'>
+  readonly retireOthersAt: number
+}
+
+/** One set of keys signs the tokens of all tenants. */
+export const signingKeysAddress: ActorAddress<SigningKeysState, SigningKeysCommand> = {
+  kind: 'signing_keys',
+  tenant: defaultTenant,
+  id: 'signing_keys',
 }

@@ -1,7 +1,7 @@
 import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import type { SkipReason } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
-import type { ActorAddress } from '#runtime/actor'
+import { type ActorAddress, type Tell, tell } from '#runtime/actor'
 
 /** Commands of a subscriber. */
 export type SubscriberCommand =
@@ -87,4 +87,9 @@ export interface MailFailed {
 /** The subscriptions of one user and their progress. `id`: see `subscriberIdOf`. */
 export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {
   return { kind: 'subscriber', tenant, id }
+}
+
+/** Sent in the commit that deletes a user or a key that acts as one; removes all subscriptions. `id` is the bare id. */
+export function eraseSubscriber(tenant: string, id: string): Tell {
+  return tell(subscriberAddress(tenant, id), { type: 'erase' })
 }

@@ -1,6 +1,5 @@
-import type { CountMails } from '#actors/outbox/commands'
-import { outboxAddress } from '#actors/outbox/state'
-import { recordOnly } from '#actors/record-only'
+import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
+import { recordOnly } from '#actors/record-actor'
 import type { AdvanceMail, MailFailed, MailOutcome } from '#actors/subscriber/commands'
 import { type MailState, mailRecord, type SubscriberState } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'

@@ -1,6 +1,5 @@
 import { parseCrn } from '#model/crn'
 import type { StoredSubscription } from '#model/subscription'
-import type { RecordFormat } from '#runtime/actor'
 
 /** A user with subscriptions. Nothing is stored without them. */
 export interface SubscriberState {
@@ -30,11 +29,6 @@ export interface MailState {
 
 export const subscriptionsRecord = 'subscriptions'
 export const mailRecord = 'mail'
-
-export const subscriberFormats: Readonly<Record<string, RecordFormat>> = {
-  [subscriptionsRecord]: { name: 'subscriptions', version: 1, upgrades: {} },
-  [mailRecord]: { name: 'mail of a subscriber', version: 1, upgrades: {} },
-}
 
 /** The bare id of a user or of an API key that acts as a user, or `anonymous`. `user` is its resource name. */
 export function subscriberIdOf(user: string): string {

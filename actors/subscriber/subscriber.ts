@@ -1,14 +1,8 @@
-import { restoreState } from '#actors/record-only'
+import type { SubscriberNotices } from '#actors/notice-bus'
+import { recordActor } from '#actors/record-actor'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
 import { decideAdvance, decideFailed, noMail } from '#actors/subscriber/mail'
-import type { SubscriberNotices } from '#actors/subscriber/notices'
-import {
-  type MailState,
-  mailRecord,
-  type SubscriberState,
-  subscriberFormats,
-  subscriptionsRecord,
-} from '#actors/subscriber/state'
+import { type MailState, mailRecord, type SubscriberState, subscriptionsRecord } from '#actors/subscriber/state'
 import {
   decideErase,
   decideSetLocale,
@@ -31,34 +25,23 @@ import type { ActorDefinition, RecordChange } from '#runtime/actor'
 export function subscriberActor(
   notices: SubscriberNotices,
 ): ActorDefinition<SubscriberState, SubscriberCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'subscriber',
-    persistence: 'write_through',
-    formats: subscriberFormats,
-    fixedRecords: [subscriptionsRecord, mailRecord],
-    wake: ({ tenant, id }, records) => restoreState({ tenant, id, subscriptions: [], mail: noMail }, records, put),
-    change: (state, change) => put(state, change as RecordChange),
+    records: { [subscriptionsRecord]: 'subscriptions', [mailRecord]: 'mail of a subscriber' },
+    empty: ({ tenant, id }) => ({ tenant, id, subscriptions: [], mail: noMail }),
+    put,
     // Each entry comes with records, and those contain the complete change.
     apply() {},
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'subscribe':
-          return decideSubscribe(state, command, turn, notices)
-        case 'set_locale':
-          return decideSetLocale(state, command, turn)
-        case 'unsubscribe':
-          return decideUnsubscribe(state, command, turn, notices)
-        case 'topic_ended':
-          return decideTopicEnded(state, command, turn, notices)
-        case 'erase':
-          return decideErase(state, notices)
-        case 'advance':
-          return decideAdvance(state, command)
-        case 'failed':
-          return decideFailed(state, command)
-      }
+    decisions: {
+      subscribe: (state, command, turn) => decideSubscribe(state, command, turn, notices),
+      set_locale: decideSetLocale,
+      unsubscribe: (state, command, turn) => decideUnsubscribe(state, command, turn, notices),
+      topic_ended: (state, command, turn) => decideTopicEnded(state, command, turn, notices),
+      erase: (state) => decideErase(state, notices),
+      advance: decideAdvance,
+      failed: decideFailed,
     },
-  }
+  })
 }
 
 function put(state: SubscriberState, { name, value }: RecordChange): void {

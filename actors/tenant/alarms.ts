@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEdit } from '#actors/edit'
+import { newEdit, recordOnly } from '#actors/record-actor'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
-import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
+import type { DeleteAlarm, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
 import { type AlarmBody, alarmNodesMax, alarmsMax, type StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
 import type { AlarmSet, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { unknownNamesIn } from '#rules/property-name'
-import { type Decision, record, refuse, type Turn } from '#runtime/actor'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /**
  * Contract 5.3. An unchanged alarm causes no event, unless the author changes: the author's permissions decide what the
@@ -23,8 +23,8 @@ export function decidePutAlarm(
   const before = state.alarms.get(id)
   const wanted = contentOf(body)
   const isSame = before !== undefined && isDeepStrictEqual(contentOf(before), wanted)
-  const misput = refusePut(before, { isNew, author }, isSame)
-  if (misput) return misput
+  const refusal = refusePut(before, { isNew, author }, isSame)
+  if (refusal) return refusal
   if (isSame && before.updatedBy === author) return unchanged(before)
   const quota = { all: state.alarms, max: alarmsMax, nodesOf, nodesMax: alarmNodesMax, what: 'alarms' }
   const problem =
@@ -97,4 +97,23 @@ function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {
   const { nodes } = namesIn(alarm.condition)
   nodesKnown.set(alarm, nodes)
   return nodes
+}
+
+/** Ignored for an alarm without a record: its sweep has ended. */
+export function decideSweepProgress(
+  { judged }: TenantState,
+  { alarm, digest, cursor }: SweepProgress,
+): Decision<Entry> {
+  const before = judged.get(alarm)
+  if (!before) return answer(undefined)
+  const value: StoredJudged = { ...before, sweeping: digest, cursor }
+  return recordOnly([{ name: judgedRecord(alarm), value }])
+}
+
+/** Ignored for an alarm that was created or deleted meanwhile: it has a sweep of its own. */
+export function decideSweepDone({ alarms, judged }: TenantState, { alarm, digest }: SweepDone): Decision<Entry> {
+  const isGone = digest === ''
+  if (!judged.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)
+  const value: StoredJudged | null = isGone ? null : { digest, sweeping: null, cursor: '' }
+  return recordOnly([{ name: judgedRecord(alarm), value }])
 }

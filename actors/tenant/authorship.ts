@@ -1,4 +1,4 @@
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import type { TenantState } from '#actors/tenant/state'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
@@ -13,13 +13,13 @@ export interface Authored {
   readonly updatedAt: number
 }
 
-/** The author of a put. `isNew`: the id was generated for it; otherwise the object exists. */
+/** The author of a put. `isNew`: the put has a generated id; otherwise the object must exist. */
 export interface Authoring {
   readonly isNew: boolean
   readonly author: string
 }
 
-/** The author as quotas see them. */
+/** The author of a new object, for quotas. */
 export interface QuotaHolder {
   readonly author?: string | undefined
   /** Their permission to create covers only some devices. */
@@ -27,8 +27,8 @@ export interface QuotaHolder {
 }
 
 /**
- * The share of a tenant's quota for one author who cannot reach all devices, so that a user with one device cannot use
- * up the quota. Ten such authors may.
+ * The share of a tenant's quota for one author who cannot reach all devices: a user with one device must not use up the
+ * quota.
  */
 const narrowShare = 0.1
 
@@ -38,15 +38,15 @@ const narrowShare = 0.1
  */
 export function quotaFault(
   state: TenantState,
-  makers: readonly (string | undefined)[],
+  creators: readonly (string | undefined)[],
   { author, isNarrow = false }: QuotaHolder,
   { max, what }: { readonly max: number; readonly what: string },
 ): Problem | undefined {
-  if (makers.length >= max) return new Problem('conflict', `a tenant has at most ${max} ${what}`)
+  if (creators.length >= max) return new Problem('conflict', `a tenant has at most ${max} ${what}`)
   if (!isNarrow || author === undefined) return undefined
   const shareMax = max * narrowShare
   const owner = ownerOf(state, author)
-  const held = makers.filter((maker) => maker !== undefined && ownerOf(state, maker) === owner).length
+  const held = creators.filter((creator) => creator !== undefined && ownerOf(state, creator) === owner).length
   if (held < shareMax) return undefined
   return new Problem(
     'conflict',
@@ -72,7 +72,7 @@ export function ruleQuotaFault<Stored extends Authored>(
   nodes: number,
   before: Stored | undefined,
 ): Problem | undefined {
-  const full = before ? undefined : quotaFault(state, makersOf(quota.all), holder, quota)
+  const full = before ? undefined : quotaFault(state, creatorsOf(quota.all), holder, quota)
   return full ?? nodesFault(state, quota, holder, nodes, before)
 }
 
@@ -111,13 +111,13 @@ function nodesFault<Stored extends Authored>(
 const keyStart = formatCrn({ type: 'key', id: '' })
 
 /** Objects that an API key created count for the creator of the key. */
-function ownerOf(state: TenantState, maker: string): string {
-  const key = maker.startsWith(keyStart) ? state.apiKeys.get(maker.slice(keyStart.length)) : undefined
-  return key?.createdBy ? ownerOf(state, key.createdBy.user) : maker
+function ownerOf(state: TenantState, creator: string): string {
+  const key = creator.startsWith(keyStart) ? state.apiKeys.get(creator.slice(keyStart.length)) : undefined
+  return key?.createdBy ? ownerOf(state, key.createdBy.user) : creator
 }
 
 /** The creator of each. */
-export function makersOf(all: ReadonlyMap<string, Pick<Authored, 'createdBy'>>): readonly string[] {
+export function creatorsOf(all: ReadonlyMap<string, Pick<Authored, 'createdBy'>>): readonly string[] {
   return [...all.values()].map(({ createdBy }) => createdBy)
 }
 

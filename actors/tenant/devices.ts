@@ -1,6 +1,6 @@
 import type { AddDevice } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import type { AdmitDevice, DeviceGone, DeviceSized } from '#actors/tenant/commands'
 import {
   countersRecord,

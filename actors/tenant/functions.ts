@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { TopicNotices } from '#actors/delivery/notices'
 import { deliveryAddress } from '#actors/delivery/state'
-import { newEdit } from '#actors/edit'
-import { recordOnly } from '#actors/record-only'
+import type { TopicNotices } from '#actors/notice-bus'
+import { newEdit, recordOnly } from '#actors/record-actor'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
@@ -28,8 +27,8 @@ export function decidePutFunction(
   const before = state.functions.get(id)
   const wanted = contentOf(body)
   const isSame = before !== undefined && isDeepStrictEqual(contentOfStored(before), wanted)
-  const misput = refusePut(before, { isNew, author }, isSame)
-  if (misput) return misput
+  const refusal = refusePut(before, { isNew, author }, isSame)
+  if (refusal) return refusal
   if (isSame && before.updatedBy === author) return unchanged(before)
   const quota = { all: state.functions, max: functionsMax, nodesOf, nodesMax: functionNodesMax, what: 'functions' }
   const problem =
@@ -60,7 +59,6 @@ export function decideDeleteFunction(
   })
 }
 
-/** Removes the row from the index of ending topics. */
 export function decideTopicSwept(topic: TopicSwept): Decision<Entry> {
   return recordOnly([], { indexes: [{ index: endingIndex, entry: topic.function, isPresent: false }] })
 }

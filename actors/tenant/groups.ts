@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEdit } from '#actors/edit'
-import { recordOnly } from '#actors/record-only'
-import { authorshipAfter, makersOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
+import { newEdit, recordOnly } from '#actors/record-actor'
+import { authorshipAfter, creatorsOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import { groupRecord, type TenantState } from '#actors/tenant/state'
@@ -19,11 +18,11 @@ export function decidePutGroup(
   const { name, devices } = body
   const before = state.groups.get(id)
   const isSame = before !== undefined && isDeepStrictEqual([before.name, before.devices], [name, devices])
-  const misput = refusePut(before, { isNew, author }, isSame)
-  if (misput) return misput
+  const refusal = refusePut(before, { isNew, author }, isSame)
+  if (refusal) return refusal
   if (isSame) return unchanged(before)
   const quota = { max: groupsMax, what: 'groups' }
-  const full = before ? undefined : quotaFault(state, makersOf(state.groups), { author, isNarrow }, quota)
+  const full = before ? undefined : quotaFault(state, creatorsOf(state.groups), { author, isNarrow }, quota)
   const problem = full ?? membersFault(state, id, devices.length)
   if (problem) return refuse(problem)
   const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }

@@ -1,6 +1,6 @@
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordOnly } from '#actors/record-only'
-import { eraseSubscriber } from '#actors/subscriber/erasure'
+import { recordOnly } from '#actors/record-actor'
+import { eraseSubscriber } from '#actors/subscriber/commands'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
 import {
@@ -24,9 +24,9 @@ const kinds: readonly KeyKind[] = ['api_key', 'provisioning_key']
 
 export function decideAddApiKey(state: TenantState, command: AddApiKey, { now }: Turn): Decision<Entry> {
   const { id, name, hash, roles, expiresAt, createdBy, isNarrow } = command
-  const makers = [...state.apiKeys.values()].map((key) => key.createdBy?.user)
+  const creators = [...state.apiKeys.values()].map((key) => key.createdBy?.user)
   const quota = { max: keysMax, what: 'API keys' }
-  const full = quotaFault(state, makers, { author: createdBy?.user, isNarrow }, quota)
+  const full = quotaFault(state, creators, { author: createdBy?.user, isNarrow }, quota)
   if (full && !state.apiKeys.has(id)) return refuse(full)
   const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt, ...(createdBy && { createdBy }) }
   return decideAdd(state, 'api_key', id, key)
@@ -89,8 +89,8 @@ function decideAdd(
   const keys = keysOf(state, kind)
   if (keys.has(id)) return refuse(new Problem('conflict', 'the id is taken'))
   if (keys.size >= keysMax) return refuse(new Problem('conflict', `a tenant has at most ${keysMax} provisioning keys`))
-  const standing = [...state.apiKeys.values(), ...state.provisioningKeys.values(), key]
-  return recordOnly([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(standing), answer: key })
+  const allKeys = [...state.apiKeys.values(), ...state.provisioningKeys.values(), key]
+  return recordOnly([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(allKeys), answer: key })
 }
 
 function nextExpiry(keys: readonly StoredKey[]): number | null {

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEdit } from '#actors/edit'
 import type { IdentityNotices } from '#actors/notice-bus'
-import { recordOnly } from '#actors/record-only'
+import { newEdit, recordOnly } from '#actors/record-actor'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
 import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
@@ -26,8 +25,8 @@ export function decidePutRole(
   const before = roles.get(role)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before.grants, grants)) return record([], { answer: { isNew: false } })
-  const makers = [...roles.values()].map(({ createdBy }) => createdBy)
-  const full = before ? undefined : quotaFault(state, makers, { author, isNarrow }, { max: rolesMax, what: 'roles' })
+  const creators = [...roles.values()].map(({ createdBy }) => createdBy)
+  const full = before ? undefined : quotaFault(state, creators, { author, isNarrow }, { max: rolesMax, what: 'roles' })
   if (full) return refuse(full)
   const createdBy = before ? before.createdBy : author
   // No client can have received events by a role that did not exist.

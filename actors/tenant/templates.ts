@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { recordOnly } from '#actors/record-only'
+import { recordOnly } from '#actors/record-actor'
 import { authorshipAfter, unchanged } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import { type TenantState, templateRecord } from '#actors/tenant/state'

@@ -1,7 +1,6 @@
-import type { TopicNotices } from '#actors/delivery/notices'
-import type { IdentityNotices, RuleNotices } from '#actors/notice-bus'
-import { restoreState } from '#actors/record-only'
-import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
+import type { IdentityNotices, RuleNotices, TopicNotices } from '#actors/notice-bus'
+import { recordActor } from '#actors/record-actor'
+import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
@@ -27,7 +26,6 @@ import {
   type TenantState,
   templatePrefix,
 } from '#actors/tenant/state'
-import { decideSweepDone, decideSweepProgress } from '#actors/tenant/sweeps'
 import { decideDeleteTemplate, decidePutTemplate, putTemplate } from '#actors/tenant/templates'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
@@ -35,9 +33,7 @@ import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
-import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
-
-const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
+import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
  * One tenant: its schemas, roles, keys, groups, alarms, functions and templates, one record each, and its counters.
@@ -47,25 +43,24 @@ const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {}
 export function tenantActor(
   notices: IdentityNotices & RuleNotices & TopicNotices,
 ): ActorDefinition<TenantState, TenantCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'tenant',
-    persistence: 'write_through',
-    formats: {
-      [countersRecord]: format('counters of a tenant'),
-      [`${memoryPrefix}*`]: format('memory of a device'),
-      [`${schemaPrefix}*`]: format('schema'),
-      [`${rolePrefix}*`]: format('role'),
-      [`${apiKeyPrefix}*`]: format('API key'),
-      [`${provisioningKeyPrefix}*`]: format('provisioning key'),
-      [`${groupPrefix}*`]: format('group'),
-      [`${alarmPrefix}*`]: format('alarm'),
-      [`${judgedPrefix}*`]: format('judged alarm'),
-      [`${functionPrefix}*`]: format('function'),
-      [`${templatePrefix}*`]: format('template'),
+    records: {
+      [countersRecord]: 'counters of a tenant',
+      [`${memoryPrefix}*`]: 'memory of a device',
+      [`${schemaPrefix}*`]: 'schema',
+      [`${rolePrefix}*`]: 'role',
+      [`${apiKeyPrefix}*`]: 'API key',
+      [`${provisioningKeyPrefix}*`]: 'provisioning key',
+      [`${groupPrefix}*`]: 'group',
+      [`${alarmPrefix}*`]: 'alarm',
+      [`${judgedPrefix}*`]: 'judged alarm',
+      [`${functionPrefix}*`]: 'function',
+      [`${templatePrefix}*`]: 'template',
     },
     isForgettable: () => false,
-    wake: ({ tenant }, records) => restoreState(emptyTenant(tenant), records, put),
-    change: (state, change) => put(state, change as RecordChange),
+    empty: ({ tenant }) => emptyTenant(tenant),
+    put,
     recordStored: ({ tenant }, change) => notifyRules(notices, tenant, change),
     apply(state, entry) {
       switch (entry.kind) {
@@ -85,57 +80,32 @@ export function tenantActor(
           throw new Error(`a tenant is not changed by ${entry.kind}`)
       }
     },
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'admit_device':
-          return decideAdmit(state, command, turn)
-        case 'device_gone':
-          return decideGone(state, command)
-        case 'device_sized':
-          return decideSized(command)
-        case 'put_schema':
-          return decidePutSchema(state, command, turn)
-        case 'delete_schema':
-          return decideDeleteSchema(state, command, turn)
-        case 'put_role':
-          return decidePutRole(state, command, turn, notices)
-        case 'delete_role':
-          return decideDeleteRole(state, command, notices)
-        case 'role_settled':
-          return decideRoleSettled(state, command)
-        case 'add_api_key':
-          return decideAddApiKey(state, command, turn)
-        case 'add_provisioning_key':
-          return decideAddProvisioningKey(state, command, turn)
-        case 'delete_key':
-          return decideDeleteKey(state, command, notices)
-        case 'put_group':
-          return decidePutGroup(state, command, turn)
-        case 'delete_group':
-          return decideDeleteGroup(state, command)
-        case 'put_alarm':
-          return decidePutAlarm(state, command, turn)
-        case 'delete_alarm':
-          return decideDeleteAlarm(state, command, turn)
-        case 'put_function':
-          return decidePutFunction(state, command, turn)
-        case 'delete_function':
-          return decideDeleteFunction(state, command, notices)
-        case 'topic_swept':
-          return decideTopicSwept(command)
-        case 'put_template':
-          return decidePutTemplate(state, command, turn)
-        case 'delete_template':
-          return decideDeleteTemplate(state, command)
-        case 'sweep_progress':
-          return decideSweepProgress(state, command)
-        case 'sweep_done':
-          return decideSweepDone(state, command)
-        case 'reminder_due':
-          return decideKeysDue(state, turn, notices)
-      }
+    decisions: {
+      admit_device: decideAdmit,
+      device_gone: decideGone,
+      device_sized: (_, command) => decideSized(command),
+      put_schema: decidePutSchema,
+      delete_schema: decideDeleteSchema,
+      put_role: (state, command, turn) => decidePutRole(state, command, turn, notices),
+      delete_role: (state, command) => decideDeleteRole(state, command, notices),
+      role_settled: decideRoleSettled,
+      add_api_key: decideAddApiKey,
+      add_provisioning_key: decideAddProvisioningKey,
+      delete_key: (state, command) => decideDeleteKey(state, command, notices),
+      put_group: decidePutGroup,
+      delete_group: decideDeleteGroup,
+      put_alarm: decidePutAlarm,
+      delete_alarm: decideDeleteAlarm,
+      put_function: decidePutFunction,
+      delete_function: (state, command) => decideDeleteFunction(state, command, notices),
+      topic_swept: (_, command) => decideTopicSwept(command),
+      put_template: decidePutTemplate,
+      delete_template: decideDeleteTemplate,
+      sweep_progress: decideSweepProgress,
+      sweep_done: decideSweepDone,
+      reminder_due: (state, _, turn) => decideKeysDue(state, turn, notices),
     },
-  }
+  })
 }
 
 const noCounters: TenantCounters = { lastFlakeAddress: 0, devices: 0 }

@@ -1,4 +1,4 @@
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
@@ -29,19 +29,16 @@ export const updateScheduleAddress: ActorAddress<UpdateScheduleState, UpdateSche
 export const scheduleRecord = 'schedule'
 
 /** The update schedule: stored after a run, so that a run that a killed process missed is made up for. */
-export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = {
+export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = recordActor({
   kind: updateScheduleAddress.kind,
-  persistence: 'write_through',
-  formats: { [scheduleRecord]: { name: 'schedule of updates', version: 1, upgrades: {} } },
-  fixedRecords: [scheduleRecord],
-  wake: (_, records) => restoreState({ stored: undefined }, records, put),
-  change: (state, change) => put(state, change as RecordChange),
-  apply: rejectEntry,
-  decide({ stored }, command) {
-    if (command.type === 'put') return recordOnly([{ name: scheduleRecord, value: command.schedule }])
-    return stored ? recordOnly([{ name: scheduleRecord, value: null }]) : answer(undefined)
+  records: { [scheduleRecord]: 'schedule of updates' },
+  empty: () => ({ stored: undefined }),
+  put,
+  decisions: {
+    put: (_, { schedule }) => recordOnly([{ name: scheduleRecord, value: schedule }]),
+    clear: ({ stored }) => (stored ? recordOnly([{ name: scheduleRecord, value: null }]) : answer(undefined)),
   },
-}
+})
 
 function put(state: UpdateScheduleState, { value }: RecordChange): void {
   state.stored = (value as StoredSchedule | null) ?? undefined

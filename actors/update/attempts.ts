@@ -14,9 +14,9 @@ const retryTimes = { firstMs: retryMsMin, longestMs: retryMsMax, spread: 0.2 }
 export const rememberedMax = 4
 
 /**
- * The remembered attempts after a turn. An attempt counts from its beginning, even if it fails. A successful firmware
- * is remembered too, because the device may fall back: until it has kept the firmware for long enough, another firmware
- * is chosen, or a user starts an update.
+ * The remembered attempts after a turn. An attempt counts as soon as it begins. A successful firmware is remembered
+ * too, because the device may fall back to the old one. It is forgotten when the device has had it for long enough, when
+ * another firmware is chosen, or when a user starts an update.
  */
 export function attemptsAfter(
   before: StoredUpdate | undefined,
@@ -31,12 +31,12 @@ export function attemptsAfter(
     if (by === 'post') return all.filter((each) => each.index !== index)
     const { firmware } = offer
     const rollout = offer.rollout?.id ?? null
-    const isGoingOn = last !== undefined && last.rollout === rollout && !hasStayed(last, turn.now)
-    const chosen = { firmware, index, rollout, by, count: isGoingOn ? last.count + 1 : 1, nextAt: null, doneAt: null }
-    return [...besideChosen(all, chosen), chosen]
+    const continues = last !== undefined && last.rollout === rollout && !isFinal(last, turn.now)
+    const chosen = { firmware, index, rollout, by, count: continues ? last.count + 1 : 1, nextAt: null, doneAt: null }
+    return [...failuresToRemember(all, chosen), chosen]
   }
   if (!last) return all
-  const after = movedTo(last, state, offer.rollout?.maxAttempts ?? defaultAttempts, turn)
+  const after = afterMove(last, state, offer.rollout?.maxAttempts ?? defaultAttempts, turn)
   return all.map((each) => (each === last ? after : each))
 }
 
@@ -47,7 +47,7 @@ export function isHeldBack(
   now: number,
 ): boolean {
   const last = attempts?.find((each) => isOf(each, index, offer.firmware))
-  if (!last || last.rollout !== (offer.rollout?.id ?? null) || hasStayed(last, now)) return false
+  if (!last || last.rollout !== (offer.rollout?.id ?? null) || isFinal(last, now)) return false
   return last.nextAt === null || last.nextAt > now
 }
 
@@ -63,7 +63,7 @@ function isWaiting(attempts: UpdateAttempts): attempts is WaitingAttempts {
   return attempts.nextAt !== null && attempts.doneAt === null
 }
 
-function movedTo(last: UpdateAttempts, state: UpdateState, countMax: number, turn: Turn): UpdateAttempts {
+function afterMove(last: UpdateAttempts, state: UpdateState, countMax: number, turn: Turn): UpdateAttempts {
   if (state !== 'done' && state !== 'failed' && state !== 'refused')
     return last.nextAt === null && last.doneAt === null ? last : { ...last, nextAt: null, doneAt: null }
   const nextAt = last.count < countMax ? turn.now + retryMs(last.count, turn) : null
@@ -71,17 +71,20 @@ function movedTo(last: UpdateAttempts, state: UpdateState, countMax: number, tur
 }
 
 /** The last failed attempts of the same index, without successful ones. */
-function besideChosen(all: readonly UpdateAttempts[], { index, firmware }: UpdateAttempts): readonly UpdateAttempts[] {
-  const kept = all.filter((each) => each.index === index && each.firmware !== firmware && each.doneAt === null)
-  const isKept = new Set(kept.slice(1 - rememberedMax))
-  return all.filter((each) => each.index !== index || isKept.has(each))
+function failuresToRemember(
+  all: readonly UpdateAttempts[],
+  { index, firmware }: UpdateAttempts,
+): readonly UpdateAttempts[] {
+  const failed = all.filter((each) => each.index === index && each.firmware !== firmware && each.doneAt === null)
+  const isRemembered = new Set(failed.slice(1 - rememberedMax))
+  return all.filter((each) => each.index !== index || isRemembered.has(each))
 }
 
 function isOf(attempts: UpdateAttempts, index: number, firmware: string): boolean {
   return attempts.index === index && attempts.firmware === firmware
 }
 
-function hasStayed({ doneAt }: UpdateAttempts, now: number): boolean {
+function isFinal({ doneAt }: UpdateAttempts, now: number): boolean {
   return doneAt !== null && now - doneAt >= stayMsMin
 }
 

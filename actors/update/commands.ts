@@ -44,7 +44,7 @@ export type BeginAnswer =
   /** An update is running; no new one was begun. */
   | { readonly outcome: 'joined'; readonly state: UpdateState }
   /** An update with this id has ended already; this was its outcome. */
-  | { readonly outcome: 'over'; readonly said: TriggerOutcome }
+  | { readonly outcome: 'over'; readonly result: TriggerOutcome }
   /** This firmware is not tried automatically now, or not any more. */
   | { readonly outcome: 'held_back' }
 
@@ -79,7 +79,7 @@ export interface OfferLost {
   readonly id: string
 }
 
-/** The device sent HELLO with these firmwares. Missing ones have no meaning. */
+/** The device sent HELLO with these firmwares. A missing firmware says nothing about its version. */
 export interface DeviceReconnected {
   readonly type: 'reconnected'
   readonly session: string

@@ -32,16 +32,16 @@ export function decideBegin(
   const { by, seed, found } = command
   if (stored && isRunning(stored.state)) return answerWith({ outcome: 'joined', state: stored.state })
   if (stored?.context.id === seed && stored.context.outcome)
-    return answerWith({ outcome: 'over', said: stored.context.outcome })
+    return answerWith({ outcome: 'over', result: stored.context.outcome })
   if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now))
     return answerWith({ outcome: 'held_back' })
   const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
-  const begin = { type: 'BEGIN', ...moment, begun: begun(command, turn.now) } as const
+  const begin = { type: 'BEGIN', ...moment, begun: contextOf(command, turn.now) } as const
   const events = found ? [begin, { type: 'FOUND', ...moment, found } as const] : [begin]
   return decideTransition(actor, events, turn, parts, { outcome: 'begun', id: seed } satisfies BeginAnswer)
 }
 
-function begun({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {
+function contextOf({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {
   const [first, ...others] = [...firmwares].sort((a, b) => a.index - b.index)
   return {
     ...noUpdate,
@@ -113,10 +113,12 @@ export function decideReconnect(
   const { stored } = actor
   if (!stored) return answer(undefined)
   const { state, context } = stored
-  const back = backOf(session, reported(context, firmwares), turn, parts)
+  const reconnect = reconnectEvent(session, reported(context, firmwares), turn, parts)
   const isRefused =
-    isRefusing && context.by !== 'post' && nextStep(state, context, back)?.actions.has('send_offer') === true
-  const event = isRefused ? ({ ...back, type: 'FAILED', message: 'it refuses automatic updates' } as const) : back
+    isRefusing && context.by !== 'post' && nextStep(state, context, reconnect)?.actions.has('send_offer') === true
+  const event = isRefused
+    ? ({ ...reconnect, type: 'FAILED', message: 'it refuses automatic updates' } as const)
+    : reconnect
   return decideTransition(actor, [event], turn, parts)
 }
 
@@ -137,7 +139,7 @@ export function decideResume(
   const { offer, from, session } = context
   const has = reported(context, firmwares)
   if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
-    return decideTransition(actor, [backOf(session, has, turn, parts)], turn, parts)
+    return decideTransition(actor, [reconnectEvent(session, has, turn, parts)], turn, parts)
   }
   // An expired update ends by its reminder.
   const isOver = context.deadline !== null && context.deadline <= turn.now
@@ -146,7 +148,7 @@ export function decideResume(
   return record<Entry>([], { effects: [() => parts.notices.updateCheckWanted(tenant, device, context)] })
 }
 
-function backOf(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateParts) {
+function reconnectEvent(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateParts) {
   return { type: 'BACK', now, offerUntil: now + offerTimeoutMs, session, reported } as const
 }
 

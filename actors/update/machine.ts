@@ -23,8 +23,8 @@ export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
 /**
- * How often an update is offered again to a device that restarts. A device that has not answered and reconnects
- * repeatedly gets a new offer timeout as often; perhaps the offer crashes it.
+ * How often an update is offered again to a device that restarts. The time limit for its answer begins again only so
+ * often: the offer itself may crash the device.
  */
 export const resendsMax = 3
 
@@ -34,7 +34,7 @@ export const resendsMax = 3
  */
 export const stayMsMin = 24 * 60 * minuteMs
 
-/** Progress is published this often, or when it grew by this amount. Contract 4, UPDATE_STATUS. */
+/** Progress is published at most once in this time, unless it grew by this amount. Contract 4, UPDATE_STATUS. */
 const publishEveryMs = 1_000
 const publishEveryPercent = 5
 
@@ -70,11 +70,11 @@ interface MachineInput {
 interface EndBeforeStart {
   readonly status: TriggerStatus
   readonly reason: FailureReason
-  /** Our own message, if there is no other. */
+  /** Message of this server, if the device and the update server sent none. */
   readonly words?: string
 }
 
-/** The reason of an update that fails after the device has begun. */
+/** The outcome of an update that fails after the device has begun. */
 interface FailureAfterStart {
   readonly reason: FailureReason
   readonly words?: string
@@ -84,19 +84,16 @@ const isThere = ({ context: { offer, from }, event: { reported } }: MachineInput
   offer !== null && reported !== undefined && hasArrived(reported, offer.firmware, from)
 const isOther = (seen: MachineInput): boolean =>
   seen.event.reported !== undefined && seen.event.reported !== seen.context.from && !isThere(seen)
-/** Has restarted with the old version. */
+/** The device has restarted with the old version. */
 const isOldVersionAgain = ({ context, event }: MachineInput): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: MachineInput): boolean => (event.progress ?? 0) >= 100
-/**
- * The update counted as failed, and the device reports progress: its report counts, but only until the end of the time
- * limits.
- */
+/** The update failed because the device was silent, and its time limits are not over: a report of progress revives it. */
 const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: MachineInput): boolean =>
   offer !== null &&
   (reason === 'offline' || reason === 'timeout') &&
   now < (installsUntil || downloadsUntil || Number.POSITIVE_INFINITY)
-/** Has its previous or an older version again, soon after the update was done. */
+/** The device has its previous or an older version again, soon after the update was done. */
 const isFallenBack = ({ context, event: { now, reported, session } }: MachineInput): boolean =>
   context.offer !== null &&
   reported !== undefined &&
@@ -106,8 +103,8 @@ const isFallenBack = ({ context, event: { now, reported, session } }: MachineInp
 const isTimeOver = ({ context: { deadline }, event: { now } }: MachineInput): boolean =>
   deadline !== null && deadline <= now
 
-/** Also true if the clock was set back since. */
-function isWorthTelling({ context: { toldAt, toldProgress }, event: { now, progress } }: MachineInput): boolean {
+/** Whether progress is published now. Also true if the clock was set back since the last time. */
+function shouldPublish({ context: { toldAt, toldProgress }, event: { now, progress } }: MachineInput): boolean {
   return now < toldAt || now - toldAt >= publishEveryMs || (progress ?? 0) - toldProgress >= publishEveryPercent
 }
 
@@ -120,7 +117,7 @@ function endedBy({ event: { message } }: MachineInput, { status, reason, words =
   }
 }
 
-/** Only a name: `move.ts` executes the action. */
+/** Only a name: the turn executes the action (`transition.ts`). */
 const runByTurn = () => {}
 
 const definition = setup({
@@ -131,7 +128,7 @@ const definition = setup({
     isOldVersionAgain,
     mayResend: (seen: MachineInput) => isOldVersionAgain(seen) && seen.context.resends < resendsMax,
     isWhole,
-    isWorthTelling,
+    shouldPublish,
     isLate,
     isFallenBack,
     isLateAndWhole: (seen: MachineInput) => isLate(seen) && isWhole(seen),
@@ -233,8 +230,8 @@ const download = [
 const accepted = ['take_words', 'accept', 'say_outcome'] as const
 
 /**
- * An update, from the question to the update server until the device reconnects with the new version. The states are in
- * the order of an update. A late report of an earlier state is no event of the current state.
+ * An update, from the request to the update server until the device reconnects with the new version. The states are in
+ * the order of an update. A late report of an earlier state is ignored, because the current state has no such event.
  */
 export const updateMachine = definition.createMachine({
   id: 'update',
@@ -313,7 +310,7 @@ export const updateMachine = definition.createMachine({
       on: {
         DOWNLOADING: [
           { target: 'verifying', guard: 'isWhole', actions: 'take_words' },
-          { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_download', ...published] },
+          { guard: 'shouldPublish', actions: ['take_progress', 'wait_for_download', ...published] },
         ],
         INSTALLING: install,
         INSTALLED: installed,
@@ -336,7 +333,7 @@ export const updateMachine = definition.createMachine({
     installing: {
       entry: ['limit_install', 'wait_for_install', ...published],
       on: {
-        INSTALLING: { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_install', ...published] },
+        INSTALLING: { guard: 'shouldPublish', actions: ['take_progress', 'wait_for_install', ...published] },
         INSTALLED: installed,
         FAILED: onFailed,
         BACK: [...onBack],

@@ -124,8 +124,8 @@ export function publishedFor(stored: StoredUpdate, index: number): PublishedUpda
 }
 
 /**
- * The correction to publish after a turn for the firmware that was checked before and had no newer version. Its
- * checking state was published and would otherwise stay for ever.
+ * What to publish for the firmware that was checked before the current one and has no newer version: `idle` replaces
+ * the published `checking`.
  */
 export function checkedCorrection(
   before: StoredUpdate | undefined,
@@ -140,10 +140,10 @@ export function checkedCorrection(
 export function earlierAfter(
   before: StoredUpdate | undefined,
   index: number,
-  passed: PublishedUpdate | undefined,
+  correction: PublishedUpdate | undefined,
 ): readonly PublishedUpdate[] | undefined {
   if (!before || before.context.index === index) return before?.earlier
-  const last = passed ?? publishedOf(before)
+  const last = correction ?? publishedOf(before)
   const others =
     before.earlier?.filter((published) => published.index !== index && published.index !== last.index) ?? []
   return [...others, last]

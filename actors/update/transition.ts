@@ -32,7 +32,7 @@ interface Step {
   readonly actions: ReadonlySet<string>
 }
 
-/** Handles one event. Undefined: the event has no meaning in this state and changes nothing. */
+/** Handles one event. Undefined: this state ignores the event. */
 export function nextStep(state: UpdateState, context: UpdateContext, event: UpdateEvent): Step | undefined {
   const before = updateMachine.resolveState({ value: state, context })
   const [after, actions] = transition(updateMachine, before, event)
@@ -60,8 +60,8 @@ export function decideTransition(
   }
   if (!step) return answer(reply)
   const { state, context, actions } = step
-  const passed = checkedCorrection(before, context.index, turn.now)
-  const earlier = earlierAfter(before, context.index, passed)
+  const correction = checkedCorrection(before, context.index, turn.now)
+  const earlier = earlierAfter(before, context.index, correction)
   const next: StoredUpdate = {
     machine: machineVersion,
     state,
@@ -72,7 +72,7 @@ export function decideTransition(
   }
   const records = [{ name: updateRecord, value: next }]
   const reminder = reminderOf(next)
-  const published = [...(passed ? [passed] : []), ...(actions.has('publish_status') ? [publishedOf(next)] : [])]
+  const published = [...(correction ? [correction] : []), ...(actions.has('publish_status') ? [publishedOf(next)] : [])]
   const entries = published.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
   return record<Entry>(entries, {
     changes: records,

@@ -1,4 +1,4 @@
-import { restoreState } from '#actors/record-only'
+import { recordActor } from '#actors/record-actor'
 import type { UpdateCommand } from '#actors/update/commands'
 import { decideBegin, decideDue, decideReconnect, decideReport, decideResume } from '#actors/update/decisions'
 import { machineVersion } from '#actors/update/machine'
@@ -14,36 +14,26 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, record,
  * effects. Contract 6.
  */
 export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
-  return {
+  return recordActor({
     kind: 'update',
-    persistence: 'write_through',
     // A stored state only has a meaning in its machine: a new machine is a new version of the record.
-    formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
-    fixedRecords: [updateRecord],
-    wake: ({ id }, records) => restoreState({ device: id, stored: undefined }, records, put),
-    change: (state, change) => put(state, change as RecordChange),
+    records: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
+    empty: ({ id }) => ({ device: id, stored: undefined }),
+    put,
     // The record of the same turn contains everything in its entries.
     apply: () => {},
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'begin':
-          return decideBegin(state, command, turn, parts)
-        case 'found':
-        case 'not_found':
-        case 'reported':
-        case 'lost':
-          return decideReport(state, command, turn, parts)
-        case 'reconnected':
-          return decideReconnect(state, command, turn, parts)
-        case 'resume':
-          return decideResume(state, command, turn, parts)
-        case 'forget':
-          return decideForget(state, turn, parts)
-        case 'reminder_due':
-          return decideDue(state, turn, parts)
-      }
+    decisions: {
+      begin: (state, command, turn) => decideBegin(state, command, turn, parts),
+      found: (state, command, turn) => decideReport(state, command, turn, parts),
+      not_found: (state, command, turn) => decideReport(state, command, turn, parts),
+      reported: (state, command, turn) => decideReport(state, command, turn, parts),
+      lost: (state, command, turn) => decideReport(state, command, turn, parts),
+      reconnected: (state, command, turn) => decideReconnect(state, command, turn, parts),
+      resume: (state, command, turn) => decideResume(state, command, turn, parts),
+      forget: (state, _, turn) => decideForget(state, turn, parts),
+      reminder_due: (state, _, turn) => decideDue(state, turn, parts),
     },
-  }
+  })
 }
 
 function put(state: UpdateActorState, { value }: RecordChange): void {

@@ -27,7 +27,7 @@ import { TotpFlows } from '#access/totp-flows'
 import { Webauthn } from '#access/webauthn'
 import { WebauthnFlows } from '#access/webauthn-flows'
 import { directoryAddress } from '#actors/directory/commands'
-import { signingKeysAddress } from '#actors/signing-keys/commands'
+import { signingKeysAddress } from '#actors/signing-keys/state'
 import type { StoredApiKey } from '#actors/tenant/state'
 import type { SessionKey } from '#model/caller'
 

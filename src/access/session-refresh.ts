@@ -12,8 +12,7 @@ import { isOurs, type RefreshToken, readRefreshToken } from '#access/tokens'
 import { accountAddress } from '#actors/account/commands'
 import { type AccountState, factorNames } from '#actors/account/state'
 import type { TenantRow } from '#actors/directory/state'
-import { type Rotation, sessionAddress } from '#actors/session/commands'
-import type { StoredSession } from '#actors/session/state'
+import { type Rotation, type StoredSession, sessionAddress } from '#actors/session/state'
 import { proofProblem } from '#http/authentication'
 
 /** `POST /auth/token`. Contract 2, Refresh. */

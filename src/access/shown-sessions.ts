@@ -1,7 +1,6 @@
 import type { ShownSession } from '#access/requests'
 import { accountAddress } from '#actors/account/commands'
-import { sessionAddress } from '#actors/session/commands'
-import { isOver } from '#actors/session/state'
+import { isOver, sessionAddress } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

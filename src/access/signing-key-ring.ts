@@ -8,8 +8,7 @@ import {
   type SigningKeys,
   sealSigningKey,
 } from '#access/signing-key'
-import { signingKeysAddress } from '#actors/signing-keys/commands'
-import type { StoredSigningKey } from '#actors/signing-keys/state'
+import { type StoredSigningKey, signingKeysAddress } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

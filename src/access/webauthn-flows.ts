@@ -15,8 +15,8 @@ import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCrede
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import type { Webauthn } from '#access/webauthn'
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
+import { credentialsMax } from '#actors/account/factors'
 import { factorNames, type StoredCredential } from '#actors/account/state'
-import { credentialsMax } from '#actors/account/webauthn'
 import { Problem } from '#model/problem'
 
 /**

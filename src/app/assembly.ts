@@ -11,7 +11,7 @@ import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/property-override'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
-import { tenantsThere } from '#actors/directory/queries'
+import { activeTenants } from '#actors/directory/queries'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
 import { noticeBus } from '#actors/notice-bus'
@@ -125,10 +125,10 @@ export function assemble(options: AssemblyOptions): Assembly {
   const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
   const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
-  const kept = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)
-  const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: kept, scopeOf, ...sliced })
+  const requestsMax = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)
+  const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: requestsMax, scopeOf, ...sliced })
   const loadRules = () => {
-    const tenants = [...tenantsThere(system)].map(stateOf)
+    const tenants = [...activeTenants(system)].map(stateOf)
     for (const views of [rules, functions]) views.load(tenants)
   }
   const { updates: settings } = options
@@ -142,7 +142,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),
     tenantActor(notices),
     subscriberActor(notices),
-    deliveryActor({ notices, kept }),
+    deliveryActor({ notices, storedRequestsMax: requestsMax }),
     outboxActor,
     directoryActor(notices),
     accountActor,

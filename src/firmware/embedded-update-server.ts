@@ -1,5 +1,5 @@
 import { hardwareKey } from '#actors/project/release-index'
-import { isNothing, type ProjectState, projectAddress } from '#actors/project/state'
+import { isEmpty, type ProjectState, projectAddress } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import { nextTime } from '#firmware/schedule'
@@ -61,7 +61,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
     const { system } = this.#parts
     const address = projectAddress(tenant, project)
     const state = system.peek(address)
-    return isNothing(state) ? state : system.wake(address)
+    return isEmpty(state) ? state : system.wake(address)
   }
 
   /** Whether a rollout updates this device automatically now. */

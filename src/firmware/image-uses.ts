@@ -1,4 +1,4 @@
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { ProjectNotices } from '#actors/notice-bus'
 import { projectAddress, projectIndex } from '#actors/project/state'
 import { partNameOf } from '#firmware/part-name'
@@ -171,12 +171,12 @@ export class ImageUses {
   async #read(isLate: () => boolean): Promise<void> {
     const { system, listing } = this.#parts
     const { closedCount } = system.gate
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       const pages = listing.entries(projectIndex, tenant)
       try {
         for (;;) {
           const projects = await pages.next(listedAtATime)
-          if (projects.length === 0 || isLate() || !isTenantThere(system, tenant)) break
+          if (projects.length === 0 || isLate() || !isTenantActive(system, tenant)) break
           for (const project of projects) this.#readProject(tenant, project)
         }
       } finally {

@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { ProjectCommand } from '#actors/project/commands'
 import { projectAddress, type StoredScan, scanningIndex } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/commands'
@@ -90,7 +90,7 @@ export class ProjectScans {
     this.#isResumed = false
     for (const known of [this.#held, this.#resumed, this.#early]) known.clear()
     try {
-      for (const tenant of tenantsThere(system)) await this.#resume(tenant)
+      for (const tenant of activeTenants(system)) await this.#resume(tenant)
       this.#isResumed = true
       for (const [key, target] of this.#early) this.#reportBegun(key, target)
       this.#early.clear()
@@ -129,7 +129,7 @@ export class ProjectScans {
       for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
         for (const project of names) {
           await this.#ask({ tenant, project }, { type: 'repeat_scans' })
-          if (!isTenantThere(this.#parts.system, tenant)) return
+          if (!isTenantActive(this.#parts.system, tenant)) return
           this.#resumed.add(tenantKey(tenant, project))
           this.scanRequested(tenant, project)
         }
@@ -230,7 +230,7 @@ export class ProjectScans {
   #reportBegun(key: string, target: ScanTarget): void {
     const { system, failed } = this.#parts
     const { tenant, project, isEnded } = target
-    if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantThere(system, tenant))
+    if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantActive(system, tenant))
       return
     if (this.#isHeld(target) || system.wake(projectAddress(tenant, project)).openScans.length === 0) return
     this.#ask(target, { type: 'scans_begun' }).catch((error: unknown) => {
@@ -313,6 +313,6 @@ export class ProjectScans {
   /** @throws Stopped; Problem `not_found` if the tenant was deleted, `storage` */
   #check({ tenant, isEnded }: ScanTarget): void {
     if (this.#isStopped) throw new Stopped()
-    if (isEnded || !isTenantThere(this.#parts.system, tenant)) throw new Problem('not_found')
+    if (isEnded || !isTenantActive(this.#parts.system, tenant)) throw new Problem('not_found')
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { ProjectCommand } from '#actors/project/commands'
 import { projectAddress, projectIndex } from '#actors/project/state'
 import { isOpen, nextTime } from '#firmware/schedule'
@@ -50,7 +50,7 @@ export class RolloutWindows {
   rolloutChanged(tenant: string, project: string): void {
     const { system } = this.#parts
     // While the store is being read, `open` handles it afterwards.
-    if (this.#isStopped || !system.isServing || !isTenantThere(system, tenant)) return
+    if (this.#isStopped || !system.isServing || !isTenantActive(system, tenant)) return
     this.#note(tenant, project)
     this.#wait()
   }
@@ -59,7 +59,7 @@ export class RolloutWindows {
   async open(): Promise<void> {
     const { system, failed } = this.#parts
     try {
-      for (const tenant of tenantsThere(system)) await this.#openOf(tenant)
+      for (const tenant of activeTenants(system)) await this.#openOf(tenant)
       this.#wait()
     } catch (error) {
       // A failed write: it is opened again when the store was read.
@@ -86,7 +86,7 @@ export class RolloutWindows {
     try {
       for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
         for (const project of names) {
-          if (this.#isStopped || !isTenantThere(system, tenant)) return
+          if (this.#isStopped || !isTenantActive(system, tenant)) return
           const rollout = this.#note(tenant, project)
           if (rollout && isOpen(rollout.body.window, system.world.now())) this.#scan(tenant, project, rollout)
         }
@@ -121,7 +121,7 @@ export class RolloutWindows {
     const { system, failed } = this.#parts
     try {
       for (const { tenant, project, at } of [...this.#openings.values()]) {
-        if (at > system.world.now() || !isTenantThere(system, tenant)) continue
+        if (at > system.world.now() || !isTenantActive(system, tenant)) continue
         const rollout = this.#note(tenant, project)
         if (rollout) this.#scan(tenant, project, rollout)
       }

@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { projectAddress } from '#actors/project/state'
 import {
   type StoredSchedule,
@@ -90,9 +90,9 @@ export class UpdateSchedule {
 
   async #scanAll(): Promise<void> {
     const { system } = this.#parts
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       let project = await this.#projectAfter(tenant, '')
-      while (project !== undefined && !this.#isStopped && isTenantThere(system, tenant)) {
+      while (project !== undefined && !this.#isStopped && isTenantActive(system, tenant)) {
         await this.#scan(tenant, project)
         project = await this.#projectAfter(tenant, project)
       }

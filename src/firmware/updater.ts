@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import { noFirmwares } from '#actors/device/state'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { UpdateNotices } from '#actors/notice-bus'
 import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
@@ -93,7 +93,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
     this.#starter.open()
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       const pages = listing.entries(updatingIndex, tenant)
       try {
         for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
@@ -172,7 +172,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
       system.turn(updateAddress(tenant, device), begin, {
         answered: (answer) => {
           const begun = answer as BeginAnswer
-          if (begun.outcome === 'over') answered(begun.said)
+          if (begun.outcome === 'over') answered(begun.result)
           else if (begun.outcome === 'joined' && hasBegunAt(begun.state)) {
             answered({ status: 'STARTED', message: 'already running' })
           } else if (this.#isStopped) refused(new Problem('stopping'))
@@ -316,7 +316,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
       this.#pending.settle(tenant, device, { status: 'SERVER_ERROR', message: problem.message })
     }
     const { system } = this.#parts
-    if (system.isServing && !isTenantThere(system, tenant)) return
+    if (system.isServing && !isTenantActive(system, tenant)) return
     system.turn(updateAddress(tenant, device), command, { answered, refused }, 0)
   }
 
@@ -330,7 +330,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const { system } = this.#parts
     try {
       await this.#pace.each(found, async ({ tenant, device }) => {
-        if (!isTenantThere(system, tenant)) return
+        if (!isTenantActive(system, tenant)) return
         const firmwares = deviceNow(system, tenant, device)?.firmwares ?? []
         await system.ask(updateAddress(tenant, device), { type: 'resume', firmwares }, 0)
       })

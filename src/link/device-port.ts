@@ -190,5 +190,5 @@ class PendingReport extends QueuedResponder {
 }
 
 function isThere({ state }: Activation<Entry>): boolean {
-  return (state as DeviceState).isThere
+  return (state as DeviceState).exists
 }

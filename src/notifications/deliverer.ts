@@ -1,6 +1,5 @@
-import { isTenantThere } from '#actors/directory/queries'
-import type { CountMails } from '#actors/outbox/commands'
-import { outboxAddress } from '#actors/outbox/state'
+import { isTenantActive } from '#actors/directory/queries'
+import { type CountMails, outboxAddress } from '#actors/outbox/outbox'
 import {
   type AdvanceMail,
   type MailFailed,
@@ -114,7 +113,7 @@ export class Deliverer {
    */
   async next(subscriber: Subscriber, hasPlace = false): Promise<After> {
     const { system, mailsPerHourMax } = this.#parts
-    if (!isTenantThere(system, subscriber.tenant)) return 'nothing'
+    if (!isTenantActive(system, subscriber.tenant)) return 'nothing'
     const state = system.peek(subscriberAddress(subscriber.tenant, subscriber.id))
     const { world } = system
     const choice = choose(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
@@ -176,7 +175,7 @@ export class Deliverer {
     await system.gate.settled()
     // If the store takes no writes, the result of the mail could not be stored.
     if (!system.gate.isOpen) throw new Problem('storage')
-    if (this.#isStopped || !isTenantThere(system, subscriber.tenant)) return 'nothing'
+    if (this.#isStopped || !isTenantActive(system, subscriber.tenant)) return 'nothing'
     if (!next.isStillMeant()) return 'again'
     try {
       await mail.send(next.message)
@@ -254,7 +253,7 @@ export class Deliverer {
     const { system } = this.#parts
     for (;;) {
       try {
-        if (!isTenantThere(system, subscriber.tenant)) return 'nothing'
+        if (!isTenantActive(system, subscriber.tenant)) return 'nothing'
         await Promise.all(asked.map(([address, command]) => system.ask(address, command, 0)))
         return 'again'
       } catch (error) {

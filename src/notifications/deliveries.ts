@@ -1,5 +1,4 @@
-import type { DeliveryNotices, TopicNotices } from '#actors/delivery/notices'
-import type { SubscriberNotices } from '#actors/subscriber/notices'
+import type { DeliveryNotices, SubscriberNotices, TopicNotices } from '#actors/notice-bus'
 import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'

@@ -1,6 +1,5 @@
-import type { CountOverflow } from '#actors/delivery/commands'
-import { deliveryAddress } from '#actors/delivery/state'
-import { isTenantThere } from '#actors/directory/queries'
+import { type CountOverflow, deliveryAddress } from '#actors/delivery/state'
+import { isTenantActive } from '#actors/directory/queries'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { FunctionViews } from '#rules/function-views'
@@ -39,7 +38,7 @@ export class OverflowCounts {
     const { system, functions, failed } = this.#parts
     if (!system.isServing || !system.gate.isOpen) return
     for (const { tenant, function: fn, count } of functions.overflows.drain()) {
-      if (!isTenantThere(system, tenant) || !functions.storedOf(tenant, fn)) continue
+      if (!isTenantActive(system, tenant) || !functions.storedOf(tenant, fn)) continue
       const counted: CountOverflow = { type: 'overflowed', count }
       system.ask(deliveryAddress(tenant, fn), counted, 0).catch((error: unknown) => {
         // A failed write, which is logged where it happened.

@@ -1,5 +1,5 @@
-import { tenantsThere } from '#actors/directory/queries'
-import type { SubscriberNotices } from '#actors/subscriber/notices'
+import { activeTenants } from '#actors/directory/queries'
+import type { SubscriberNotices } from '#actors/notice-bus'
 import { partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
 import type { Listing } from '#runtime/storage'
@@ -28,7 +28,7 @@ export class SubscriberCounts implements SubscriberNotices {
   async open(): Promise<void> {
     const counts: Counts = new Map()
     this.#counts = counts
-    for (const tenant of tenantsThere(this.#system)) {
+    for (const tenant of activeTenants(this.#system)) {
       const pages = this.#listing.entries(topicIndex, tenant)
       try {
         for (let rows = await pages.next(listedAtATime); rows.length > 0; rows = await pages.next(listedAtATime)) {

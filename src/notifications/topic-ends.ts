@@ -1,4 +1,4 @@
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { subscriberAddress, type TopicEnded } from '#actors/subscriber/commands'
 import { partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
 import { type TopicSwept, tenantAddress } from '#actors/tenant/commands'
@@ -47,7 +47,7 @@ export class TopicEnds {
   /** Call after the store was read: resumes unfinished work. @throws Problem `storage` */
   async open(): Promise<void> {
     const { system, listing } = this.#parts
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       const pages = listing.entries(endingIndex, tenant)
       try {
         for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
@@ -100,7 +100,7 @@ export class TopicEnds {
   async #sweep(ended: Ended): Promise<void> {
     const { system, listing } = this.#parts
     const { tenant, function: fn } = ended
-    const isThere = () => isTenantThere(system, tenant)
+    const isThere = () => isTenantActive(system, tenant)
     const rows = listing.entries(topicIndex, tenant, `${fn}/`)
     try {
       for (let page = await rows.next(listedAtATime); page.length > 0; page = await rows.next(listedAtATime)) {

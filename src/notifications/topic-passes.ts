@@ -1,7 +1,6 @@
-import type { DeliveryCommand } from '#actors/delivery/commands'
 import { isWaiting } from '#actors/delivery/delivery'
-import { type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { type DeliveryCommand, type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import { type MailState, partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
@@ -68,11 +67,11 @@ export class TopicPasses {
     this.#topics.clear()
     this.#queue.clear()
     const { system, listing } = this.#parts
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       const pages = listing.entries(deliveringIndex, tenant)
       try {
         for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
-          if (!isTenantThere(system, tenant)) break
+          if (!isTenantActive(system, tenant)) break
           for (const fn of ids) this.#know(tenant, fn)
         }
       } finally {
@@ -191,7 +190,7 @@ export class TopicPasses {
   async #pass(topic: Topic): Promise<void> {
     const { system, functions } = this.#parts
     const { tenant, function: fn, head } = topic
-    if (!isTenantThere(system, tenant)) return this.#forget(topic)
+    if (!isTenantActive(system, tenant)) return this.#forget(topic)
     // A device may still use a deleted function for a moment.
     if (!functions.storedOf(tenant, fn)) return this.#ask(topic, { type: 'forget' })
     const readTo = await this.#readTo(topic, head)
@@ -229,7 +228,7 @@ export class TopicPasses {
   /** The last request the subscriber was notified of; infinity if no longer subscribed. */
   #readBy(tenant: string, fn: string, row: string): number {
     const { system } = this.#parts
-    if (!isTenantThere(system, tenant)) throw new Problem('not_found')
+    if (!isTenantActive(system, tenant)) throw new Problem('not_found')
     const { subscriber, subscription } = partsOfTopicRow(row)
     const { subscriptions, mail } = system.peek(subscriberAddress(tenant, subscriber))
     if (!subscriptions.some(({ id }) => id === subscription)) return Number.POSITIVE_INFINITY

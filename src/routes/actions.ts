@@ -1,5 +1,5 @@
 import { actionRecord } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/address'
+import { actionAddress, actionPageAddress } from '#actors/action/commands'
 import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'

@@ -1,7 +1,12 @@
 import { createHash, createHmac } from 'node:crypto'
 import { ByteAllowance } from '#access/byte-allowance'
-import { type Begun, type IdempotencyCommand, idempotencyAddress } from '#actors/idempotency/commands'
-import { keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
+import {
+  type Begun,
+  type IdempotencyCommand,
+  idempotencyAddress,
+  keyLifetimeMs,
+  type StoredReply,
+} from '#actors/idempotency/state'
 import { idempotencyKeyHeader, type RouteEntry } from '#api/entry'
 import type { Answerer, Call, Reply } from '#http/call'
 import type { IdempotencyGuard } from '#http/idempotency'

@@ -1,4 +1,4 @@
-import { outboxAddress } from '#actors/outbox/state'
+import { outboxAddress } from '#actors/outbox/outbox'
 import * as api from '#api/outbox'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'

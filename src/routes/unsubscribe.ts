@@ -1,4 +1,4 @@
-import { isTenantThere } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { subscriberAddress, type Unsubscribe } from '#actors/subscriber/commands'
 import { subscriberIdOf } from '#actors/subscriber/state'
 import * as api from '#api/unsubscribe'
@@ -18,7 +18,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
       const { query, parameters } = call
       checkSigned(context, parameters.subscriptionId, query)
       const { tenant, user } = query
-      if (isTenantThere(context.system, tenant)) {
+      if (isTenantActive(context.system, tenant)) {
         const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
-import { isTenantThere } from '#actors/directory/queries'
+import { isTenantActive } from '#actors/directory/queries'
 import { projectAddress } from '#actors/project/state'
 import { defaultTenant } from '#actors/tenant/state'
 import * as api from '#api/update-hook'
@@ -25,7 +25,7 @@ async function receiveHook(context: RouteContext, call: Call, project: string): 
   const isSigned = caller === unauthenticated
   if (isSigned) checkSignature(context, call)
   const { tenant, devices } = hookTarget(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
-  const isReached = isSigned ? isTenantThere(context.system, tenant) : tenant === caller.tenant
+  const isReached = isSigned ? isTenantActive(context.system, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
   context.firmware.checks.forgetProject(tenant, project)
   if (await hasDevices(context, tenant, project)) {

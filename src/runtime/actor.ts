@@ -56,7 +56,7 @@ export interface ActorDefinition<State, Command, Event> {
    */
   recordStored?(address: ActorAddress, change: RecordChange): void
   /** If false, the object of the actor does not exist, and `System.peek` returns undefined. Default: true. */
-  isThere?(state: State): boolean
+  exists?(state: State): boolean
   /** If false, an idle activation stays in memory. Default: true. */
   isForgettable?(state: State): boolean
   /**

@@ -390,7 +390,7 @@ export class System<Event> {
 }
 
 function visibleState<Seen, Event>({ definition, state }: Activation<Event>): Seen {
-  return (definition.isThere?.(state) === false ? undefined : state) as Seen
+  return (definition.exists?.(state) === false ? undefined : state) as Seen
 }
 
 function nestedTurn(): Error {

@@ -1,11 +1,17 @@
 import { actionRecord, runningActionIndex } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/address'
-import type { BeginAction, PageProgress, PutActionPage, PutOutcomes } from '#actors/action/commands'
+import {
+  actionAddress,
+  actionPageAddress,
+  type BeginAction,
+  type PageProgress,
+  type PutActionPage,
+  type PutOutcomes,
+} from '#actors/action/commands'
 import { pageDevicesMax } from '#actors/action/page'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
@@ -152,13 +158,13 @@ export class ActionRunner {
 
   async #resume(): Promise<void> {
     const { system, listing } = this.#parts
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       const pages = listing.entries(runningActionIndex, tenant)
       try {
         for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
           for (const id of ids) {
             const stored = system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
-            if (stored && !stored.isDone && isTenantThere(system, tenant)) this.#add(tenant, id, stored)
+            if (stored && !stored.isDone && isTenantActive(system, tenant)) this.#add(tenant, id, stored)
           }
         }
       } finally {
@@ -171,7 +177,7 @@ export class ActionRunner {
   async #store({ tenant, id, author, serviceIdentifier, updates, devices: lists }: NewAction): Promise<StoredAction> {
     const { system } = this.#parts
     const ask = (...asked: Parameters<typeof system.ask>) => {
-      if (!isTenantThere(system, tenant)) throw new Problem('not_found')
+      if (!isTenantActive(system, tenant)) throw new Problem('not_found')
       return system.ask(...asked)
     }
     let devices: readonly string[] | undefined
@@ -288,7 +294,7 @@ export class ActionRunner {
     const { serviceIdentifier: service, updates: values, createdBy } = stored
     try {
       // The tenant ended while the action was accepted.
-      if (!isTenantThere(system, tenant)) this.#end(action)
+      if (!isTenantActive(system, tenant)) this.#end(action)
       if (action.isEnded) return undefined
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
         throw new Problem('not_found')

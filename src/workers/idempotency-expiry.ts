@@ -1,6 +1,5 @@
 import { directoryAddress } from '#actors/directory/commands'
-import { idempotencyAddressOf } from '#actors/idempotency/commands'
-import { idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
+import { idempotencyAddressOf, idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import type { Listing } from '#runtime/storage'

@@ -2,7 +2,7 @@ import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
 import { judgeWhole } from '#actors/device/judge'
-import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type SweepDone, type SweepProgress, tenantAddress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -73,7 +73,7 @@ export class RuleSweep {
 
   /** The evaluation of an alarm changed. Call this in the same turn, before any device is evaluated by it. */
   want(tenant: string, alarm: string): void {
-    if (this.#isStopped || !isTenantThere(this.#parts.system, tenant)) return
+    if (this.#isStopped || !isTenantActive(this.#parts.system, tenant)) return
     this.#add(tenant, alarm)
     if ((this.#wanted.get(tenant)?.size ?? 0) <= notedAtOnce) this.#note(tenant, alarm)
     this.#begin()
@@ -82,7 +82,7 @@ export class RuleSweep {
   /** Call after the store was read and the rules were loaded: starts all due sweeps. @throws Problem `storage` */
   open(): void {
     const { system } = this.#parts
-    for (const tenant of tenantsThere(system)) {
+    for (const tenant of activeTenants(system)) {
       for (const [alarm, { digest, sweeping }] of system.wake(tenantAddress(tenant)).judged) {
         const now = this.#digestOf(tenant, alarm)
         if (now === '' || digest !== now || sweeping !== null) this.#add(tenant, alarm)

@@ -1,4 +1,4 @@
-import { actionPageAddress } from '#actors/action/address'
+import { actionPageAddress } from '#actors/action/commands'
 import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
 import type { WriteOutcome } from '#link/open-writes'
 import type { DeviceOutcome, StoredAction } from '#model/action'

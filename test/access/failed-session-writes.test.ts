@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Pair } from '#access/requests'
-import { sessionAddress } from '#actors/session/commands'
+import { sessionAddress } from '#actors/session/state'
 import type { Caller } from '#model/caller'
 import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'

@@ -1,5 +1,5 @@
+import type { SubscriberNotices } from '#actors/notice-bus'
 import type { AdvanceMail, SubscriberCommand } from '#actors/subscriber/commands'
-import type { SubscriberNotices } from '#actors/subscriber/notices'
 import { partsOfTopicRow, type SubscriberState, topicIndex } from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { Entry } from '#model/entry'

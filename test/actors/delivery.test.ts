@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { DeliveryCommand } from '#actors/delivery/commands'
 import { deliveryActor } from '#actors/delivery/delivery'
-import type { DeliveryState } from '#actors/delivery/state'
+import type { DeliveryCommand, DeliveryState } from '#actors/delivery/state'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
@@ -26,13 +25,13 @@ class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
   readonly heads: DeliveryHead[]
   readonly rows = new Set<string>()
 
-  constructor(kept = 3) {
+  constructor(storedRequestsMax = 3) {
     const heads: DeliveryHead[] = []
     const requested = (tenant: string, fn: string, head: DeliveryHead) => {
       expect(`${tenant}/${fn}`).toBe('t/F')
       heads.push(head)
     }
-    super(deliveryActor({ notices: { requested }, kept }), { tenant: 't', id: 'F' })
+    super(deliveryActor({ notices: { requested }, storedRequestsMax }), { tenant: 't', id: 'F' })
     this.heads = heads
   }
 

@@ -18,7 +18,7 @@ describe('a device that is added or removed', () => {
     const decision = device.record({ type: 'add', flakeAddress: 7, meta: {} })
     expect(decision.events).toEqual([{ kind: 'device_added', device: 'A', flakeAddress: 7, at: now }])
     expect(decision.isCheckpointed).toBe(true)
-    expect(device.state).toMatchObject({ isThere: true, flakeAddress: 7, status: 'offline', numConnects: 0 })
+    expect(device.state).toMatchObject({ exists: true, flakeAddress: 7, status: 'offline', numConnects: 0 })
   })
 
   test('gets the metadata of the request', () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AccountCommand } from '#actors/account/commands'
+import { credentialsMax, factorDelayMs, wrongAgain, wrongFactorsMax } from '#actors/account/factors'
 import type { WrongFactors } from '#actors/account/state'
-import { credentialsMax } from '#actors/account/webauthn'
-import { factorDelayMs, wrongAgain, wrongFactorsMax } from '#actors/account/wrong-factors'
 import { ActingAccount, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
 

@@ -1,4 +1,4 @@
-import type { AddRequest } from '#actors/delivery/commands'
+import type { AddRequest } from '#actors/delivery/state'
 import type { StoredAlarm } from '#model/alarm'
 import type { Condition } from '#model/condition'
 import type { Entry, Stamps } from '#model/entry'

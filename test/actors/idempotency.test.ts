@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { idempotencyAddress } from '#actors/idempotency/commands'
-import { expiryEntry, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { answerRecord, keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
+import {
+  answerRecord,
+  expiryEntry,
+  idempotencyAddress,
+  idOfExpiry,
+  isPastExpiry,
+  keyLifetimeMs,
+  type StoredReply,
+} from '#actors/idempotency/state'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 

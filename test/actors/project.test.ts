@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ProjectCommand } from '#actors/project/commands'
-import { isNothing } from '#actors/project/state'
+import { isEmpty } from '#actors/project/state'
 import { pinsMax, releasesMax } from '#model/release'
 import { now, outcomeOf } from '#test/actors/acting-actor'
 import { ActingProject, ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'
@@ -118,7 +118,7 @@ describe('a pin', () => {
 
 test('a project exists while it has a release, a pin or a rollout, and is deleted with the last of them', () => {
   const project = new ActingProject()
-  expect(isNothing(project.state)).toBe(true)
+  expect(isEmpty(project.state)).toBe(true)
   expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ project boiler'])
   expect(project.indexed(pin)).toEqual([])
   expect(project.indexed(putRollout('2.0.1'))).toEqual(['+ walking boiler'])
@@ -127,7 +127,7 @@ test('a project exists while it has a release, a pin or a rollout, and is delete
   expect(project.indexed(deletion)).toEqual([])
   expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler'])
   expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual(['- walking boiler'])
-  expect(isNothing(project.state)).toBe(true)
+  expect(isEmpty(project.state)).toBe(true)
   expect(project.records.size).toBe(0)
   expect(project.indexed(pin)).toEqual(['+ project boiler'])
 })

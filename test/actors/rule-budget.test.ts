@@ -103,7 +103,7 @@ test('very many alarms end in turns of their own before their device is removed,
 
   const told = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
   expect(new Set(told).size).toBe(1_000)
-  expect(device.state.isThere).toBe(false)
+  expect(device.state.exists).toBe(false)
 })
 
 test('all authors together share the compilation budget of a turn, and every condition is compiled in time', () => {

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { BegunSession, Rotation, SessionCommand } from '#actors/session/commands'
 import { sessionActor, usedEveryMs } from '#actors/session/session'
-import { replacedMsMax, type SessionState } from '#actors/session/state'
+import {
+  type BegunSession,
+  type Rotation,
+  replacedMsMax,
+  type SessionCommand,
+  type SessionState,
+} from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'

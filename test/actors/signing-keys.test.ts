@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { SigningKeysCommand } from '#actors/signing-keys/commands'
 import { rotationEveryMs, signingKeysActor, signsForMs } from '#actors/signing-keys/signing-keys'
-import { type SigningKeysState, signingKeyOf } from '#actors/signing-keys/state'
+import { type SigningKeysCommand, type SigningKeysState, signingKeyOf } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'

@@ -78,7 +78,7 @@ const device: fc.Arbitrary<DeviceState> = fc
       // The API refuses this name, and the codec writes it under another one.
       .filter((meta) => !JSON.stringify(meta).includes('"__proto__"')),
   })
-  .map((fields) => ({ ...absentDevice('A'), isThere: true, ...fields }))
+  .map((fields) => ({ ...absentDevice('A'), exists: true, ...fields }))
 
 test('a snapshot written in pieces equals the packed one and is restored from it', () => {
   fc.assert(
@@ -147,7 +147,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
   })
 
   test('of a newer format with one field more', () => {
-    const before = { ...absentDevice('A'), isThere: true }
+    const before = { ...absentDevice('A'), exists: true }
     const more = [
       ['more'],
       [[], 'more'],
@@ -167,7 +167,7 @@ describe('a snapshot read in pieces equals the unpacked one', () => {
 })
 
 test('without alarms it equals the format before alarms', () => {
-  const before = { ...absentDevice('A'), isThere: true, flakeAddress: 7 }
+  const before = { ...absentDevice('A'), exists: true, flakeAddress: 7 }
   const bytes = '9c07a76f66666c696e65000000a000c090c38090'
   expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)
   const after = deviceOf('A', unpack(Buffer.from(bytes, 'hex')), () => expect.fail('no shape is requested'))
@@ -176,7 +176,7 @@ test('without alarms it equals the format before alarms', () => {
 })
 
 test('throttle times follow the alarms, of which there may be none', () => {
-  const before = { ...absentDevice('A'), isThere: true, throttles: throttlesOf(['F1/seldom', 5]) }
+  const before = { ...absentDevice('A'), exists: true, throttles: throttlesOf(['F1/seldom', 5]) }
   expect(snapshotOf(before)?.slice(12)).toEqual([[], ['F1/seldom', 5]])
   expect(read(pack(snapshotOf(before)), before)).toEqual(before)
   const alarms = AlarmStates.of([['I1', { isActive: true, since: 3, waitingSince: 0 }]])

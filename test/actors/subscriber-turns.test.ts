@@ -3,8 +3,8 @@ import { accountActor } from '#actors/account/account'
 import { type DirectoryCommand, directoryAddress } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
 import { noticeBus } from '#actors/notice-bus'
-import { outboxAddress, outboxFormats, tallyRecord } from '#actors/outbox/state'
-import { recordOnly, rejectEntry } from '#actors/record-only'
+import { type OutboxCommand, outboxAddress, tallyRecord } from '#actors/outbox/outbox'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import { type SubscriberCommand, subscriberAddress } from '#actors/subscriber/commands'
 import { type SubscriberState, topicIndex, topicRow } from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
@@ -24,15 +24,15 @@ const ann = subscriberAddress(acme, 'U1')
 const key = subscriberAddress(acme, 'K1')
 
 /** Counts its notices. */
-const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
+const counting: ActorDefinition<{ notices: number }, OutboxCommand, Entry> = recordActor({
   kind: outboxAddress(acme).kind,
-  persistence: 'write_through',
-  formats: outboxFormats,
-  wake: (_, records) => ({ told: (records.get(tallyRecord) as number | undefined) ?? 0 }),
-  change: (state) => void state.told++,
-  apply: rejectEntry,
-  decide: ({ told }) => recordOnly([{ name: tallyRecord, value: told + 1 }]),
-}
+  records: { [tallyRecord]: 'tally of mails' },
+  empty: () => ({ notices: 0 }),
+  put: (state, { value }) => {
+    state.notices = value as number
+  },
+  decisions: { count: ({ notices }) => recordOnly([{ name: tallyRecord, value: notices + 1 }]) },
+})
 
 /** User `U1` and API key `K1` of tenant `acme`, and their subscriptions. */
 class SubscriberFixture {

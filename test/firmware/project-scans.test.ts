@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
-import { isNothing } from '#actors/project/state'
+import { isEmpty } from '#actors/project/state'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
 import { UpdateServerFailed } from '#model/update-offer'
@@ -29,7 +29,7 @@ describe('a scan considers', () => {
     await fleet.addDevices(['E'], { project: undefined })
     await fleet.scan()
     expect(fleet.considered).toEqual(['A hook', 'B hook', 'C hook'])
-    expect(isNothing(fleet.project())).toBe(true)
+    expect(isEmpty(fleet.project())).toBe(true)
   })
 
   test('the listed devices that exist in the project', async () => {
@@ -43,7 +43,7 @@ describe('a scan considers', () => {
     await open('A')
     await fleet.scan({ devices: [] })
     expect(fleet.considered).toEqual([])
-    expect(isNothing(fleet.project())).toBe(true)
+    expect(isEmpty(fleet.project())).toBe(true)
   })
 
   test('no device that was removed or moved to another project meanwhile', async () => {
@@ -162,7 +162,7 @@ describe('a rollout counts its devices', () => {
     await fleet.world.settle()
     expect(before).toBe(256)
     expect(fleet.considered).toHaveLength(256)
-    expect(isNothing(fleet.project())).toBe(true)
+    expect(isEmpty(fleet.project())).toBe(true)
   })
 })
 
@@ -226,7 +226,7 @@ describe('after a kill stored scans continue', () => {
       expect(new Set(fleet.considered).size).toBe(isLost ? 0 : devices.length)
       // Only devices after the stored cursor are considered twice.
       expect(fleet.considered.length).toBeLessThanOrEqual(devices.length + 1_024 + 256 + 64)
-      expect(isNothing(fleet.project())).toBe(true)
+      expect(isEmpty(fleet.project())).toBe(true)
       if (isComplete) break
       await fleet.close()
     }

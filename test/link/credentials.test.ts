@@ -219,7 +219,7 @@ describe('a device with its own secret', () => {
     setup.runtime.ask(deviceAddress('default', 'A'), { type: 'remove' })
     await hello(link, 'A')
     expect(link.lines).toEqual(['ERROR NOT_ALLOWED'])
-    expect(setup.device('A').isThere).toBe(false)
+    expect(setup.device('A').exists).toBe(false)
   })
 
   test('loses the connections of its old secret, with or without HELLO', async () => {
@@ -323,8 +323,8 @@ describe('ended credentials close connections', () => {
     setup.world.monotonic = monotonic
     setup.links.keyEnded('default', gate)
     await setup.settle()
-    expect(setup.device('A0').isThere).toBe(true)
-    expect(setup.device('A49').isThere).toBe(false)
+    expect(setup.device('A0').exists).toBe(true)
+    expect(setup.device('A49').exists).toBe(false)
     expect(link.closedWith).toBe(sessionOver)
   })
 

@@ -26,7 +26,7 @@ describe('HELLO', () => {
         timestamp: setup.world.now(),
       },
     ])
-    expect(setup.device('A-1')).toMatchObject({ isThere: true, status: 'online', numConnects: 1 })
+    expect(setup.device('A-1')).toMatchObject({ exists: true, status: 'online', numConnects: 1 })
     expect(setup.links.deviceCount).toBe(1)
   })
 
@@ -46,7 +46,7 @@ describe('HELLO', () => {
     link.hello('A', { services: [{ serviceIdentifier: 'svc', properties }] })
     await setup.settle()
     expect(link.lines).toEqual(['ERROR BAD_VALUE'])
-    expect(setup.device('A').isThere).toBe(false)
+    expect(setup.device('A').exists).toBe(false)
   })
 })
 

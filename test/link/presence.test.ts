@@ -18,7 +18,7 @@ const status = (device: string) => setup.device(device).status
 /** A device without a connection sends a message. */
 async function post(device: string): Promise<void> {
   const { runtime } = setup
-  if (!setup.device(device).isThere) {
+  if (!setup.device(device).exists) {
     runtime.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} })
   }
   runtime.ask(deviceAddress('default', device), {
@@ -184,7 +184,7 @@ describe('requested status changes', () => {
   test('do not create unknown devices', async () => {
     setup.presence.change('default', 'X', 'offline')
     await setup.settle()
-    expect(setup.device('X').isThere).toBe(false)
+    expect(setup.device('X').exists).toBe(false)
     expect(setup.runtime.commits).toEqual([])
   })
 

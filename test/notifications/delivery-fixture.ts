@@ -1,14 +1,12 @@
 import { expect } from 'vitest'
-import type { AddRequest } from '#actors/delivery/commands'
 import { deliveryActor } from '#actors/delivery/delivery'
-import { type DeliveryState, deliveryAddress } from '#actors/delivery/state'
+import { type AddRequest, type DeliveryState, deliveryAddress } from '#actors/delivery/state'
 import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
-import { tenantsThere } from '#actors/directory/queries'
+import { activeTenants } from '#actors/directory/queries'
 import { noticeBus } from '#actors/notice-bus'
-import { outboxActor } from '#actors/outbox/outbox'
-import { type OutboxState, type OutboxTally, outboxAddress } from '#actors/outbox/state'
+import { type OutboxState, type OutboxTally, outboxActor, outboxAddress } from '#actors/outbox/outbox'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
@@ -77,7 +75,7 @@ export class DeliveryFixture {
           tenantActor(notices),
           directoryActor(notices),
           subscriberActor(notices),
-          deliveryActor({ notices, kept: storedRequestsMax(mailsPerHourMax) }),
+          deliveryActor({ notices, storedRequestsMax: storedRequestsMax(mailsPerHourMax) }),
           outboxActor,
         ] as unknown as AnyDefinition<Entry>[],
     })
@@ -108,7 +106,7 @@ export class DeliveryFixture {
 
   #load(): void {
     const { system } = this.runtime
-    this.views.load([...tenantsThere(system)].map((tenant) => system.wake(tenantAddress(tenant))))
+    this.views.load([...activeTenants(system)].map((tenant) => system.wake(tenantAddress(tenant))))
   }
 
   static async open(mailsPerHourMax = 60): Promise<DeliveryFixture> {

@@ -1,7 +1,6 @@
 import { anonymous } from '#access/anonymous'
-import { idempotencyAddress } from '#actors/idempotency/commands'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { answerRecord, type StoredKey } from '#actors/idempotency/state'
+import { answerRecord, idempotencyAddress, type StoredKey } from '#actors/idempotency/state'
 import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'

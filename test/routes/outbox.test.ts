@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { outboxAddress } from '#actors/outbox/state'
+import { outboxAddress } from '#actors/outbox/outbox'
 import type { Grant } from '#model/scope'
 import { everywhere, ServerWithUsers } from '#test/routes/server-with-users'
 

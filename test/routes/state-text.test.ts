@@ -12,7 +12,7 @@ const properties = Object.fromEntries(Array.from({ length: 40 }, (_, propId) => 
 
 /** A device with this many services. Each property has the same value, but the last one is unset. */
 function deviceAt(services: number, value: PropertyState): DeviceState {
-  const state: DeviceState = { ...absentDevice('A'), isThere: true }
+  const state: DeviceState = { ...absentDevice('A'), exists: true }
   state.services = Array.from({ length: services }, (_, place) => {
     const service = new ServiceState(shapeOf(`svc-${place}`, properties))
     for (let index = 0; index < 39; index++) service.set(index, value, 1_000, 1)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
+import { recordActor, recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
-import { type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
+import { type ActorDefinition, answer } from '#runtime/actor'
 import { openRuntime } from '#test/runtime/runtime-fixture'
 
 interface Note {
@@ -10,31 +10,29 @@ interface Note {
 }
 
 /** Stores a text; `read` returns it. */
-const brief: ActorDefinition<Note, { type: string }, Entry> = {
+const brief: ActorDefinition<Note, { type: 'put' | 'read' | 'throw'; text?: string }, Entry> = recordActor({
   kind: 'note',
-  persistence: 'write_through',
-  formats: { text: { name: 'note', version: 1, upgrades: {} } },
-  fixedRecords: ['text'],
+  records: { text: 'note' },
   isBrief: true,
-  wake: (_, records) => restoreState<Note>({ text: undefined }, records, put),
-  change: (state, change) => put(state, change as RecordChange),
-  apply: rejectEntry,
-  decide({ text }, { type }) {
-    if (type === 'throw') throw new Error('thrown')
-    return type === 'read' ? answer(text) : recordOnly([{ name: 'text', value: type }])
+  empty: (): Note => ({ text: undefined }),
+  put(state, { value }) {
+    state.text = value as string
   },
-}
-
-function put(state: Note, { value }: RecordChange): void {
-  state.text = value as string
-}
+  decisions: {
+    put: (_, { text }) => recordOnly([{ name: 'text', value: text }]),
+    read: ({ text }) => answer(text),
+    throw() {
+      throw new Error('thrown')
+    },
+  },
+})
 
 const address = { kind: 'note', tenant: 'a', id: '1' }
 const definitions = () => [brief] as unknown as AnyDefinition<Entry>[]
 
 test('a brief actor does not stay awake, and its next turn reads its last decision before and after the commit', async () => {
   const fixture = await openRuntime({ definitions })
-  fixture.ask(address, { type: 'one' }, 'put')
+  fixture.ask(address, { type: 'put', text: 'one' }, 'put')
   expect(fixture.system.registry.awakeCount).toBe(0)
   fixture.ask(address, { type: 'read' }, 'read')
   fixture.ask(address, { type: 'throw' }, 'thrown')

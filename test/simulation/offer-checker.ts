@@ -95,7 +95,7 @@ export class OfferChecker {
       return
     }
     // The update of a device that was removed at that moment is forgotten.
-    const isThere = (name: string) => (registry.peek(deviceAddress(tenant, name)).state as DeviceState).isThere
+    const isThere = (name: string) => (registry.peek(deviceAddress(tenant, name)).state as DeviceState).exists
     if (this.#devices.every(({ name }) => isThere(name)))
       this.#witness.report(`${id} is offered, and is not in the device's state`)
   }

@@ -140,7 +140,7 @@ function run(
     const ask = (command: DeviceCommand) => fixture.ask(address, command)
     switch (each.what) {
       case 'admit':
-        if (!state().isThere)
+        if (!state().exists)
           fixture.ask(tenantAddress('default'), { type: 'admit_device', device: each.device, meta: { number } })
         break
       case 'hello': {

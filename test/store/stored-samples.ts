@@ -1,6 +1,6 @@
 import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/address'
+import { actionAddress, actionPageAddress } from '#actors/action/commands'
 import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
@@ -9,8 +9,8 @@ import { AlarmStates, type DeviceState, noAlarms, noThrottles } from '#actors/de
 import { throttlesOf } from '#actors/device/throttles'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
-import { idempotencyAddress } from '#actors/idempotency/commands'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
+import { idempotencyAddress } from '#actors/idempotency/state'
 import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
@@ -59,7 +59,7 @@ export interface StoredSample {
 
 const state: DeviceState = {
   device: device.id,
-  isThere: true,
+  exists: true,
   flakeAddress: 77,
   services: [
     new ServiceState(

@@ -1,5 +1,5 @@
 import { actionRecord, runningActionIndex } from '#actors/action/action'
-import { actionAddress, actionPageAddress } from '#actors/action/address'
+import { actionAddress, actionPageAddress } from '#actors/action/commands'
 import { pageRecord, type StoredPage } from '#actors/action/page'
 import type { StoredAction } from '#model/action'
 import { formatCrn } from '#model/crn'

@@ -1,7 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
-import { idempotencyAddress, idempotencyAddressOf } from '#actors/idempotency/commands'
-import { idempotencyIndex, idOfExpiry } from '#actors/idempotency/expiry'
-import { answerRecord, keyLifetimeMs } from '#actors/idempotency/state'
+import {
+  answerRecord,
+  idempotencyAddress,
+  idempotencyAddressOf,
+  idempotencyIndex,
+  idOfExpiry,
+  keyLifetimeMs,
+} from '#actors/idempotency/state'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { expireEveryMs } from '#workers/idempotency-expiry'
 

@@ -117,8 +117,8 @@ function packed(frame: unknown): Buffer {
 /** The stored state of both devices. */
 function shownOf(fixture: LinkFixture): unknown {
   return ['A', 'OTHER'].map((name) => {
-    const { isThere, services } = fixture.device(name)
+    const { exists, services } = fixture.device(name)
     const states = services.map((each) => each.shape.properties.map((_, index) => each.stateOf(index)))
-    return [isThere, services.map(({ shape }) => shape), states]
+    return [exists, services.map(({ shape }) => shape), states]
   })
 }

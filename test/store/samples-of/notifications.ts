@@ -1,7 +1,10 @@
-import { deliveryAddress, deliveryFormats } from '#actors/delivery/state'
-import { type OutboxTally, outboxAddress, outboxFormats } from '#actors/outbox/state'
+import { deliveryActor } from '#actors/delivery/delivery'
+import { deliveryAddress } from '#actors/delivery/state'
+import { noticeBus } from '#actors/notice-bus'
+import { type OutboxTally, outboxActor, outboxAddress } from '#actors/outbox/outbox'
 import { subscriberAddress } from '#actors/subscriber/commands'
-import { type MailState, subscriberFormats } from '#actors/subscriber/state'
+import type { MailState } from '#actors/subscriber/state'
+import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { StoredTemplate } from '#model/template'
@@ -112,34 +115,29 @@ const tally: OutboxTally = {
   failures: { no_address: { count: 1, lastAt: at }, rejected: { count: 3, lastAt: at + 1 } },
 }
 
+const deliveries = deliveryActor({ notices: noticeBus(), storedRequestsMax: 1 })
+const subscribers = subscriberActor(noticeBus())
 const delivery = deliveryAddress('acme', '6Hn3wRt5Mz')
 const subscriber = subscriberAddress('acme', '2Vb7qYx9Kd')
 
 /** Records of other actors, with formats and address. */
 export const notificationSamples = [
-  [
-    'delivery-head',
-    { formats: deliveryFormats },
-    delivery,
-    'head',
-    { seq: 4_294_967_296, trimmed: 17, at } satisfies DeliveryHead,
-  ],
+  ['delivery-head', deliveries, delivery, 'head', { seq: 4_294_967_296, trimmed: 17, at } satisfies DeliveryHead],
   ...requests.map(
-    ([name, means]) =>
-      [name, { formats: deliveryFormats }, delivery, `request/${String(means.seq).padStart(16, '0')}`, means] as const,
+    ([name, means]) => [name, deliveries, delivery, `request/${String(means.seq).padStart(16, '0')}`, means] as const,
   ),
-  ['outbox-tally', { formats: outboxFormats }, outboxAddress('acme'), 'tally', tally],
+  ['outbox-tally', outboxActor, outboxAddress('acme'), 'tally', tally],
   [
     'subscriber-subscriptions',
-    { formats: subscriberFormats },
+    subscribers,
     subscriber,
     'subscriptions',
     [subscription, { ...subscription, id: '6Tn2bGh9Kd', locale: 'en', origin: '' }],
   ],
-  ['subscriber-mail', { formats: subscriberFormats }, subscriber, 'mail', mail],
+  ['subscriber-mail', subscribers, subscriber, 'mail', mail],
   [
     'subscriber-mail-at-rest',
-    { formats: subscriberFormats },
+    subscribers,
     subscriberAddress('acme', 'anonymous'),
     'mail',
     { cursors: {}, hour: { from: 0, count: 0 }, missed: {}, retry: null, refusals: null } satisfies MailState,

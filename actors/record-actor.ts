@@ -1,0 +1,83 @@
+import type { Entry } from '#model/entry'
+import {
+  type ActorAddress,
+  type ActorDefinition,
+  type Decision,
+  type RecordChange,
+  type Recorded,
+  type RecordFormat,
+  record,
+  type Turn,
+} from '#runtime/actor'
+
+/** An actor whose state is exactly its records: applying them to an empty state restores it. */
+interface RecordActor<State, Command extends { readonly type: string }>
+  extends Pick<ActorDefinition<State, Command, Entry>, 'kind' | 'isBrief' | 'isForgettable' | 'recordStored'> {
+  /** By record name, or by prefix with `*`. A text is the name of a format in version 1. */
+  readonly records: Readonly<Record<string, string | RecordFormat>>
+  empty(address: ActorAddress): State
+  /** Applies a record, also at a start. The value null deletes the record. */
+  put(state: State, change: RecordChange): void
+  /** Default: the actor has no entries. */
+  apply?(state: State, entry: Entry): void
+  /** By type of command. */
+  readonly decisions: {
+    readonly [Type in Command['type']]: (state: State, command: CommandOf<Command, Type>, turn: Turn) => Decision<Entry>
+  }
+}
+
+type CommandOf<Command, Type> = Command extends { readonly type: infer Types }
+  ? Type extends Types
+    ? Command
+    : never
+  : never
+
+export function recordActor<State, Command extends { readonly type: string }>({
+  records,
+  empty,
+  put,
+  apply = rejectEntry,
+  decisions,
+  ...definition
+}: RecordActor<State, Command>): ActorDefinition<State, Command, Entry> {
+  const names = Object.keys(records)
+  const formats = names.map((name) => [name, formatOf(records[name] as string | RecordFormat)])
+  return {
+    ...definition,
+    persistence: 'write_through',
+    formats: Object.fromEntries(formats),
+    ...(names.every((name) => !name.endsWith('*')) && { fixedRecords: names }),
+    wake(address, stored) {
+      const state = empty(address)
+      for (const [name, value] of stored) put(state, { name, value })
+      return state
+    },
+    change: (state, change) => put(state, change as RecordChange),
+    apply,
+    decide(state, command, turn) {
+      const type: Command['type'] = command.type
+      return decisions[type](state, command as CommandOf<Command, typeof type>, turn)
+    },
+  }
+}
+
+function formatOf(format: string | RecordFormat): RecordFormat {
+  return typeof format === 'string' ? { name: format, version: 1, upgrades: {} } : format
+}
+
+function rejectEntry(_: unknown, entry: Entry): never {
+  throw new Error(`no entry changes this actor, nor does ${entry.kind}`)
+}
+
+/** A decision with changed records and without an entry. Every entry is an event; many changes have none. */
+export function recordOnly(
+  records: readonly RecordChange[],
+  more: Omit<Recorded<Entry>, 'type' | 'events' | 'changes' | 'records'> = {},
+): Recorded<Entry> {
+  return record<Entry>([], { ...more, changes: records, records })
+}
+
+/** A random id for an edit. The command that settles an edit names it, so that it cannot settle a later edit. */
+export function newEdit(turn: Turn): number {
+  return Buffer.from(turn.random(6)).readUIntBE(0, 6)
+}
