@@ -41,9 +41,9 @@ const socketsPerSlice = 200
  * Publishes a committed change of identity to everything that checks rights, in one turn: requests by the published
  * view, sockets by the hub. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
  *
- * An edit of rights is stored in two steps. The offset from which it holds is known only here, after every event
- * under the old rights was sent, so a second turn stores it. If a start finds that this turn was never stored, it
- * takes the last offset of the stream.
+ * An edit of rights is stored in two steps. The offset from which it is effective is known only here, after every event
+ * under the old rights was sent, so a second turn stores it. If a start finds an edit without an offset, it uses the
+ * last offset of the stream.
  */
 export class AccessChanges implements IdentityNotices {
   readonly #parts: AccessChangesParts
@@ -75,8 +75,8 @@ export class AccessChanges implements IdentityNotices {
     const since = row.rolesSince ?? this.#sinceOf(tenant, row)
     const published = publishedUser(row, since)
     if (row.state === 'active' && !isKnown(published, accesses.user(user))) {
-      const isOther = accesses.publishUser(published, user)
-      if (isOther) {
+      const isChanged = accesses.publishUser(published, user)
+      if (isChanged) {
         this.#move(this.#parts.connections.sockets.ofUser(tenant, user))
         this.#rightsChanged(tenant)
       }
@@ -190,7 +190,7 @@ export class AccessChanges implements IdentityNotices {
     this.#parts.rules.tenantEnded(tenant)
   }
 
-  /** Set once: a later notice about the same edit must not move it. */
+  /** The offset stays the same when another notice about the same edit comes. */
   #sinceOf(tenant: string, { id, rolesEdit }: UserRow): number {
     const settling = this.#settling.get(settlingKey({ type: 'user', tenant, user: id, edit: rolesEdit }))
     return settling?.edit === rolesEdit ? settling.since : this.#parts.connections.hub.publishedTo(tenant)
@@ -237,8 +237,9 @@ interface ReadView extends AccessView {
 }
 
 /**
- * The view as the actors have it. An edit whose offset is unknown holds from the last offset of the stream: a client
- * that has received less reads the full state again, sometimes without need, but never misses a change. Contract 4.4.
+ * The view, read from the actors. An edit whose offset is unknown is effective from the last offset of the stream: a
+ * client that has received less reads the full state again, sometimes without need, but never misses a change. Contract
+ * 4.4.
  */
 function readView(system: System<Entry>, lastOf: (tenant: string) => number): ReadView {
   const directory = system.wake(directoryAddress)

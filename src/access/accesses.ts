@@ -57,8 +57,8 @@ export interface AccessChanges {
 const operatorsTenant = 'default'
 
 /**
- * The committed rights of all users: the one view by which requests and sockets are checked, so that both change in
- * the same turn and no request uses a right that a crash takes back.
+ * The committed rights of all users. Requests and sockets are checked against this view, so that both change in the
+ * same turn, and no request uses a right that a crash could undo.
  *
  * Obligations of publishers: publish only after the commit; a tenant before its roles and users. Obligation of code
  * that keeps a result for an access: hold a reference to the access. An access without references is collected and
@@ -130,7 +130,7 @@ export class Accesses {
     return user && this.#tenants.has(user.tenant) ? user : undefined
   }
 
-  /** How many accesses are held. For tests that check the bound. */
+  /** The number of referenced accesses. For tests that check the bound. */
   get count(): number {
     return [...this.#tenants.values()].reduce((sum, { count }) => sum + count, 0)
   }
@@ -204,10 +204,10 @@ class TenantAccesses {
     this.#accesses.clear()
   }
 
-  #redefine(isMeant: (access: LiveAccess) => boolean, sinceOf: (access: LiveAccess) => number): Map<string, Scope> {
+  #redefine(isAffected: (access: LiveAccess) => boolean, sinceOf: (access: LiveAccess) => number): Map<string, Scope> {
     const changed = new Map<string, Scope>()
     for (const access of this.#held()) {
-      if (!isMeant(access)) continue
+      if (!isAffected(access)) continue
       const scope = this.#scopeOf(access.roles)
       if (scope.fingerprint === access.scope.fingerprint) continue
       access.redefine(scope, Math.max(access.since, sinceOf(access)))

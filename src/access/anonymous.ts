@@ -20,9 +20,8 @@ export const anonymous: Caller = {
 }
 
 /**
- * The authenticator while authentication is off: every caller is `anonymous`, and credentials are ignored. The
- * exception is a signature of the update hook where a secret is set: only the route checks it, as it does with
- * authentication on, because a bad signature is a mistake the sender must learn about. Contract 2 and 6.
+ * The authenticator while authentication is off: every caller is `anonymous`, and credentials are ignored. If the update
+ * hook has a secret, its route still checks signatures, so that the sender learns about a wrong one. Contract 2 and 6.
  */
 export function anonymousCallers(hookSecret: string | undefined): Authenticate {
   const canSign = hookSecret !== undefined && hookSecret !== ''

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { PasswordEngine } from '#access/password-hashing'
 
 /**
- * argon2id (RFC 9106) at the minimum that OWASP recommends: 12 MiB, three passes, one lane. Of its pairs of equal
- * strength this one costs least here: 6 whole huge pages of Linux, 8 ms of a core. Written out, so that a new default
- * of the library does not change it.
+ * argon2id (RFC 9106) at the minimum that OWASP recommends. Of the recommended pairs of memory and passes, this one takes
+ * the least time here (8 ms of a core): 12 MiB are six huge pages of Linux. Written out, so that a new default of the
+ * library does not change it.
  */
 const cost = { memoryCost: 12_288, timeCost: 3, parallelism: 1, outputLen: 32 }
 
-/** How hashes with these parameters begin. */
+/** The beginning of hashes with these parameters. */
 const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$`
 
 /**

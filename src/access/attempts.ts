@@ -1,14 +1,14 @@
 import { BoundedMap } from '#access/bounded-map'
 import { Problem } from '#model/problem'
 
-/** From the first failure on. Contract 2, Rate limits. */
+/** A window begins with a failure. Contract 2, Rate limits. */
 const attemptsWindowMs = 60_000
 
 /** Failed attempts in one window, after which the next is refused. */
 const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
 type Bound = keyof typeof attemptsMax
 
-/** Of each of the three; the oldest window is evicted. */
+/** The number of windows of each of the three kinds; the oldest one is evicted. */
 const windowsMax = 65_536
 /** A typed name may be any text. */
 const accountCharactersMax = 256
@@ -53,7 +53,7 @@ export class Attempts {
   }
 
   /** Whether `check` would throw. */
-  isHeldUp(address: string, account?: string): boolean {
+  isLimited(address: string, account?: string): boolean {
     return this.#waitMs(address, account) > 0
   }
 
@@ -70,14 +70,14 @@ export class Attempts {
     return waitMs
   }
 
-  /** One failed attempt of an address, and one on each of the accounts. `accounts`: as above, each once. */
-  failed(address: string, ...accounts: readonly string[]): void {
+  /** Counts one failure for the address, and one for each of the accounts. */
+  recordFailure(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count([['address', group], ...accounts.flatMap((account) => accountKeysOf(group, account))])
   }
 
-  /** The password was wrong for these accounts but right for another candidate: not counted for the address. */
-  failedOn(address: string, ...accounts: readonly string[]): void {
+  /** Counts a failure for the accounts only: the password was right for another account of the same login text. */
+  recordAccountFailure(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count(accounts.flatMap((account) => accountKeysOf(group, account)))
   }
@@ -102,7 +102,7 @@ export class Attempts {
     windows.set(key, { since: now, failures: 1 })
   }
 
-  /** How many windows are held. For tests that check the bound. */
+  /** The number of windows. For tests that check the bound. */
   get sizes(): Readonly<Record<Bound, number>> {
     const { accountAndAddress, address, account } = this.#windows
     return { accountAndAddress: accountAndAddress.size, address: address.size, account: account.size }

@@ -34,12 +34,12 @@ export function credentialKindOf(request: AuthenticationRequest, access: RouteAc
   if (access === 'link') return 'link'
   if (request.header('x-api-key') !== '') return 'api_key'
   const authorization = request.header('authorization')
-  if (authorization === '') return access === 'proof' || access === 'person or proof' ? 'proof' : 'none'
+  if (authorization === '') return access === 'proof' || access === 'user or proof' ? 'proof' : 'none'
   if (/^dpop\b/i.test(authorization)) return 'dpop'
   return /^bearer\b/i.test(authorization) ? 'bearer' : 'other'
 }
 
-/** The way of a sign-in. */
+/** The flow of a sign-in. */
 export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
 /**
@@ -62,7 +62,7 @@ export class SignInCounts {
     }
   }
 
-  /** The same function, with its results counted. */
+  /** Wraps a flow so that its results are counted. */
   counted<Request, Answer>(
     way: SignInWay,
     flow: (request: Request) => Promise<Answer>,

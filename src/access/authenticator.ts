@@ -72,7 +72,7 @@ class Authenticator {
     const authorization = request.header('authorization')
     const apiKey = request.header('x-api-key')
     if (authorization !== '' && apiKey !== '') throw moreThanOne()
-    if (access === 'person or proof' && authorization === '' && apiKey === '') return this.#proven(request)
+    if (access === 'user or proof' && authorization === '' && apiKey === '') return this.#proven(request)
     const known = apiKey === '' ? this.#bySession(request, authorization, access) : this.#byKey(request, apiKey)
     return onward(known, (caller) => {
       if (isForPeople(access) && caller.session?.kind !== 'session') throw new Problem('forbidden')
@@ -81,14 +81,14 @@ class Authenticator {
     })
   }
 
-  /** Only the tenant: code that needs the device or the key asks the credential again. */
+  /** The caller has only the tenant: code that needs the device or the key calls `linkCaller`. */
   #linkCaller(request: AuthenticationRequest): Caller {
     if (request.headerCount('authorization') > 1) throw moreThanOne()
     const { tenant } = this.#parts.linkCallerOf(request.header('authorization'))
     return { ...unauthenticated, tenant }
   }
 
-  /** Used up at once: no token has to be checked after it. */
+  /** Uses the proof up at once, because there is no token to check after it. */
   async #proven(request: AuthenticationRequest): Promise<Caller> {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
@@ -127,7 +127,7 @@ class Authenticator {
     return onward(tokens.read(text), ({ token, fault }) => {
       if (token?.jkt !== undefined) throw schemeProblem()
       if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'Bearer')
-      if (access === 'person or proof' && request.header('dpop') !== '') return this.#alsoProven(request, text, token)
+      if (access === 'user or proof' && request.header('dpop') !== '') return this.#alsoProven(request, text, token)
       return this.#callerBy(request, token, 'Bearer')
     })
   }
@@ -141,7 +141,7 @@ class Authenticator {
     return caller.withProof(proof.jkt)
   }
 
-  /** Faults of the token come last: an unreadable token is not reported as bound to another key. Contract 2, DPoP. */
+  /** Errors of the token are reported last. Contract 2, DPoP. */
   async #bound(request: AuthenticationRequest, text: string): Promise<Caller> {
     const { tokens, proofs } = this.#parts
     const proof = await proofs.check(request, text)
@@ -162,7 +162,7 @@ class Authenticator {
 }
 
 function isForPeople(access: RouteAccess): boolean {
-  return access === 'person' || access === 'person or proof'
+  return access === 'user' || access === 'user or proof'
 }
 
 /** The scheme of valid credentials. */

@@ -22,27 +22,25 @@ export interface Recipient {
 }
 
 /**
- * Whether a key's roles were within its maker's scope, for these two scopes. `access` is referenced so that its scope
- * stays.
+ * The cached result of checking a key's roles against the scope of its creator. `access` is referenced so that its scope
+ * is not collected.
  */
-interface MakerCheck {
+interface CreatorCheck {
   readonly access: Access | undefined
-  readonly maker: Scope
-  readonly own: Scope
-  readonly isGiven: boolean
+  readonly creatorScope: Scope
+  readonly keyScope: Scope
+  readonly mayGiveRoles: boolean
 }
 
 /**
- * The present rights of authors: users and keys that made something that outlives their session (an alarm, an action,
- * a subscription, a code, an API key), and the address for mails to them. No session is needed. Contract 5.1, 5.7.
+ * The present rights of authors, and their mail addresses. An author is a user or key that created something that
+ * outlives the session: an alarm, an action, a subscription, a code, an API key. Contract 5.1, 5.7.
  */
 export class Authors {
   readonly #parts: AuthorsParts
-  readonly #judged = new WeakMap<StoredApiKey, MakerCheck>()
-  /**
-   * Tenants with API keys whose makers belong to another tenant, by the makers' tenant. Only for keys that were used.
-   */
-  readonly #givenBy = new Map<string, Set<string>>()
+  readonly #checks = new WeakMap<StoredApiKey, CreatorCheck>()
+  /** Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only keys that were used. */
+  readonly #tenantsByCreator = new Map<string, Set<string>>()
 
   constructor(parts: AuthorsParts) {
     this.#parts = parts
@@ -70,14 +68,14 @@ export class Authors {
   }
 
   /**
-   * Whether the maker of a code or an API key may still give these grants in this tenant: otherwise an edit of the
-   * roles for their holder would also give the maker more rights. Contract 2, Model. @throws Problem `storage` while
-   * the store is being read
+   * Whether the creator of a code or an API key may still give these grants in this tenant. Without this check, a later
+   * edit of the roles could give the creator, who knows the secret, more rights. Contract 2, Model. @throws Problem
+   * `storage` while the store is being read
    */
-  mayGive(maker: Principal, tenant: string, grants: readonly Grant[]): boolean {
-    const scope = this.scopeOf(maker.tenant, maker.user)
+  mayGive(creator: Principal, tenant: string, grants: readonly Grant[]): boolean {
+    const scope = this.scopeOf(creator.tenant, creator.user)
     const isEntitledThere =
-      maker.tenant === tenant || isPermitted(scope, 'tenants', 'create') || isPermitted(scope, 'tenants', 'update')
+      creator.tenant === tenant || isPermitted(scope, 'tenants', 'create') || isPermitted(scope, 'tenants', 'update')
     return isEntitledThere && covers(scope, grants)
   }
 
@@ -88,29 +86,34 @@ export class Authors {
     return key && !isExpired(key, now()) ? key : undefined
   }
 
-  /** Whether the maker of an API key may still give its roles; it is suspended while this is false. */
-  isGiven(tenant: string, key: StoredApiKey): boolean {
-    const { createdBy: maker, roles } = key
-    if (!maker) return true
-    if (maker.tenant !== tenant) this.#remember(maker.tenant, tenant)
-    const scope = this.scopeOf(maker.tenant, maker.user)
-    const own = this.#parts.accesses.of(tenant, roles).scope
-    const before = this.#judged.get(key)
-    if (before?.maker === scope && before.own === own) return before.isGiven
-    const isGiven = this.mayGive(maker, tenant, own.grants)
-    this.#judged.set(key, { access: this.#accessOf(maker.tenant, maker.user), maker: scope, own, isGiven })
-    return isGiven
+  /** Whether the creator of an API key may still grant its roles; the key is suspended while this is false. */
+  isKeyActive(tenant: string, key: StoredApiKey): boolean {
+    const { createdBy: creator, roles } = key
+    if (!creator) return true
+    if (creator.tenant !== tenant) this.#remember(creator.tenant, tenant)
+    const scope = this.scopeOf(creator.tenant, creator.user)
+    const keyScope = this.#parts.accesses.of(tenant, roles).scope
+    const before = this.#checks.get(key)
+    if (before?.creatorScope === scope && before.keyScope === keyScope) return before.mayGiveRoles
+    const mayGiveRoles = this.mayGive(creator, tenant, keyScope.grants)
+    this.#checks.set(key, {
+      access: this.#accessOf(creator.tenant, creator.user),
+      creatorScope: scope,
+      keyScope,
+      mayGiveRoles,
+    })
+    return mayGiveRoles
   }
 
   /** Other tenants in which rules may depend on rights in this one. */
   dependentsOf(tenant: string): Iterable<string> {
-    return this.#givenBy.get(tenant) ?? []
+    return this.#tenantsByCreator.get(tenant) ?? []
   }
 
   #remember(by: string, tenant: string): void {
-    const tenants = this.#givenBy.get(by)
+    const tenants = this.#tenantsByCreator.get(by)
     if (tenants) tenants.add(tenant)
-    else this.#givenBy.set(by, new Set([tenant]))
+    else this.#tenantsByCreator.set(by, new Set([tenant]))
   }
 
   #userOf(tenant: string, author: string): PublishedUser | undefined {
@@ -124,7 +127,7 @@ export class Authors {
     const user = this.#userOf(tenant, author)
     if (user) return accesses.of(tenant, user.roles)
     const key = this.keyOf(tenant, idOfCrn(author, 'key') ?? '')
-    return key && this.isGiven(tenant, key) ? accesses.of(tenant, key.roles) : undefined
+    return key && this.isKeyActive(tenant, key) ? accesses.of(tenant, key.roles) : undefined
   }
 }
 

@@ -1,4 +1,4 @@
-import { recognise, renewHash } from '#access/password-attempt'
+import { renewHash, usersWithPassword } from '#access/password-attempt'
 import type { BasicRequest, TokenAnswer } from '#access/requests'
 import {
   accountAt,
@@ -25,7 +25,7 @@ async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promis
   if (authorization === '') throw new Problem('unauthorized', 'authentication required')
   const credentials = readBasic(authorization)
   if (!credentials) {
-    attempts.failed(place.address)
+    attempts.recordFailure(place.address)
     throw wrongCredentials()
   }
   const { name, password } = credentials
@@ -33,7 +33,7 @@ async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promis
     const row = rowByName(system.wake(directoryAddress), name)
     return row?.state === 'active' && isReachable(system.wake(directoryAddress), row.tenant, place.host) ? [row] : []
   }
-  const [match] = await recognise(parts, { text: name, password, place, rows, hashesMin: () => 1 })
+  const [match] = await usersWithPassword(parts, { text: name, password, place, rows, hashesMin: () => 1 })
   if (!match) throw wrongCredentials()
   await renewHash(parts, match, password, place)
   refuseBasic(tenantOf(parts, match.row), accountAt(parts, match))

@@ -74,7 +74,7 @@ export class RecentMap<K, V> {
     this.#old = this.#young
   }
 
-  /** `now`: Unix ms, here as below. */
+  /** `now`: Unix ms. */
   get(key: K, now: number): V | undefined {
     this.#move(now)
     const young = this.#young.get(key)
@@ -89,7 +89,7 @@ export class RecentMap<K, V> {
     this.#young.set(key, value)
   }
 
-  /** Also moves on for a clock that was set back. */
+  /** Begins a new generation when the time is over, or when the clock was set back. */
   #move(now: number): void {
     const age = Math.abs(now - this.#youngSince)
     if (age < this.#generationMs) return
@@ -143,7 +143,7 @@ export class ExpiringMap<K extends string, V> {
     this.delete(key)
     const surplus = this.size < sizeMax ? undefined : this.#shares.oldestOfLargest
     if (surplus !== undefined) this.delete(surplus)
-    // A caller object holds much more than its name.
+    // A copy, because a caller object references much more than its name.
     const owner = { tenant, user }
     this.#entries.set(key, { value, owner, endsAt: now() + lifetimeMs })
     this.#shares.add(owner, key)
@@ -234,9 +234,9 @@ class Sizes {
   change(name: string, by: 1 | -1): void {
     const before = this.#sizes.get(name) ?? 0
     const after = before + by
-    const alike = this.#names.get(before)
-    alike?.delete(name)
-    if (alike?.size === 0) this.#names.delete(before)
+    const sameSize = this.#names.get(before)
+    sameSize?.delete(name)
+    if (sameSize?.size === 0) this.#names.delete(before)
     if (after === 0) this.#sizes.delete(name)
     else {
       this.#sizes.set(name, after)

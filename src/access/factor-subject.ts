@@ -104,7 +104,7 @@ export async function wrongFactor(
   { row }: FactorSubject,
   { address }: { readonly address: string },
 ): Promise<Problem> {
-  attempts.failed(address)
+  attempts.recordFailure(address)
   await system.ask(accountAddress(row.tenant, row.id), { type: 'factor_failed' })
   return new Problem('unauthorized', 'invalid code')
 }

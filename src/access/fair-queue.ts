@@ -1,10 +1,8 @@
 /**
- * A queue of groups that take turns: first the first item of each group, then the second of each. So an item waits
- * for at most one item of each other group per place.
+ * A queue of groups that take turns: the first item of each group, then the second of each.
  *
- * Bounded: a group may use all places while no other group needs them. When the queue is full, the last item of the
- * largest group is evicted for an item of a group that is smaller by at least two, so a group never evicts for one of
- * equal size.
+ * Bounded: one group may fill the queue. When it is full, a new item evicts the last item of the largest group, if its
+ * own group is smaller by at least two.
  */
 export class FairQueue<T> {
   readonly #sizeMax: number
@@ -27,12 +25,12 @@ export class FairQueue<T> {
 
   /** Requires room. Returns the item that was evicted for it. */
   add(group: string, item: T): T | undefined {
-    const putOut = this.#size < this.#sizeMax ? undefined : this.#largest.pop()
-    if (putOut === undefined) this.#size++
+    const evicted = this.#size < this.#sizeMax ? undefined : this.#largest.pop()
+    if (evicted === undefined) this.#size++
     const waiting = this.#groups.get(group)
     if (waiting) waiting.push(item)
     else this.#groups.set(group, [item])
-    return putOut
+    return evicted
   }
 
   /** Takes the next item. Its group goes to the end. */

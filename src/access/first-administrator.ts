@@ -23,11 +23,11 @@ export interface Administrator {
 export async function firstAdministrator(
   parts: SignInParts,
   configured: Administrator | undefined,
-  exists: (name: string) => void = () => {},
+  nameExists: (name: string) => void = () => {},
 ): Promise<Administrator | undefined> {
   const { system, world } = parts
   if (configured) {
-    if (rowByName(system.wake(directoryAddress), configured.name)) exists(configured.name)
+    if (rowByName(system.wake(directoryAddress), configured.name)) nameExists(configured.name)
     else await add(parts, configured)
     return undefined
   }

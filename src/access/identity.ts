@@ -18,7 +18,7 @@ import { Replays } from '#access/replays'
 import { tokenCheck } from '#access/secret-text'
 import { SessionCallers } from '#access/session-callers'
 import { SessionSockets } from '#access/session-sockets'
-import { ShownSessions } from '#access/shown-sessions'
+import { SessionList } from '#access/shown-sessions'
 import type { SignInParts } from '#access/sign-in'
 import { KeyRing } from '#access/signing-key-ring'
 import { TenantRemoval } from '#access/tenant-removal'
@@ -131,10 +131,10 @@ export function openIdentity(options: IdentityOptions) {
     sockets,
     notices: changes,
     logins: loginsOf(parts, signIns),
-    sessions: new ShownSessions({ system }),
+    sessions: new SessionList({ system }),
     secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
-    figures: { auth, signIns, passwords },
+    metrics: { auth, signIns, passwords },
     /** By the `Authorization` header of a device connection. @throws Problem `unauthorized` */
     linkCaller(authorization: string): LinkCaller {
       try {
@@ -152,7 +152,7 @@ export function openIdentity(options: IdentityOptions) {
      */
     failedSignIn(address: string) {
       attempts.check(address)
-      attempts.failed(address)
+      attempts.recordFailure(address)
     },
     /** The caller as of now; undefined once the session is over. */
     callerOf,
@@ -163,8 +163,8 @@ export function openIdentity(options: IdentityOptions) {
     scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
     /** The mail address of a user, by resource name. @throws Problem `storage` while the store is being read */
     addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
-    /** Whether the maker of an API key may still give its roles. */
-    isGiven: (tenant: string, key: StoredApiKey) => authors.isGiven(tenant, key),
+    /** Whether the creator of an API key may still grant its roles. */
+    isGiven: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
     /** Signs image URLs. Available once `open` has resolved, like `unsubscribeKey`. */
     imageKey: () => fileKeys().images,
     /** Signs unsubscribe URLs. */

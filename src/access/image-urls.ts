@@ -29,7 +29,7 @@ export class ImageUrls {
   }
 
   /** Whether the server signed it for this image, and it has not expired. `query`: decoded values. */
-  isGood(sha256: string, { device, exp, sig }: ImageQuery, now: number): boolean {
+  isValid(sha256: string, { device, exp, sig }: ImageQuery, now: number): boolean {
     const expected = Buffer.from(this.#signatureOf(sha256, device, exp))
     const actual = Buffer.from(sig)
     // Checked after the signature, so `exp` is a number in the server's own format.

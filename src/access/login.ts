@@ -1,4 +1,4 @@
-import { type Match, recognise, renewHash } from '#access/password-attempt'
+import { type Match, renewHash, usersWithPassword } from '#access/password-attempt'
 import type { LoginOutcome, LoginRequest, SignInPlace } from '#access/requests'
 import {
   accountAt,
@@ -17,8 +17,8 @@ import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**
- * Contract 2, Login: each costs a hash. Every login costs as many hashes as an address that exists in this many
- * tenants, so that the time of an answer does not reveal the number of its tenants.
+ * The accounts that a login compares, one hash each. A login always computes as many hashes as for the mail address that
+ * is used in the most tenants, so that the time of an answer does not reveal the number of accounts. Contract 2, Login.
  */
 const candidatesMax = 8
 
@@ -36,7 +36,7 @@ export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginO
 async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
   const { email, password, place } = request
   const { system } = parts
-  const matches = await recognise(parts, {
+  const matches = await usersWithPassword(parts, {
     text: email,
     password,
     place,

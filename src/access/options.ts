@@ -29,7 +29,7 @@ export interface IdentitySettings {
   readonly administrator?: { readonly name: string; readonly password: string }
   /** The configured administrator exists already, and keeps its password. */
   readonly administratorExists?: (name: string) => void
-  /** Anyone who shows it may do everything while this process lives. Made by a local start of the server. */
+  /** Its bearer may do everything while this process runs. Created by a local start of the server. */
   readonly operatorToken?: string
   /** The port of the server, once it listens. */
   readonly port: () => number

@@ -1,16 +1,15 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInPlace } from '#access/requests'
-import type { Recognised, SignInParts } from '#access/sign-in'
+import type { RecognizedUser, SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import type { UserRow } from '#actors/directory/state'
 import { Problem } from '#model/problem'
 import { foldName } from '#model/user'
 
 /**
- * A password given with a name or mail address. An answer must not reveal whether such an account exists: neither by
- * text, nor by status, nor by time, for any number of tries, spelling, tenant or host. So 429 depends on the address
- * and the typed text only, before any lookup; an account with too many failures under another name is treated as
- * unknown; and every attempt costs the same number of hashes.
+ * A password given with a name or mail address. Text, status and time of the answer must not reveal whether such an
+ * account exists. So 429 depends only on the client address and the typed text, before any lookup; an account with too
+ * many failures under another name is treated as unknown; and every attempt costs the same number of hashes.
  */
 export interface PasswordAttempt {
   /** As typed. */
@@ -24,7 +23,7 @@ export interface PasswordAttempt {
 }
 
 /** An account whose password matched. */
-export interface Match extends Recognised {
+export interface Match extends RecognizedUser {
   readonly row: UserRow
   readonly hash: string
 }
@@ -36,13 +35,13 @@ interface MatchCandidate extends Candidate {
 const noAccount: MatchCandidate = { hash: undefined }
 
 /**
- * All candidates whose password matches. Failures count for the address and the typed text, and for each account
- * tried. If the password matches one candidate and not another, it counts as a failure for the other; otherwise the
- * owner of an account in one tenant could try passwords of a namesake in another tenant without limit.
+ * All candidates with this password. Failures count for the address, for the typed text, and for each candidate. If the
+ * password is right for one candidate only, it still counts as a failure for the others. Otherwise the owner of an
+ * account in one tenant could try passwords of the same name in another tenant without limit.
  *
  * @throws Problem `too_many_requests`, `overloaded`
  */
-export function recognise(
+export function usersWithPassword(
   { system, passwords, attempts }: SignInParts,
   attempt: PasswordAttempt,
 ): Promise<readonly Match[]> {
@@ -50,7 +49,7 @@ export function recognise(
   const { address } = place
   const typedAccount = accountTyped(text)
   const candidateOf = (row: UserRow): MatchCandidate => {
-    if (attempts.isHeldUp(address, accountOfId(row.id))) return noAccount
+    if (attempts.isLimited(address, accountOfId(row.id))) return noAccount
     const { credentials } = system.peek(accountAddress(row.tenant, row.id))
     if (!credentials || credentials.hash === null) return noAccount
     const { hash, version } = credentials
@@ -65,8 +64,8 @@ export function recognise(
   attempts.check(address, typedAccount)
   return passwords.verify(candidates, password, place, (right, wrong) => {
     const wrongAccounts = matchesOf(wrong).map(({ user }) => accountOfId(user))
-    if (right.length > 0) attempts.failedOn(address, ...wrongAccounts)
-    else attempts.failed(address, typedAccount, ...wrongAccounts)
+    if (right.length > 0) attempts.recordAccountFailure(address, ...wrongAccounts)
+    else attempts.recordFailure(address, typedAccount, ...wrongAccounts)
     return matchesOf(right)
   })
 }
@@ -91,8 +90,8 @@ export function accountsOf({ id, name, email }: UserRow): readonly string[] {
 }
 
 /**
- * Hashes a password again if its stored hash was made with other parameters, after the password was shown: otherwise
- * the time of a check would reveal that the account exists. If the queue is full, the next sign-in does it.
+ * Hashes a password again if its stored hash has other parameters: the time of a check would reveal that the account
+ * exists. To be called after a right password. If the queue is full, the next sign-in does it.
  */
 export async function renewHash(
   { system, passwords }: SignInParts,

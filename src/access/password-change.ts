@@ -58,7 +58,7 @@ export async function verifyPassword(
   }
   attempts.check(address, accountOfId(row.id))
   const version = await passwords.verify(candidates, password, place, ([right]) => {
-    if (!right) attempts.failed(address, ...accountsOf(row))
+    if (!right) attempts.recordFailure(address, ...accountsOf(row))
     return right?.version
   })
   if (version === undefined) throw wrongCredentials()

@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 /** Waiting passwords, without the one that is hashed. */
 const waitingMax = 32
 
-/** From this load of the event loop on, events already wait for processors. */
+/** The loop counts as busy from this share of its time on: events already wait for processors. */
 const busyFrom = 1 / 3
 
 /**
@@ -14,9 +14,9 @@ const busyFrom = 1 / 3
  * low priority argon2 reads and writes 12 MiB three times, which slows everything that shares caches and memory with
  * it.
  */
-const restMs = 100
+const pauseMs = 100
 
-/** From this many on the pauses are shorter: each waiting password also waits for the pauses of the others. */
+/** With more waiting passwords the pauses are shorter, because each waits for the pauses of all before it. */
 const fewWaiting = 4
 
 /**
@@ -63,8 +63,8 @@ export class Passwords {
   readonly #engine: PasswordEngine
   readonly #load: LoadSource | undefined
   readonly #waiting = new FairQueue<Job>(waitingMax)
-  #isAtWork = false
-  #isResting = false
+  #isHashing = false
+  #isPausing = false
 
   /** Without a world there are no pauses. */
   constructor(engine: PasswordEngine, load?: LoadSource) {
@@ -74,7 +74,7 @@ export class Passwords {
 
   /** Waiting passwords and the one that is hashed. */
   get waitingCount(): number {
-    return this.#waiting.size + (this.#isAtWork ? 1 : 0)
+    return this.#waiting.size + (this.#isHashing ? 1 : 0)
   }
 
   /** Whether a hash has the present parameters. */
@@ -83,14 +83,14 @@ export class Passwords {
   }
 
   /** @throws Problem `overloaded` when too many wait */
-  hash(password: string, asking: HashRequester): Promise<string> {
-    return this.#enqueue(asking, async () => this.#hashed(password))
+  hash(password: string, requester: HashRequester): Promise<string> {
+    return this.#enqueue(requester, async () => this.#hashed(password))
   }
 
   /**
-   * The candidates whose password it is, checked in one turn of the queue. `candidates` is called when the turn has
-   * come, and may refuse by throwing: other attempts on the account may have failed in the meantime. `judge` runs
-   * before the next turn, so that its counts apply to that one.
+   * Checks a password against all candidates, in one turn of the queue. `candidates` is called when the turn begins, and
+   * may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before the
+   * next turn, so that its counts apply to it.
    *
    * @throws Problem `overloaded` when too many wait, or when no client waits for this any more; errors of
    * `candidates`
@@ -98,10 +98,10 @@ export class Passwords {
   verify<C extends Candidate, T>(
     candidates: () => readonly C[],
     password: string,
-    asking: HashRequester,
-    judge: (right: readonly C[], wrong: readonly C[]) => T,
+    requester: HashRequester,
+    onResult: (right: readonly C[], wrong: readonly C[]) => T,
   ): Promise<T> {
-    return this.#enqueue(asking, async () => {
+    return this.#enqueue(requester, async () => {
       const right: C[] = []
       const wrong: C[] = []
       for (const candidate of candidates()) {
@@ -109,7 +109,7 @@ export class Passwords {
         if (isRight) right.push(candidate)
         else wrong.push(candidate)
       }
-      return judge(right, wrong)
+      return onResult(right, wrong)
     })
   }
 
@@ -129,7 +129,7 @@ export class Passwords {
   }
 
   async #enqueue<T>({ address, signal }: HashRequester, work: () => Promise<T>): Promise<T> {
-    if (signal?.aborted) throw notWanted()
+    if (signal?.aborted) throw clientGone()
     this.checkRoom(address)
     const group = addressGroupOf(address)
     return new Promise<T>((resolve, reject) => {
@@ -142,33 +142,33 @@ export class Passwords {
         refuse: reject,
       }
       this.#waiting.add(group, job)?.refuse(this.#tooMany())
-      const leave = () => {
-        if (this.#waiting.remove(group, job)) reject(notWanted())
+      const cancel = () => {
+        if (this.#waiting.remove(group, job)) reject(clientGone())
       }
-      signal?.addEventListener('abort', leave, { once: true })
-      if (!this.#isAtWork && !this.#isResting) void this.#work()
+      signal?.addEventListener('abort', cancel, { once: true })
+      if (!this.#isHashing && !this.#isPausing) void this.#work()
     })
   }
 
   async #work(): Promise<void> {
     const job = this.#waiting.take()
     if (!job) return
-    this.#isAtWork = true
+    this.#isHashing = true
     const hashes = await job.run()
-    this.#isAtWork = false
-    const around = this.#load
-    this.#isResting = hashes > 0 && around !== undefined && around.loopShare() >= busyFrom
-    if (this.#isResting) around?.after(this.#restMs(hashes), () => this.#goOn())
-    else this.#goOn()
+    this.#isHashing = false
+    const load = this.#load
+    this.#isPausing = hashes > 0 && load !== undefined && load.loopShare() >= busyFrom
+    if (this.#isPausing) load?.after(this.#pauseMs(hashes), () => this.#continue())
+    else this.#continue()
   }
 
-  #goOn(): void {
-    this.#isResting = false
+  #continue(): void {
+    this.#isPausing = false
     void this.#work()
   }
 
-  #restMs(hashes: number): number {
-    return Math.round((hashes * restMs * fewWaiting) / Math.max(this.#waiting.size, fewWaiting))
+  #pauseMs(hashes: number): number {
+    return Math.round((hashes * pauseMs * fewWaiting) / Math.max(this.#waiting.size, fewWaiting))
   }
 
   #tooMany(): Problem {
@@ -178,7 +178,7 @@ export class Passwords {
 }
 
 /** Its client is gone. */
-function notWanted(): Problem {
+function clientGone(): Problem {
   return new Problem('overloaded', 'the client no longer waits for this password')
 }
 

@@ -128,9 +128,9 @@ export class Proofs {
   }
 
   #requireNonce({ nonce }: ProofClaims, request: ProofRequest): void {
-    const verdict = this.#parts.nonces.judge(nonce)
-    if (verdict !== 'current') request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
-    if (verdict === undefined) throw proofProblem('use_dpop_nonce')
+    const age = this.#parts.nonces.ageOf(nonce)
+    if (age !== 'current') request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
+    if (age === undefined) throw proofProblem('use_dpop_nonce')
   }
 }
 
@@ -315,7 +315,7 @@ export class Nonces {
   }
 
   /** `ageing`: still valid, but the next one should be sent. Undefined: invalid. */
-  judge(nonce: unknown): 'current' | 'ageing' | undefined {
+  ageOf(nonce: unknown): 'current' | 'ageing' | undefined {
     this.#move()
     if (nonce === this.#current) return 'current'
     return nonce === this.#previous ? 'ageing' : undefined

@@ -16,8 +16,8 @@ const coordinateCharacters = 43
 const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
 
 /** The required members of a public P-256 key; undefined for any other kind, and for one with a private member. */
-export function readPublicJwk(shown: unknown): PublicJwk | undefined {
-  const jwk = Object(shown) as Readonly<Record<string, unknown>>
+export function readPublicJwk(value: unknown): PublicJwk | undefined {
+  const jwk = Object(value) as Readonly<Record<string, unknown>>
   const { kty, crv, x, y } = jwk
   if (kty !== 'EC' || crv !== 'P-256' || !isCoordinate(x) || !isCoordinate(y)) return undefined
   if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return undefined

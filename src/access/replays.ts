@@ -124,13 +124,13 @@ export class FingerprintSet {
   add(fingerprint: Fingerprint): void {
     if (this.has(fingerprint)) return
     const marked = mark(fingerprint)
-    const table = this.#roomiest()
+    const table = this.#tableWithRoom()
     table.set(marked, slotOf(table, marked))
     this.#size++
     this.#sizeOfLast++
   }
 
-  #roomiest(): Uint32Array {
+  #tableWithRoom(): Uint32Array {
     const last = this.#tables.at(-1) as Uint32Array
     const slots = last.length / words
     if (this.#sizeOfLast < slots * loadMax) return last

@@ -98,8 +98,8 @@ function base32Of(bytes: Uint8Array): string {
 }
 
 /**
- * Compares shown tokens with a configured one, of which only the hash is kept. In constant time: the duration must
- * not reveal how much of a guess was right. Without a configured token, nothing matches.
+ * Compares tokens with a configured one, of which only the hash is stored, in constant time. Without a configured token,
+ * no token matches.
  */
 export function tokenCheck(token: string | undefined): (shown: string) => boolean {
   if (token === undefined) return () => false

@@ -17,12 +17,12 @@ import type { System } from '#runtime/system'
 export interface SessionCallersParts {
   readonly system: System<Entry>
   readonly accesses: Accesses
-  readonly authors: Pick<Authors, 'keyOf' | 'isGiven'>
+  readonly authors: Pick<Authors, 'keyOf' | 'isKeyActive'>
 }
 
 /** The cached result for a token. */
 interface CachedCaller {
-  readonly hold: SessionHold
+  readonly reference: SessionReference
   caller: SessionCaller | undefined
 }
 
@@ -39,17 +39,17 @@ export class SessionCallers {
     this.#parts = parts
   }
 
-  /** The caller, or the reason why there is none. Records the use of the session and the client's address. */
+  /** The caller, or the error of the token. Records the use of the session and the client's address. */
   ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
-    // First, here as below: a removed tenant's actors must not be woken.
+    // Checked first, because actors of a removed tenant must not be loaded.
     if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'
     const known = this.#known(token)
-    const stored = known.hold.stored
+    const stored = known.reference.stored
     if (!stored) return 'session over'
     if (isReplaced(stored, token.number, this.#parts.system.world.now())) return 'token replaced'
-    if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.hold)
+    if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.reference)
     if (!known.caller) return 'session over'
-    known.hold.use(stored, request)
+    known.reference.use(stored, request)
     return known.caller
   }
 
@@ -59,31 +59,31 @@ export class SessionCallers {
     const key = read && this.#parts.authors.keyOf(read.tenant, read.id)
     if (!read || !key || !isHashOf(text, key.hash)) return undefined
     const caller = this.#callerOfKey(read.tenant, read.id)
-    if (!caller) throw new Problem('unauthorized', 'suspended: the maker of this API key may not give its roles')
+    if (!caller) throw new Problem('unauthorized', 'suspended: the creator of this API key may not grant its roles')
     return caller
   }
 
   /** The current caller; undefined once the session is over. */
   of({ kind, tenant, id }: SessionKey): Caller | undefined {
     if (kind === 'api_key') return this.#callerOfKey(tenant, id)
-    return this.#callerOf(new SessionHold(this.#parts.system, tenant, id))
+    return this.#callerOf(new SessionReference(this.#parts.system, tenant, id))
   }
 
   #known(token: VerifiedToken): CachedCaller {
     let known = this.#byToken.get(token)
     if (!known) {
-      known = { hold: new SessionHold(this.#parts.system, token.tenant, token.session), caller: undefined }
+      known = { reference: new SessionReference(this.#parts.system, token.tenant, token.session), caller: undefined }
       this.#byToken.set(token, known)
     }
     return known
   }
 
-  #callerOf(hold: SessionHold): SessionCaller | undefined {
-    return callerOfSession(this.#parts.accesses, hold)
+  #callerOf(reference: SessionReference): SessionCaller | undefined {
+    return callerOfSession(this.#parts.accesses, reference)
   }
 
   #callerOfKey(tenant: string, id: string): Caller | undefined {
-    const key = standingKey(this.#parts, tenant, id)
+    const key = activeKey(this.#parts, tenant, id)
     if (!key) return undefined
     let caller = this.#byKey.get(key)
     if (!caller?.hasSameRights()) {
@@ -95,18 +95,18 @@ export class SessionCallers {
 }
 
 /** `jkt`: of a proof's key, if the session is not bound to one. Undefined: the session is over. */
-function callerOfSession(accesses: Accesses, hold: SessionHold, jkt?: string): SessionCaller | undefined {
-  if (!accesses.hasTenant(hold.tenant)) return undefined
-  const stored = hold.stored
+function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: string): SessionCaller | undefined {
+  if (!accesses.hasTenant(reference.tenant)) return undefined
+  const stored = reference.stored
   const user = stored && accesses.user(stored.user)
-  if (!user || user.tenant !== hold.tenant) return undefined
-  return new SessionCaller(accesses, hold, user, jkt ?? stored.jkt ?? undefined)
+  if (!user || user.tenant !== reference.tenant) return undefined
+  return new SessionCaller(accesses, reference, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** Undefined: deleted, expired, or its maker may no longer give its roles. */
-function standingKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
+/** Undefined: deleted, expired, or its creator may no longer grant its roles. */
+function activeKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
   const key = authors.keyOf(tenant, id)
-  return key && authors.isGiven(tenant, key) ? key : undefined
+  return key && authors.isKeyActive(tenant, key) ? key : undefined
 }
 
 /** A user with a session. */
@@ -121,12 +121,12 @@ export class SessionCaller implements Caller {
   readonly session: SessionKey
   readonly jkt?: string
   readonly #accesses: Accesses
-  readonly #hold: SessionHold
+  readonly #reference: SessionReference
   readonly #user: PublishedUser
   readonly #access: Access
   readonly #version: number
 
-  constructor(accesses: Accesses, hold: SessionHold, user: PublishedUser, jkt: string | undefined) {
+  constructor(accesses: Accesses, reference: SessionReference, user: PublishedUser, jkt: string | undefined) {
     const access = accesses.of(user.tenant, user.roles)
     this.tenant = user.tenant
     this.user = formatCrn({ type: 'user', id: user.id })
@@ -135,10 +135,10 @@ export class SessionCaller implements Caller {
     this.scope = access.scope
     this.access = access.key
     this.scopeSince = Math.max(access.since, user.rolesSince)
-    this.session = { kind: 'session', tenant: hold.tenant, id: hold.id }
+    this.session = { kind: 'session', tenant: reference.tenant, id: reference.id }
     if (jkt !== undefined) this.jkt = jkt
     this.#accesses = accesses
-    this.#hold = hold
+    this.#reference = reference
     this.#user = user
     this.#access = access
     this.#version = access.version
@@ -146,7 +146,7 @@ export class SessionCaller implements Caller {
 
   /** The same caller with a proof that the session does not require. */
   withProof(jkt: string): SessionCaller {
-    return new SessionCaller(this.#accesses, this.#hold, this.#user, jkt)
+    return new SessionCaller(this.#accesses, this.#reference, this.#user, jkt)
   }
 
   /** Whether the user still exists with the same roles, and these have the same scope. */
@@ -156,7 +156,7 @@ export class SessionCaller implements Caller {
 
   isCurrent(): boolean {
     try {
-      return this.hasSameRights() && this.#hold.stored !== undefined
+      return this.hasSameRights() && this.#reference.stored !== undefined
     } catch {
       // The store is being read: the rights behind this access may have been taken back.
       return false
@@ -164,7 +164,7 @@ export class SessionCaller implements Caller {
   }
 
   now(): SessionCaller | undefined {
-    return this.isCurrent() ? this : callerOfSession(this.#accesses, this.#hold, this.jkt)
+    return this.isCurrent() ? this : callerOfSession(this.#accesses, this.#reference, this.jkt)
   }
 }
 
@@ -205,24 +205,24 @@ class KeyCaller implements Caller {
 
   isCurrent(): boolean {
     if (!this.hasSameRights() || !this.#parts.system.isServing) return false
-    return standingKey(this.#parts, this.tenant, this.session.id) === this.#key
+    return activeKey(this.#parts, this.tenant, this.session.id) === this.#key
   }
 
   now(): KeyCaller | undefined {
     if (this.isCurrent()) return this
     const { tenant, session } = this
-    const key = standingKey(this.#parts, tenant, session.id)
+    const key = activeKey(this.#parts, tenant, session.id)
     return key && new KeyCaller(this.#parts, tenant, session.id, key)
   }
 }
 
-/** Where a session is used from; only read if it is recorded. */
+/** The request that uses a session. Its address is only read if it is recorded. */
 interface UsingRequest {
   readonly forwarded: { readonly address: string }
 }
 
 /** A reference to a session: looked up again only after its actor was unloaded, minutes after its last use. */
-class SessionHold {
+class SessionReference {
   readonly tenant: string
   readonly id: string
   readonly #system: System<Entry>
@@ -236,7 +236,7 @@ class SessionHold {
 
   /** Undefined: the session is over. @throws Problem `storage` */
   get stored(): StoredSession | undefined {
-    const { session } = this.#body.state as SessionState
+    const { session } = this.#active.state as SessionState
     return session && !isOver(session, this.#system.world.now()) ? session : undefined
   }
 
@@ -247,10 +247,10 @@ class SessionHold {
     const { address } = request.forwarded
     // The connection ended while a signature was checked, so its address is unknown.
     if (address === '') return
-    system.turnOf(this.#body, { type: 'use', address }, nobodyAsks)
+    system.turnOf(this.#active, { type: 'use', address }, ignoreAnswer)
   }
 
-  get #body(): Activation<Entry> {
+  get #active(): Activation<Entry> {
     const system = this.#system
     if (!system.isServing) throw new Problem('storage')
     if (!this.#activation?.isAlive) {
@@ -261,4 +261,4 @@ class SessionHold {
   }
 }
 
-const nobodyAsks = { answered: () => {}, refused: () => {} }
+const ignoreAnswer = { answered: () => {}, refused: () => {} }

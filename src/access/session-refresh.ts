@@ -1,14 +1,14 @@
 import type { BasicRefreshRequest, Pair, RefreshRequest, TokenAnswer } from '#access/requests'
 import {
+  activeSession,
   pairOf,
   refuseBasic,
   type SignInParts,
-  standingSession,
   tenantOf,
   tokensOf,
   wrongRefreshToken,
 } from '#access/sign-in'
-import { isOurs, type RefreshToken, readRefreshToken } from '#access/tokens'
+import { hasValidMac, type RefreshToken, readRefreshToken } from '#access/tokens'
 import { accountAddress } from '#actors/account/commands'
 import { type AccountState, factorNames } from '#actors/account/state'
 import type { TenantRow } from '#actors/directory/state'
@@ -25,7 +25,7 @@ export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: 
 }
 
 /**
- * The session of a refresh token of the DPoP scheme, shown with the key it is bound to. Consumes nothing.
+ * The session of a refresh token of the DPoP scheme, after a check of the key it is bound to. Changes nothing.
  *
  * @param host the host under which its user must be able to sign in; undefined during sign-out
  */
@@ -37,9 +37,9 @@ export function boundSession(
 ): { readonly token: RefreshToken; readonly stored: StoredSession } {
   if (jkt === undefined) throw proofProblem('missing proof')
   const token = readRefreshToken(text)
-  const stored = token && standingSession(parts, token, 'dpop', host)
+  const stored = token && activeSession(parts, token, 'dpop', host)
   const bound = stored?.jkt ?? undefined
-  if (!stored || bound === undefined || !isOurs(parts.fileKeys().refresh, token, bound)) throw wrongRefreshToken()
+  if (!stored || bound === undefined || !hasValidMac(parts.fileKeys().refresh, token, bound)) throw wrongRefreshToken()
   if (bound !== jkt) throw proofProblem('key mismatch')
   return { token, stored }
 }
@@ -50,7 +50,7 @@ export async function refreshBasic(
   { refreshToken, place }: BasicRefreshRequest,
 ): Promise<TokenAnswer> {
   const token = await parts.tokens.readBasicRefresh(refreshToken)
-  const stored = token && standingSession(parts, token, 'basic', place.host)
+  const stored = token && activeSession(parts, token, 'basic', place.host)
   if (!stored) throw wrongRefreshToken()
   const { tenant, session, number } = token
   refuseBasic(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))

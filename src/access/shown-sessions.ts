@@ -4,15 +4,15 @@ import { isOver, sessionAddress } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
-export interface ShownSessionsParts {
+export interface SessionListParts {
   readonly system: System<Entry>
 }
 
 /** The sessions of a user. `user`: id without `crn#user:`. Contract 2, Sessions. */
-export class ShownSessions {
-  readonly #parts: ShownSessionsParts
+export class SessionList {
+  readonly #parts: SessionListParts
 
-  constructor(parts: ShownSessionsParts) {
+  constructor(parts: SessionListParts) {
     this.#parts = parts
   }
 

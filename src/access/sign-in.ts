@@ -34,39 +34,44 @@ export interface SignInParts {
   readonly nonce: () => string
 }
 
-/** A recognised user. `version`: of the credentials that were shown. */
-export interface Recognised {
+/** A user whose password was right. `version`: of the credentials at that time. */
+export interface RecognizedUser {
   readonly tenant: string
   readonly user: string
   readonly version: number
 }
 
-/** Longer ones add no information, and each is stored with its session. */
+/** Longer texts add no information. */
 const agentCharactersMax = 256
 
 /** Starts a session of the DPoP scheme, and returns its first pair. */
-export async function beginBound(parts: SignInParts, who: Recognised, jkt: string, place: SignInPlace): Promise<Pair> {
+export async function beginBound(
+  parts: SignInParts,
+  user: RecognizedUser,
+  jkt: string,
+  place: SignInPlace,
+): Promise<Pair> {
   const endsAt = parts.world.now() + parts.lifetimes.refreshMs
-  const session = await begin(parts, who, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
-  return pairOf(parts, { ...who, session, number: 1, endsAt, jkt })
+  const session = await begin(parts, user, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
+  return pairOf(parts, { ...user, session, number: 1, endsAt, jkt })
 }
 
 /** Starts a session of the Basic scheme, which ends with its token unless it can be renewed. */
 export async function beginUnbound(
   parts: SignInParts,
-  who: Recognised,
+  user: RecognizedUser,
   isOffline: boolean,
   place: SignInPlace,
 ): Promise<TokenAnswer> {
   const { tokenMs, refreshMs } = parts.lifetimes
   const endsAt = parts.world.now() + (isOffline ? refreshMs : tokenMs)
-  const session = await begin(parts, who, { scheme: 'basic', hasRefresh: isOffline, endsAt }, place)
-  return tokensOf(parts, { ...who, session, number: isOffline ? 1 : 0, endsAt })
+  const session = await begin(parts, user, { scheme: 'basic', hasRefresh: isOffline, endsAt }, place)
+  return tokensOf(parts, { ...user, session, number: isOffline ? 1 : 0, endsAt })
 }
 
 async function begin(
   { world, system }: SignInParts,
-  { tenant, user, version }: Recognised,
+  { tenant, user, version }: RecognizedUser,
   of: { scheme: 'basic' | 'dpop'; jkt?: string; hasRefresh: boolean; endsAt: number },
   place: SignInPlace,
 ): Promise<string> {
@@ -113,7 +118,7 @@ function accessTokenOf(
 }
 
 /** The account if its credentials are still of this version; otherwise throws, so that the flow starts again. */
-export function accountAt({ system }: SignInParts, { tenant, user, version }: Recognised): AccountState {
+export function accountAt({ system }: SignInParts, { tenant, user, version }: RecognizedUser): AccountState {
   const account = system.peek(accountAddress(tenant, user))
   if (account.credentials?.version !== version) throw versionConflict()
   return account
@@ -132,7 +137,7 @@ export function tenantOf({ system }: SignInParts, { tenant }: Pick<UserRow, 'ten
 }
 
 /** The session of a refresh token, if it is valid and its user may sign in under this host. */
-export function standingSession(
+export function activeSession(
   { world, system, accesses }: SignInParts,
   { tenant, session }: { readonly tenant: string; readonly session: string },
   scheme: StoredSession['scheme'],
@@ -147,7 +152,7 @@ export function standingSession(
     : undefined
 }
 
-/** The same for every fault, so that it helps no guess. */
+/** The same error for every cause, so that it does not help to guess. */
 export function wrongCredentials(): Problem {
   return new Problem('unauthorized', 'invalid credentials')
 }
@@ -173,15 +178,15 @@ export async function withOneRetry<T>(flow: () => Promise<T>): Promise<T> {
   try {
     return await flow()
   } catch (error) {
-    if (!isMoved(error)) throw error
+    if (!isVersionConflict(error)) throw error
   }
   try {
     return await flow()
   } catch (error) {
-    throw isMoved(error) ? new Problem('overloaded') : error
+    throw isVersionConflict(error) ? new Problem('overloaded') : error
   }
 }
 
-function isMoved(error: unknown): boolean {
+function isVersionConflict(error: unknown): boolean {
   return error instanceof Problem && error.code === 'conflict' && error.message === versionConflict().message
 }

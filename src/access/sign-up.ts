@@ -24,7 +24,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   attempts.check(place.address, accountTyped(name))
   const row = rowByName(system.wake(directoryAddress), name)
   const refuse = () => {
-    attempts.failed(place.address, accountTyped(name), ...(row ? [accountOfId(row.id)] : []))
+    attempts.recordFailure(place.address, accountTyped(name), ...(row ? [accountOfId(row.id)] : []))
     return new Problem('unauthorized', 'invalid or expired code')
   }
   const codeHash = hashOf(code)

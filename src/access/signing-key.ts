@@ -3,7 +3,7 @@ import { base64urlOf } from '#access/base64url'
 import { open, type Random, seal } from '#access/file-keys'
 import { type PublicJwk, thumbprintOf } from '#access/public-jwk'
 
-/** A key that signs the server's tokens, or did. */
+/** A present or earlier key of the server's tokens. */
 export interface SigningKey {
   /** Its thumbprint: equal keys have equal names, also after a restart. RFC 7638. */
   readonly kid: string

@@ -56,7 +56,7 @@ export class TenantRemoval {
     this.#isRunning = true
     this.#waiting.delete(tenant)
     this.#remove(tenant).then(
-      () => this.#goOn(),
+      () => this.#continue(),
       (error) => {
         this.#waiting.add(tenant)
         this.#isRunning = false
@@ -68,7 +68,7 @@ export class TenantRemoval {
     )
   }
 
-  #goOn(): void {
+  #continue(): void {
     this.#isRunning = false
     this.#run()
   }

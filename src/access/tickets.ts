@@ -20,9 +20,9 @@ export interface TicketsOptions {
 type TicketOwner = { readonly session: SessionKey } | { readonly caller: Caller }
 
 /**
- * Short-lived strings that authenticate websockets, because browsers cannot send headers there. Each is valid once,
- * and is consumed by its first use, even a refused one. When there are too many, the oldest of the user with the most
- * is evicted. Contract 4.1.
+ * Short-lived strings that authenticate websockets, because browsers cannot send headers there. The first use consumes
+ * a ticket, even if it is refused. When there are too many, the oldest one of the user with the most tickets is evicted.
+ * Contract 4.1.
  */
 export class Tickets {
   readonly #options: TicketsOptions
@@ -54,8 +54,8 @@ export class Tickets {
    * @throws Problem `unauthorized` for a ticket that is unknown, used or expired, and for one whose session is over
    */
   consume(ticket: string): Caller {
-    const bearer = this.#tickets.take(ticket)
-    const caller = bearer && this.#callerOf(bearer)
+    const owner = this.#tickets.take(ticket)
+    const caller = owner && this.#callerOf(owner)
     if (!caller) {
       this.counts.refused++
       throw new Problem('unauthorized', 'invalid or expired ticket')
@@ -64,7 +64,7 @@ export class Tickets {
     return caller
   }
 
-  #callerOf(bearer: TicketOwner): Caller | undefined {
-    return 'caller' in bearer ? bearer.caller : this.#options.callerOf?.(bearer.session)
+  #callerOf(owner: TicketOwner): Caller | undefined {
+    return 'caller' in owner ? owner.caller : this.#options.callerOf?.(owner.session)
   }
 }

@@ -96,7 +96,7 @@ export class Tokens {
   async issueAccess(subject: AccessSubject): Promise<string> {
     const { tenant, user, session, number, roles, grants, jkt, lifetimeMs } = subject
     const exp = this.#secondsIn(lifetimeMs)
-    const own = { sid: session, roles, ...informing(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
+    const own = { sid: session, roles, ...displayedRights(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
     const text = await this.#sign(tokenTypes.access, tenant, user, `${this.#newId()}.${number}`, exp, own)
     this.#cache.remember(verifiedOf({ tenant, user, session, number, exp, jkt }, tokenHash(text)), this.#parts.now())
     return text
@@ -184,7 +184,7 @@ export class Tokens {
     try {
       const { payload, protectedHeader } = await jwtVerify(text, keyOf, {
         algorithms: ['ES256'],
-        currentDate: beforeAll,
+        currentDate: ignoredTime,
       })
       // Exactly: jose compares types without regard to case.
       if (protectedHeader.typ !== typ) return undefined
@@ -210,7 +210,7 @@ export class Tokens {
 }
 
 /** The time given to jose, so that it accepts expired tokens: `#inTime` checks the expiry. */
-const beforeAll = new Date(0)
+const ignoredTime = new Date(0)
 
 const invalid: TokenReading = { fault: 'invalid token' }
 
@@ -229,26 +229,26 @@ export const tokenGenerationMs = 5 * 60_000
 
 /** Access tokens with a verified signature, by their hash. Never the text of the token. */
 export class TokenCache {
-  readonly #tokens: RecentMap<string, Found>
+  readonly #tokens: RecentMap<string, CachedToken>
 
   constructor(sizeMax = tokensMax) {
     this.#tokens = new RecentMap({ generationMs: tokenGenerationMs, sizeMax })
   }
 
   /** Wrapped as a reading, so that a request allocates nothing. `now`: Unix ms. */
-  find(hash: string, now: number): Found | undefined {
+  find(hash: string, now: number): CachedToken | undefined {
     return this.#tokens.get(hash, now)
   }
 
   /** `now`: Unix ms. */
-  remember(token: VerifiedToken, now: number): Found {
+  remember(token: VerifiedToken, now: number): CachedToken {
     const found = { token }
     this.#tokens.set(token.hash, found, now)
     return found
   }
 }
 
-type Found = { readonly token: VerifiedToken }
+type CachedToken = { readonly token: VerifiedToken }
 
 /**
  * The claims of the server's tokens, by their `typ`. RFC 7519 §4.1, RFC 9068 §2.2, contract 2 (Tokens).
@@ -261,7 +261,7 @@ const tokenTypes = { access: 'at+jwt', basicRefresh: 'rt+jwt', secondFactor: '2f
 type TokenType = (typeof tokenTypes)[keyof typeof tokenTypes]
 
 /** The largest number of device and service names in a token; `/iam/me` returns all. Contract 2. */
-const informingNamesMax = 32
+const displayedNamesMax = 32
 
 const seconds = z.int().min(0)
 const jkt = z.string().length(43)
@@ -305,14 +305,14 @@ const claimsOf = {
 } as const
 
 /**
- * The rights that a token shows to its reader: only if one grant holds all of them, because two separate lists cannot
- * express the union of several grants. The server itself decides by the current roles, never by this. Contract 2.
+ * The rights that a token displays to its reader. Only a single grant is displayed, because one list cannot express the
+ * union of several. The server itself checks the current roles, not these. Contract 2.
  */
-function informing(
+function displayedRights(
   grants: readonly Grant[],
 ): Pick<Grant, 'permissions' | 'devices' | 'services'> | Record<string, never> {
   const [grant, ...more] = grants
-  if (!grant || more.length > 0 || grant.devices.length + grant.services.length > informingNamesMax) return {}
+  if (!grant || more.length > 0 || grant.devices.length + grant.services.length > displayedNamesMax) return {}
   const { permissions, devices, services } = grant
   return { permissions, devices, services }
 }
@@ -359,7 +359,7 @@ export function readRefreshToken(text: string): RefreshToken | undefined {
 }
 
 /** In constant time. `jkt`: of the session, not of the caller's proof. */
-export function isOurs(key: Uint8Array, { mac, ...token }: RefreshToken, jkt: string): boolean {
+export function hasValidMac(key: Uint8Array, { mac, ...token }: RefreshToken, jkt: string): boolean {
   return timingSafeEqual(mac, macOf(key, { ...token, jkt }))
 }
 

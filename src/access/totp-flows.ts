@@ -60,8 +60,8 @@ export class TotpFlows {
   }
 
   /**
-   * Activates the new secret with a code of it. During sign-in the code only proves the new secret, so it may be used
-   * once more. Each activation makes new recovery codes and voids the earlier ones. Contract 2.
+   * Activates the new secret with one of its codes. During sign-in, the same code may be used again for the second step.
+   * Each activation replaces the recovery codes. Contract 2.
    */
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts

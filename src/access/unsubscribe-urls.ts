@@ -33,7 +33,7 @@ export class UnsubscribeUrls {
   }
 
   /** Whether the server signed it for this subscription of this user. */
-  isGood(subject: UnsubscribeSubject, sig: string): boolean {
+  isValid(subject: UnsubscribeSubject, sig: string): boolean {
     const expected = Buffer.from(this.#signatureOf(subject))
     const actual = Buffer.from(sig)
     return actual.length === expected.length && timingSafeEqual(actual, expected)

@@ -59,9 +59,9 @@ const others: Readonly<
   none: { security: [], text: 'Needs no authentication.' },
   link: { security: [by('link')], text: 'For devices and gateways, by credentials of the device link.' },
   session: { security: known, text: 'For every authenticated caller, including API keys.' },
-  person: { security: token, text: 'For users who signed in; not for API keys.' },
+  user: { security: token, text: 'For users who signed in; not for API keys.' },
   proof: { security: proof, text: 'For clients with a key pair, which they prove.' },
-  'person or proof': {
+  'user or proof': {
     security: [...token, ...proof],
     text: 'For users who signed in, and for clients with a key pair.',
   },

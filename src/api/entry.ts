@@ -8,9 +8,9 @@ import type { Action, Resource } from '#model/scope'
  * - `none`: no authentication.
  * - `link`: a device or a gateway, by credentials of the device link. Contract 7.
  * - `session`: every authenticated caller, including API keys.
- * - `person`: every signed-in user; not an API key, which has no password and no sessions.
+ * - `user`: every signed-in user; not an API key, which has no password and no sessions.
  * - `proof`: every client with a key pair that it proves, also without authentication. Contract 2, DPoP.
- * - `person or proof`: with `Authorization` as `person`, otherwise as `proof`.
+ * - `user or proof`: with `Authorization` as `user`, otherwise as `proof`.
  * - `hook`: a request with the signature of the update server, otherwise `update` on `updates`. Contract 6.
  * - a permission: 403 and 404 by contract 1.4.
  */
@@ -18,9 +18,9 @@ export type RouteAccess<Path extends string = string> =
   | 'none'
   | 'link'
   | 'session'
-  | 'person'
+  | 'user'
   | 'proof'
-  | 'person or proof'
+  | 'user or proof'
   | 'hook'
   | Permission<Path>
 

@@ -78,7 +78,7 @@ export const logOut = defineRoute({
   path: '/auth/logout',
   source: 'contract 2',
   summary: 'End the session, or all sessions of the user; by either scheme, or by refresh token and proof',
-  access: 'person or proof',
+  access: 'user or proof',
   isSecret: true,
   query: z.object({ all: booleanField.optional() }),
   body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },

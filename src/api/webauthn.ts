@@ -70,7 +70,7 @@ export const startWebauthnRegistration = defineRoute({
   path: '/auth/2fa/webauthn/register/options',
   source: '§5.2.8, contract 2',
   summary: 'Create options for `navigator.credentials.create`; valid once, for five minutes',
-  access: 'person or proof',
+  access: 'user or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
@@ -96,7 +96,7 @@ export const finishWebauthnRegistration = defineRoute({
   path: '/auth/2fa/webauthn/register/verify',
   source: '§5.2.8, contract 2',
   summary: 'Activate a new credential; completes a login that requires enrolment',
-  access: 'person or proof',
+  access: 'user or proof',
   isSecret: true,
   body: {
     schema: z.strictObject({
@@ -131,7 +131,7 @@ export const startWebauthnAuthentication = defineRoute({
   path: '/auth/2fa/webauthn/authenticate/options',
   source: '§5.2.8, contract 2',
   summary: 'Create options for `navigator.credentials.get`; valid once, for five minutes',
-  access: 'person or proof',
+  access: 'user or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
   answers: {
@@ -151,7 +151,7 @@ export const finishWebauthnAuthentication = defineRoute({
   path: '/auth/2fa/webauthn/authenticate/verify',
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a credential, or confirm the user of a session',
-  access: 'person or proof',
+  access: 'user or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
@@ -175,7 +175,7 @@ export const listWebauthnCredentials = defineRoute({
   path: '/auth/2fa/webauthn/credentials',
   source: '§5.2.8, contract 2',
   summary: `List the caller's own credentials`,
-  access: 'person or proof',
+  access: 'user or proof',
   answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 401, 403) },
   example: {
     status: 200,
@@ -191,7 +191,7 @@ export const deleteWebauthnCredential = defineRoute({
   path: '/auth/2fa/webauthn/credentials/:id',
   source: '§5.2.8, contract 2',
   summary: 'Delete a credential; the other sessions end',
-  access: 'person or proof',
+  access: 'user or proof',
   isSecret: true,
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },

@@ -169,7 +169,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       },
       idempotency: idempotencyOf(context),
       redactPath,
-      figures: watch.http,
+      metrics: watch.http,
     })
   } catch (error) {
     await assembly.close()
@@ -218,7 +218,7 @@ function metricsParts(
     tickets,
     database,
     http,
-    identity: identity?.figures,
+    identity: identity?.metrics,
     process,
     ...others,
   })

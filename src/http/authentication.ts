@@ -49,8 +49,8 @@ export function permit(access: RouteAccess, caller: Caller, parameters: unknown)
   if (!isDeviceNamed && !isServiceNamed) return
   const isInside = reaches.some(
     (reach) =>
-      (!isDeviceNamed || isHeld(reach.devices, deviceIdentifier)) &&
-      (!isServiceNamed || isHeld(reach.services, serviceIdentifier)),
+      (!isDeviceNamed || isGranted(reach.devices, deviceIdentifier)) &&
+      (!isServiceNamed || isGranted(reach.services, serviceIdentifier)),
   )
   if (!isInside) throw new Problem('not_found')
 }
@@ -59,13 +59,13 @@ export function permit(access: RouteAccess, caller: Caller, parameters: unknown)
  * The check of a PUT that may create a resource of the tenant: the required permission depends on whether it exists.
  * @throws Problem `forbidden`
  */
-export function mayPut(caller: Caller, resource: Resource, isThere: boolean): void {
-  permit({ resource, action: putAction(isThere), within: 'tenant' }, caller, {})
+export function mayPut(caller: Caller, resource: Resource, exists: boolean): void {
+  permit({ resource, action: putAction(exists), within: 'tenant' }, caller, {})
 }
 
 /** The action of a PUT: contract 2, Resources. */
-export function putAction(isThere: boolean): Action {
-  return isThere ? 'update' : 'create'
+export function putAction(exists: boolean): Action {
+  return exists ? 'update' : 'create'
 }
 
 /** Of the update hook. Contract 6. */
@@ -88,7 +88,7 @@ function reachesOf({ resource, action, mayCreate }: Permission, { scope }: Calle
 }
 
 /** If the entry requires a name and the path has none, the check fails. */
-function isHeld(names: Reach['devices'], name: string | undefined): boolean {
+function isGranted(names: Reach['devices'], name: string | undefined): boolean {
   return name !== undefined && holds(names, name)
 }
 

@@ -6,8 +6,8 @@ import { Problem } from '#model/problem'
 /**
  * Collects a request's body up to a limit, or passes it on as it arrives.
  *
- * Obligations: it is attached before the first `await` (earlier bytes are lost); it never holds more bytes than the
- * limit; above the limit it drops the chunks at once and only counts the rest. A listener is called at most once.
+ * Obligations: it must be created before the first `await`, or bytes are lost; it stores at most `bytesMax` bytes; above
+ * the limit it drops all chunks and only counts the rest. A listener is called at most once.
  */
 export class BodyReader {
   #chunks: Uint8Array[] = []
@@ -108,7 +108,7 @@ export class BodyReader {
     this.#receivedBytes += chunk.byteLength
     this.#hasLast ||= isLast
     if (isLast) this.unwatch()
-    else this.#pace?.came(chunk.byteLength)
+    else this.#pace?.received(chunk.byteLength)
     if (this.#state === 'reading' && this.#receivedBytes > this.#bytesMax) {
       if (this.#stream) this.#stream.finish(this.#tooLarge?.())
       else this.discard()
@@ -184,7 +184,7 @@ export class BodyPace implements PendingRequest {
     this.#pending.remove(this)
   }
 
-  came(bytes: number): void {
+  received(bytes: number): void {
     this.#bytes += bytes
     if (this.#bytes < stepBytes) return
     this.#bytes = 0

@@ -45,7 +45,7 @@ export interface StreamSource {
   hold(): void
   release(): void
   /** A piece arrived or was read. */
-  moved(): void
+  progressed(): void
   stillPermitted(): Caller
 }
 
@@ -94,18 +94,18 @@ export class ReceivedBody implements BodyStream {
   /** Adds a chunk. It is copied, because the parser clears it after the call. */
   add(chunk: ArrayBuffer): void {
     if (this.#end !== undefined || chunk.byteLength === 0) return
-    this.#source.moved()
+    this.#source.progressed()
     this.#count(chunk.byteLength)
     if (chunk.byteLength >= gatheredBytes) {
       this.#closeGathering()
-      const room = this.#room(chunk.byteLength).subarray(0, chunk.byteLength)
-      room.set(new Uint8Array(chunk))
-      this.#pieces.push(room)
+      const buffer = this.#bufferOf(chunk.byteLength).subarray(0, chunk.byteLength)
+      buffer.set(new Uint8Array(chunk))
+      this.#pieces.push(buffer)
     } else this.#gather(new Uint8Array(chunk))
     if (this.#isHeld && this.#source.allUnread.bytes > allUnreadBytesMax)
       this.finish(new Problem('overloaded', tooFast))
     else if (this.#unreadBytes > unreadBytesMax) this.#hold()
-    this.#tell()
+    this.#wakeReader()
   }
 
   /** The body is complete, or exceeds the limit. */
@@ -114,18 +114,18 @@ export class ReceivedBody implements BodyStream {
     this.#end = problem ?? 'whole'
     // The body is complete: the connection may carry other data now.
     this.#release()
-    this.#tell()
+    this.#wakeReader()
   }
 
   /** No more bytes arrive. `isKept`: stored bytes can still be read, and are the whole body if all of it arrived. */
-  drop(isKept: boolean): void {
+  drop(isStillReadable: boolean): void {
     // The stored bytes may never be read; none are added.
     this.#countForAll(-this.#unreadBytes)
     this.#isCounted = false
-    if (!isKept) this.#clear()
-    if (this.#end === undefined || !isKept) this.#end = new RequestEnded()
+    if (!isStillReadable) this.#clear()
+    if (this.#end === undefined || !isStillReadable) this.#end = new RequestEnded()
     this.#release()
-    this.#tell()
+    this.#wakeReader()
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
@@ -141,7 +141,7 @@ export class ReceivedBody implements BodyStream {
   }
 
   #take(): Uint8Array | undefined {
-    this.#takeBack()
+    this.#reuseLent()
     const piece = this.#pieces.shift()
     if (!piece) return undefined
     this.#lent = piece
@@ -150,7 +150,7 @@ export class ReceivedBody implements BodyStream {
     if (isGathering) this.#gathering = undefined
     this.#count(-bytes.byteLength)
     if (this.#unreadBytes < unreadBytesLow) this.#release()
-    this.#source.moved()
+    this.#source.progressed()
     return bytes
   }
 
@@ -166,7 +166,7 @@ export class ReceivedBody implements BodyStream {
   #gather(chunk: Uint8Array): void {
     if (this.#gathering && this.#gatheredBytes + chunk.byteLength > gatheredBytes) this.#closeGathering()
     if (!this.#gathering) {
-      this.#gathering = this.#room(gatheredBytes).subarray(0, gatheredBytes)
+      this.#gathering = this.#bufferOf(gatheredBytes).subarray(0, gatheredBytes)
       this.#gatheredBytes = 0
       this.#pieces.push(this.#gathering)
     }
@@ -180,16 +180,16 @@ export class ReceivedBody implements BodyStream {
     this.#gathering = undefined
   }
 
-  #takeBack(): void {
-    const room = this.#lent && new Uint8Array(this.#lent.buffer)
+  #reuseLent(): void {
+    const buffer = this.#lent && new Uint8Array(this.#lent.buffer)
     this.#lent = undefined
-    if (!room || this.#spareBytes + room.byteLength > spareBytesMax) return
-    this.#spares.push(room)
-    this.#spareBytes += room.byteLength
+    if (!buffer || this.#spareBytes + buffer.byteLength > spareBytesMax) return
+    this.#spares.push(buffer)
+    this.#spareBytes += buffer.byteLength
   }
 
   /** A buffer of at least this size; its old content is irrelevant. */
-  #room(bytes: number): Uint8Array {
+  #bufferOf(bytes: number): Uint8Array {
     const place = this.#spares.findIndex((spare) => spare.byteLength >= bytes)
     const [spare] = place < 0 ? [] : this.#spares.splice(place, 1)
     this.#spareBytes -= spare?.byteLength ?? 0
@@ -208,7 +208,7 @@ export class ReceivedBody implements BodyStream {
     this.#source.release()
   }
 
-  #tell(): void {
+  #wakeReader(): void {
     const wake = this.#wake
     this.#wake = undefined
     wake?.()

@@ -8,9 +8,9 @@ import { requestOriginOf } from '#http/forwarded'
  * - `allowed`: the server's own origin or a configured one.
  * - `foreign`: any other origin, and always `null` (sandboxed frames, files).
  *
- * A page's own origin is that of a public URL, or that of the request. Without authentication the Host proves nothing:
- * a hostile name can be made to resolve to this machine (DNS rebinding), and a page under that name then looks like the
- * server's own. So with IAM off only `localhost` and addresses count, which no name server can redirect.
+ * The server's own origin is that of a public URL, or that of the request's `Host`. With IAM off, `Host` counts only if it
+ * is `localhost` or an IP address. Any other name could be made to resolve to this machine (DNS rebinding), and a page of
+ * that site would then look like the server's own.
  */
 export type OriginVerdict = 'none' | 'allowed' | 'foreign'
 
@@ -22,7 +22,7 @@ export interface CorsOptions {
 
 export interface Cors {
   /** `own`: scheme, host and port of the request. */
-  judge(origin: string, own: string): OriginVerdict
+  verdictOf(origin: string, own: string): OriginVerdict
   /** Whether a request of this origin is refused, for any method. */
   isRefused(verdict: OriginVerdict, kind: 'request' | 'upgrade'): boolean
   /** The names that requests must have in `Host`, with an `Origin` or without; undefined: any. */
@@ -40,7 +40,7 @@ export function corsOf(options: CorsOptions): Cors {
   known.delete(undefined)
 
   return {
-    judge(origin, ownUrl) {
+    verdictOf(origin, ownUrl) {
       if (origin === '') return 'none'
       const asked = originOf(origin)
       // An `Origin` is only an origin; no browser sends one with a path or a login.
@@ -71,16 +71,15 @@ const hostCharactersMax = 260
 /** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
 const hostsMax = 1024
 
-/** RFC 6761, RFC 6762, RFC 8375, and names reserved by ICANN: they are known at most within a network. */
-const withinOnly = /\.(localhost|local|internal|home\.arpa|test|invalid)$/
+/** Names that no public name server has. RFC 6761, RFC 6762, RFC 8375, and names reserved by ICANN. */
+const privateNames = /\.(localhost|local|internal|home\.arpa|test|invalid)$/
 
 /**
  * The host names that the server answers while authentication is off.
  *
- * A page of another site can let its own name resolve to this machine (DNS rebinding). Its browser then takes the
- * answers for those of that site, and sends no `Origin` with a GET: only the name reveals it. So the server answers
- * `localhost` and addresses, which no name server can redirect; names of one label and names that no public name server
- * has, as machines, containers and home networks use; and the names that the operator configured.
+ * A hostile site can let its own name resolve to this machine (DNS rebinding). The browser then treats the answers as
+ * those of that site, and sends no `Origin` with a GET: only `Host` reveals it. So the server answers only `localhost`
+ * and IP addresses, names without a dot, names of private networks, and names that the operator configured.
  */
 class AllowedHosts {
   readonly #named: ReadonlySet<string>
@@ -96,21 +95,21 @@ class AllowedHosts {
   /** `host`: as in a request, with a port or without. */
   has(host: string): boolean {
     if (host.length > hostCharactersMax) return false
-    let isOurs = this.#known.get(host)
-    if (isOurs === undefined) {
-      isOurs = this.#isOurs(host)
+    let isAllowed = this.#known.get(host)
+    if (isAllowed === undefined) {
+      isAllowed = this.#isAllowed(host)
       if (this.#known.size >= hostsMax) this.#known.clear()
-      this.#known.set(host, isOurs)
+      this.#known.set(host, isAllowed)
     }
-    return isOurs
+    return isAllowed
   }
 
-  #isOurs(host: string): boolean {
+  #isAllowed(host: string): boolean {
     if (!host.includes('.')) return true
     const [origin] = requestOriginOf(`http://${host}`, host)
     if (origin === undefined) return false
     const { hostname } = new URL(origin)
-    return isUnredirectable(origin) || withinOnly.test(hostname) || this.#named.has(hostname)
+    return isUnredirectable(origin) || privateNames.test(hostname) || this.#named.has(hostname)
   }
 }
 

@@ -16,10 +16,7 @@ export function logBug(exchange: LoggedExchange, error: unknown): void {
   log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
 }
 
-/**
- * An answer that had begun and was cut off. Missing space or permission is not a bug of the server; data that can't be
- * read is one.
- */
+/** An answer that was cut off after its beginning. Overload and a stop of the server are no bugs; other errors are. */
 export function logBrokenOff(exchange: LoggedExchange, error: unknown): void {
   const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
   if (!isForNow) logBug(exchange, error)
@@ -32,7 +29,7 @@ export function logBrokenOff(exchange: LoggedExchange, error: unknown): void {
 /** `body`: its text or its length; undefined when the client disconnected. */
 export function logLine(exchange: LoggedExchange, status: number, body: number | string | undefined, ms: number): void {
   const { server: log, overloads } = exchange.context.log
-  // 504 is the silence of a device, and no fault of ours.
+  // 504: a device did not answer, which is no fault of the server.
   const isFault = status >= 500 && status !== 504
   if (!isFault && !log.isLevelEnabled('debug')) return
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body

@@ -17,7 +17,7 @@ import { Problem } from '#model/problem'
 
 /** An unread body is dropped up to this size as it arrives; a larger one closes the connection. */
 const drainBytesMax = 16 * 1024 * 1024
-/** After its refusal, a body of unknown length is dropped up to this size, and for this long. */
+/** If a request is answered early, a chunked body is received and dropped up to this size, and for this long. */
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
 /** How long a sender is paused before its connection is closed. */
@@ -45,7 +45,7 @@ export class Exchange implements PendingRequest {
   /** The route's template, for the log. */
   route: string | undefined
   /** The metrics of its route; until a route is found, those of unrouted requests. */
-  figures: RouteMetrics
+  metrics: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
   readonly extraHeaders: string[] = []
@@ -63,13 +63,13 @@ export class Exchange implements PendingRequest {
   #remoteAddress: string | undefined
   #forwarded: ForwardedRequest | undefined
   #status = 0
-  readonly #whenGone: (() => void)[] = []
+  readonly #disconnectTasks: (() => void)[] = []
 
   constructor(context: ServerContext, response: HttpResponse, request: HttpRequest) {
-    response.onAborted(() => this.#gone())
+    response.onAborted(() => this.#disconnected())
     this.#response = response
     this.context = context
-    this.figures = context.figures.unrouted
+    this.metrics = context.metrics.unrouted
     this.since = context.world.monotonic()
     this.waitsSince = this.since
     this.method = request.getCaseSensitiveMethod()
@@ -103,7 +103,7 @@ export class Exchange implements PendingRequest {
     return this.#remoteAddress
   }
 
-  /** Created on first use, like the others here: most routes never need it. */
+  /** Created on first use, because most routes do not need it. */
   get forwarded(): ForwardedRequest {
     this.#forwarded ??= this.context.origins.forwarding.requestOf(this.headers, () => this.remoteAddress)
     return this.#forwarded
@@ -120,7 +120,7 @@ export class Exchange implements PendingRequest {
     return this.#response !== undefined && !this.hasBegun
   }
 
-  get isGone(): boolean {
+  get isDisconnected(): boolean {
     return this.#response === undefined || this.#isBroken
   }
 
@@ -151,15 +151,15 @@ export class Exchange implements PendingRequest {
   }
 
   /** Sets the size limit of the body, and whether the body is needed. Call before the first await. */
-  expectBody(bytesMax: number, isKept: boolean): void {
+  expectBody(bytesMax: number, isNeeded: boolean): void {
     this.#bodyBytesMax = bytesMax
     this.#reader?.limit(bytesMax)
-    if (!isKept) this.#reader?.discard()
+    if (!isNeeded) this.#reader?.discard()
   }
 
   /**
-   * Runs the step when the body has arrived, or at once if its declared length is too large. `read` throws Problem
-   * `too_large`.
+   * Runs the step when the body has arrived, or at once if its declared length is too large. `read` returns the body, or
+   * throws Problem `too_large`.
    */
   readBody(step: (read: () => Uint8Array) => void): void {
     const read = (bytes?: Uint8Array) => () => {
@@ -183,7 +183,7 @@ export class Exchange implements PendingRequest {
       allUnread: this.context.load.allUnread,
       hold: () => this.#reader?.hold(this.#response),
       release: () => this.#reader?.release(this.#response, this.context.world.monotonic()),
-      moved: () => this.context.load.pending.renew(this),
+      progressed: () => this.context.load.pending.renew(this),
       stillPermitted,
     })
     if (this.#reader) this.#reader.stream(stream, () => this.#tooLarge())
@@ -205,8 +205,9 @@ export class Exchange implements PendingRequest {
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
     else if (this.#isClosing && !this.#isReadyToClose) {
       // The answer is sent one tick later. Until then the parser reads no other request from the packet. RFC 9112 §9.6.
-      this.closeBehind(() => this.respond(reply))
-    } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax) this.#cutSoon(reader, reply)
+      this.closeInNextTick(() => this.respond(reply))
+    } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax)
+      this.#pauseThenCut(reader, reply)
     else this.#begin(reply, false)
   }
 
@@ -215,14 +216,14 @@ export class Exchange implements PendingRequest {
     // The handler failed only because the body was cut off.
     if (error instanceof RequestEnded && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
-    this.context.figures.refusals[isRefusal ? error.code : 'bug']++
+    this.context.metrics.refusals[isRefusal ? error.code : 'bug']++
     if (this.hasBegun) {
       logBrokenOff(this, error)
       // Bytes were sent: only a closed connection shows the client that the answer is incomplete.
       this.close()
     } else {
       if (!isRefusal) logBug(this, error)
-      this.#attempt(() => {
+      this.#closeOnError(() => {
         this.respond(isRefusal ? replyOf(error, this.headers.get('sec-fetch-mode')) : bugReply, isCutting)
       })
     }
@@ -244,7 +245,7 @@ export class Exchange implements PendingRequest {
    * data is read from it. Otherwise, if a client closed its sending side after the request, the parser would see this
    * and close the connection without an answer.
    */
-  closeBehind(step: () => void): void {
+  closeInNextTick(step: () => void): void {
     this.#response?.pause()
     this.context.world.asInput(() => {
       this.#response?.resume()
@@ -265,12 +266,12 @@ export class Exchange implements PendingRequest {
   }
 
   /** Runs when the client disconnects before the answer is complete; at once if it already has. */
-  whenGone(task: () => void): void {
-    if (this.#response) this.#whenGone.push(task)
+  onDisconnect(task: () => void): void {
+    if (this.#response) this.#disconnectTasks.push(task)
     else task()
   }
 
-  /** Call when the handler has returned. From then on the request counts as pending, and the parser's cork is off. */
+  /** Call when the handler has returned. From then on the request is pending, and the parser no longer corks it. */
   leaveHandler(): void {
     this.#isInHandler = false
     if (!this.#response) return
@@ -308,7 +309,7 @@ export class Exchange implements PendingRequest {
     this.#reader?.unwatch()
     this.context.load.pending.remove(this)
     const ms = this.context.world.monotonic() - this.since
-    this.figures.answered(this.#status, ms)
+    this.metrics.answered(this.#status, ms)
     logLine(this, this.#status, body, ms)
   }
 
@@ -337,8 +338,8 @@ export class Exchange implements PendingRequest {
       if (isAnswered) return
       isAnswered = true
       cancel()
-      if (reader.hasLast) this.closeBehind(() => this.respond(reply, true))
-      else this.#cutSoon(reader, reply)
+      if (reader.hasLast) this.closeInNextTick(() => this.respond(reply, true))
+      else this.#pauseThenCut(reader, reply)
     }
     const cancel = this.context.world.after(lingerMs, answer)
     if (reader.hasLast) answer()
@@ -350,26 +351,26 @@ export class Exchange implements PendingRequest {
    * the failed write hides the answer from the client. While the sender is paused, its buffers fill, and a client that
    * waits to write also reads the answer. RFC 9112 §9.6.
    */
-  #cutSoon(reader: BodyReader, reply: Reply): void {
+  #pauseThenCut(reader: BodyReader, reply: Reply): void {
     reader.hold(this.#response)
     this.context.world.after(holdMs, () => this.guard(() => this.respond(reply, true)))
   }
 
-  #gone(): void {
+  #disconnected(): void {
     const hasBegun = this.hasBegun
     this.#response = undefined
     this.#reader?.cut()
     this.context.load.pending.remove(this)
-    this.#attempt(() => {
+    this.#closeOnError(() => {
       this.#aborter?.abort()
-      for (const task of this.#whenGone) task()
-      this.figures.aborted()
+      for (const task of this.#disconnectTasks) task()
+      this.metrics.aborted()
       logLine(this, hasBegun ? this.#status : 0, undefined, this.context.world.monotonic() - this.since)
     })
   }
 
   /** Runs a task that handles an error; if this task fails too, the connection is closed. */
-  #attempt(task: () => void): void {
+  #closeOnError(task: () => void): void {
     try {
       task()
     } catch (error) {
@@ -393,5 +394,5 @@ const closing = /(?:^|,)\s*close\s*(?:,|$)/i
 
 function originVerdict({ cors, forwarding }: Origins, headers: RequestHeaders): OriginVerdict {
   const origin = headers.get('origin')
-  return cors.judge(origin, origin === '' ? '' : forwarding.ownOrigin(headers))
+  return cors.verdictOf(origin, origin === '' ? '' : forwarding.ownOrigin(headers))
 }

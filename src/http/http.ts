@@ -20,7 +20,7 @@ import { seedBytes } from '#model/seeded-random'
  * upgrade.
  */
 export type Destination =
-  | { readonly template: string; readonly figures: RouteMetrics; readonly binding: Binding }
+  | { readonly template: string; readonly metrics: RouteMetrics; readonly binding: Binding }
   | 'socket'
 
 const defaultContentTypes = ['application/json']
@@ -98,7 +98,7 @@ function isForeignFetch({ origin, headers }: Exchange): boolean {
  * it closes, and that is the smuggled one. While a request waits it reads none, and then it closes.
  */
 export function refuseAndCut(exchange: Exchange, message: string): void {
-  exchange.closeBehind(() => exchange.fail(new Problem('bad_request', message), true))
+  exchange.closeInNextTick(() => exchange.fail(new Problem('bad_request', message), true))
 }
 
 function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
@@ -119,7 +119,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   }
 
   exchange.route = destination.template
-  exchange.figures = destination.figures
+  exchange.metrics = destination.metrics
   const { binding } = destination
   const { entry } = binding
   const { access, body } = entry
@@ -136,7 +136,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
     requests.check(caller)
     work.check(caller)
     exchange.caller = caller
-    pending.identified(exchange)
+    pending.callerKnown(exchange)
     answer(exchange, binding, caller, rawParameters, upload)
   })
 }
@@ -179,11 +179,16 @@ function answer(
   const { entry } = binding
   const parameters = parametersOf(binding, caller, rawParameters)
   const contentType = exchange.header('content-type')
-  const wanted = entry.body?.contentTypes ?? defaultContentTypes
+  const expectedTypes = entry.body?.contentTypes ?? defaultContentTypes
   const query = countingRefusals(exchange, entry, () => {
     const rawQuery = parseQuery(exchange.query)
     const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
-    if (wanted !== 'any' && entry.body && exchange.bodyLength !== 0 && !isContentType(contentType, wanted)) {
+    if (
+      expectedTypes !== 'any' &&
+      entry.body &&
+      exchange.bodyLength !== 0 &&
+      !isContentType(contentType, expectedTypes)
+    ) {
       throw new Problem('unsupported_media_type')
     }
     return query
@@ -191,26 +196,26 @@ function answer(
   if (upload) {
     exchange.refuseTooLong()
     const call = new ExchangeCall(exchange, caller, { parameters, query, body: undefined, bodyBytes: noBytes, upload })
-    exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+    exchange.proceed(answerOnce(exchange, binding, call), (reply) => exchange.respond(reply))
     return
   }
-  const isJson = wanted !== 'any' && isJsonType(contentType)
+  const isJson = expectedTypes !== 'any' && isJsonType(contentType)
   exchange.readBody((read) => {
     const { bytes, raw } = countingRefusals(exchange, entry, () => {
       const bytes = read()
       // An empty body is undefined, so that a schema decides whether it may be left out.
       return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
     })
-    inTurn(exchange, bytes, () => {
+    inOwnTurn(exchange, bytes, () => {
       const { identified, answering } = withIdentifiers(binding, caller, raw)
       const body =
         answering === binding
           ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, identified))
           : undefined
-      inTurn(exchange, bytes, () => {
+      inOwnTurn(exchange, bytes, () => {
         const now = stillPermitted(exchange, binding, rawParameters)
         const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
-        exchange.proceed(answered(exchange, answering, call), (reply) => exchange.respond(reply))
+        exchange.proceed(answerOnce(exchange, answering, call), (reply) => exchange.respond(reply))
       })
     })
   })
@@ -232,7 +237,7 @@ function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { iden
 }
 
 /** Runs a step for a body now, or for a large body in the next turn of the event loop. */
-function inTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
+function inOwnTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
   if (byteLength <= oneTurnBytesMax) step()
   else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))
 }
@@ -283,7 +288,7 @@ function sessionOver(authorization: string): Problem {
 }
 
 /** Without an `Idempotency-Key` the handler is called directly, without a promise. */
-function answered(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
+function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
   const { idempotency } = exchange.context
   const isKeyed = idempotency && takesIdempotencyKey(entry)
   // By count: an empty header is an invalid key.

@@ -25,9 +25,9 @@ export interface PathRow<T> {
   readonly binding: T
 }
 
-interface Place<T> {
-  readonly statics: Map<string, Place<T>>
-  parameter: Place<T> | undefined
+interface PathNode<T> {
+  readonly statics: Map<string, PathNode<T>>
+  parameter: PathNode<T> | undefined
   readonly targets: Map<string, Target<T>>
   allow: readonly string[]
 }
@@ -39,7 +39,7 @@ interface Target<T> {
 
 /** Throws if two rows have the same method and path: the later one would never be reached. */
 export function pathTable<T>(rows: readonly PathRow<T>[]): PathTable<T> {
-  const root = newPlace<T>()
+  const root = newNode<T>()
   for (const row of rows) add(root, row)
 
   return {
@@ -56,11 +56,11 @@ export function pathTable<T>(rows: readonly PathRow<T>[]): PathTable<T> {
 
 const noParameters: Readonly<Record<string, string>> = Object.freeze({})
 
-function newPlace<T>(): Place<T> {
+function newNode<T>(): PathNode<T> {
   return { statics: new Map(), parameter: undefined, targets: new Map(), allow: [] }
 }
 
-function add<T>(root: Place<T>, row: PathRow<T>): void {
+function add<T>(root: PathNode<T>, row: PathRow<T>): void {
   const segments = row.template.split('/')
   if (segments[0] !== '' || segments.length < 2) throw new Error(`a path starts with a slash: ${row.template}`)
   const names: string[] = []
@@ -68,10 +68,10 @@ function add<T>(root: Place<T>, row: PathRow<T>): void {
   for (const segment of segments.slice(1)) {
     if (segment.startsWith(':')) {
       names.push(segment.slice(1))
-      place.parameter ??= newPlace()
+      place.parameter ??= newNode()
       place = place.parameter
     } else {
-      const next: Place<T> = place.statics.get(segment) ?? newPlace()
+      const next: PathNode<T> = place.statics.get(segment) ?? newNode()
       place.statics.set(segment, next)
       place = next
     }
@@ -86,16 +86,21 @@ function allowOf(methods: readonly string[]): readonly string[] {
 }
 
 /** Returns to the parameter if the static branch has no match: `/updates/:id/log` next to `/updates/projects`. */
-function find<T>(place: Place<T>, segments: readonly string[], index: number, values: string[]): Place<T> | undefined {
+function find<T>(
+  place: PathNode<T>,
+  segments: readonly string[],
+  index: number,
+  values: string[],
+): PathNode<T> | undefined {
   const segment = segments[index]
   if (segment === undefined) return place.targets.size > 0 ? place : undefined
   const next = place.statics.get(segment)
   const found = next && find(next, segments, index + 1, values)
   if (found || !place.parameter || segment === '') return found
   values.push(segment)
-  const behind = find(place.parameter, segments, index + 1, values)
-  if (!behind) values.pop()
-  return behind
+  const below = find(place.parameter, segments, index + 1, values)
+  if (!below) values.pop()
+  return below
 }
 
 /** In place; returns false if one is malformed. */

@@ -41,7 +41,7 @@ export class PendingRequests {
   }
 
   /** Its caller became known while it waits. */
-  identified(waiting: PendingRequest): void {
+  callerKnown(waiting: PendingRequest): void {
     if (waiting.caller && this.#waiting.has(waiting)) this.#limit?.enter(waiting.caller)
   }
 
@@ -58,13 +58,13 @@ export class PendingRequests {
     if (this.#waiting.size > 0) return
     const emptied = this.#emptied
     this.#emptied = []
-    for (const tell of emptied) tell()
+    for (const callback of emptied) callback()
   }
 
   /** Calls once when no request waits; at once if none does. */
-  whenEmpty(tell: () => void): void {
-    if (this.#waiting.size === 0) tell()
-    else this.#emptied.push(tell)
+  whenEmpty(callback: () => void): void {
+    if (this.#waiting.size === 0) callback()
+    else this.#emptied.push(callback)
   }
 
   #time(delayMs: number): void {

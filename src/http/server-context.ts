@@ -16,7 +16,7 @@ export interface ServerContext {
   readonly origins: Origins
   readonly load: ServerLoad
   readonly limits: BodyLimits
-  readonly figures: HttpMetrics
+  readonly metrics: HttpMetrics
   /** Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
   /**

@@ -8,46 +8,45 @@ export interface ServerLog {
   error(fields: object, message: string): void
 }
 
-/** After a line was logged, further ones are only counted during this time. */
-const quietMs = 1000
+/** After a logged request, further requests are only counted during this time. */
+const countingMs = 1000
 
 /**
- * Logs requests that were answered 503, or whose answer was cut off for the same reasons. They come in floods, from a
- * server that is already overloaded: the first is logged, those of the next second are counted, and the log gets their
- * number at its end.
+ * Logs requests that an overloaded server refused (503) or broke off. There may be very many. The first one is logged;
+ * those of the next second are counted, and their number is logged at its end.
  */
 export class OverloadLog {
   readonly #world: World
   readonly #log: ServerLog
-  readonly #more: string
-  #isQuiet = false
-  #unsaid = 0
+  readonly #summaryText: string
+  #isCounting = false
+  #countedRequests = 0
 
-  /** `more`: the log text for the counted ones. */
-  constructor(world: World, log: ServerLog, more: string) {
+  /** `summaryText`: the log message with the number of counted requests. */
+  constructor(world: World, log: ServerLog, summaryText: string) {
     this.#world = world
     this.#log = log
-    this.#more = more
+    this.#summaryText = summaryText
   }
 
   /** `line`: the log entry of a request. */
   add(line: () => object): void {
-    if (this.#isQuiet) {
-      this.#unsaid++
+    if (this.#isCounting) {
+      this.#countedRequests++
       return
     }
     this.#log.warn(line(), 'request')
-    this.#rest()
+    this.#countForAWhile()
   }
 
-  #rest(): void {
-    this.#isQuiet = true
-    this.#world.after(quietMs, () => {
-      this.#isQuiet = false
-      if (this.#unsaid === 0) return
-      this.#log.warn({ status: 503, requests: this.#unsaid }, this.#more)
-      this.#unsaid = 0
-      this.#rest()
+  #countForAWhile(): void {
+    this.#isCounting = true
+    this.#world.after(countingMs, () => {
+      this.#isCounting = false
+      if (this.#countedRequests === 0) return
+      this.#log.warn({ status: 503, requests: this.#countedRequests }, this.#summaryText)
+      this.#countedRequests = 0
+      this.#countForAWhile()
     })
   }
 }

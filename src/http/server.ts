@@ -12,7 +12,7 @@ import { PendingRequests } from '#http/pending-requests'
 import { requestIds } from '#http/request-head'
 import type { ServerContext } from '#http/server-context'
 import { OverloadLog, RefusedOrigins, type ServerLog } from '#http/server-log'
-import { DropReport, OpenSockets } from '#http/uws-socket'
+import { LostMessageReport, OpenSockets } from '#http/uws-socket'
 import { serveSockets } from '#http/websocket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
@@ -42,7 +42,7 @@ export interface ServerOptions {
   /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
   readonly redactPath?: (path: string) => string
   /** Metrics of requests and websockets. */
-  readonly figures?: HttpMetrics
+  readonly metrics?: HttpMetrics
 }
 
 interface ServerRoutes {
@@ -128,19 +128,19 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       bodyBytesMax: limits.bodyBytesMax ?? 1024 * 1024,
       streamedBytesMax: limits.streamedBytesMax ?? 256 * 1024 * 1024,
     },
-    figures: options.figures ?? new HttpMetrics(),
+    metrics: options.metrics ?? new HttpMetrics(),
     idempotency: options.idempotency,
     failedSignIn: authentication.failedSignIn ?? (() => {}),
     notFound: (path) => routes.notFound?.(path) ?? new Problem('not_found'),
     isStopping: false,
   }
   const sockets = new OpenSockets(world)
-  const dropping = new DropReport()
+  const dropping = new LostMessageReport()
 
   const app = uws.App()
   const { basePath = '/api/v1' } = routes
   for (const route of routes.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
-  app.any('/*', httpHandler(context, pathTable(rowsOf(routes, basePath, context.figures)), authentication.authenticate))
+  app.any('/*', httpHandler(context, pathTable(rowsOf(routes, basePath, context.metrics)), authentication.authenticate))
 
   let isClosed = false
   let listening: uws.us_listen_socket | undefined = await listen(app, address)
@@ -175,11 +175,11 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function rowsOf(routes: ServerRoutes, basePath: string, figures: HttpMetrics): readonly PathRow<Destination>[] {
+function rowsOf(routes: ServerRoutes, basePath: string, metrics: HttpMetrics): readonly PathRow<Destination>[] {
   const row = (prefix: string) => (binding: Binding) => {
     const template = prefix + binding.entry.path
     const { method, name } = binding.entry
-    return { method, template, binding: { template, figures: figures.route(name), binding } }
+    return { method, template, binding: { template, metrics: metrics.route(name), binding } }
   }
   const rows = [...routes.bindings.map(row(basePath)), ...(routes.rootBindings ?? []).map(row(''))]
   // If a route answers plain requests on the path of a socket, it keeps them.

@@ -5,8 +5,8 @@ import type { World } from '#runtime/world'
 /** The state shared by all websockets of one path. */
 export interface SocketRoute {
   readonly world: World
-  readonly dropping: DropReport
-  /** Informs the room; called once for each socket that was opened. */
+  readonly dropReport: LostMessageReport
+  /** Called once for each opened socket, when it is closed. */
   closed(socket: UwsSocket, code: number): void
 }
 
@@ -39,15 +39,15 @@ export class UwsSocket implements Socket {
   /** A message was lost, and the buffer has not shrunk since. */
   isBehind = false
   #websocket: WebSocket<unknown> | undefined
-  /** Ended for its room, but not yet for the client. */
+  /** Set after `end`, until the client has read the sent messages. */
   #ending: Ending | undefined
-  readonly #place: SocketRoute
+  readonly #route: SocketRoute
 
-  constructor(websocket: WebSocket<unknown>, source: SocketSource, place: SocketRoute) {
+  constructor(websocket: WebSocket<unknown>, source: SocketSource, route: SocketRoute) {
     this.#websocket = websocket
     this.remoteAddress = source.remoteAddress
     this.requestId = source.requestId
-    this.#place = place
+    this.#route = route
   }
 
   get isOpen(): boolean {
@@ -55,7 +55,7 @@ export class UwsSocket implements Socket {
   }
 
   /** From the close handler: the websocket must not be used from here on. */
-  gone(code: number): void {
+  disconnected(code: number): void {
     this.#ending?.cancel()
     this.#ending = undefined
     this.#release(this.endCode ?? code)
@@ -68,13 +68,13 @@ export class UwsSocket implements Socket {
   }
 
   send(message: string | Uint8Array): boolean {
-    this.#place.dropping.refuse('send')
+    this.#route.dropReport.refuse('send')
     return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
   }
 
   /** An exception must not pass through uWebSockets.js, so it is carried around it. */
   cork(task: () => void): void {
-    this.#place.dropping.refuse('cork')
+    this.#route.dropReport.refuse('cork')
     if (!this.#websocket) {
       task()
       return
@@ -95,22 +95,22 @@ export class UwsSocket implements Socket {
   }
 
   subscribe(topic: string): void {
-    this.#place.dropping.refuse('subscribe')
+    this.#route.dropReport.refuse('subscribe')
     this.#websocket?.subscribe(topic)
   }
 
   unsubscribe(topic: string): void {
-    this.#place.dropping.refuse('unsubscribe')
+    this.#route.dropReport.refuse('unsubscribe')
     this.#websocket?.unsubscribe(topic)
   }
 
   ping(): void {
-    this.#place.dropping.refuse('ping')
+    this.#route.dropReport.refuse('ping')
     this.#websocket?.ping()
   }
 
   end(code: number, reason: string): void {
-    this.#place.dropping.refuse('end')
+    this.#route.dropReport.refuse('end')
     const websocket = this.#websocket
     if (!websocket) return
     this.endCode = code
@@ -123,7 +123,7 @@ export class UwsSocket implements Socket {
    * its reader for ever, and above the limit it loses the frame like any message.
    */
   #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
-    const { world } = this.#place
+    const { world } = this.#route
     const cancel = world.after(lingerMs, () => {
       world.asInput(() => {
         if (this.#ending) websocket.close()
@@ -137,7 +137,7 @@ export class UwsSocket implements Socket {
   #release(code: number): void {
     if (!this.#websocket) return
     this.#websocket = undefined
-    this.#place.closed(this, code)
+    this.#route.closed(this, code)
   }
 }
 
@@ -157,7 +157,7 @@ function cut(reason: string): string {
  * Set while uWebSockets.js reports a lost message. Ending or unsubscribing any socket then kills the process (SIGBUS,
  * every time), so all such calls are refused until the report ends.
  */
-export class DropReport {
+export class LostMessageReport {
   #isOn = false
 
   /** Throws during a report: a socket room may only set state then. */

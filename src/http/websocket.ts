@@ -3,7 +3,13 @@ import type { Exchange } from '#http/exchange'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
 import { type PathTable, pathTable } from '#http/paths'
 import type { ServerContext } from '#http/server-context'
-import { type DropReport, type OpenSockets, type SocketRoute, type SocketSource, UwsSocket } from '#http/uws-socket'
+import {
+  type LostMessageReport,
+  type OpenSockets,
+  type SocketRoute,
+  type SocketSource,
+  UwsSocket,
+} from '#http/uws-socket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 
@@ -23,13 +29,13 @@ export function serveSockets(
   app: TemplatedApp,
   context: ServerContext,
   sockets: OpenSockets,
-  dropping: DropReport,
+  dropReport: LostMessageReport,
   template: string,
   route: AnyWebsocketRoute,
 ): void {
   const { room, maxPayloadBytes, maxBackpressureBytes } = route
   const path = pathTable([{ method: 'GET', template, binding: route }])
-  const figures = context.figures.socket(route.path)
+  const metrics = context.metrics.socket(route.path)
 
   const attempt = (socket: UwsSocket, task: (socket: UwsSocket) => void) => {
     try {
@@ -46,10 +52,10 @@ export function serveSockets(
   }
   const place: SocketRoute = {
     world: context.world,
-    dropping,
+    dropReport,
     closed(socket, code) {
       sockets.remove(socket)
-      figures.ended(code)
+      metrics.ended(code)
       attempt(socket, () => room.closed(socket, code))
     },
   }
@@ -70,7 +76,7 @@ export function serveSockets(
       const socket = new UwsSocket(websocket, carried, place)
       carried.socket = socket
       sockets.add(socket)
-      figures.opened++
+      metrics.opened++
       whenOpen(websocket, () => room.opened(socket, carried.opening))
     },
     message(websocket, message, isBinary) {
@@ -81,7 +87,7 @@ export function serveSockets(
         // Fires again for later losses before the buffer shrinks.
         if (socket.isBehind) return
         socket.isBehind = true
-        dropping.during(() => room.dropped(socket))
+        dropReport.during(() => room.dropped(socket))
       })
     },
     drain(websocket) {
@@ -95,7 +101,7 @@ export function serveSockets(
       whenOpen(websocket, (socket) => room.ponged(socket))
     },
     close(websocket, code) {
-      websocket.getUserData().socket?.gone(code)
+      websocket.getUserData().socket?.disconnected(code)
     },
   })
 }
@@ -117,7 +123,7 @@ function upgrade(
   // The parser matches the pattern before decoding.
   if (!match || !('binding' in match)) throw new Problem('not_found')
   exchange.route = template
-  exchange.figures = exchange.context.figures.route(route.path)
+  exchange.metrics = exchange.context.metrics.route(route.path)
   if (exchange.context.isStopping) throw new Problem('stopping')
   if (!isHandshake(exchange)) {
     exchange.respond(upgradeRequired)

@@ -12,7 +12,7 @@ interface ReplyTarget {
   readonly origin: OriginVerdict
   readonly extraHeaders: readonly string[]
   readonly isOpen: boolean
-  readonly isGone: boolean
+  readonly isDisconnected: boolean
   header(name: string): string
   /** The status is about to be written. */
   begin(status: number): void
@@ -21,7 +21,7 @@ interface ReplyTarget {
   /** The answer is complete; `body`: its text or its length. */
   finish(body: string | number): void
   fail(error: unknown): void
-  whenGone(task: () => void): void
+  onDisconnect(task: () => void): void
   /** Resolves when the parser no longer runs. */
   outsideParser(): Promise<void>
   /** Resolves when the end of the answer may close the connection. */
@@ -162,7 +162,7 @@ export function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIt
     await iterator.return?.()
   }
   const returnAndLog = () => void returnIterator().catch((error: unknown) => exchange.fail(error))
-  exchange.whenGone(returnAndLog)
+  exchange.onDisconnect(returnAndLog)
 
   stream(exchange, reply, iterator)
     .catch((error: unknown) => exchange.fail(error))
@@ -195,9 +195,9 @@ async function stream(
     if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
     output.start(response)
   })
-  while (!next.done && !exchange.isGone) {
+  while (!next.done && !exchange.isDisconnected) {
     await output.send(typeof next.value === 'string' ? Buffer.from(next.value) : next.value)
-    if (exchange.isGone) return
+    if (exchange.isDisconnected) return
     next = await iterator.next()
   }
   await output.end()
@@ -239,7 +239,7 @@ class ChunkOutput {
   constructor(exchange: ReplyTarget, lengthBytes: number | undefined) {
     this.#exchange = exchange
     this.#lengthBytes = lengthBytes
-    exchange.whenGone(() => this.#wakeUp())
+    exchange.onDisconnect(() => this.#wakeUp())
   }
 
   /** To be called after the head was written. */
@@ -254,7 +254,7 @@ class ChunkOutput {
 
   /** Resolves when the chunk has been taken, or the client disconnected. */
   async send(chunk: Uint8Array): Promise<void> {
-    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; ) {
+    for (let start = 0; start < chunk.byteLength && !this.#exchange.isDisconnected; ) {
       const piece = chunk.subarray(start, start + this.#pieceBytesMax)
       if (this.#lengthBytes === undefined) await this.#sendChunked(piece)
       else await this.#sendCounted(piece, this.#lengthBytes)
@@ -265,7 +265,7 @@ class ChunkOutput {
 
   /** To be called after the last chunk. Throws if the promised length was not reached. */
   async end(): Promise<void> {
-    if (this.#exchange.isGone) return
+    if (this.#exchange.isDisconnected) return
     if (this.#lengthBytes !== undefined && this.#sentBytes !== this.#lengthBytes) {
       throw new Error(`${this.#sentBytes} bytes were sent, but Content-Length is ${this.#lengthBytes}`)
     }
@@ -292,14 +292,14 @@ class ChunkOutput {
     }
     if (this.#sentBytes + piece.byteLength === lengthBytes) await this.#exchange.readyToClose()
     let isTaken = false
-    while (!isTaken && !this.#exchange.isGone) {
+    while (!isTaken && !this.#exchange.isDisconnected) {
       this.#exchange.write((response) => {
         const rest = piece.subarray(response.getWriteOffset() - this.#sentBytes)
         const [isTakenNow, isDone] = response.tryEnd(rest, lengthBytes)
         isTaken = isTakenNow
         if (isDone) this.#exchange.finish(lengthBytes)
       })
-      if (!isTaken && !this.#exchange.isGone) await this.#writable()
+      if (!isTaken && !this.#exchange.isDisconnected) await this.#writable()
     }
   }
 
@@ -309,7 +309,7 @@ class ChunkOutput {
   }
 
   #writable(): Promise<void> {
-    if (this.#exchange.isGone) return Promise.resolve()
+    if (this.#exchange.isDisconnected) return Promise.resolve()
     return new Promise((resolve) => {
       this.#wake = resolve
     })

@@ -42,7 +42,7 @@ interface NotificationContext {
   readonly mail: Omit<Mail, 'open' | 'close'>
   /** For links in mails to users. */
   readonly publicUrls: readonly string[]
-  readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
+  readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isValid'>
 }
 
 /** Data and services for the routes. */

@@ -40,7 +40,7 @@ function checkSigned(
   subscription: string,
   { tenant, user, sig }: Signed,
 ): void {
-  if (!unsubscribeUrls.isGood({ tenant, user, subscription }, sig)) throw new Problem('forbidden')
+  if (!unsubscribeUrls.isValid({ tenant, user, subscription }, sig)) throw new Problem('forbidden')
 }
 
 const unkept = { 'Cache-Control': 'no-store' }

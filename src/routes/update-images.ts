@@ -17,7 +17,7 @@ async function read(
   sha256: string,
   signed: { readonly device: string; readonly exp: string; readonly sig: string },
 ): Promise<Reply> {
-  if (!imageUrls.isGood(sha256, signed, world.now())) throw new Problem('forbidden')
+  if (!imageUrls.isValid(sha256, signed, world.now())) throw new Problem('forbidden')
   const size = imageUses.isLost(sha256) ? undefined : await images.sizeOf(sha256)
   if (size === undefined) throw new Problem('not_found')
   const etag = `"${sha256}"`

@@ -39,14 +39,14 @@ export function applyCommit(follower: Follower, operations: Iterable<Operation>)
         if (value) journal.stream(key.slice('redo/'.length)).setRedoFrom(unpackRecord(redoFormat, value) as number)
         break
       case 'actor':
-        endBody(system, addressOf(key))
+        endActivation(system, addressOf(key))
         break
       case 'part': {
         const address = addressOf(key)
         const definition = system.registry.definition(address.kind)
         if (definition.persistence !== 'write_through') break
         const name = partNameOf(key)
-        endBody(system, address)
+        endActivation(system, address)
         system.registry.trackRecord(address, name, value !== null)
         if (isServing)
           definition.recordStored?.(address, {
@@ -65,8 +65,8 @@ export function applyCommit(follower: Follower, operations: Iterable<Operation>)
   }
 }
 
-/** The next query wakes the actor with its new record. */
-function endBody({ registry }: System<Entry>, address: ActorAddress): void {
+/** The next access loads the actor with its new record. */
+function endActivation({ registry }: System<Entry>, address: ActorAddress): void {
   const awake = registry.awake(address)
   if (awake) registry.kill(awake)
 }

@@ -80,24 +80,24 @@ class FileBlobs implements BlobStore {
     checkBegin(name, part, this.#underWay, this.#options.bytesMax)
     this.#underWay.add(name)
     try {
-      const came = await this.#receive(name, part, pieces)
-      const { image } = came
+      const received = await this.#receive(name, part, pieces)
+      const { image } = received
       if (image) await this.#own(name, part, () => own(image))
-      return came
+      return received
     } finally {
       this.#underWay.delete(name)
     }
   }
 
   receivedOf(name: string): Promise<number> {
-    return this.#ofDisk(() => this.#parts.receivedOf(name))
+    return this.#withDiskErrors(() => this.#parts.receivedOf(name))
   }
 
   async discard(name: string): Promise<void> {
     if (this.#underWay.has(name)) return
     this.#underWay.add(name)
     try {
-      await this.#ofDisk(async () => {
+      await this.#withDiskErrors(async () => {
         if ((await this.#parts.receivedOf(name)) > 0) await this.#discard(name)
       })
     } finally {
@@ -106,13 +106,13 @@ class FileBlobs implements BlobStore {
   }
 
   async *read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array> {
-    const handle = await this.#ofDisk(() => this.#openImage(sha256))
+    const handle = await this.#withDiskErrors(() => this.#openImage(sha256))
     try {
       // One buffer for all pieces: with a new buffer for each, at 32 MiB/s, V8 collected the whole heap twice a second.
-      const room = new Uint8Array(Math.min(pieceBytesMax, to - from))
+      const buffer = new Uint8Array(Math.min(pieceBytesMax, to - from))
       for (let at = from; at < to; ) {
-        const piece = room.subarray(0, to - at)
-        const { bytesRead } = await this.#ofDisk(() => handle.read(piece, 0, piece.length, at))
+        const piece = buffer.subarray(0, to - at)
+        const { bytesRead } = await this.#withDiskErrors(() => handle.read(piece, 0, piece.length, at))
         if (bytesRead === 0) throw this.#problemOf(new Error(`the image ${sha256} ends before ${to}`))
         at += bytesRead
         yield piece.subarray(0, bytesRead)
@@ -123,7 +123,7 @@ class FileBlobs implements BlobStore {
   }
 
   sizeOf(sha256: string): Promise<number | undefined> {
-    return this.#ofDisk(async () => {
+    return this.#withDiskErrors(async () => {
       try {
         const found = await stat(this.#fileOf(sha256))
         return found.isFile() ? found.size : undefined
@@ -135,7 +135,7 @@ class FileBlobs implements BlobStore {
   }
 
   names(): Promise<readonly string[]> {
-    return this.#ofDisk(async () => {
+    return this.#withDiskErrors(async () => {
       try {
         return (await readdir(this.#images)).filter((name) => sha256Pattern.test(name)).sort()
       } catch (error) {
@@ -147,13 +147,13 @@ class FileBlobs implements BlobStore {
 
   async remove(sha256: string): Promise<void> {
     this.#fresh.delete(sha256)
-    await this.#ofDisk(() => rm(this.#fileOf(sha256), { force: true }))
+    await this.#withDiskErrors(() => rm(this.#fileOf(sha256), { force: true }))
   }
 
   async sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void> {
     const freshFrom = this.#options.now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
-    await this.#ofDisk(async () => {
+    await this.#withDiskErrors(async () => {
       for (const entry of await readdir(this.#images, { withFileTypes: true })) {
         const { name } = entry
         // This store makes no folders there.
@@ -167,7 +167,7 @@ class FileBlobs implements BlobStore {
   }
 
   async #receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived> {
-    const opened = await this.#ofDisk(async () => {
+    const opened = await this.#withDiskErrors(async () => {
       await this.#sweepParts()
       const received = await this.#parts.receivedOf(name)
       checkOffset(part.from, received)
@@ -192,17 +192,17 @@ class FileBlobs implements BlobStore {
     try {
       for await (const piece of pieces) {
         checkGrowth(opened.received + piece.byteLength, part, this.#options.bytesMax)
-        await this.#written(name, part, () => this.#append(name, opened, piece))
+        await this.#withCleanUp(name, part, () => this.#append(name, opened, piece))
       }
     } catch (error) {
       const parts = this.#parts
-      const left = () => (isUnresumable(part) ? parts.remove(name) : parts.close(name, opened))
-      if (!(error instanceof DiskError)) await this.#written(name, part, left).catch(() => {})
+      const cleanUp = () => (isUnresumable(part) ? parts.remove(name) : parts.close(name, opened))
+      if (!(error instanceof DiskError)) await this.#withCleanUp(name, part, cleanUp).catch(() => {})
       throw callerError(error)
     }
     try {
-      if (isWhole(opened.received, part)) return await this.#written(name, part, () => this.#finish(name, opened))
-      await this.#written(name, part, () => this.#parts.close(name, opened))
+      if (isWhole(opened.received, part)) return await this.#withCleanUp(name, part, () => this.#finish(name, opened))
+      await this.#withCleanUp(name, part, () => this.#parts.close(name, opened))
       return { received: opened.received }
     } catch (error) {
       throw callerError(error)
@@ -280,18 +280,18 @@ class FileBlobs implements BlobStore {
    * Runs a step that writes. If the disk refuses, the synced bytes of the part stay; if the disk is full, the part is
    * deleted, because it would keep the disk full.
    */
-  async #written<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {
+  async #withCleanUp<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {
     try {
       return await step()
     } catch (error) {
       const isFull = failureFrom(error, this.#options.folder).code === 'full'
-      const left = isFull || isUnresumable(part) ? this.#parts.remove(name) : this.#parts.cutOff(name)
-      await left.catch(() => undefined)
+      const cleanedUp = isFull || isUnresumable(part) ? this.#parts.remove(name) : this.#parts.cutOff(name)
+      await cleanedUp.catch(() => undefined)
       throw new DiskError(this.#problemOf(error))
     }
   }
 
-  async #ofDisk<T>(step: () => Promise<T>): Promise<T> {
+  async #withDiskErrors<T>(step: () => Promise<T>): Promise<T> {
     try {
       return await step()
     } catch (error) {

@@ -28,10 +28,9 @@ export const bulkWakeLimits: BulkWakeLimits = {
 }
 
 /**
- * Wakes the actors that the entries of a tenant in `range` belong to, with one scan over the snapshots instead of a
- * read for each. It only saves time: an actor that is left out is woken by the first of its entries, and an actor that
- * was woken by mistake sleeps again when it has been idle. So hashes of names are enough, and the scan may stop where
- * it does not pay.
+ * Loads the actors of the entries in `range`, with one scan over the snapshots instead of a read for each. This only
+ * saves time: an actor that is left out is loaded with its first entry, and an actor that is loaded by mistake is
+ * unloaded when it has been idle. So names are compared by their hashes, and the scan stops when it finds too few.
  *
  * Resolves to an index of the actors to which reports can be applied at once.
  */
@@ -52,8 +51,8 @@ export async function wakeInBulk(
   return redoDefinitions.length === 1 && redoDefinitions.every(isOfDevices) ? woken : new ActivationIndex()
 }
 
-async function namesIn({ storage }: StoreJournal, { world }: System<Entry>, range: ScanRange): Promise<NameMarks> {
-  const names = new NameMarks()
+async function namesIn({ storage }: StoreJournal, { world }: System<Entry>, range: ScanRange): Promise<NameFilter> {
+  const names = new NameFilter()
   const slices = new Slices(world)
   for await (const page of pagesOf(storage, range)) {
     for (const { value } of page) {
@@ -67,7 +66,7 @@ async function namesIn({ storage }: StoreJournal, { world }: System<Entry>, rang
 interface Named {
   readonly kind: string
   readonly tenant: string
-  readonly names: NameMarks
+  readonly names: NameFilter
   readonly limits: BulkWakeLimits
   readonly woken: ActivationIndex
 }
@@ -80,16 +79,16 @@ async function wakeNamed(
   if (!registry.isAsleep(kind, tenant)) return
   const range = below(`actor/${kind}/${tenant}`)
   const slices = new Slices(world)
-  let spare = limits.rowsAhead
+  let rowsLeft = limits.rowsAhead
   for await (const page of pagesOf(storage, { ...range, hasValues: true })) {
     for (const { key, value } of page) {
-      spare--
+      rowsLeft--
       if (!names.has(key, range.after.length)) continue
-      spare += limits.rowsPerActor
+      rowsLeft += limits.rowsPerActor
       const id = copyText(key.slice(range.after.length))
       woken.add(textHash(id, 0), registry.wakeFrom({ kind, tenant, id }, value))
     }
-    if (spare < 0) return
+    if (rowsLeft < 0) return
     if (slices.isOver) await slices.next()
   }
 }
@@ -116,7 +115,7 @@ const bitsLog2 = 23
  * Marks names by their hashes alone, so that any number of them takes the same memory. A marked name is always found;
  * another name may be found by mistake.
  */
-export class NameMarks {
+export class NameFilter {
   readonly #words = new Uint32Array(2 ** (bitsLog2 - 5))
   /** The number of marks set. A name that shares its bit with another is not counted. */
   count = 0

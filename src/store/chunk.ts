@@ -65,12 +65,12 @@ class PackedEntries implements ShapePlaces {
 }
 
 /** Most streams have few entries waiting, and there may be thousands of streams. */
-const packerBytesAtFirst = 4 * 1024
+const initialPackerBytes = 4 * 1024
 const packerBytesKeptMax = 1024 * 1024
 
 /** Packs the entries that one commit appends to a stream, in chunks of at most `chunkEntriesMax` and about `chunkBytesMax`. */
 export class ChunkPacker implements EventPacker<Entry> {
-  readonly #writer = new EntryWriter(packerBytesKeptMax, packerBytesAtFirst)
+  readonly #writer = new EntryWriter(packerBytesKeptMax, initialPackerBytes)
   readonly #shapeNamed: (id: string) => void
   #chunks: PackedEntries[] = []
 
@@ -255,13 +255,13 @@ function unpackEntries(body: Uint8Array, count: number, shapes: ShapesById): rea
 }
 
 /**
- * Passes the hash of the name of each entry's device, or service or alarm if it has none, to `tell`, without unpacking
- * the chunk. Of a damaged chunk it may pass only some: the code that unpacks the chunk reports the damage.
+ * Calls `add` with a hash for each entry, of the name of its device, service or alarm, without unpacking the chunk. For
+ * a damaged chunk it may skip some: the code that unpacks the chunk reports the damage.
  */
-export function hashNames(bytes: Uint8Array, tell: (hash: number) => void): void {
+export function hashNames(bytes: Uint8Array, add: (hash: number) => void): void {
   reader.whole(bytes.subarray(headBytes), () => {
     reader.pass(reader.array() === 2 ? 1 : 0)
-    for (let left = reader.array(); left > 0; left--) tell(passEntry(reader))
+    for (let left = reader.array(); left > 0; left--) add(passEntry(reader))
     return true
   })
 }

@@ -1,10 +1,6 @@
-import type { StoredAlarm } from '#model/alarm'
-import type { Entry, EntryKind, Items, RemovedProperty, Stamps, Waits } from '#model/entry'
+import type { Entry, EntryKind, Firmware, Items, RemovedProperty, Reported, Stamps, Waits } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
-import type { JsonObject } from '#model/json-value'
-import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
-import type { StoredSubscription } from '#model/subscription'
 import type { EntryReader, KnownDevice, KnownReport, ReportSearch } from '#store/entry-reader'
 import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
@@ -30,274 +26,82 @@ interface EntryForm<E extends Entry> {
   unpack(packed: Packed, shapes: ShapePlaces): E
 }
 
-type Forms = { readonly [K in EntryKind]: EntryForm<Extract<Entry, { kind: K }>> }
+type EntryOf<Kind extends EntryKind> = Extract<Entry, { readonly kind: Kind }>
 
-const forms: Forms = {
-  reported: {
-    code: 1,
-    // The timestamp is null when it equals the arrival, as it usually does. `session` is present only when a session
-    // begins, `alarms` only when an alarm begins or ends to wait, `throttles` only when a throttle passes an event. An
-    // absent field before a present one is null.
-    pack: (e, shapes) => {
-      const timestamp = e.timestamp === e.at ? null : e.timestamp
-      const place = shapes.placeOf(e.shape)
-      const packed: Packed = [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
-      if (e.throttles !== undefined) return [...packed, e.session ?? null, e.alarms ?? null, e.throttles]
-      if (e.alarms !== undefined) return [...packed, e.session ?? null, e.alarms]
-      return e.session === undefined ? packed : [...packed, e.session]
-    },
-    unpack: (packed, shapes) => {
-      const [, device, flakeAddress, place, at, timestamp, seq, items, session, alarms, throttles] =
-        packed as unknown as [
-          number,
-          string,
-          number,
-          number,
-          number,
-          number | null,
-          number,
-          Items,
-          (string | null)?,
-          (Waits | null)?,
-          Stamps?,
-        ]
-      const entry = {
-        kind: 'reported' as const,
-        device,
-        flakeAddress,
-        shape: shapes.shapeAt(place),
-        at,
-        timestamp: timestamp ?? at,
-        seq,
-        items,
-      }
-      if (packed.length <= 8) return entry
-      return {
-        ...entry,
-        ...(!(session === null && packed.length > 9) && { session: session ?? '' }),
-        ...(alarms !== undefined && alarms !== null && { alarms }),
-        ...(throttles !== undefined && { throttles }),
-      }
-    },
-  },
-  declared: {
-    code: 2,
-    pack: (e, shapes) => [
-      2,
-      e.device,
-      e.flakeAddress,
-      shapes.placeOf(e.shape),
-      e.at,
-      e.items,
-      e.removed.map(packRemoved),
-    ],
-    unpack: ([, device, flakeAddress, place, at, items, removed], shapes) => ({
-      kind: 'declared',
-      device: device as string,
-      flakeAddress: flakeAddress as number,
-      shape: shapes.shapeAt(place as number),
-      at: at as number,
-      items: items as Items,
-      removed: (removed as PackedRemoved[]).map(unpackRemoved),
-    }),
-  },
-  undeclared: {
-    code: 3,
-    pack: (e) => [3, e.device, e.flakeAddress, e.service, e.at, e.removed.map(packRemoved)],
-    unpack: ([, device, flakeAddress, service, at, removed]) => ({
-      kind: 'undeclared',
-      device: device as string,
-      flakeAddress: flakeAddress as number,
-      service: service as string,
-      at: at as number,
-      removed: (removed as PackedRemoved[]).map(unpackRemoved),
-    }),
-  },
-  device_added: {
-    code: 4,
-    pack: (e) => [4, e.device, e.flakeAddress, e.at],
-    unpack: ([, device, flakeAddress, at]) => ({
-      kind: 'device_added',
-      device: device as string,
-      flakeAddress: flakeAddress as number,
-      at: at as number,
-    }),
-  },
-  device_removed: {
-    code: 5,
-    pack: (e) => [5, e.device, e.flakeAddress, e.at],
-    unpack: ([, device, flakeAddress, at]) => ({
-      kind: 'device_removed',
-      device: device as string,
-      flakeAddress: flakeAddress as number,
-      at: at as number,
-    }),
-  },
-  status_changed: {
-    code: 6,
-    pack: (e) => [6, e.device, e.at, statuses.indexOf(e.status), e.lastMessage, e.lastConnect, e.numConnects],
-    unpack: ([, device, at, status, lastMessage, lastConnect, numConnects]) => ({
-      kind: 'status_changed',
-      device: device as string,
-      at: at as number,
-      status: statuses[status as number] ?? 'offline',
-      lastMessage: lastMessage as number,
-      lastConnect: lastConnect as number,
-      numConnects: numConnects as number,
-    }),
-  },
-  discovered: {
-    code: 7,
-    pack: (e) => [
-      7,
-      e.device,
-      e.flakeAddress,
-      e.at,
-      e.project,
-      e.firmwares.map(({ firmware, hardware, index }) => [firmware, hardware ?? null, index]),
-      e.isAutoUpdated,
-    ],
-    unpack: ([, device, flakeAddress, at, project, firmwares, isAutoUpdated]) => ({
-      kind: 'discovered',
-      device: device as string,
-      flakeAddress: flakeAddress as number,
-      at: at as number,
-      project: project as string | null,
-      firmwares: (firmwares as [string, string | null, number][]).map(([firmware, hardware, index]) =>
-        hardware === null ? { firmware, index } : { firmware, hardware, index },
-      ),
-      isAutoUpdated: isAutoUpdated as boolean,
-    }),
-  },
-  meta_set: {
-    code: 8,
-    pack: (e) => [8, e.device, e.at, e.meta],
-    unpack: ([, device, at, meta]) => ({
-      kind: 'meta_set',
-      device: device as string,
-      at: at as number,
-      meta: meta as JsonObject,
-    }),
-  },
-  meta_deleted: {
-    code: 9,
-    pack: (e) => [9, e.device, e.at, e.key],
-    unpack: ([, device, at, key]) => ({
-      kind: 'meta_deleted',
-      device: device as string,
-      at: at as number,
-      key: key as string,
-    }),
-  },
-  schema_set: {
-    code: 10,
-    pack: (e) => [10, e.service, e.at, e.isNew, e.schema],
-    unpack: ([, service, at, isNew, schema]) => ({
-      kind: 'schema_set',
-      service: service as string,
-      at: at as number,
-      isNew: isNew as boolean,
-      schema: schema as ServiceSchema,
-    }),
-  },
-  schema_deleted: {
-    code: 11,
-    pack: (e) => [11, e.service, e.at],
-    unpack: ([, service, at]) => ({ kind: 'schema_deleted', service: service as string, at: at as number }),
-  },
-  alarm_set: {
-    code: 12,
-    pack: (e) => [12, e.alarm, e.at, e.stored],
-    unpack: ([, alarm, at, stored]) => ({
-      kind: 'alarm_set',
-      alarm: alarm as string,
-      at: at as number,
-      stored: stored as StoredAlarm,
-    }),
-  },
-  alarm_deleted: {
-    code: 13,
-    pack: (e) => [13, e.alarm, e.at, e.devices, e.groups],
-    unpack: ([, alarm, at, devices, groups]) => ({
-      kind: 'alarm_deleted',
-      alarm: alarm as string,
-      at: at as number,
-      devices: devices as readonly string[] | null,
-      groups: groups as readonly string[] | null,
-    }),
-  },
-  alarm_changed: {
-    code: 14,
-    // The last field is present only when it is true.
-    pack: (e) => [14, e.device, e.alarm, e.at, e.isActive, e.since, ...(e.isEnded ? [true] : [])],
-    unpack: ([, device, alarm, at, isActive, since, isEnded]) => ({
-      kind: 'alarm_changed',
-      device: device as string,
-      alarm: alarm as string,
-      at: at as number,
-      isActive: isActive as boolean,
-      since: since as number,
-      ...(isEnded === true && { isEnded }),
-    }),
-  },
-  update_changed: {
-    code: 15,
-    pack: (e) => [
-      15,
-      e.device,
-      e.at,
-      e.index,
-      updateStates.indexOf(e.status),
-      e.firmware ?? null,
-      e.progress ?? null,
-      e.message ?? null,
-    ],
-    unpack: ([, device, at, index, status, firmware, progress, message]) => ({
-      kind: 'update_changed',
-      device: device as string,
-      at: at as number,
-      index: index as number,
-      status: updateStates[status as number] ?? 'idle',
-      ...(firmware !== null && { firmware: firmware as string }),
-      ...(progress !== null && { progress: progress as number }),
-      ...(message !== null && { message: message as string }),
-    }),
-  },
-  // The name is the second element, as in all other kinds, so a search for entries about a name reads no further.
-  subscribed: {
-    code: 16,
-    pack: (e) => [16, e.user, e.at, e.stored],
-    unpack: ([, user, at, stored]) => ({
-      kind: 'subscribed',
-      at: at as number,
-      user: user as string,
-      stored: stored as StoredSubscription,
-    }),
-  },
-  subscription_updated: {
-    code: 17,
-    pack: (e) => [17, e.user, e.at, e.stored],
-    unpack: ([, user, at, stored]) => ({
-      kind: 'subscription_updated',
-      at: at as number,
-      user: user as string,
-      stored: stored as StoredSubscription,
-    }),
-  },
-  unsubscribed: {
-    code: 18,
-    pack: (e) => [18, e.user, e.at, e.subscription],
-    unpack: ([, user, at, subscription]) => ({
-      kind: 'unsubscribed',
-      at: at as number,
-      user: user as string,
-      subscription: subscription as string,
-    }),
-  },
+/** A field that is stored in another form than it has in an entry. Unpacked to undefined: the entry lacks the field. */
+interface StoredField<Name> {
+  readonly name: Name
+  pack(value: unknown, shapes: ShapePlaces): unknown
+  unpack(stored: unknown, shapes: ShapePlaces): unknown
 }
 
-/** The indexes are on disk. */
-const statuses = ['online', 'idle', 'offline'] as const
+/** An entry as its code and these fields, in order. A last field that the entry lacks is not stored. */
+function fieldsOf<Kind extends EntryKind>(
+  kind: Kind,
+  code: number,
+  ...fields: readonly (keyof EntryOf<Kind> | StoredField<keyof EntryOf<Kind>>)[]
+): EntryForm<EntryOf<Kind>> {
+  return {
+    code,
+    pack(entry, shapes) {
+      const packed: [number, ...unknown[]] = [code]
+      for (const field of fields)
+        packed.push(typeof field === 'object' ? field.pack(entry[field.name], shapes) : entry[field])
+      if (packed.at(-1) === undefined) packed.pop()
+      return packed
+    },
+    unpack(packed, shapes) {
+      const entry: Partial<Record<keyof EntryOf<Kind>, unknown>> = {}
+      entry.kind = kind
+      fields.forEach((field, index) => {
+        const stored = packed[index + 1]
+        const value = typeof field === 'object' ? field.unpack(stored, shapes) : stored
+        if (value !== undefined) entry[typeof field === 'object' ? field.name : field] = value
+      })
+      return entry as EntryOf<Kind>
+    },
+  }
+}
+
+/** Stored as null if the entry lacks it. */
+function optional<Name>(name: Name): StoredField<Name> {
+  return { name, pack: (value) => value ?? null, unpack: (stored) => stored ?? undefined }
+}
+
+/** Stored as its index, so the order of `names` is part of the format. */
+function oneOf<Name>(name: Name, names: readonly string[], otherwise: string): StoredField<Name> {
+  return {
+    name,
+    pack: (value) => names.indexOf(value as string),
+    unpack: (stored) => names[stored as number] ?? otherwise,
+  }
+}
+
+const shape = {
+  name: 'shape',
+  pack: (value: unknown, shapes: ShapePlaces) => shapes.placeOf(value as Shape),
+  unpack: (stored: unknown, shapes: ShapePlaces) => shapes.shapeAt(stored as number),
+} as const
+
+const removed = {
+  name: 'removed',
+  pack: (value: unknown) =>
+    (value as readonly RemovedProperty[]).map(({ propId, type, modifier }) => [propId, type, modifier]),
+  unpack: (stored: unknown) =>
+    (stored as [number, string, number][]).map(([propId, type, modifier]) => ({ propId, type, modifier })),
+} as const
+
+const firmwares = {
+  name: 'firmwares',
+  pack: (value: unknown) =>
+    (value as readonly Firmware[]).map(({ firmware, hardware, index }) => [firmware, hardware ?? null, index]),
+  unpack: (stored: unknown) =>
+    (stored as [string, string | null, number][]).map(([firmware, hardware, index]) =>
+      hardware === null ? { firmware, index } : { firmware, hardware, index },
+    ),
+} as const
+
+const statuses = ['online', 'idle', 'offline']
 const updateStates: readonly UpdateState[] = [
   'idle',
   'checking',
@@ -312,13 +116,96 @@ const updateStates: readonly UpdateState[] = [
   'refused',
 ]
 
-const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).reduce<EntryForm<Entry>[]>(
-  (table, form) => {
-    table[form.code] = form as unknown as EntryForm<Entry>
-    return table
+const reported: EntryForm<Reported> = {
+  code: 1,
+  // The timestamp is null when it equals the arrival, as it usually does. `session` is present only when a session
+  // begins, `alarms` only when an alarm begins or ends to wait, `throttles` only when a throttle passes an event. An
+  // absent field before a present one is null.
+  pack: (e, shapes) => {
+    const timestamp = e.timestamp === e.at ? null : e.timestamp
+    const place = shapes.placeOf(e.shape)
+    const packed: Packed = [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
+    if (e.throttles !== undefined) return [...packed, e.session ?? null, e.alarms ?? null, e.throttles]
+    if (e.alarms !== undefined) return [...packed, e.session ?? null, e.alarms]
+    return e.session === undefined ? packed : [...packed, e.session]
   },
-  [],
-)
+  unpack: (packed, shapes) => {
+    const [, device, flakeAddress, place, at, timestamp, seq, items, session, alarms, throttles] =
+      packed as unknown as [
+        number,
+        string,
+        number,
+        number,
+        number,
+        number | null,
+        number,
+        Items,
+        (string | null)?,
+        (Waits | null)?,
+        Stamps?,
+      ]
+    const entry = {
+      kind: 'reported' as const,
+      device,
+      flakeAddress,
+      shape: shapes.shapeAt(place),
+      at,
+      timestamp: timestamp ?? at,
+      seq,
+      items,
+    }
+    if (packed.length <= 8) return entry
+    return {
+      ...entry,
+      ...(!(session === null && packed.length > 9) && { session: session ?? '' }),
+      ...(alarms !== undefined && alarms !== null && { alarms }),
+      ...(throttles !== undefined && { throttles }),
+    }
+  },
+}
+
+/** The second element is the name of the device, service, alarm or user, so a search for a name reads no further. */
+const forms: { readonly [Kind in EntryKind]: EntryForm<EntryOf<Kind>> } = {
+  reported,
+  declared: fieldsOf('declared', 2, 'device', 'flakeAddress', shape, 'at', 'items', removed),
+  undeclared: fieldsOf('undeclared', 3, 'device', 'flakeAddress', 'service', 'at', removed),
+  device_added: fieldsOf('device_added', 4, 'device', 'flakeAddress', 'at'),
+  device_removed: fieldsOf('device_removed', 5, 'device', 'flakeAddress', 'at'),
+  status_changed: fieldsOf(
+    'status_changed',
+    6,
+    'device',
+    'at',
+    oneOf('status', statuses, 'offline'),
+    'lastMessage',
+    'lastConnect',
+    'numConnects',
+  ),
+  discovered: fieldsOf('discovered', 7, 'device', 'flakeAddress', 'at', 'project', firmwares, 'isAutoUpdated'),
+  meta_set: fieldsOf('meta_set', 8, 'device', 'at', 'meta'),
+  meta_deleted: fieldsOf('meta_deleted', 9, 'device', 'at', 'key'),
+  schema_set: fieldsOf('schema_set', 10, 'service', 'at', 'isNew', 'schema'),
+  schema_deleted: fieldsOf('schema_deleted', 11, 'service', 'at'),
+  alarm_set: fieldsOf('alarm_set', 12, 'alarm', 'at', 'stored'),
+  alarm_deleted: fieldsOf('alarm_deleted', 13, 'alarm', 'at', 'devices', 'groups'),
+  alarm_changed: fieldsOf('alarm_changed', 14, 'device', 'alarm', 'at', 'isActive', 'since', 'isEnded'),
+  update_changed: fieldsOf(
+    'update_changed',
+    15,
+    'device',
+    'at',
+    'index',
+    oneOf('status', updateStates, 'idle'),
+    optional('firmware'),
+    optional('progress'),
+    optional('message'),
+  ),
+  subscribed: fieldsOf('subscribed', 16, 'user', 'at', 'stored'),
+  subscription_updated: fieldsOf('subscription_updated', 17, 'user', 'at', 'stored'),
+  unsubscribed: fieldsOf('unsubscribed', 18, 'user', 'at', 'subscription'),
+}
+
+const byCode = new Map(Object.values(forms).map((form) => [form.code, form as unknown as EntryForm<Entry>]))
 
 /** The number of a kind in the stored form. */
 export function codeOf(kind: EntryKind): number {
@@ -327,7 +214,7 @@ export function codeOf(kind: EntryKind): number {
 
 /** Appends the entry to the writer. */
 export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
-  if (entry.kind === 'reported' && writer.writeReported(forms.reported.code, shapes.placeOf(entry.shape), entry)) return
+  if (entry.kind === 'reported' && writer.writeReported(reported.code, shapes.placeOf(entry.shape), entry)) return
   writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
 }
 
@@ -336,7 +223,7 @@ export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter
  * @throws Error for a kind this release does not know.
  */
 export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
-  return reader.readReported(forms.reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
+  return reader.readReported(reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
 }
 
 /**
@@ -347,7 +234,7 @@ export function readKnownReport<Known extends KnownDevice>(
   offset: number,
   search: ReportSearch<Known>,
 ): KnownReport<Known> | undefined {
-  return reader.readKnownReport(forms.reported.code, offset, search)
+  return reader.readKnownReport(reported.code, offset, search)
 }
 
 /** Skips the next entry. Returns the hash of the name after its kind: the name of its device, if it has one. */
@@ -361,17 +248,7 @@ export function passEntry(reader: EntryReader): number {
 
 /** @throws Error for a kind this release does not know. */
 export function unpackEntry(packed: Packed, shapes: ShapePlaces): Entry {
-  const form = byCode[packed[0]]
+  const form = byCode.get(packed[0])
   if (!form) throw new Error(`entries of kind ${packed[0]} were written by a newer release`)
   return form.unpack(packed, shapes)
-}
-
-type PackedRemoved = readonly [propId: number, type: string, modifier: number]
-
-function packRemoved({ propId, type, modifier }: RemovedProperty): PackedRemoved {
-  return [propId, type, modifier]
-}
-
-function unpackRemoved([propId, type, modifier]: PackedRemoved): RemovedProperty {
-  return { propId, type, modifier }
 }

@@ -33,7 +33,7 @@ export class EntryReader extends MsgpackReader {
     const before = this.place
     const length = this.#reportHead(code)
     if (length === 0) this.back(before)
-    return length === 0 ? undefined : this.#behindName(length, this.text(), shapeAt)
+    return length === 0 ? undefined : this.#afterName(length, this.text(), shapeAt)
   }
 
   /**
@@ -54,7 +54,7 @@ export class EntryReader extends MsgpackReader {
       this.back(before)
       return undefined
     }
-    if (offset > known.lastOffset) return { known, entry: this.#behindName(length, known.id, search.shapeAt) }
+    if (offset > known.lastOffset) return { known, entry: this.#afterName(length, known.id, search.shapeAt) }
     this.pass(length - 2)
     return { known, entry: undefined }
   }
@@ -65,7 +65,7 @@ export class EntryReader extends MsgpackReader {
     return (length === 8 || length === 9) && this.number() === code ? length : 0
   }
 
-  #behindName(length: number, device: string, shapeAt: (place: number) => Shape): Reported {
+  #afterName(length: number, device: string, shapeAt: (place: number) => Shape): Reported {
     const flakeAddress = this.number()
     const shape = shapeAt(this.number())
     const at = this.number()

@@ -136,13 +136,13 @@ const checksMax = 3
  * @throws StorageFailure `damaged`
  */
 async function assertUndamaged(folder: string, torn: (message: string) => void): Promise<void> {
-  for (let looks = 1; ; looks++) {
+  for (let attempt = 1; ; attempt++) {
     const found = await checkDatabase(join(folder, 'db'), 'ends')
     if (found.damage.length === 0) {
       for (const message of found.torn) torn(message)
       return
     }
-    if (looks === checksMax) throw new NamedDamage(damagedText(folder, found.damage))
+    if (attempt === checksMax) throw new NamedDamage(damagedText(folder, found.damage))
   }
 }
 
@@ -177,7 +177,7 @@ function damagedText(folder: string, damage: readonly string[]): string {
 class LevelStorage implements Storage {
   readonly #database: Level<string, Uint8Array>
   readonly #folder: string
-  readonly #scanning = new Scanning()
+  readonly #scanning = new PageReads()
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isPoisoned = false
   #closing: Promise<void> | undefined
@@ -285,7 +285,7 @@ class LevelScan implements Scan {
   readonly #folder: string
   readonly #range: ScanRange
   readonly #snapshot: ReturnType<Level<string, Uint8Array>['snapshot']>
-  readonly #scanning: Scanning
+  readonly pageReads: PageReads
   #page: Promise<unknown> | undefined
   #rowsMax = firstRows
   /** The last row returned. */
@@ -293,20 +293,20 @@ class LevelScan implements Scan {
   #isAtEnd = false
   #failure: StorageFailure | undefined
 
-  constructor(database: Level<string, Uint8Array>, folder: string, range: ScanRange, scanning: Scanning) {
+  constructor(database: Level<string, Uint8Array>, folder: string, range: ScanRange, scanning: PageReads) {
     this.#database = database
     this.#folder = folder
     this.#range = range
-    this.#scanning = scanning
+    this.pageReads = scanning
     this.#snapshot = database.snapshot()
   }
 
   async next(countMax: number): Promise<readonly Row[]> {
     if (this.#page !== undefined) throw new Error('One call of next at a time')
     if (this.#failure) throw this.#failure
-    if (this.#scanning.isOver) throw closedFailure(this.#folder)
+    if (this.pageReads.isOver) throw closedFailure(this.#folder)
     if (this.#isAtEnd) return []
-    const page = this.#scanning.during(this.#read(Math.min(countMax, this.#rowsMax)))
+    const page = this.pageReads.during(this.#read(Math.min(countMax, this.#rowsMax)))
     this.#page = page
     try {
       const entries = await page
@@ -372,7 +372,7 @@ interface RawIterator {
 }
 
 /** The pages that all scans of a database are reading: the database must not be closed before they are done. */
-class Scanning {
+class PageReads {
   readonly #pages = new Set<Promise<unknown>>()
   #isOver = false
 

@@ -22,7 +22,7 @@ export class MsgpackReader implements ValueReader {
       // The index is past the end if the bytes end within a number.
       return this.#at === this.#bytes.length ? value : undefined
     } catch (error) {
-      if (error === unusual) return undefined
+      if (error === otherForm) return undefined
       throw error
     } finally {
       this.#bytes = noBytes
@@ -50,15 +50,15 @@ export class MsgpackReader implements ValueReader {
     } else if (tag === 0xdd) {
       length = uint32At(bytes, at + 1)
       this.#at = at + 5
-    } else throw unusual
+    } else throw otherForm
     // Each element takes at least a byte: the caller may allocate memory for this length.
-    if (length > bytes.length - this.#at) throw unusual
+    if (length > bytes.length - this.#at) throw otherForm
     return length
   }
 
   object(): number {
     const tag = this.#bytes[this.#at] as number
-    if (!(tag >= 0x80 && tag < 0x90)) throw unusual
+    if (!(tag >= 0x80 && tag < 0x90)) throw otherForm
     this.#at++
     return tag & 0x0f
   }
@@ -106,7 +106,7 @@ export class MsgpackReader implements ValueReader {
         this.#at = at + 4
         return uint32At(bytes, at) | 0
       default:
-        throw unusual
+        throw otherForm
     }
   }
 
@@ -189,10 +189,10 @@ export class MsgpackReader implements ValueReader {
         at += 1
       } else if (tag < 0xc0) at += 1 + (tag & 0x1f)
       else {
-        left += insideOf(bytes, at)
+        left += childCountOf(bytes, at)
         at += bytesOf(bytes, at)
       }
-      if (at > length) throw unusual
+      if (at > length) throw otherForm
     }
     this.#at = at
   }
@@ -204,12 +204,12 @@ export class MsgpackReader implements ValueReader {
     let head = 1
     let length = tag & 0x1f
     if (!(tag >= 0xa0 && tag < 0xc0)) {
-      if (!(tag >= 0xd9 && tag <= 0xdb)) throw unusual
+      if (!(tag >= 0xd9 && tag <= 0xdb)) throw otherForm
       head = headBytes[tag - 0xc0] as number
       length = bytesOf(bytes, at) - head
     }
     this.#at = at + head + length
-    if (this.#at > bytes.length) throw unusual
+    if (this.#at > bytes.length) throw otherForm
     return head
   }
 }
@@ -228,11 +228,8 @@ function hashWith(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, 0x01000193)
 }
 
-/**
- * The bytes are not in the form of the writer. One error for all cases: it is expected, and is thrown without making a
- * stack.
- */
-const unusual = new Error('to be read by the general decoder')
+/** Thrown if bytes are not in the form of the writer. One object for all cases, because creating an error is slow. */
+const otherForm = new Error('to be read by the general decoder')
 
 const noBytes = Buffer.alloc(0)
 
@@ -247,13 +244,13 @@ const headBytes = [1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0
 function bytesOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   const head = headBytes[tag - 0xc0]
-  if (!head) throw unusual
+  if (!head) throw otherForm
   const hasBytes = (tag >= 0xc4 && tag <= 0xc6) || (tag >= 0xd9 && tag <= 0xdb)
   return hasBytes ? head + lengthAt(bytes, at, head) : head
 }
 
 /** The number of values in a list or an object with such a tag. */
-function insideOf(bytes: Buffer, at: number): number {
+function childCountOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   if (tag < 0xdc) return 0
   const head = headBytes[tag - 0xc0] as number

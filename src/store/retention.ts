@@ -119,12 +119,12 @@ export class Retention {
 }
 
 /** The number of items at the beginning that meet the condition; items after the first other one never do. */
-function countOf(items: readonly string[], isSo: (item: string) => boolean): number {
+function countOf(items: readonly string[], isMet: (item: string) => boolean): number {
   let low = 0
   let high = items.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (isSo(items[middle] as string)) low = middle + 1
+    if (isMet(items[middle] as string)) low = middle + 1
     else high = middle
   }
   return low

@@ -53,8 +53,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   /** Of the last commit, for metrics. */
   readonly last = { operations: 0 }
 
-  /** `retainedBytesMax` is the limit for each stream; data beyond it need not be in memory. */
-  /** `isSynced`: a stored commit survives the death of the machine. */
+  /**
+   * `isSynced`: a stored commit survives a power failure. `retainedBytesMax` is the limit of each stream; data beyond it
+   * need not be in memory.
+   */
   constructor(options: { readonly isSynced: boolean; readonly retainedBytesMax?: number }) {
     this.#isSynced = options.isSynced
     this.#recentBytesMax = Math.min(recentBytesMax, options.retainedBytesMax ?? recentBytesMax)

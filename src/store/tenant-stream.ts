@@ -5,8 +5,8 @@
 export const recentBytesMax = 64 * 1024 * 1024
 
 /**
- * What is known about the stored stream of one tenant without reading it: its ends, its size, where the chunks in its
- * redo window begin, and the latest chunks themselves.
+ * Facts about the stored stream of one tenant, known without reading it: its first and last offset, its size, the first
+ * offsets of the chunks that a start applies again, and the latest chunks themselves.
  *
  * The ring holds chunks as they are stored instead of events as they are sent. Chunks take a fifth of the size and lie
  * outside the heap, and a client that catches up needs the entries anyway, for filters and permissions.

@@ -199,7 +199,7 @@ test('an API key has the rights of its roles until it is deleted or expires', as
   const ask = (shown: string) => fixture.caller({ headers: { 'x-api-key': shown } })
   expect(await ask(text)).toMatchObject({ user: 'crn#key:2Vb7qYx9Kd', name: 'a script', roles: ['ops'], access: 'ops' })
   expect(await fixture.judge(() => ask(`${text.slice(0, -1)}B`))).toBe('unauthorized invalid API key')
-  expect(await fixture.judge(() => fixture.caller({ headers: { 'x-api-key': text } }, 'person'))).toBe(
+  expect(await fixture.judge(() => fixture.caller({ headers: { 'x-api-key': text } }, 'user'))).toBe(
     'forbidden Forbidden',
   )
   const both = { authorization: `Bearer ${(await fixture.basic('ann')).token}`, 'x-api-key': text }

@@ -29,7 +29,7 @@ function fail(times: number, address: Named<string>, account: Named<string | und
   const nameOf = <Name>(named: Named<Name>, index: number): Name =>
     typeof named === 'function' ? (named as (index: number) => Name)(index) : named
   for (let index = 0; index < times; index++)
-    attempts.failed(nameOf(address, index), ...[nameOf(account, index) ?? []].flat())
+    attempts.recordFailure(nameOf(address, index), ...[nameOf(account, index) ?? []].flat())
 }
 
 describe('failed attempts', () => {
@@ -59,7 +59,7 @@ describe('failed attempts', () => {
     [59_999, 1],
     [60_000, 0],
   ])('%i ms after the first one wait %i s', (ms, seconds) => {
-    attempts.failed('10.0.0.1', 'ann')
+    attempts.recordFailure('10.0.0.1', 'ann')
     world.spend(ms)
     fail(9, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(seconds)
@@ -75,18 +75,18 @@ describe('failed attempts', () => {
   })
 
   test('for an account whose password succeeds on another one do not count for the address', () => {
-    for (let count = 0; count < 100; count++) attempts.failedOn('10.0.0.1', `user ${count % 11}`)
+    for (let count = 0; count < 100; count++) attempts.recordAccountFailure('10.0.0.1', `user ${count % 11}`)
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([0, 0])
-    for (let count = 0; count < 10; count++) attempts.failedOn('10.0.0.1', 'ann')
+    for (let count = 0; count < 10; count++) attempts.recordAccountFailure('10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 0, 0])
   })
 
   test('on several accounts at once count once for the address', () => {
-    for (let count = 0; count < 10; count++) attempts.failed('10.0.0.1', 'ann', 'bob')
+    for (let count = 0; count < 10; count++) attempts.recordFailure('10.0.0.1', 'ann', 'bob')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([60, 60, 0])
-    for (let count = 0; count < 49; count++) attempts.failed('10.0.0.1', 'cid', 'dan')
+    for (let count = 0; count < 49; count++) attempts.recordFailure('10.0.0.1', 'cid', 'dan')
     expect(waitS('10.0.0.1')).toBe(0)
-    attempts.failed('10.0.0.1', 'cid', 'dan')
+    attempts.recordFailure('10.0.0.1', 'cid', 'dan')
     expect(waitS('10.0.0.1')).toBe(60)
   })
 
@@ -117,17 +117,17 @@ describe('failed attempts', () => {
   })
 
   test('with many names and addresses stay within the memory limit', () => {
-    for (let index = 0; index < 70_000; index++) attempts.failed(`10.0.${index}`, `name ${index}`)
+    for (let index = 0; index < 70_000; index++) attempts.recordFailure(`10.0.${index}`, `name ${index}`)
     expect(attempts.sizes).toEqual({ accountAndAddress: 65_536, address: 65_536, account: 65_536 })
   })
 
   test('are dropped when they no longer count and another one comes', () => {
-    for (let index = 0; index < 100; index++) attempts.failed(`10.0.${index}.1`, `name ${index}`)
+    for (let index = 0; index < 100; index++) attempts.recordFailure(`10.0.${index}.1`, `name ${index}`)
     world.spend(59_999)
-    attempts.failed('10.1.0.1', 'late')
+    attempts.recordFailure('10.1.0.1', 'late')
     expect(attempts.sizes).toEqual({ accountAndAddress: 101, address: 101, account: 101 })
     world.spend(1)
-    attempts.failed('10.2.0.1', 'next')
+    attempts.recordFailure('10.2.0.1', 'next')
     expect(attempts.sizes).toEqual({ accountAndAddress: 2, address: 2, account: 2 })
   })
 

@@ -37,19 +37,16 @@ const missing = 'unauthorized missing proof'
 const permission: RouteAccess = { resource: 'users', action: 'read', within: 'tenant' }
 
 test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Record<string, string | undefined>]>([
-  ['nothing', { session: required, person: required, proof: missing, 'person or proof': missing, link: required }],
-  ['a proof', { session: required, person: required, proof: undefined, 'person or proof': undefined }],
-  ['bearer', { session: undefined, person: undefined, proof: missing, 'person or proof': undefined }],
+  ['nothing', { session: required, user: required, proof: missing, 'user or proof': missing, link: required }],
+  ['a proof', { session: required, user: required, proof: undefined, 'user or proof': undefined }],
+  ['bearer', { session: undefined, user: undefined, proof: missing, 'user or proof': undefined }],
   ['bearer, other case', { session: undefined }],
-  ['bearer and proof', { session: undefined, 'person or proof': undefined }],
-  [
-    'bearer and bad proof',
-    { session: undefined, 'person or proof': 'unauthorized ath does not match the access token' },
-  ],
+  ['bearer and proof', { session: undefined, 'user or proof': undefined }],
+  ['bearer and bad proof', { session: undefined, 'user or proof': 'unauthorized ath does not match the access token' }],
   ['two bearers', { session: 'unauthorized more than one credential', link: 'unauthorized more than one credential' }],
   ['a bound token as bearer', { session: 'unauthorized use the DPoP scheme' }],
-  ['dpop', { session: undefined, person: undefined, 'person or proof': undefined }],
-  ['dpop without proof', { session: missing, 'person or proof': missing }],
+  ['dpop', { session: undefined, user: undefined, 'user or proof': undefined }],
+  ['dpop without proof', { session: missing, 'user or proof': missing }],
   ['an unbound token as dpop', { session: 'unauthorized key mismatch' }],
   ['a refresh token', { session: invalid }],
   ['garbage', { session: invalid }],
@@ -94,15 +91,15 @@ test('a proof is valid once, and its key is passed on', async () => {
   expect(await fixture.judge(() => fixture.caller({ headers }))).toBe('unauthorized proof already used')
   const { token: unbound } = await fixture.basic('ann')
   const beside = { authorization: `Bearer ${unbound}`, dpop: fixture.proof(key, { token: unbound }) }
-  expect(await fixture.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
-  expect(await fixture.judge(() => fixture.caller({ headers: beside }, 'person or proof'))).toBe(
+  expect(await fixture.caller({ headers: beside }, 'user or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
+  expect(await fixture.judge(() => fixture.caller({ headers: beside }, 'user or proof'))).toBe(
     'unauthorized proof already used',
   )
 })
 
 test.each<[string, RouteAccess]>([
   ['dpop', 'session'],
-  ['bearer', 'person or proof'],
+  ['bearer', 'user or proof'],
   ['nothing', 'proof'],
 ])('of ten requests at once with one proof, %s, one succeeds', async (scheme, access) => {
   const fixture = await IdentityFixture.open()
@@ -150,7 +147,7 @@ test('an operator has every permission by a token alone, and has no account', as
     user: 'crn#user:operator',
     tenant: 'default',
   })
-  expect(await fixture.judge(() => fixture.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
+  expect(await fixture.judge(() => fixture.bearer(operatorToken, 'user'))).toBe('forbidden Forbidden')
   expect(await fixture.judge(() => fixture.bearer(`${operatorToken}x`))).toBe(invalid)
   expect(fixture.directoryState.users.size).toBe(0)
 })

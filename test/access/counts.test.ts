@@ -12,8 +12,8 @@ describe('a refused caller is counted by credential', () => {
   test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
     [{}, 'session', 'none'],
     [{}, 'proof', 'proof'],
-    [{}, 'person or proof', 'proof'],
-    [{ authorization: 'Bearer x' }, 'person or proof', 'bearer'],
+    [{}, 'user or proof', 'proof'],
+    [{ authorization: 'Bearer x' }, 'user or proof', 'bearer'],
     [{ authorization: 'bearer' }, 'session', 'bearer'],
     [{ authorization: 'DPoP x' }, 'session', 'dpop'],
     [{ authorization: 'dpopper x' }, 'session', 'other'],

@@ -22,7 +22,7 @@ async function openSessions(): Promise<Sessions> {
   await fixture.addUser('ann')
   const pair = await fixture.logIn('ann', key)
   const basic = await fixture.basic('ann', true)
-  const caller = await fixture.bound(pair.accessToken, key, 'person or proof')
+  const caller = await fixture.bound(pair.accessToken, key, 'user or proof')
   const { secret } = await fixture.wait(fixture.identity.secondFactors.enrollTotp({ caller, place, password }))
   await fixture.world.settle()
   return { fixture, pair, basic, caller, secret }

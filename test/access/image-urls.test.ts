@@ -17,14 +17,14 @@ describe('the signed URL of an image', () => {
   test('is the same each time, has device and expiry, and is valid until then', () => {
     expect(queryOf(urls.queryOf(sha256, 'A1', now + 1_000))).toEqual(signed)
     expect(signed).toMatchObject({ device: 'A1', exp: String(now + 1_000) })
-    expect([now - 1, now, now + 999].map((at) => urls.isGood(sha256, signed, at))).toEqual([true, true, true])
-    expect([now + 1_000, now + 2_000].map((at) => urls.isGood(sha256, signed, at))).toEqual([false, false])
+    expect([now - 1, now, now + 999].map((at) => urls.isValid(sha256, signed, at))).toEqual([true, true, true])
+    expect([now + 1_000, now + 2_000].map((at) => urls.isValid(sha256, signed, at))).toEqual([false, false])
   })
 
   test.each(['acme/A1', '&=A-1', ' +A1', '"\'B2', '%41'])('is valid for a device named %j', (device) => {
     const query = urls.queryOf(sha256, device, now + 1)
     expect(queryOf(query).device).toBe(device)
-    expect(urls.isGood(sha256, queryOf(query), now)).toBe(true)
+    expect(urls.isValid(sha256, queryOf(query), now)).toBe(true)
   })
 
   test('is invalid after a change of any character in image, device, expiry or signature', () => {
@@ -38,12 +38,12 @@ describe('the signed URL of an image', () => {
       }
       for (const other of others) {
         const { sha256: image, ...query } = { ...whole, [name]: other }
-        expect(urls.isGood(image, query, now), `${name} ${other}`).toBe(false)
+        expect(urls.isValid(image, query, now), `${name} ${other}`).toBe(false)
       }
     }
   })
 
   test('of another key is invalid', () => {
-    expect(new ImageUrls(() => Uint8Array.from(key, (byte) => byte ^ 1)).isGood(sha256, signed, now)).toBe(false)
+    expect(new ImageUrls(() => Uint8Array.from(key, (byte) => byte ^ 1)).isValid(sha256, signed, now)).toBe(false)
   })
 })

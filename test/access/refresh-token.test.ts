@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isOurs, readRefreshToken, refreshTokenText } from '#access/tokens'
+import { hasValidMac, readRefreshToken, refreshTokenText } from '#access/tokens'
 import { makeKeyPair } from '#test/access/key-pair'
 import { withPart } from '#test/access/proof-draft'
 import { anyText } from '#test/kit/any-text'
@@ -11,7 +11,7 @@ const text = refreshTokenText(key, subject)
 
 function isGood(given: string, jkt = subject.jkt, by = key): boolean {
   const token = readRefreshToken(given)
-  return token !== undefined && isOurs(by, token, jkt)
+  return token !== undefined && hasValidMac(by, token, jkt)
 }
 
 describe('a refresh token', () => {

@@ -144,14 +144,14 @@ describe('a nonce', () => {
     const nonce = nonces.current
     expect(nonce).toMatch(/^[\w-]{22}$/)
     world.spend(ms)
-    expect(nonces.judge(nonce)).toBe(verdict)
-    expect(nonces.judge(nonces.current)).toBe('current')
+    expect(nonces.ageOf(nonce)).toBe(verdict)
+    expect(nonces.ageOf(nonces.current)).toBe('current')
     expect(nonces.current === nonce).toBe(verdict === 'current')
   })
 
   test.each(['', 'a', undefined, null, 0, {}, ['a']])('is not %j', (value) => {
     const nonces = new Nonces({ now: () => start, key })
-    expect(nonces.judge(value)).toBeUndefined()
+    expect(nonces.ageOf(value)).toBeUndefined()
   })
 
   test('follows the clock in both directions, and belongs to its key', () => {
@@ -162,7 +162,7 @@ describe('a nonce', () => {
       const fresh = new Nonces({ now: () => world.now(), key })
       expect(nonces.current).toBe(fresh.current)
       const before = new Nonces({ now: () => world.now() - 300_000, key })
-      expect(nonces.judge(before.current)).toBe('ageing')
+      expect(nonces.ageOf(before.current)).toBe('ageing')
       return nonces.current
     })
     expect(seen[0]).toBe(seen[3])

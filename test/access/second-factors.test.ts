@@ -19,7 +19,7 @@ async function withAnn(): Promise<SignedIn> {
   const fixture = await IdentityFixture.open()
   await fixture.addUser('ann')
   const { accessToken } = await fixture.logIn('ann', key)
-  return { fixture, caller: await fixture.bound(accessToken, key, 'person or proof') }
+  return { fixture, caller: await fixture.bound(accessToken, key, 'user or proof') }
 }
 
 /** A user with TOTP; the secret and the recovery codes. */
@@ -37,7 +37,7 @@ async function token(fixture: IdentityFixture): Promise<{ caller: Caller; token:
   const outcome = await fixture.wait(fixture.identity.logins.logIn(fixture.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: fixture.proof(key, { method: 'POST' }) }
-  const caller = await fixture.caller({ method: 'POST', headers }, 'person or proof')
+  const caller = await fixture.caller({ method: 'POST', headers }, 'user or proof')
   return { caller, token: outcome.token, enroll: outcome.enroll }
 }
 

@@ -19,7 +19,7 @@ describe('the unsubscribe URL', () => {
     expect(signed).toMatchObject({ origin: 'https://devices.example', tenant, user })
     expect(signed.pathname).toBe('/api/v1/notifications/unsubscribe/3Xc8rZy1Le')
     expect(urls.urlOf('https://devices.example', subject)).toBe(urls.urlOf('https://devices.example', subject))
-    expect(urls.isGood(subject, signed.sig)).toBe(true)
+    expect(urls.isValid(subject, signed.sig)).toBe(true)
   })
 
   test('follows the path of a public URL, with only characters that headers allow', () => {
@@ -38,13 +38,13 @@ describe('the unsubscribe URL', () => {
       }
       for (const other of others) {
         const { sig, ...changed } = { ...whole, [name]: other }
-        expect(urls.isGood(changed, sig), `${name} ${other}`).toBe(false)
+        expect(urls.isValid(changed, sig), `${name} ${other}`).toBe(false)
       }
     }
   })
 
   test('of another key is invalid', () => {
     const other = new UnsubscribeUrls(() => Uint8Array.from(key, (byte) => byte ^ 1))
-    expect(other.isGood(subject, signed.sig)).toBe(false)
+    expect(other.isValid(subject, signed.sig)).toBe(false)
   })
 })

@@ -13,7 +13,7 @@ async function withAnn() {
   const fixture = await IdentityFixture.open()
   await fixture.addUser('ann')
   const { accessToken } = await fixture.logIn('ann', key)
-  const caller = await fixture.bound(accessToken, key, 'person or proof')
+  const caller = await fixture.bound(accessToken, key, 'user or proof')
   return { fixture, caller, authenticator: new SoftAuthenticator('ann') }
 }
 
@@ -32,7 +32,7 @@ async function token(fixture: IdentityFixture) {
   const outcome = await fixture.wait(fixture.identity.logins.logIn(fixture.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: fixture.proof(key, { method: 'POST' }) }
-  return { token: outcome.token, caller: await fixture.caller({ method: 'POST', headers }, 'person or proof') }
+  return { token: outcome.token, caller: await fixture.caller({ method: 'POST', headers }, 'user or proof') }
 }
 
 async function challengeOf(fixture: IdentityFixture, shown: { caller: Caller; token?: string }): Promise<string> {
@@ -111,7 +111,7 @@ test('a key that a tenant requires is registered at the first sign-in, and compl
   const { challenge } = (await fixture.wait(secondFactors.webauthnRegistrationOptions(shown))) as { challenge: string }
   const response = authenticator.register({ challenge, rpId, origin: own })
   const { accessToken = '', id } = await fixture.wait(secondFactors.registerWebauthn({ ...shown, response }))
-  const caller = await fixture.bound(accessToken, key, 'person or proof')
+  const caller = await fixture.bound(accessToken, key, 'user or proof')
   const removed = secondFactors.removeWebauthn({ caller, place, id, password })
   expect(await fixture.refusal(removed)).toBe('conflict the tenant requires a second factor')
 })

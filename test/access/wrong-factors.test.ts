@@ -10,7 +10,7 @@ async function withTotp(): Promise<{ fixture: IdentityFixture; secret: string }>
   const fixture = await IdentityFixture.open()
   await fixture.addUser('ann')
   const { accessToken } = await fixture.logIn('ann', key)
-  const caller = await fixture.bound(accessToken, key, 'person or proof')
+  const caller = await fixture.bound(accessToken, key, 'user or proof')
   const { secret } = await fixture.wait(fixture.identity.secondFactors.enrollTotp({ caller, place, password }))
   const code = codeOf(secret, fixture.world.now())
   await fixture.wait(fixture.identity.secondFactors.activateTotp({ caller, place, code }))

@@ -11,7 +11,7 @@ function bodyWithCalls(allUnread = { bytes: 0 }) {
     allUnread,
     hold: () => calls.push('hold'),
     release: () => calls.push('release'),
-    moved: () => undefined,
+    progressed: () => undefined,
     stillPermitted: () => admin,
   })
   return { body, calls }

@@ -33,7 +33,7 @@ describe('origins', () => {
     ['http://', '', 'foreign'],
     ['http://a', 'a@b', 'foreign'],
   ])('origin %s at %s: %s', (origin, host, verdict) => {
-    expect(cors.judge(origin, `http://${host}`)).toBe(verdict)
+    expect(cors.verdictOf(origin, `http://${host}`)).toBe(verdict)
     if (verdict !== 'none') expect(cors.isRefused(verdict as OriginVerdict, 'upgrade')).toBe(verdict === 'foreign')
     expect(cors.isRefused(verdict as OriginVerdict, 'request')).toBe(false)
   })
@@ -41,7 +41,7 @@ describe('origins', () => {
   test('null stays foreign even if it is configured', () => {
     const careless = corsOf({ corsOrigins: ['null', '', '*', 'file://'], publicUrls: [], iamOff: false })
     for (const origin of ['null', '*', 'http://evil.example'])
-      expect(careless.judge(origin, 'http://a')).toBe('foreign')
+      expect(careless.verdictOf(origin, 'http://a')).toBe('foreign')
   })
 
   const open = corsOf({ corsOrigins, publicUrls, iamOff: true })
@@ -58,7 +58,7 @@ describe('origins', () => {
     ['null', 'localhost', 'foreign'],
     ['', 'evil.example', 'none'],
   ])('with IAM off, origin %s at %s: %s', (origin, host, verdict) => {
-    expect(open.judge(origin, `http://${host}`)).toBe(verdict)
+    expect(open.verdictOf(origin, `http://${host}`)).toBe(verdict)
     expect(open.isRefused(verdict as 'foreign', 'request')).toBe(verdict === 'foreign')
   })
 })

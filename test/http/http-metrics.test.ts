@@ -8,15 +8,15 @@ import { handshake, openSocketHttp } from '#test/http/socket-fixture'
 
 /** The counts of a route by how its requests ended. */
 function endedOf(name: string): number[] {
-  const { ended, seconds } = figures.route(name)
+  const { ended, seconds } = metrics.route(name)
   expect(seconds.count).toBe(ended.slice(0, -1).reduce((sum, count) => sum + count, 0))
   return ended
 }
 
-let figures: HttpMetrics
+let metrics: HttpMetrics
 let http: HttpFixture
 beforeEach(() => {
-  figures = new HttpMetrics()
+  metrics = new HttpMetrics()
 })
 afterEach(() => http.server.close())
 
@@ -27,7 +27,7 @@ describe('requests', () => {
       return { entry: { ...entry, name }, answer }
     }
     http = await openHttp({
-      figures,
+      metrics,
       bindings: [
         named('readThing', '/things/:id', () => ({ status: 200 })),
         named('readThing', '/same', () => ({ status: 304 })),
@@ -48,8 +48,8 @@ describe('requests', () => {
     expect(endedOf('refuse')).toEqual([0, 0, 0, 1, 0, 0])
     expect(endedOf('fail')).toEqual([0, 0, 0, 0, 1, 0])
     expect(endedOf('none')).toEqual([0, 1, 0, 2, 0, 0])
-    expect([...figures.routes].map(({ name }) => name)).toEqual(['none', 'readThing', 'refuse', 'fail'])
-    const { conflict, bug, not_found, method_not_allowed, ...others } = figures.refusals
+    expect([...metrics.routes].map(({ name }) => name)).toEqual(['none', 'readThing', 'refuse', 'fail'])
+    const { conflict, bug, not_found, method_not_allowed, ...others } = metrics.refusals
     expect([conflict, bug, not_found, method_not_allowed]).toEqual([1, 1, 1, 1])
     expect(new Set(Object.values(others))).toEqual(new Set([0]))
   })
@@ -60,7 +60,7 @@ describe('requests', () => {
       begun++
       return new Promise(() => {})
     })
-    http = await openHttp({ figures, bindings: [slow] })
+    http = await openHttp({ metrics, bindings: [slow] })
     const socket = connect(http.port, '127.0.0.1')
     socket.write('GET /api/v1/slow HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await until(() => begun > 0)
@@ -77,37 +77,37 @@ describe('websockets', () => {
     ['with an unknown code', 4999, 'other'],
     ['with a code that uWebSockets.js reports as missing', 3456, '1006'],
   ])('that are closed %s (%i) are counted as %s', async (_, code, counted) => {
-    const { room, ...opened } = await openSocketHttp({}, { figures })
+    const { room, ...opened } = await openSocketHttp({}, { metrics })
     http = opened
     const client = new WebSocket(`${http.ws}/events/t`)
     await new Promise((resolve) => client.once('open', resolve))
     client.close(code)
     await until(() => room.count('closed') === 1)
-    const { opened: count, closed } = figures.socket('/events/:ticket')
+    const { opened: count, closed } = metrics.socket('/events/:ticket')
     expect([count, closed.get(counted)?.count]).toEqual([1, 1])
     expect([...closed.values()].reduce((sum, each) => sum + each.count, 0)).toBe(1)
     expect(endedOf('/events/:ticket')).toEqual([1, 0, 0, 0, 0, 0])
   })
 
   test('that break off are counted as 1006', async () => {
-    const { room, ...opened } = await openSocketHttp({}, { figures })
+    const { room, ...opened } = await openSocketHttp({}, { metrics })
     http = opened
     const socket = connect(http.port, '127.0.0.1')
     socket.write(handshake('/events/t'))
     await until(() => room.count('opened') === 1)
     socket.destroy()
     await until(() => room.count('closed') === 1)
-    expect(figures.socket('/events/:ticket').closed.get('1006')?.count).toBe(1)
+    expect(metrics.socket('/events/:ticket').closed.get('1006')?.count).toBe(1)
   })
 
   test('that are refused are counted as requests', async () => {
     const upgrade = () => {
       throw new Problem('unauthorized')
     }
-    http = await openSocketHttp({ upgrade }, { figures })
+    http = await openSocketHttp({ upgrade }, { metrics })
     const client = new WebSocket(`${http.ws}/events/t`)
     await new Promise((resolve) => client.once('error', resolve))
     expect(endedOf('/events/:ticket')).toEqual([0, 0, 0, 1, 0, 0])
-    expect([figures.socket('/events/:ticket').opened, figures.refusals.unauthorized]).toEqual([0, 1])
+    expect([metrics.socket('/events/:ticket').opened, metrics.refusals.unauthorized]).toEqual([0, 1])
   })
 })

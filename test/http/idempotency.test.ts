@@ -22,8 +22,8 @@ const accesses: Readonly<Record<string, RouteAccess>> = {
   proof: 'proof',
   hook: 'hook',
   session: 'session',
-  person: 'person',
-  either: 'person or proof',
+  user: 'user',
+  either: 'user or proof',
   permission: all,
 }
 

@@ -42,7 +42,7 @@ describe('the reach of a caller', () => {
   const accesses = {
     none: 'none',
     session: 'session',
-    person: 'person',
+    user: 'user',
     link: 'link',
     'service of device': { ...read, within: 'service of device' },
     device: { ...read, within: 'device' },
@@ -52,7 +52,7 @@ describe('the reach of a caller', () => {
   } as const satisfies Record<string, RouteAccess>
   const parameters = { deviceIdentifier: 'A', serviceIdentifier: 'x' }
 
-  const open = { none: 'pass', session: 'pass', person: 'pass', link: 'pass' } as const
+  const open = { none: 'pass', session: 'pass', user: 'pass', link: 'pass' } as const
   const all = (verdict: Verdict) => ({
     'service of device': verdict,
     device: verdict,

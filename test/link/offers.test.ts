@@ -48,7 +48,7 @@ describe('the URL of an image', () => {
         sig: url.searchParams.get('sig') ?? '',
       }
       expect(query.device).toBe(device)
-      expect(imageUrls.isGood(sha256, query, world.now())).toBe(true)
+      expect(imageUrls.isValid(sha256, query, world.now())).toBe(true)
     }
   })
 

@@ -184,10 +184,10 @@ function rowOf({ name, access, path }: RouteEntry): Row {
     case 'none':
       return everybody
     case 'session':
-    case 'person':
+    case 'user':
       return whoeverIsIn
     case 'proof':
-    case 'person or proof':
+    case 'user or proof':
     case 'link':
       return unproven
     case 'hook':
@@ -294,7 +294,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       if (outcome === 'empty') expect(JSON.parse(answer.text)).toEqual([])
       if (outcome === 'bare')
         expect(JSON.parse(answer.text)).toEqual([{ deviceIdentifier: exampleDevice, services: [] }])
-      const isProof = entry.access === 'proof' || entry.access === 'person or proof'
+      const isProof = entry.access === 'proof' || entry.access === 'user or proof'
       if (isProof && answer.status === 401) {
         expect([JSON.parse(answer.text).error, answer.headers.get('dpop-nonce')]).toEqual([
           'missing proof',

@@ -20,7 +20,7 @@ afterAll(() => fixture?.close())
 const entries = bindingsOf({} as never, {} as never, {} as never)
   .map(({ entry }) => entry)
   .filter(({ body, name, access }) => {
-    const isProven = access === 'proof' || access === 'person or proof' || access === 'link'
+    const isProven = access === 'proof' || access === 'user or proof' || access === 'link'
     // Raw bytes, and answers of an update server.
     if (body?.isStreamed || access === 'hook') return false
     const isOwn = ['putSchema', 'patchMeta', 'writeDeviceProperties', 'writeServiceProperties', 'subscribe'].includes(

@@ -78,7 +78,7 @@ test('a role that a user holds is not deleted', async () => {
 })
 
 const refused = [401, { error: 'invalid or expired code' }]
-const suspended = [401, { error: 'suspended: the maker of this API key may not give its roles' }]
+const suspended = [401, { error: 'suspended: the creator of this API key may not grant its roles' }]
 const signUpWith = (name: string, code: string) =>
   http.ask('/iam/signup', { method: 'POST', body: { name, code, password: 'known to the maker' } })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
-import { ActivationIndex, type BulkWakeLimits, NameMarks } from '#store/bulk-wake'
+import { ActivationIndex, type BulkWakeLimits, NameFilter } from '#store/bulk-wake'
 import { textHash } from '#store/msgpack-reader'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
@@ -115,7 +115,7 @@ test('an activation is found by the hash of its name', () => {
 })
 
 test('the marks contain every added name and few others', () => {
-  const names = new NameMarks()
+  const names = new NameFilter()
   const seen = 100_000
   for (let number = 0; number < seen; number++) names.add(textHash(nameOf(number), 0))
   const known = Array.from({ length: seen }, (_, number) => names.has(`x/${nameOf(number)}`, 2))

@@ -51,7 +51,7 @@ export const peopleRows: readonly MetricRow[] = [
   },
 ]
 
-function authentications({ auth }: Identity['figures']): readonly Sample[] {
+function authentications({ auth }: Identity['metrics']): readonly Sample[] {
   return credentialKinds.flatMap((credential) =>
     authOutcomes.map((outcome) => ({ labels: { credential, outcome }, value: auth[credential][outcome] })),
   )

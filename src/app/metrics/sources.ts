@@ -36,7 +36,7 @@ export interface MetricSources extends Watched {
   /** Requests with an incomplete answer. */
   readonly inFlight: () => number
   /** Undefined: authentication is off. */
-  readonly identity: Identity['figures'] | undefined
+  readonly identity: Identity['metrics'] | undefined
   /** Undefined: the embedded update server is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessFigures

@@ -34,25 +34,25 @@ export async function withCopyOf<Value>(
     throw failureFrom(error, temporary)
   }
   try {
-    await copied(database, join(folder, 'db'), temporary)
+    await copyDatabase(database, join(folder, 'db'), temporary)
     return await use(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-async function copied(from: string, to: string, temporary: string): Promise<void> {
-  await mustFit(from, temporary)
+async function copyDatabase(from: string, to: string, temporary: string): Promise<void> {
+  await requireSpace(from, temporary)
   for (let tries = 0; tries < triesMax; tries++) {
     await rm(to, { recursive: true, force: true })
     await mkdir(to, { mode: 0o700 })
-    if (await isCopied(from, to)) return
+    if (await tryCopy(from, to)) return
   }
   throw new BackupError(`${from} changes too fast to be copied: make a backup, and inspect that`)
 }
 
 /** False if the folder changed during the copy. */
-async function isCopied(from: string, to: string): Promise<boolean> {
+async function tryCopy(from: string, to: string): Promise<boolean> {
   try {
     const before = await manifestOf(from)
     for (const name of await readdir(from)) {
@@ -73,7 +73,7 @@ async function manifestOf(database: string): Promise<{ readonly name: string; re
   return { name, size: (await stat(join(database, name))).size }
 }
 
-async function mustFit(from: string, temporary: string): Promise<void> {
+async function requireSpace(from: string, temporary: string): Promise<void> {
   try {
     let bytes = 0
     for (const name of await readdir(from)) {

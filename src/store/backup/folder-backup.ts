@@ -17,7 +17,7 @@ import { isMissing } from '#store/missing-file'
  * @throws BackupError, KeyFileDamaged, StorageFailure: `locked` if a server uses it
  */
 export async function* backupFolder(folder: string, now: number, turns: BackupTurns): AsyncGenerator<Uint8Array> {
-  await mustHoldDatabase(folder)
+  await requireDatabase(folder)
   const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
   try {
     const rows = storage.scan({ ...everyKey, hasValues: true })
@@ -34,7 +34,7 @@ export async function* backupFolder(folder: string, now: number, turns: BackupTu
  * @throws BackupError, StorageFailure
  */
 export async function inspectFolder(folder: string, temporary: string): Promise<InspectionResult> {
-  await mustHoldDatabase(folder)
+  await requireDatabase(folder)
   const inspection = new Inspection()
   const images = imagesIn(folder, 0)
   for (const sha256 of await images.names()) {
@@ -75,7 +75,7 @@ function imagesIn(folder: string, now: number) {
 }
 
 /** LevelDB would create a missing database. */
-async function mustHoldDatabase(folder: string): Promise<void> {
+async function requireDatabase(folder: string): Promise<void> {
   let names: string[]
   try {
     names = await readdir(folder)

@@ -47,7 +47,7 @@ export async function restoreBackup(bytes: AsyncIterable<Uint8Array>, folder: st
   }
   let restored: RestoreResult
   try {
-    restored = await fill(staging, bytes)
+    restored = await fillStaging(staging, bytes)
   } catch (error) {
     await rm(staging, { recursive: true, force: true }).catch(() => undefined)
     if (isNew) await rmdir(folder).catch(() => undefined)
@@ -82,13 +82,13 @@ async function makeEmpty(folder: string): Promise<boolean> {
   return false
 }
 
-async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<RestoreResult> {
+async function fillStaging(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<RestoreResult> {
   const place = levelPlace({ folder: staging, headroomBytes: 0 })
   const storage = await place.open()
   const files = new StagedFiles(staging)
   try {
     const rows = new StagedRows(storage)
-    const restored = await take(readBackup(bytes), rows, files)
+    const restored = await writeItems(readBackup(bytes), rows, files)
     await rows.end()
     await files.end()
     if ((await digestOf(storage)) !== rows.digest) {
@@ -101,7 +101,11 @@ async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<
   }
 }
 
-async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: StagedFiles): Promise<RestoreResult> {
+async function writeItems(
+  items: AsyncIterable<BackupItem>,
+  rows: StagedRows,
+  files: StagedFiles,
+): Promise<RestoreResult> {
   let head: BackupHead | undefined
   let end: BackupEnd | undefined
   for await (const item of items) {

@@ -89,7 +89,7 @@ function pieceAt(bytes: Buffer, at: number): Piece | undefined {
 
 /** `begunAt`: the start of the record that has a part at this position, if it began before. */
 function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'records' | 'ends'> {
-  if (hasMoreBehind(bytes, at)) return { damagedAt: at }
+  if (hasLaterRecord(bytes, at)) return { damagedAt: at }
   const isCutOff =
     at + headBytes > bytes.length ||
     at + headBytes + bytes.readUInt16LE(at + 4) > bytes.length ||
@@ -98,8 +98,8 @@ function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'rec
 }
 
 /** Whether a record that begins later is valid, at least in its first piece. */
-function hasMoreBehind(bytes: Buffer, at: number): boolean {
-  for (const start of startsBehind(bytes, at)) {
+function hasLaterRecord(bytes: Buffer, at: number): boolean {
+  for (const start of laterStarts(bytes, at)) {
     for (let piece = pieceAt(bytes, start); piece; piece = pieceAt(bytes, piece.end)) {
       if (piece.kind === kinds.full || piece.kind === kinds.first) return true
     }
@@ -111,11 +111,11 @@ function hasMoreBehind(bytes: Buffer, at: number): boolean {
  * Positions at which a record may begin: after the length in the head, after the length that fits the checksum, and at
  * each block.
  */
-function* startsBehind(bytes: Buffer, at: number): Generator<number> {
+function* laterStarts(bytes: Buffer, at: number): Generator<number> {
   if (at + headBytes <= bytes.length) yield at + headBytes + bytes.readUInt16LE(at + 4)
   const next = at - (at % blockBytes) + blockBytes
   for (let block = next; block < bytes.length; block += blockBytes) yield block
-  const end = summedEnd(bytes, at, Math.min(next, bytes.length))
+  const end = endByChecksum(bytes, at, Math.min(next, bytes.length))
   if (end !== undefined) yield end
 }
 
@@ -123,7 +123,7 @@ function* startsBehind(bytes: Buffer, at: number): Generator<number> {
  * The end of the record if its length is what is damaged, found by its checksum. The content of that record is not
  * searched: a device may send a value that looks like a record, and must not turn an interrupted write into damage.
  */
-function summedEnd(bytes: Buffer, at: number, endMax: number): number | undefined {
+function endByChecksum(bytes: Buffer, at: number, endMax: number): number | undefined {
   if (at + headBytes > endMax) return undefined
   const wanted = bytes.readUInt32LE(at)
   let sum = crc32c(bytes.subarray(at + headBytes - 1, at + headBytes))

@@ -35,7 +35,7 @@ interface TenantFacts {
  * More offsets, or addresses of devices, than two full logs of 16 MiB hold. The missing rows may have assigned them,
  * and no remaining row proves it.
  */
-const skipped = 1_000_000
+const skippedCount = 1_000_000
 const uint32Max = 2 ** 32 - 1
 /** The index of a field in the snapshot of a device; see `actors/device/snapshot.ts`. */
 const flakeField = 0
@@ -71,7 +71,7 @@ export class RebuiltRows {
     const added: Row[] = []
     for (const [tenant, facts] of this.#tenants) {
       const { redoFrom, firstChunk, counters, devices } = facts
-      const wholeFrom = facts.lastOffset + 1 + skipped
+      const wholeFrom = facts.lastOffset + 1 + skippedCount
       added.push({ key: keys.whole(tenant), value: packRecord(wholeFormat, wholeFrom) })
       // A tenant without it has no stream. Applying all entries again is safe: snapshots have their offset.
       if (redoFrom === undefined)
@@ -79,7 +79,7 @@ export class RebuiltRows {
       if (devices === 0 && !counters) continue
       const lastFlake = Math.max(facts.lastFlakeAddress, counters?.lastFlakeAddress ?? 0)
       const counted = {
-        lastFlakeAddress: Math.min(uint32Max, lastFlake + skipped),
+        lastFlakeAddress: Math.min(uint32Max, lastFlake + skippedCount),
         devices: counters?.devices ?? devices,
       }
       const address = { kind: 'tenant', tenant, id: tenant }
