@@ -9,7 +9,7 @@ import { arrowsOf } from '#test/actors/update/drawing'
  * The digest of states, events, conditions and targets. A changed machine gets the next version and an upgrade of the
  * record: an update under way goes on by the new machine.
  */
-const version2 = 'c70066cb00974757e5d8bdd1c1cc282e41ad4682d89e6d1d21c5adf122af9a65'
+const version2 = '47a33a7a9ab2b6c65df5e3a32e23b864aa4a62fc854e9b37694495d9ed2be7eb'
 
 function printOf(machine: typeof updateMachine): string {
   const lines = arrowsOf(machine).map(({ from, event, guard = '', to = '' }) => `${from} ${event} ${guard} ${to}`)

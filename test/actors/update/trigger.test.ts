@@ -160,7 +160,7 @@ describe('a repeated request', () => {
 
   test('with the id of an ended update returns the earlier result', () => {
     const { acting } = notFound('none')
-    expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'over', said: { status: 'NO_UPDATE' } })
+    expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'over', result: { status: 'NO_UPDATE' } })
     expect(acting.standsAt).toBe('idle')
     expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'begun', id: 'K' })
     expect(acting.standsAt).toBe('checking')
