@@ -63,7 +63,7 @@ export function decideFailed({ factors, credentials }: AccountState, { now }: Tu
 }
 
 /** The recovery codes are removed with the last factor. The last factor stays while the tenant requires one. */
-export function removeFactor(
+function removeFactor(
   state: AccountState,
   command: { readonly version: number; readonly keep: string | undefined; readonly isRequired: boolean },
   left: Factors,
@@ -77,7 +77,7 @@ export function removeFactor(
  * Turns a factor on or off. All sessions except one end; the directory is notified if the visible list of factors
  * changes.
  */
-export function changeFactors(
+function changeFactors(
   state: AccountState,
   { version, keep: exceptSession }: { readonly version: number; readonly keep: string | undefined },
   factors: Factors,
@@ -97,12 +97,12 @@ export function changeFactors(
   })
 }
 
-export function factorsChange(factors: Factors): RecordChange {
+function factorsChange(factors: Factors): RecordChange {
   const isNone = factorNames(factors).length === 0 && factors.recovery.length === 0 && factors.wrong === null
   return { name: factorsRecord, value: isNone ? null : factors }
 }
 
-export function wrongCode(): Problem {
+function wrongCode(): Problem {
   return new Problem('unauthorized', 'invalid code')
 }
 

@@ -164,12 +164,12 @@ export interface FunctionsRun {
 let lastRules: KnownRules | undefined
 let lastFunctions: KnownFunctions | undefined
 
-export function applyRulesKnown(state: DeviceState, { rules }: RulesKnown): void {
+function applyRulesKnown(state: DeviceState, { rules }: RulesKnown): void {
   if (rules && isOther(lastRules, rules)) lastRules = rules
   state.rules = rules && lastRules
 }
 
-export function applyFunctionsRun(state: DeviceState, { functions, requests, at }: FunctionsRun): void {
+function applyFunctionsRun(state: DeviceState, { functions, requests, at }: FunctionsRun): void {
   if (functions) {
     if (isOther(lastFunctions, functions)) lastFunctions = functions
     state.functions = lastFunctions

@@ -79,7 +79,7 @@ function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices)
 const rotatedBeforeMax = 16
 
 /** Contract 2, Refresh. */
-export function decideRotate(
+function decideRotate(
   state: SessionState,
   { number, endsAt }: RotateSession,
   turn: Turn,
@@ -121,7 +121,7 @@ function answerWith(rotation: Rotation): Decision<Entry> {
 }
 
 /** The account ended the session, so it needs no command. */
-export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
+function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
   return recordOnly([{ name: sessionRecord, value: null }], {
     reminder: null,
     effects: [() => notices.sessionEnded(tenant, id)],
@@ -129,7 +129,7 @@ export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNo
 }
 
 /** The session ends by itself: the account has to remove it from its list. */
-export function endedByItself(
+function endedByItself(
   { tenant, id }: SessionState,
   { user }: StoredSession,
   notices: IdentityNotices,

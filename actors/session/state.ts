@@ -30,7 +30,7 @@ export interface StoredSession {
   readonly agent: string
 }
 
-export type SessionScheme = 'basic' | 'dpop'
+type SessionScheme = 'basic' | 'dpop'
 
 export const sessionRecord = 'session'
 
