@@ -6,6 +6,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY actors actors
+COPY bench bench
 RUN node src/launch.cjs build \
  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
  && find node_modules/uWebSockets.js/dist/bin -name '*.node' \

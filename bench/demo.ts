@@ -19,7 +19,7 @@ const { devices, links, rate, writes } = fleetOptions
 const command = new Command('npm run demo --')
   .description(
     'The server, simulated devices of three kinds in four buildings, and a dashboard, live in the terminal. The server ' +
-      'listens on 127.0.0.1 only.',
+      'listens on 127.0.0.1, or on HOST.',
   )
   .addOption(devices.default(1000))
   .addOption(links)
@@ -27,7 +27,7 @@ const command = new Command('npm run demo --')
   .addOption(secondsOption)
   .addOption(writes.default('check'))
   .addOption(option('--port N', 'of the server', integer(1, 65_535), Number(process.env.PORT ?? 8080)))
-  .option('--data <DIR>', 'data folder (default: ./data/demo, or ./data/demo-iam)')
+  .option('--data <DIR>', 'data folder (default: demo, or demo-iam, in DATA_DIR or ./data)')
   .option('--iam', 'with authentication: two users can sign in')
   .action(async (demo: Demo) => process.exit(await run(demo)))
 
@@ -50,6 +50,8 @@ async function run(demo: Demo): Promise<number> {
   await mkdir(dataFolder, { recursive: true })
   const environment = {
     IAM: iam ? 'on' : 'off',
+    // The image sets it: loopback addresses of a container cannot be reached from outside.
+    HOST: process.env.HOST ?? '127.0.0.1',
     ADMIN_NAME: administrator.name,
     ADMIN_PASSWORD: administrator.password,
   }
@@ -107,7 +109,7 @@ async function run(demo: Demo): Promise<number> {
 const administrator = { name: demoUsers.administrator, password: demoPassword }
 
 /** Accounts are part of the data. */
-const dataFolderOf = ({ iam }: Demo): string => (iam ? './data/demo-iam' : './data/demo')
+const dataFolderOf = ({ iam }: Demo): string => `${process.env.DATA_DIR ?? './data'}/${iam ? 'demo-iam' : 'demo'}`
 
 interface DemoParts {
   readonly server: ServerProcess
