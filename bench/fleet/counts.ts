@@ -29,8 +29,6 @@ export class FleetCounts {
   framesAcknowledged = 0
   changesAcknowledged = 0
   framesRefused = 0
-  /** Skipped by the schedule because no device was connected. */
-  framesSkipped = 0
   connects = 0
   cuts = 0
   readonly writes = { ...noWrites }

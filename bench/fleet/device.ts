@@ -1,38 +1,30 @@
-import { type DeviceValue, encodeChange, type SimulatedProperty } from '#bench/fleet/encoding'
+import { type DeviceValue, type SimulatedProperty, simulatedValue } from '#bench/fleet/encoding'
 import type { Change, Frame, FramePlan } from '#bench/fleet/frames'
 import { controlsService } from '#bench/fleet/kinds'
-import { DeviceFirmware } from '#bench/fleet/updates'
+import type { DeviceFirmware } from '#bench/fleet/updates'
 import type { LinkWire } from '#bench/fleet/wire'
 import type { DeviceControls } from '#bench/fleet/writes'
 
 /** A frame that was sent, and was neither acknowledged nor refused. */
 export interface InFlight {
-  readonly frame: number
-  /** When it was due, on the monotonic clock: latency counts from here. */
-  readonly dueAt: number
+  readonly seq: number
+  readonly frame: Frame
+  readonly sentAt: number
   readonly timestamp: number | undefined
   /** Sent more than once: its latency would include the outage. */
   isResent: boolean
 }
 
-/**
- * `named`: numbering continues over reconnects, and nothing is lost. `none`: frames that are in flight at a disconnect
- * are given up.
- */
-export type SessionKind = 'named' | 'none'
+interface DeviceParts {
+  readonly plan: FramePlan
+  readonly session: string
+  readonly firmware: DeviceFirmware
+  readonly controls: DeviceControls | undefined
+}
 
 /**
- * One device: numbers its frames, and records which of them the server acknowledged or refused.
- *
- * Frames are numbered 1, 2, 3 … for the device's whole life. With a named session `seq` is the frame's number; without
- * one the numbering on the wire starts again after every HELLO.
- * - `settled`: every frame up to this one was acknowledged, refused or given up; an acknowledged one is stored.
- * - `refused`: answered with an ERROR that names its seq. It must never be published.
- * - `uncertain`: given up at a disconnect. It may have been stored or not, but at most once.
- *
- * Results of writes are reported in frames of the same numbering. Their content is remembered.
- *
- * A device that restarts (`restart`) has a new session: its frames in flight are given up as well.
+ * One device: numbers its frames 1, 2, 3 … over reconnects, and keeps those that the server has not acknowledged. A
+ * device that restarts has a new session, and has forgotten its frames.
  */
 export class SimulatedDevice {
   readonly index: number
@@ -40,32 +32,23 @@ export class SimulatedDevice {
   readonly plan: FramePlan
   readonly firmware: DeviceFirmware
   readonly controls: DeviceControls | undefined
-  readonly refused = new Set<number>()
-  readonly uncertain = new Set<number>()
-  readonly inFlight: InFlight[] = []
+  inFlight: InFlight[] = []
   flakeAddress = 0
-  sent = 0
-  settled = 0
   isWelcome = false
   /** Has no power until it restarts. */
   isDown = false
   begunAt = 0
-  #session: string | undefined
+  readonly #session: string
   #starts = 0
-  /** The server does not know its session yet. */
+  /** The server does not know its session yet; the frames in flight are of the one before. */
   #isFresh = false
-  /** seq = frame − offset. */
-  #seqOffset = 0
-  readonly #controlFrames = new Map<number, Frame>()
+  /** Of this session. */
+  #sent = 0
+  #acknowledged = 0
+  /** Of all sessions: determines the content of frames. */
+  #reported = 0
 
-  constructor(
-    index: number,
-    identifier: string,
-    plan: FramePlan,
-    session: string | undefined,
-    controls?: DeviceControls,
-    firmware = new DeviceFirmware('refuse'),
-  ) {
+  constructor(index: number, identifier: string, { plan, session, firmware, controls }: DeviceParts) {
     this.index = index
     this.identifier = identifier
     this.plan = plan
@@ -74,11 +57,11 @@ export class SimulatedDevice {
     this.controls = controls
   }
 
-  get session(): string | undefined {
-    return this.#session !== undefined && this.#starts > 0 ? `${this.#session}-${this.#starts}` : this.#session
+  get session(): string {
+    return this.#starts > 0 ? `${this.#session}-${this.#starts}` : this.#session
   }
 
-  /** Starts a new session, whose frames are numbered from 1. The device sends nothing until it is welcome. */
+  /** Starts a new session. The device sends nothing until it is welcome. */
   restart(): void {
     this.isWelcome = false
     this.isDown = true
@@ -91,7 +74,7 @@ export class SimulatedDevice {
     return {
       type: 'HELLO',
       deviceIdentifier: this.identifier,
-      ...(this.session !== undefined && { session: this.session }),
+      session: this.session,
       project: kind.code.toLowerCase(),
       firmwares: [{ firmware: this.firmware.version, hardware: 'rev-b', index: 0 }],
       services: kind.services.map((service) => ({
@@ -115,104 +98,52 @@ export class SimulatedDevice {
 
   /**
    * Handles the answer to HELLO. `seq` is the last stored frame of this session; later frames must be sent again.
-   * Returns the settled frames, and a fault if the server has lost an acknowledged frame or names one that was never
-   * sent.
+   * Returns the settled frames, or a fault if the server has lost an acknowledged frame or names one that was not sent.
    */
-  welcome(flakeAddress: number, seq: number): { readonly settled: readonly InFlight[]; readonly fault?: string } {
+  welcome(flakeAddress: number, seq: number): readonly InFlight[] | string {
     this.flakeAddress = flakeAddress
     this.isWelcome = true
-    if (this.session === undefined || this.#isFresh) {
+    if (this.#isFresh) {
       this.#isFresh = false
-      this.#giveUp()
-      return seq === 0 ? { settled: [] } : { settled: [], fault: `WELCOME of a new session has seq ${seq}, not 0` }
+      this.#sent = 0
+      this.#acknowledged = 0
+      this.inFlight = []
     }
-    const stored = this.frameOf(seq)
-    const before = this.settled
-    const settled = this.#settle(Math.min(stored, this.sent))
+    if (seq > this.#sent) return `WELCOME has seq ${seq}, but only ${this.#sent} were sent`
+    if (seq < this.#acknowledged) return `WELCOME has seq ${seq}, but ${this.#acknowledged} was acknowledged`
     for (const it of this.inFlight) it.isResent = true
-    if (stored > this.sent)
-      return { settled, fault: `WELCOME has seq ${seq}, but only ${this.seqOf(this.sent)} were sent` }
-    if (stored < before && !this.#isAllRefused(stored + 1, before)) {
-      return { settled, fault: `WELCOME has seq ${seq}, but ${this.seqOf(before)} was acknowledged` }
-    }
-    return { settled }
+    return this.acknowledge(seq) as readonly InFlight[]
   }
 
   /** `changes`: results of writes, if the frame reports those. */
-  next(dueAt: number, timestamp: number | undefined, changes?: readonly Change[]): InFlight {
-    this.sent++
-    if (changes) {
-      const serviceIndex = this.plan.kind.services.indexOf(controlsService)
-      this.#controlFrames.set(this.sent, { number: this.sent, service: controlsService, serviceIndex, changes })
-    }
-    const sent = { frame: this.sent, dueAt, timestamp, isResent: false }
+  next(timestamp: number | undefined, changes?: readonly Change[]): InFlight {
+    const serviceIndex = this.plan.kind.services.indexOf(controlsService)
+    const frame = changes
+      ? { service: controlsService, serviceIndex, changes }
+      : this.plan.frame(this.index, ++this.#reported)
+    const sent = { seq: ++this.#sent, frame, sentAt: performance.now(), timestamp, isResent: false }
     this.inFlight.push(sent)
     return sent
   }
 
+  /** Returns the settled frames; undefined if the frame was not sent. */
   acknowledge(seq: number): readonly InFlight[] | undefined {
-    const frame = this.frameOf(seq)
-    return frame <= this.sent ? this.#settle(frame) : undefined
+    if (seq > this.#sent) return undefined
+    this.#acknowledged = Math.max(this.#acknowledged, seq)
+    const settled = this.inFlight.filter((it) => it.seq <= seq)
+    this.inFlight.splice(0, settled.length)
+    return settled
   }
 
   refuse(seq: number): boolean {
-    const frame = this.frameOf(seq)
-    const place = this.inFlight.findIndex((it) => it.frame === frame)
-    if (place < 0) return false
-    this.inFlight.splice(place, 1)
-    this.refused.add(frame)
-    return true
-  }
-
-  seqOf(frame: number): number {
-    return frame - this.#seqOffset
-  }
-
-  frameOf(seq: number): number {
-    return seq + this.#seqOffset
-  }
-
-  frame(number: number): Frame {
-    return this.#controlFrames.get(number) ?? this.plan.frame(this.index, number)
-  }
-
-  changeCount(number: number): number {
-    return this.#controlFrames.get(number)?.changes.length ?? this.plan.changeCount(this.index, number)
-  }
-
-  /** Frames that report the result of a write carry no change number. */
-  isOfControls(frame: number): boolean {
-    return this.#controlFrames.has(frame)
-  }
-
-  /** Acknowledged by the server, and so stored. */
-  isAcknowledged(frame: number): boolean {
-    return frame <= this.settled && !this.refused.has(frame) && !this.uncertain.has(frame)
+    const place = this.inFlight.findIndex((it) => it.seq === seq)
+    if (place >= 0) this.inFlight.splice(place, 1)
+    return place >= 0
   }
 
   /** The value in HELLO; only of properties that are not reported regularly. */
   #declared(property: SimulatedProperty): DeviceValue | undefined {
-    if (property.isConstant) return encodeChange(property, this.index, 0)
+    if (property.isConstant) return simulatedValue(property, this.index, 0)
     return property.order === undefined ? undefined : this.controls?.valueOf(property)
-  }
-
-  #settle(frame: number): readonly InFlight[] {
-    let count = 0
-    while ((this.inFlight[count]?.frame ?? Infinity) <= frame) count++
-    if (frame > this.settled) this.settled = frame
-    return this.inFlight.splice(0, count)
-  }
-
-  #giveUp(): void {
-    for (const { frame } of this.inFlight) this.uncertain.add(frame)
-    this.inFlight.length = 0
-    this.settled = this.sent
-    this.#seqOffset = this.sent
-  }
-
-  /** A refused frame is settled without being stored: the server need not remember its seq. */
-  #isAllRefused(from: number, to: number): boolean {
-    for (let frame = from; frame <= to; frame++) if (!this.refused.has(frame)) return false
-    return true
   }
 }

@@ -1,16 +1,6 @@
-/**
- * How a value carries the number of its change.
- *
- * Each change of a device has a number: 1, 2, 3 … (`frames.ts`). The value is a pure function of the property, the
- * device and that number: a reader can derive the change from the value, and check the value.
- *
- * *Wide* types carry the entire number (FLOAT: tenths in the range of the property, and the number in the eight digits
- * after them, so 21.300000042 is 21.3 and change 42). *Narrow* types carry a remainder; they are checked against the
- * number of a wide value in the same frame.
- */
-export type PropertyType = keyof typeof encodings
+export type PropertyType = keyof typeof values
 
-/** The value of a change instead of one that carries its number: nothing can be checked by it. */
+/** The value of the n-th change of a device. */
 export type ValueModel = (number: number, deviceIndex: number) => DeviceValue
 
 export interface SimulatedProperty {
@@ -19,15 +9,16 @@ export interface SimulatedProperty {
   readonly description: string
   readonly type: PropertyType
   readonly unit?: string
-  /** Plausible range of a measured value, whole numbers, `low` ≥ 0. */
+  /** Plausible range of a measured value. */
   readonly low: number
   readonly high: number
   /** Names of the values 0, 1, 2 … */
   readonly enumeration?: readonly string[]
   /** Only sent in HELLO, and never changed. */
   readonly isConstant?: true
-  /** Accepts WRITEs; its values carry no number. Absent: read-only. */
+  /** Accepts WRITEs. Absent: read-only. */
   readonly order?: 'writable' | 'actionable'
+  /** Instead of the values of its type. */
   readonly model?: ValueModel
 }
 
@@ -37,90 +28,35 @@ export type DeviceValue = number | bigint | boolean | string | Uint8Array | read
 /** In JSON, in frames and in events (contract 3.8). */
 export type JsonValue = number | boolean | string | readonly number[]
 
-const floatScale = 1e9
-const numbersPerTenth = 1e8
 const beyondDouble = 2n ** 53n
 const datetimeBase = 1_700_000_000_000
-const uuidHead = '3d5c1b7e-90aa-4f1c-8d2e-'
 
-interface Encoding {
-  encode(number: number, property: SimulatedProperty, deviceIndex: number): DeviceValue
-  /** The number in a value of an event; NaN for other values. Only for wide types. */
-  decode?(value: unknown): number
-}
+type ValueOf = (number: number, property: SimulatedProperty, deviceIndex: number) => DeviceValue
+const counter: ValueOf = (number) => number
 
-const float = {
-  encode: measured,
-  decode: (value: unknown) => (typeof value === 'number' ? Math.round(value * floatScale) % numbersPerTenth : NaN),
-}
-const counter: Encoding = { encode: (number) => number, decode: Number }
-const integerIn = (value: unknown) => BigInt(/^-?\d+$/.test(String(value)) ? String(value) : 0)
-
-const encodings = {
-  FLOAT: float,
-  FLOAT64: float,
-  'FLOAT-ARRAY': {
-    encode: (number, property, device) => [0, 1, 2].map((phase) => measured(number, property, device + phase)),
-    decode: (value) => (Array.isArray(value) ? float.decode(value[0]) : NaN),
-  },
+const values = {
+  FLOAT: measured,
+  FLOAT64: measured,
+  'FLOAT-ARRAY': (number, property, device) => [0, 1, 2].map((phase) => measured(number, property, device + phase)),
   UINT32: counter,
   INT32: counter,
-  UINT64: {
-    encode: (number) => beyondDouble + BigInt(number),
-    decode: (value) => Number(integerIn(value) - beyondDouble),
-  },
-  INT64: {
-    encode: (number) => -beyondDouble - BigInt(number),
-    decode: (value) => Number(-integerIn(value) - beyondDouble),
-  },
-  DATETIME: { encode: (number) => datetimeBase + number, decode: (value) => Number(value) - datetimeBase },
-  STRING: {
-    encode: (number) => `${number % 5 === 0 ? 'self test passed' : 'ok'} #${number}`,
-    decode: (value) => Number(String(value).split('#').at(-1)),
-  },
-  UUID: {
-    encode: (number) => uuidHead + number.toString(16).padStart(12, '0'),
-    decode: (value) => Number.parseInt(String(value).slice(uuidHead.length), 16),
-  },
-  BINARY: {
-    encode(number) {
-      const bytes = Buffer.alloc(8)
-      bytes.writeBigUInt64BE(BigInt(number))
-      return bytes
-    },
-    decode(value) {
-      const bytes = Buffer.from(String(value), 'base64')
-      return bytes.length === 8 ? Number(bytes.readBigUInt64BE()) : NaN
-    },
-  },
-  UINT8: { encode: (number, { enumeration, unit }) => number % (enumeration?.length ?? (unit === '%' ? 101 : 256)) },
-  INT8: { encode: (number) => (number % 256) - 128 },
-  UINT16: { encode: (number, { low, high }) => low + (number % (high - low + 1)) },
-  INT16: { encode: (number) => (number % 2_001) - 1_000 },
-  BOOL: { encode: (number) => number % 2 === 1 },
-} satisfies Readonly<Record<string, Encoding>>
+  UINT64: (number) => beyondDouble + BigInt(number),
+  INT64: (number) => -beyondDouble - BigInt(number),
+  DATETIME: (number) => datetimeBase + number,
+  STRING: (number) => (number % 5 === 0 ? 'self test passed' : `ok #${number}`),
+  UUID: (number) => `3d5c1b7e-90aa-4f1c-8d2e-${number.toString(16).padStart(12, '0')}`,
+  BINARY: (number) => Buffer.from(String(number).padStart(8, '0')),
+  UINT8: (number, { enumeration, unit }) => number % (enumeration?.length ?? (unit === '%' ? 101 : 256)),
+  INT8: (number) => (number % 256) - 128,
+  UINT16: (number, { low, high }) => low + (number % (high - low + 1)),
+  INT16: (number) => (number % 2_001) - 1_000,
+  BOOL: (number) => number % 2 === 1,
+} satisfies Readonly<Record<string, ValueOf>>
 
-const encodingOf = ({ type }: SimulatedProperty): Encoding => encodings[type]
-
-export function isWide(property: SimulatedProperty): boolean {
-  return encodingOf(property).decode !== undefined && !property.isConstant && property.order === undefined
-}
-
-export function encodeChange(property: SimulatedProperty, deviceIndex: number, number: number): DeviceValue {
+export function simulatedValue(property: SimulatedProperty, deviceIndex: number, number: number): DeviceValue {
   if (property.model) return property.model(number, deviceIndex)
   if (property.isConstant) return `SN-${String(deviceIndex).padStart(8, '0')}`
-  return encodingOf(property).encode(number, property, deviceIndex)
-}
-
-/** A FLOAT above or below the middle of its range that carries the number. */
-export function encodeCrossing({ low, high }: SimulatedProperty, isAbove: boolean, number: number): DeviceValue {
-  return ((isAbove ? high : low) * 10 * numbersPerTenth + number) / floatScale
-}
-
-/** The number in a value of an event; undefined if the property is not wide or the value carries none. */
-export function decodeChange(property: SimulatedProperty, value: unknown): number | undefined {
-  const number = isWide(property) ? encodingOf(property).decode?.(value) : undefined
-  return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined
+  return (values[property.type] as ValueOf)(number, property, deviceIndex)
 }
 
 /** Integers beyond ±(2⁵³−1) are decimal strings, BINARY is base64 (contract 3.8). */
@@ -130,10 +66,9 @@ export function jsonForm(value: DeviceValue): JsonValue {
   return value
 }
 
-/** A triangle wave through the range in steps of a tenth, shifted by device and property, that carries the number. */
+/** A triangle wave through the range in steps of a tenth, shifted by device and property. */
 function measured(number: number, { low, high, propId }: SimulatedProperty, deviceIndex: number): number {
   const tenths = (high - low) * 10
   const place = (Math.floor(number / 8) + deviceIndex * 37 + propId * 11) % (2 * tenths)
-  const wave = low * 10 + (place < tenths ? place : 2 * tenths - place)
-  return (wave * numbersPerTenth + number) / floatScale
+  return (low * 10 + (place < tenths ? place : 2 * tenths - place)) / 10
 }

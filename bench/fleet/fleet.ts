@@ -18,9 +18,12 @@ const connectsPerTick = 20
 /** Frames would delay connecting links: the fleet sends nothing until all are connected or this time is over. */
 const gatherMsMax = 10_000
 
+/** The schedule may fall behind by this; then it is shifted. */
+const behindMsMax = 1_000
+
 /**
- * Devices that behave like a real fleet on the device link (contract 7), and record what they sent and what the server
- * acknowledged. `start` connects, and sends until `pause` or `stop`.
+ * Devices that behave like a real fleet on the device link (contract 7). `start` connects, and sends until `pause` or
+ * `stop`. The load generator (`bench/load`) costs less, and only reports.
  */
 export class Fleet {
   readonly options: FleetOptions
@@ -28,14 +31,13 @@ export class Fleet {
   readonly devices: readonly SimulatedDevice[]
   readonly counts = new FleetCounts()
   readonly #links: readonly FleetLink[]
-  readonly #linkOf: readonly FleetLink[]
-  readonly #pace: Pace
+  /** Between two frames; 0: as fast as the windows allow. */
+  readonly #intervalMs: number
+  #nextAt = 0
   #tick: NodeJS.Timeout | undefined
   #isPaused = false
   #hasBegun = false
   #startedAt = 0
-  /** When full windows last delayed a frame. */
-  #heldUntil = 0
   #linksAsked = 0
   #turn = 0
   #stormAt = Infinity
@@ -44,7 +46,7 @@ export class Fleet {
   constructor(given: Partial<FleetOptions>) {
     const options: FleetOptions = { ...fleetDefaults, ...given }
     this.options = options
-    const { properties, flap, writes } = options
+    const { properties, flap, writes, rate } = options
     this.kinds = options.kinds ?? deviceKinds(properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
     for (const kind of this.kinds) {
       const most = changesPerFrameMax(kind)
@@ -57,21 +59,22 @@ export class Fleet {
     this.devices = Array.from({ length: options.devices }, (_, index) => {
       const plan = plans[index % plans.length] as FramePlan
       const identifier = `${options.prefix}-${plan.kind.code}-${String(index).padStart(6, '0')}`
-      const session = options.session === 'named' ? `${boot}-${options.seed}-${index}` : undefined
-      const firmware = firmwareOf(options.updates, index)
-      return new SimulatedDevice(index, identifier, plan, session, controlsOf(options.writes, index), firmware)
+      return new SimulatedDevice(index, identifier, {
+        ...{ plan, session: `${boot}-${options.seed}-${index}`, firmware: firmwareOf(options.updates, index) },
+        controls: controlsOf(options.writes, index),
+      })
     })
-    this.#links = spread(this.devices, Math.min(options.links, options.devices)).map(
-      (devices) => new FleetLink(devices, { options, counts: this.counts, random, onRoom: (link) => this.#fill(link) }),
-    )
-    const linkOf = new Map(this.#links.flatMap((link) => link.devices.map((device) => [device, link] as const)))
-    this.#linkOf = this.devices.map((device) => linkOf.get(device) as FleetLink)
+    const linksCount = Math.min(options.links, options.devices)
+    this.#links = Array.from({ length: linksCount }, (_, place) => {
+      const devices = this.devices.filter(({ index }) => index % linksCount === place)
+      return new FleetLink(devices, { options, counts: this.counts, random, onRoom: (link) => this.#fill(link) })
+    })
     const meanChanges = plans.reduce((sum, plan) => sum + plan.meanChangesPerFrame, 0) / plans.length
-    this.#pace = new Pace(options.rate / meanChanges)
+    this.#intervalMs = rate === 0 ? 0 : (1000 * meanChanges) / rate
   }
 
   get devicesOnline(): number {
-    return this.devices.reduce((count, device) => count + (device.isWelcome ? 1 : 0), 0)
+    return this.devices.filter(({ isWelcome }) => isWelcome).length
   }
 
   start(): void {
@@ -85,12 +88,6 @@ export class Fleet {
   /** Sends no new frames; frames in flight are still completed. */
   pause(): void {
     this.#isPaused = true
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    this.#pace.start(performance.now())
-    for (const link of this.#links) this.#fill(link)
   }
 
   cutAll(): void {
@@ -130,7 +127,6 @@ export class Fleet {
     }
     if (!this.#hasBegun && (now - this.#startedAt > gatherMsMax || this.devicesOnline === this.devices.length)) {
       this.#hasBegun = true
-      this.#pace.start(now)
       for (const link of this.#links) this.#fill(link)
     }
     if (now >= this.#livenessAt) {
@@ -141,86 +137,25 @@ export class Fleet {
       this.#stormAt = now + this.options.storm * 1000
       this.cutAll()
     }
-    if (this.#isPaused || !this.#hasBegun || this.options.rate === 0) return
-    this.#keepPace(now)
+    if (!this.#isPaused && this.#hasBegun && this.#intervalMs > 0) this.#keepPace(now)
   }
 
-  /** Sends due frames, each device in turn. Skips devices that are offline or whose link is full. */
+  /** Sends due frames, each link in turn. Skips links that are closed or full. */
   #keepPace(now: number): void {
-    for (let dueAt = this.#pace.due(now); dueAt !== undefined; dueAt = this.#pace.due(now)) {
-      const device = this.#nextWithRoom()
-      if (!device) {
-        // No device is online: an outage, not slowness. The schedule goes on without these frames.
-        if (this.devicesOnline === 0) this.counts.framesSkipped += this.#pace.skip(now)
-        else this.#heldUntil = now
-        return
-      }
-      // A frame that waited for the server counts from when it was due; one that waited for our tick does not.
-      this.#linkOf[device.index]?.send(device, dueAt <= this.#heldUntil ? dueAt : now)
-      this.#pace.sent()
+    this.#nextAt = Math.max(this.#nextAt, now - behindMsMax)
+    for (let tries = 0; this.#nextAt <= now && tries < this.#links.length; ) {
+      const link = this.#links[this.#turn++ % this.#links.length]
+      const device = link?.hasRoom ? link.nextDevice() : undefined
+      tries = device ? 0 : tries + 1
+      if (!device) continue
+      link?.send(device)
+      this.#nextAt += this.#intervalMs
     }
-  }
-
-  #nextWithRoom(): SimulatedDevice | undefined {
-    for (let tries = 0; tries < this.devices.length; tries++) {
-      const device = this.devices[this.#turn++ % this.devices.length]
-      if (device?.isWelcome && this.#linkOf[device.index]?.hasRoom) return device
-    }
-    return undefined
   }
 
   /** Without a rate a link sends whenever its window has room. */
   #fill(link: FleetLink): void {
-    if (this.options.rate !== 0 || this.#isPaused || !this.#hasBegun) return
-    const now = performance.now()
-    while (link.hasRoom) {
-      const device = link.nextDevice()
-      if (!device) return
-      link.send(device, now)
-    }
-  }
-}
-
-function spread(devices: readonly SimulatedDevice[], linkCount: number): readonly (readonly SimulatedDevice[])[] {
-  const shares: SimulatedDevice[][] = Array.from({ length: linkCount }, () => [])
-  for (const device of devices) shares[device.index % linkCount]?.push(device)
-  return shares
-}
-
-/** The schedule may fall behind by this; then it is shifted. */
-const behindMsMax = 60_000
-
-/**
- * When frames are due at a steady rate. A frame that was delayed by a full window keeps its due time, and its latency
- * counts from there: otherwise a server that stalls would look fast, because nothing would be measured during the
- * stall.
- */
-export class Pace {
-  readonly #intervalMs: number
-  #nextAt = 0
-
-  constructor(framesPerSecond: number) {
-    this.#intervalMs = framesPerSecond > 0 ? 1000 / framesPerSecond : Infinity
-  }
-
-  start(now: number): void {
-    this.#nextAt = now
-  }
-
-  /** The due time of the next frame, if that is not after `now`. */
-  due(now: number): number | undefined {
-    if (now - this.#nextAt > behindMsMax) this.#nextAt = now - behindMsMax
-    return this.#nextAt <= now ? this.#nextAt : undefined
-  }
-
-  sent(): void {
-    this.#nextAt += this.#intervalMs
-  }
-
-  /** Skips the due frames; returns their number. */
-  skip(now: number): number {
-    const frames = Math.max(0, Math.floor((now - this.#nextAt) / this.#intervalMs) + 1)
-    this.#nextAt += frames * this.#intervalMs
-    return frames
+    if (this.#intervalMs > 0 || this.#isPaused || !this.#hasBegun) return
+    for (let device = link.nextDevice(); device && link.hasRoom; device = link.nextDevice()) link.send(device)
   }
 }

@@ -28,9 +28,6 @@ interface KindTable {
   readonly rows: readonly Row[]
 }
 
-/**
- * The first row of each is wide (`encoding.ts`), so that every prefix of the table can carry the number of a change.
- */
 const kinds: readonly KindTable[] = [
   {
     name: 'Climate sensor',

@@ -143,9 +143,9 @@ export class FleetLink {
     return undefined
   }
 
-  send(device: SimulatedDevice, dueAt: number, changes?: readonly Change[]): void {
+  send(device: SimulatedDevice, changes?: readonly Change[]): void {
     // Every other device has its own clock and sends timestamps.
-    const it = device.next(dueAt, device.index % 2 === 1 ? Date.now() : undefined, changes)
+    const it = device.next(device.index % 2 === 1 ? Date.now() : undefined, changes)
     this.#settings.counts.framesSent++
     this.#transmit(device, it)
   }
@@ -236,10 +236,9 @@ export class FleetLink {
     this.#hellosUnanswered--
     if (typeof window === 'number') this.#window = Math.min(this.#settings.options.window, window)
     this.#byAddress.set(flakeAddress, device)
-    const { settled, fault } = device.welcome(flakeAddress, seq)
-    if (fault !== undefined) this.#settings.counts.fault(`${device.identifier}: ${fault}`)
-    for (const it of settled) this.#settle(device, it)
-    if (this.#settings.options.isRepeating) this.#repeat(device, seq)
+    const settled = device.welcome(flakeAddress, seq)
+    if (typeof settled === 'string') this.#settings.counts.fault(`${device.identifier}: ${settled}`)
+    else for (const it of settled) this.#settle(it)
     for (const it of device.inFlight) {
       this.#settings.counts.framesResent++
       this.#transmit(device, it)
@@ -291,7 +290,7 @@ export class FleetLink {
       return
     }
     this.#unacknowledged -= settled.length
-    for (const it of settled) this.#settle(device, it)
+    for (const it of settled) this.#settle(it)
     this.#hasRoomNow()
   }
 
@@ -305,35 +304,21 @@ export class FleetLink {
     if (this.#pendingResults.length === 0) return
     this.#pendingResults = this.#pendingResults.filter(({ device, changes }) => {
       if (!device.isWelcome || !this.hasRoom) return true
-      this.send(device, performance.now(), changes)
+      this.send(device, changes)
       return false
     })
   }
 
-  #settle(device: SimulatedDevice, it: InFlight): void {
+  #settle({ frame, isResent, sentAt }: InFlight): void {
     const { counts } = this.#settings
     counts.framesAcknowledged++
-    counts.changesAcknowledged += device.changeCount(it.frame)
-    if (!it.isResent) counts.recordLatency(this.#lastReceivedAt - it.dueAt)
+    counts.changesAcknowledged += frame.changes.length
+    if (!isResent) counts.recordLatency(this.#lastReceivedAt - sentAt)
   }
 
-  /**
-   * Sends an acknowledged frame again, like a device that missed an ACK: the server acknowledges it and does not apply
-   * it twice.
-   */
-  #repeat(device: SimulatedDevice, seq: number): void {
-    const number = device.frameOf(seq)
-    if (seq < 1 || device.session === undefined || !device.isAcknowledged(number)) return
-    this.#sendMessage(
-      this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(number), undefined),
-    )
-  }
-
-  #transmit(device: SimulatedDevice, it: InFlight): void {
-    const { form } = this.#settings.options
+  #transmit({ flakeAddress }: SimulatedDevice, { seq, frame, timestamp }: InFlight): void {
     this.#unacknowledged++
-    const seq = device.seqOf(it.frame)
-    this.#sendMessage(this.#wire.update(form, device.flakeAddress, seq, device.frame(it.frame), it.timestamp))
+    this.#sendMessage(this.#wire.update(this.#settings.options.form, flakeAddress, seq, frame, timestamp))
   }
 
   /** Sends all frames of one turn in one write: a system call per frame would make the simulator the bottleneck. */

@@ -1,5 +1,4 @@
 import { amount, integer, matching, option } from '#bench/command-line'
-import type { SessionKind } from '#bench/fleet/device'
 import { type DeviceKind, propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kinds'
 import { type UpdateMode, updateModes } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
@@ -17,9 +16,6 @@ export const fleetDefaults = {
   form: 'long' as LinkForm,
   window: 64,
   storm: 0,
-  session: 'named' as SessionKind,
-  /** After each HELLO a device sends its last stored frame again, which the server must not apply twice. */
-  isRepeating: false,
   writes: 'none' as WriteMode,
   updates: 'none' as UpdateMode,
   flap: 0,
@@ -56,7 +52,6 @@ export const fleetOptions = {
   form: option('--form NAME', 'of UPDATE').choices(['short', 'long']),
   window: option('--window N', 'unacknowledged frames per link', integer(1, 65_536)),
   storm: option('--storm S', 'every S seconds all links are cut and reconnect; 0: never', amount(secondsMax)),
-  session: option('--session KIND', 'numbering over reconnects').choices(['named', 'none']),
   writes: option('--writes HOW', 'adds a service Controls; how devices take writes').choices(writeModes),
   updates: option('--updates HOW', 'how devices take firmware').choices(updateModes),
   flap: option('--flap N', 'every N frames its level crosses 50 %; 0: no device has one', integer(0, 1_000_000)),

@@ -33,7 +33,7 @@ interface Order {
   url: string
   reported: FirmwareStatus | undefined
   /** The session in which the device sent the last state; undefined: not sent yet. */
-  reportedIn: { readonly session: string | undefined } | undefined
+  reportedIn: { readonly session: string } | undefined
   isUnderWay: boolean
   hasVanished: boolean
 }

@@ -7,8 +7,8 @@ const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 const hellosUnansweredMax = 64
-/** Range of the random, growing delay before a reconnect. */
-const backoffMs = { low: 50, high: 2_000 } as const
+/** The random delay before a reconnect grows from this. */
+const backoffMsMin = 50
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
 const arrayOfThree = 0x93
 
@@ -28,6 +28,9 @@ export interface Reconnecting {
   readonly ended: (how: string) => void
   /** In [0, 1). */
   readonly chance: () => number
+  readonly backoffMsMax: number
+  /** After a reconnect a device sends its last stored frame again, which the server must not apply twice. */
+  readonly isRepeating?: boolean
 }
 
 export interface FleetLinkOptions {
@@ -207,7 +210,7 @@ export class FleetLink {
     this.#hellos = 0
     this.#welcomed = 0
     this.unacknowledged = 0
-    const ceiling = Math.min(backoffMs.high, backoffMs.low * 2 ** Math.min(this.#attempts++, 10))
+    const ceiling = Math.min(reconnecting.backoffMsMax, backoffMsMin * 2 ** Math.min(this.#attempts++, 10))
     this.#retry = setTimeout(() => void this.#connect(), ceiling / 2 + (reconnecting.chance() * ceiling) / 2)
   }
 
@@ -255,7 +258,7 @@ export class FleetLink {
   }
 
   #welcome({ deviceIdentifier, flakeAddress, seq }: LinkMessage): void {
-    const { prefix, first, step, count, welcomedAgain } = this.#options
+    const { prefix, first, step, count, welcomedAgain, reconnecting } = this.#options
     const place = (Number(String(deviceIdentifier).slice(prefix.length + 1)) - first) / step
     const [stored, sent, acknowledged] = [Number(seq), this.sent[place], this.acknowledged[place]]
     if (sent === undefined || acknowledged === undefined)
@@ -263,7 +266,10 @@ export class FleetLink {
     else if (stored < acknowledged || stored > sent)
       this.#fail(`${deviceIdentifier}: stored is ${stored}, ${sent} was sent, and ${acknowledged} acknowledged`)
     this.acknowledged[place] = stored
-    this.#last[place] = stored
+    const isRepeated = reconnecting?.isRepeating === true && stored > 0
+    this.#last[place] = isRepeated ? stored - 1 : stored
+    // The acknowledgement of the repeated frame is not counted.
+    if (isRepeated) this.unacknowledged--
     this.#addresses[place] = flakeAddress
     this.#placeOf.set(flakeAddress, place)
     this.#attempts = 0

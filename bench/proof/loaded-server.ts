@@ -1,8 +1,7 @@
 import type { StreamEvent } from '#bench/dashboard'
-import type { Fleet } from '#bench/fleet/fleet'
 import { callApi } from '#bench/harness/identity'
 import { EventChecker } from '#bench/proof/event-checker'
-import { proofFleets } from '#bench/proof/fleets'
+import { ProofFleets } from '#bench/proof/fleets'
 import { proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
@@ -19,7 +18,7 @@ export interface LoadOptions {
 
 interface Load {
   readonly key: string
-  readonly fleets: readonly Fleet[]
+  readonly fleets: ProofFleets
   readonly runner: WorkloadRunner
 }
 
@@ -52,7 +51,7 @@ export class LoadedServer {
     return this.#started.runner
   }
 
-  get fleets(): readonly Fleet[] {
+  get fleets(): ProofFleets {
     return this.#started.fleets
   }
 
@@ -65,7 +64,7 @@ export class LoadedServer {
   }
 
   get changesAcknowledged(): number {
-    return this.fleets.reduce((sum, fleet) => sum + fleet.counts.changesAcknowledged, 0)
+    return this.fleets.changesAcknowledged
   }
 
   async start(own: Partial<ServerSettings>): Promise<void> {
@@ -82,20 +81,20 @@ export class LoadedServer {
     const { authorization } = runner
     const made = { person: authorization, body: { name: 'Fleets' } }
     const { key } = await callApi<{ key: string }>(place.port, '/iam/provisioning-keys', made)
-    const fleets = proofFleets(url, { ...this.#options, key })
+    const fleets = new ProofFleets({ ...this.#options, port: place.port, key })
     this.#load = { key, fleets, runner }
     const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true
     this.#witness = new EventChecker({
       name: 'resumed',
       url,
-      fleets,
+      sentFrames: fleets.sentFrames,
       from: 'state',
       rule: 'newest',
       authorization,
       others,
     })
     this.#witness.dashboard.start()
-    for (const fleet of fleets) fleet.start()
+    await fleets.start()
     await this.check('at the beginning')
   }
 
@@ -111,12 +110,8 @@ export class LoadedServer {
     const { problems, runner, fleets } = this
     const { dashboard } = this.witness
     await this.check('at the end')
-    for (const fleet of fleets) fleet.pause()
-    for (const fleet of fleets) {
-      if (await fleet.settled(quietMsMax)) continue
-      const seconds = quietMsMax / 1000
-      problems.push(`fleet ${fleet.options.prefix}: not everything was acknowledged within ${seconds} s`)
-    }
+    if (!(await fleets.settled(quietMsMax)))
+      problems.push(`not all frames were acknowledged within ${quietMsMax / 1000} s`)
     if (!(await dashboard.caughtUp(quietMsMax))) problems.push('the dashboard did not catch up at the end')
     const differences = await dashboard.differences()
     problems.push(...differences.map((text) => `folded state against GET /devices: ${text}`))
@@ -125,16 +120,16 @@ export class LoadedServer {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.fleets.map((fleet) => fleet.stop()))
+    this.fleets.close()
     const result = await this.process.stop()
     if (result !== 0) this.problems.push(`SIGTERM ended the server with ${result}\n${this.lastLines}`)
-    for (const fleet of this.fleets) for (const fault of fleet.counts.faults) this.problems.push(`link: ${fault}`)
+    this.problems.push(...this.fleets.faults.map((fault) => `link: ${fault}`))
   }
 
   async end(): Promise<void> {
     this.#witness?.dashboard.stop()
     await this.#load?.runner.end()
-    await Promise.all((this.#load?.fleets ?? []).map((fleet) => fleet.stop(false)))
+    this.#load?.fleets.close()
     await this.#process?.kill()
   }
 

@@ -3,8 +3,7 @@ import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
 import { isPlainFailure, type Running, serve } from '#app/serve'
 import type { StreamEvent } from '#bench/dashboard'
-import type { SimulatedDevice } from '#bench/fleet/device'
-import { EventChecker } from '#bench/proof/event-checker'
+import { EventChecker, type SentFrames } from '#bench/proof/event-checker'
 import { patientSettings } from '#bench/proof/server-settings'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
@@ -41,36 +40,47 @@ export async function openFolder(folder: string, more: Readonly<Record<string, s
 }
 
 export interface ReadStream {
-  readonly events: readonly StreamEvent[]
+  /** By fleet and device, the last frame in the stream. */
+  readonly lastFrames: readonly ArrayLike<number>[]
   readonly faults: readonly string[]
 }
 
 /**
  * Reads the whole stream of the workloads: no offset may be missing, and an event that was received before must be
- * there unchanged. `fleet`: devices whose acknowledged frames must be in it, and whose state must match the stream.
+ * there unchanged. `fleets`: their acknowledged frames must be in it, and the state must match the stream.
  */
 export async function readStream(
   url: string,
   { authorization, first }: Pick<WorkloadRunner, 'authorization' | 'first'>,
   received: readonly StreamEvent[],
-  fleet?: { readonly devices: readonly SimulatedDevice[] },
+  fleets: readonly SentFrames[] = [],
 ): Promise<ReadStream> {
-  const events: StreamEvent[] = []
-  const identifiers = new Set(fleet?.devices.map(({ identifier }) => identifier))
-  const others = (event: StreamEvent) => events.push(event) > 0 && !identifiers.has(String(event.deviceIdentifier))
-  const fleets = fleet ? [fleet] : []
-  const witness = new EventChecker({ name: 'stream', url, fleets, from: first, rule: 'whole', authorization, others })
-  witness.dashboard.start()
+  const byOffset = new Map<number, string>()
+  const others = (event: StreamEvent) => {
+    byOffset.set(event.offset, JSON.stringify(event))
+    return !fleets.some(({ prefix }) => String(event.deviceIdentifier).startsWith(`${prefix}-`))
+  }
+  const sentFrames = () => fleets
+  const checker = new EventChecker({
+    name: 'stream',
+    url,
+    sentFrames,
+    from: first,
+    rule: 'whole',
+    authorization,
+    others,
+  })
+  const { dashboard } = checker
+  dashboard.start()
   const faults: string[] = []
-  if (!(await witness.dashboard.caughtUp(catchUpMsMax))) faults.push('the stream could not be read to its end')
-  else if (fleet) faults.push(...(await witness.dashboard.differences(differencesMax)))
-  witness.dashboard.stop()
-  faults.push(...witness.problems())
-  const byOffset = new Map(events.map((event) => [event.offset, JSON.stringify(event)]))
+  if (!(await dashboard.caughtUp(catchUpMsMax))) faults.push('the stream could not be read to its end')
+  else if (fleets.length > 0) faults.push(...(await dashboard.differences(differencesMax)))
+  dashboard.stop()
+  faults.push(...checker.problems())
   const changed = received.find((event) => byOffset.get(event.offset) !== JSON.stringify(event))
   if (changed)
     faults.push(
       `${changed.type} was published at ${changed.offset}, and the stream has ${byOffset.get(changed.offset) ?? 'nothing'} there`,
     )
-  return { events, faults }
+  return { lastFrames: checker.lastFrames, faults }
 }

@@ -8,6 +8,7 @@ import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { loadedBefore } from '#bench/harness/servers'
 import { spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { identifierOf } from '#bench/load/fleet-link'
 import { processUsage } from '#bench/process-usage'
 import { LoadedServer } from '#bench/proof/loaded-server'
 import type { Outcome, Proof } from '#bench/proof/outcome'
@@ -128,7 +129,7 @@ async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments 
       `${visits.devices} devices and ${visits.subscribers} subscribers that connected and left; ${acknowledged} writes of ` +
         `${Object.keys(server.runner.counts).length} other kinds`,
       `${received.acknowledged} frames acknowledged, ${received.found} received, ` +
-        `${received.doubled} doubled, ${received.disordered} out of order, ${received.wrong} wrong`,
+        `${received.repeated} doubled or out of order, ${received.wrong} wrong`,
       ...growth.map(({ text }) => text),
     ],
   }
@@ -174,7 +175,7 @@ async function subscribe({ url, random, place, runner }: LoadedServer, number: n
   const authorization = `Bearer ${await readToken(place.port, administrator)}`
   const dashboard = new Dashboard({
     ...{ url, authorization, from: number % 3 === 0 ? 'state' : 'now', isFolding: false, backoffMsMax: 300 },
-    ...(number % 3 > 0 && { query: { devices: `F${number % 5}-CLIMATE-000000` } }),
+    ...(number % 3 > 0 && { query: { devices: identifierOf('ALONE', number % 5) } }),
   })
   dashboard.start()
   try {
@@ -198,7 +199,7 @@ async function subscribe({ url, random, place, runner }: LoadedServer, number: n
 async function disconnectSome({ random, witness, fleets }: LoadedServer): Promise<void> {
   await pass(random.between(2_000, 12_000))
   if (random.below(3) === 0) witness.dashboard.cut()
-  else random.pick(fleets)?.cutAll()
+  else fleets.cutSome(random)
 }
 
 interface Growth {

@@ -1,5 +1,4 @@
-import { type StreamPosition, streamHead } from '#bench/dashboard'
-import type { Fleet } from '#bench/fleet/fleet'
+import { type StreamEvent, type StreamPosition, streamHead } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import type { ServerTarget } from '#bench/harness/server-target'
@@ -8,7 +7,7 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { addEnds, count, type EndCounts, endFaults, endsText } from '#bench/load/end-counts'
 import { identifierOf } from '#bench/load/fleet-link'
 import { sendSingleRequest } from '#bench/load/single-request'
-import { proofFleets } from '#bench/proof/fleets'
+import { EventChecker } from '#bench/proof/event-checker'
 import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
 import type { CountedLoadOptions, FrameCounts } from '#bench/proof/overload/counted-load'
 import { MemoryWatch } from '#bench/proof/overload/memory-watch'
@@ -21,7 +20,6 @@ import {
   type Second,
   worstOf,
 } from '#bench/proof/overload/recovery'
-import { auditStream } from '#bench/proof/overload/stream-audit'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 import { pass, unixMs } from '#bench/time'
 
@@ -49,11 +47,9 @@ export interface CaseReport {
 const warmUpShare = 0.5
 const settleMsMax = 60_000
 const askEveryMs = 200
-/**
- * In addition to the rated load: devices of every protocol and form, whose frames are compared one by one with the
- * events.
- */
-const honest = { devices: 50, rate: 500 } as const
+/** For a million events and more. */
+const readMsMax = 600_000
+const problemsMax = 20
 const rated = { prefix: 'RATED', service: '5f2a7c10-0001-4b6d-9e3f-a0000000000c', links: 50 } as const
 /** Allowed answers to clients that behave well while others overload the server. */
 const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1013'], needed: [['200']] } as const
@@ -77,7 +73,6 @@ class CaseRun {
   readonly #attack: Remote
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
-  #fleets: readonly Fleet[] = []
 
   constructor(kind: OverloadCase, options: CaseOptions, where: { readonly port: number; readonly dataFolder: string }) {
     this.#kind = kind
@@ -133,9 +128,21 @@ class CaseRun {
     const { nodeArguments: _, ...plain } = this.#settings()
     try {
       this.#server = await startServer(plain)
-      const { acknowledged, problems } = await auditStream({ ...place, first, fleets: this.#fleets, frameCounts })
-      this.#problems.push(...problems)
-      return acknowledged
+      const url = `http://127.0.0.1:${place.port}`
+      const authorization = place.authorizations?.person
+      const isCounted = ({ deviceIdentifier }: StreamEvent) =>
+        frameCounts.some(({ prefix }) => String(deviceIdentifier).startsWith(`${prefix}-`))
+      const checker = new EventChecker({
+        ...{ name: 'stream', url, from: first, rule: 'whole', authorization, sentFrames: () => frameCounts },
+        others: (event) => !isCounted(event),
+      })
+      const { dashboard } = checker
+      dashboard.start()
+      if (!(await dashboard.caughtUp(readMsMax))) this.#problems.push('the stream could not be read to its end')
+      this.#problems.push(...(await dashboard.differences()).map((text) => `stream against GET /devices: ${text}`))
+      dashboard.stop()
+      this.#problems.push(...checker.problems().slice(0, problemsMax))
+      return checker.report().acknowledged
     } catch (error) {
       this.#problems.push(`what is stored can't be read: ${error instanceof Error ? error.message : error}`)
       return 0
@@ -148,7 +155,6 @@ class CaseRun {
   }
 
   async #leave(): Promise<void> {
-    await Promise.all(this.#fleets.map((fleet) => fleet.stop(false)))
     await this.#attack.ask('close').catch(() => undefined)
     await this.#attack.stop()
     await this.#rated.stop()
@@ -156,7 +162,6 @@ class CaseRun {
 
   async #open(place: ServerTarget): Promise<void> {
     const { scale, seed } = this.#options
-    const { port, authorizations } = place
     const load: CountedLoadOptions = {
       ...place,
       ...{ ...rated, devices: Math.max(1, Math.round(200 * scale)) * rated.links },
@@ -164,12 +169,6 @@ class CaseRun {
     }
     await this.#rated.ask('open', load)
     await this.#attack.ask('open', { ...this.#kind.options(this.#options), ...place })
-    const key = authorizations ? keyOf(authorizations.link) : ''
-    this.#fleets = proofFleets(`http://127.0.0.1:${port}`, { ...honest, seed, key })
-    for (const fleet of this.#fleets) fleet.start()
-    for (const fleet of this.#fleets) {
-      if (!(await fleet.allOnline(settleMsMax))) throw new Error(`not all of ${fleet.options.prefix} were welcome`)
-    }
   }
 
   async #normal(): Promise<NormalLatency> {
@@ -199,11 +198,9 @@ class CaseRun {
 
   /** Stops all requests, and waits for open ones. `asked`: how the requests of a client that behaves well ended. */
   async #settle(ends: EndCounts, asked: EndCounts): Promise<readonly FrameCounts[]> {
-    for (const fleet of this.#fleets) fleet.pause()
     const isSettled = await Promise.all([
       this.#rated.ask<boolean>('settle'),
       this.#attack.ask<boolean | undefined>('settle'),
-      ...this.#fleets.map((fleet) => fleet.settled(settleMsMax)),
     ])
     if (isSettled.includes(false)) this.#problems.push('not all that was sent was acknowledged within a minute')
     const ofRated = await this.#rated.ask<FrameCounts>('frameCounts')
@@ -211,12 +208,6 @@ class CaseRun {
     addEnds(ends, ofAttack?.ends ?? {})
     this.#problems.push(...ofRated.faults, ...(ofAttack?.faults ?? []))
     addEnds(asked, ofRated.ends)
-    for (const { counts } of this.#fleets) {
-      for (const [code, times] of counts.closes) count(asked, `close ${code}`, times)
-      for (const [error, times] of counts.errors)
-        count(asked, error === 'OVERLOADED' ? 'ERROR OVERLOADED' : error, times)
-      for (const fault of counts.faults) count(asked, fault)
-    }
     this.#problems.push(...endFaults(asked, bystanders).map((text) => `of those who did nothing wrong, ${text}`))
     return ofAttack ? [ofRated, ofAttack] : [ofRated]
   }
@@ -248,12 +239,6 @@ function askRegularly({ port, authorizations }: ServerTarget): () => Promise<End
     await Promise.all(open)
     return ends
   }
-}
-
-/** A gateway's key, from its `Authorization`. */
-function keyOf(authorization: string): string {
-  const text = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString()
-  return text.slice(text.indexOf(':') + 1)
 }
 
 /** Undefined when it recovered in time. `after`: the seconds after the overload. */

@@ -6,6 +6,7 @@ import { count, type EndCounts } from '#bench/load/end-counts'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { localAddressOf } from '#bench/load/single-request'
 import { numberOf } from '#bench/load/update-template'
+import type { SentFrames } from '#bench/proof/event-checker'
 import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 import { SeededRandom } from '#bench/random'
@@ -26,14 +27,8 @@ export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions,
   readonly isStorm?: boolean
 }
 
-/**
- * The frames of a fleet at its end: device n sent 1 to `sent[n]`, of which 1 to `acknowledged[n]` were acknowledged.
- * Frame k of device n carries the number (k − 1) · devices + n.
- */
-export interface FrameCounts {
-  readonly prefix: string
-  readonly sent: readonly number[]
-  readonly acknowledged: readonly number[]
+/** The frames of a fleet at its end. */
+export interface FrameCounts extends SentFrames {
   readonly ends: EndCounts
   readonly faults: readonly string[]
 }
@@ -62,7 +57,7 @@ serveFunctions({
     const random = new SeededRandom(asked.seed)
     fleet = new LoadFleet({
       ...{ ...asked, window: 0, changes: 1, properties: 1 },
-      reconnecting: { ended: (how) => count(ends, how), chance: () => random.next() },
+      reconnecting: { ended: (how) => count(ends, how), chance: () => random.next(), backoffMsMax: 2_000 },
       ...(asked.isStorm && { localAddressOf }),
     })
     await fleet.open()

@@ -1,120 +1,95 @@
-import type { StreamEvent } from '#bench/dashboard'
-import { FleetCounts } from '#bench/fleet/counts'
-import { SimulatedDevice } from '#bench/fleet/device'
-import type { Fleet } from '#bench/fleet/fleet'
-import { FleetLink } from '#bench/fleet/link'
-import { fleetDefaults } from '#bench/fleet/options'
-import type { ReceivedUpdate } from '#bench/fleet/stream-comparison'
-import { type ProofFleetOptions, proofFleets } from '#bench/proof/fleets'
-import { SeededRandom } from '#bench/random'
-import { unixMs, until } from '#bench/time'
+import { gateway } from '#bench/harness/identity'
+import { FleetLink, reportingHello } from '#bench/load/fleet-link'
+import type { SentFrames } from '#bench/proof/event-checker'
+import { type ProofFleetOptions, ProofFleets } from '#bench/proof/fleets'
+import { unixMs } from '#bench/time'
 
-/** The last settled frame of a device at a time in Unix ms. */
-interface SettledFrame {
+/** The last acknowledged frame of each device of each fleet at a time in Unix ms. */
+interface Acknowledged {
   readonly at: number
-  readonly settled: number
+  readonly frames: readonly (readonly number[])[]
 }
 
 /** How often the devices are read: a recorded time is late by at most this. */
 const pollMs = 1
-const onlineMsMax = 20_000
-const welcomeMsMax = 10_000
 const detailsMax = 3
 
 /**
- * Fleets that report over links with all protocols and forms, and when they learned which frames were stored, by ACK or
- * by the `seq` of WELCOME. For any moment they know which frames a server on a copy of the folder must have.
+ * Fleets that report over links, and when they learned which frames were stored, by ACK or by the `seq` of WELCOME. For
+ * any moment they know which frames a server on a copy of the folder must have.
  */
 export class FleetLedger {
-  readonly fleets: readonly Fleet[]
+  readonly #fleets: ProofFleets
   readonly #key: string
-  readonly #known = new Map<SimulatedDevice, SettledFrame[]>()
+  readonly #known: Acknowledged[] = []
   #timer: NodeJS.Timeout | undefined
 
-  /** `url`: `http://host:port` of the server that they report to. */
-  constructor(url: string, options: ProofFleetOptions) {
+  constructor(options: ProofFleetOptions) {
     this.#key = options.key
-    this.fleets = proofFleets(url, options)
-    for (const fleet of this.fleets) for (const device of fleet.devices) this.#known.set(device, [])
+    this.#fleets = new ProofFleets(options)
   }
 
-  /** They report from now on, over all lives of the server. @throws when they cannot connect */
+  /** They report from now on, over all lives of the server. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => this.#readDevices(), pollMs)
-    for (const fleet of this.fleets) fleet.start()
-    for (const fleet of this.fleets)
-      if (!(await fleet.allOnline(onlineMsMax))) throw new Error(`fleet ${fleet.options.prefix} did not connect`)
+    await this.#fleets.start()
   }
 
   /** Stops, and returns the faults of the server's messages. */
-  async stop(): Promise<readonly string[]> {
+  stop(): readonly string[] {
     clearInterval(this.#timer)
-    await Promise.all(this.fleets.map((fleet) => fleet.stop(false)))
-    return this.fleets.flatMap((fleet) => fleet.counts.faults)
+    this.#readDevices()
+    this.#fleets.close()
+    return this.#fleets.faults
   }
 
   get framesAcknowledged(): number {
-    return this.fleets.reduce((sum, { counts }) => sum + counts.framesAcknowledged, 0)
+    return this.#fleets.fleets.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
   }
 
-  /** The devices as of a moment; later frames may be stored, too. */
-  devicesAt(at: number): readonly SimulatedDevice[] {
-    return [...this.#known].map(([device, known]) => {
-      const then = new SimulatedDevice(device.index, device.identifier, device.plan, device.session)
-      then.sent = device.sent
-      then.settled = known.findLast((each) => each.at < at)?.settled ?? 0
-      // A frame that was given up, or refused, is never acknowledged later.
-      for (const frame of device.uncertain) then.uncertain.add(frame)
-      for (const frame of device.refused) then.refused.add(frame)
-      return then
-    })
+  /** The frames that were acknowledged before a moment; later frames may be stored, too. */
+  framesAt(at: number): readonly SentFrames[] {
+    const known = this.#known.findLast((each) => each.at < at)?.frames
+    return this.#fleets.sentFrames().map((fleet, place) => ({
+      ...fleet,
+      acknowledged: known?.[place] ?? fleet.sent.map(() => 0),
+    }))
   }
 
   /**
    * A device that connects to a copy continues after its last stored frame: otherwise a frame would be stored twice, or
-   * never. `devices`: as of a moment. `events`: the whole stream of the copy.
+   * never. `stored`: by fleet and device, the last frame in the stream of the copy.
    */
-  async sessionFaults(
-    url: string,
-    devices: readonly SimulatedDevice[],
-    events: readonly StreamEvent[],
-  ): Promise<readonly string[]> {
-    const last = new Map<string, number>()
-    const byIdentifier = new Map(devices.map((device) => [device.identifier, device]))
-    for (const event of events) {
-      if (event.type !== 'OBJECT_UPDATED') continue
-      const { deviceIdentifier, serviceIdentifier, updates } = event as unknown as ReceivedUpdate
-      const frame = byIdentifier.get(deviceIdentifier)?.plan.frameNumberOf(serviceIdentifier, updates)
-      if (frame !== undefined) last.set(deviceIdentifier, frame)
+  async sessionFaults(port: number, stored: readonly ArrayLike<number>[]): Promise<readonly string[]> {
+    const faults: string[] = []
+    for (const [place, { options }] of this.#fleets.fleets.entries()) {
+      const { prefix, devices, properties } = options
+      const hello = reportingHello(properties)
+      const link = new FleetLink({
+        ...{ port, prefix, authorization: gateway(this.#key), first: 0, step: 1, count: devices, hello: () => hello },
+        failed: ({ message }) => faults.push(message),
+      })
+      link.sent.set(Array.from(stored[place] as ArrayLike<number>))
+      await link.open()
+      link.close()
+      for (const [device, seq] of link.acknowledged.entries()) {
+        const last = stored[place]?.[device]
+        if (seq !== last) faults.push(`${prefix}-${device}: WELCOME has seq ${seq}, its last stored frame is ${last}`)
+      }
     }
-    const back = devices.filter(({ identifier, session }) => session !== undefined && last.has(identifier))
-    if (back.length === 0) return []
-    const counts = new FleetCounts()
-    const options = { ...fleetDefaults, url: url.replace(/^http/, 'ws'), key: this.#key }
-    const link = new FleetLink(back, { options, counts, random: new SeededRandom(1), onRoom() {} })
-    link.connect()
-    await until(() => back.every(({ isWelcome }) => isWelcome), welcomeMsMax, 5)
-    // Closing a link resets `isWelcome` of its devices.
-    const wrong = back.filter((device) => !device.isWelcome || device.settled !== last.get(device.identifier))
-    link.stop(false)
-    const faults = wrong.map(
-      ({ identifier, settled, isWelcome }) =>
-        `${identifier}: ${isWelcome ? `WELCOME says ${settled}` : 'no WELCOME'}, and its last stored frame is ${last.get(identifier)}`,
-    )
-    return [...counts.faults, ...faults].slice(0, detailsMax)
+    return faults.slice(0, detailsMax)
   }
 
+  /** Kept only when something has changed. */
   #readDevices(): void {
-    const at = unixMs()
-    for (const [device, known] of this.#known)
-      if (device.settled !== (known.at(-1)?.settled ?? 0)) known.push({ at, settled: device.settled })
+    const frames = this.#fleets.sentFrames().map(({ acknowledged }) => acknowledged)
+    const before = this.#known.at(-1)?.frames
+    if (frames.some((fleet, place) => fleet.some((frame, device) => frame !== before?.[place]?.[device])))
+      this.#known.push({ at: unixMs(), frames })
   }
 }
 
-/** How many frames the devices know to be stored. */
-export function framesOf(devices: readonly SimulatedDevice[]): number {
-  let count = 0
-  for (const device of devices)
-    for (let frame = 1; frame <= device.settled; frame++) if (device.isAcknowledged(frame)) count++
-  return count
+/** How many frames were acknowledged. */
+export function framesOf(fleets: readonly SentFrames[]): number {
+  return fleets.reduce((sum, { acknowledged }) => acknowledged.reduce((all, each) => all + each, sum), 0)
 }

@@ -76,7 +76,7 @@ export async function tryStates(
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
     const done = all.slice(0, count).filter((operation) => !forget(operation))
     if (at > recording.firstAt) statesWithMore++
-    const frames = framesOf(recording.fleets.devicesAt(at))
+    const frames = framesOf(recording.fleets.framesAt(at))
     if (frames > 0) statesWithFrames++
     framesSearched += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
@@ -108,7 +108,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     if (!fleets) {
       const body = { name: 'Fleets' }
       const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetLedger(url, { ...fleetSize, seed, key })
+      fleets = new FleetLedger({ ...fleetSize, port, seed, key })
     }
     firstAt = Math.min(firstAt, unixMs())
     const faults = await runner.check()
@@ -134,7 +134,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   dashboard?.stop()
   await runner?.end()
   if (!runner || !fleets) throw new Error('nothing was recorded')
-  const faults = await fleets.stop()
+  const faults = fleets.stop()
   if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
   return { runner, fleets, operations, firstAt, received }
 }
@@ -186,11 +186,10 @@ async function faultsOf(
     const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
-    const devices = fleets.devicesAt(at)
-    const { events, faults } = await readStream(url, runner, publishedBefore, { devices })
+    const { lastFrames, faults } = await readStream(url, runner, publishedBefore, fleets.framesAt(at))
     return [
       ...faults,
-      ...(await fleets.sessionFaults(url, devices, events)),
+      ...(await fleets.sessionFaults(port, lastFrames)),
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
       // Mails that were not sent before are sent by the copy.
       ...(await runner.unmailedAt(at, folder, mailMsMax)),
