@@ -1,4 +1,4 @@
-// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of the maximum throughput; counted from the due time of the frame, so that a stall affects all frames that waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends due frames every 5 ms, like gateways: half of that is its own delay.
+// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of the maximum throughput; counted from the due time of the frame, so that a stall affects all frames that waited for it. Does not count: the network, DURABILITY=disk, frames of many changes, many dashboards. The load sends due frames every 5 ms, like gateways: half of that is its own delay.
 
 import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'

@@ -17,6 +17,9 @@ interface RetryReason {
   readonly afterMs: number
 }
 
+/** Of all devices of this process. */
+export const simultaneousDownloads = { now: 0, most: 0 }
+
 /** An answer that no correct server gives. */
 export class BadAnswer extends Error {}
 
@@ -62,6 +65,8 @@ export class ImageDownload {
   /** Resolves with the reason for another attempt, or with undefined after the last byte. */
   async #takeOnce(url: string, to: number): Promise<RetryReason | undefined> {
     const from = this.at
+    const downloads = simultaneousDownloads
+    downloads.most = Math.max(downloads.most, ++downloads.now)
     try {
       const headers = { range: `bytes=${from}-${to - 1}` }
       const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(rangeMsMax) })
@@ -75,6 +80,8 @@ export class ImageDownload {
     } catch (error) {
       if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
       return { why: String(error), afterMs: 0 }
+    } finally {
+      downloads.now--
     }
   }
 

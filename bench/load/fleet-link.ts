@@ -15,7 +15,7 @@ const arrayOfThree = 0x93
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
 /** A message of the server except ACK. */
-export type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
+type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
 
 /**
  * The number that frame `sequence` of a device carries; undefined while it is not due. `isAgain`: it was sent on an
@@ -42,8 +42,8 @@ export interface FleetLinkOptions {
   readonly first: number
   readonly step: number
   readonly count: number
-  /** HELLO of a device, without its type and identifier. */
-  readonly hello: (device: number) => object
+  /** HELLO, without its type and identifier. */
+  readonly hello: object
   /** Called for each error of the server, and for a closed link that does not reconnect. */
   readonly failed: (error: Error) => void
   /** It reconnects after a disconnect, and continues after the last stored frame. */
@@ -53,9 +53,6 @@ export interface FleetLinkOptions {
   /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
   readonly onRead?: () => void
-  readonly welcomedAgain?: () => void
-  /** Called for other messages; without it they are failures. `device`: its index. */
-  readonly other?: (message: LinkMessage, device: number) => void
 }
 
 /** Frames are written here, and sent as a copy. */
@@ -124,16 +121,6 @@ export class FleetLink {
   cut(): void {
     this.#isCut = true
     this.#socket?.close()
-  }
-
-  sendMessage(message: object): void {
-    this.#socket?.write(clientFrame(packr.pack(message)))
-  }
-
-  /** Sends HELLO for the device with this index, for the first time or again. */
-  greet(device: number): void {
-    const { prefix, hello } = this.#options
-    this.sendMessage({ type: 'HELLO', deviceIdentifier: identifierOf(prefix, device), ...hello(device) })
   }
 
   /** Sends at most `count` due frames of its devices in rotation. */
@@ -215,9 +202,10 @@ export class FleetLink {
   }
 
   #greetMore(): void {
-    const { count, first, step } = this.#options
+    const { count, first, step, prefix, hello } = this.#options
     while (this.#hellos < count && this.#hellos - this.#welcomed < hellosUnansweredMax) {
-      this.greet(first + this.#hellos++ * step)
+      const deviceIdentifier = identifierOf(prefix, first + this.#hellos++ * step)
+      this.#socket?.write(clientFrame(packr.pack({ type: 'HELLO', deviceIdentifier, ...hello })))
     }
   }
 
@@ -249,16 +237,14 @@ export class FleetLink {
   }
 
   #handleMessage(message: LinkMessage): void {
-    const { first, step, other, reconnecting } = this.#options
-    const place = this.#placeOf.get(message.flakeAddress)
+    const { reconnecting } = this.#options
     if (message.type === 'WELCOME') this.#welcome(message)
     else if (message.type === 'ERROR' && reconnecting) reconnecting.ended(`ERROR ${message.code}`)
-    else if (other && place !== undefined) other(message, first + place * step)
     else this.#fail(`a link received ${JSON.stringify(message)}`)
   }
 
   #welcome({ deviceIdentifier, flakeAddress, seq }: LinkMessage): void {
-    const { prefix, first, step, count, welcomedAgain, reconnecting } = this.#options
+    const { prefix, first, step, count, reconnecting } = this.#options
     const place = (Number(String(deviceIdentifier).slice(prefix.length + 1)) - first) / step
     const [stored, sent, acknowledged] = [Number(seq), this.sent[place], this.acknowledged[place]]
     if (sent === undefined || acknowledged === undefined)
@@ -273,8 +259,7 @@ export class FleetLink {
     this.#addresses[place] = flakeAddress
     this.#placeOf.set(flakeAddress, place)
     this.#attempts = 0
-    if (this.#welcomed === count) welcomedAgain?.()
-    else if (++this.#welcomed === count) this.#isWelcome()
+    if (++this.#welcomed === count) this.#isWelcome()
     else this.#greetMore()
   }
 
@@ -293,7 +278,7 @@ export function reportingHello(properties: number, service = serviceIdentifier):
   return { session: sessionName, services: [{ serviceIdentifier: service, properties: declared }] }
 }
 
-export const sessionName = `load-${process.pid}-${Date.now().toString(36)}`
+const sessionName = `load-${process.pid}-${Date.now().toString(36)}`
 
 export function identifierOf(prefix: string, device: number): string {
   return `${prefix}-${String(device).padStart(7, '0')}`

@@ -90,7 +90,7 @@ export class LoadFleet {
         localAddress: options.localAddressOf?.(first),
         reconnecting: options.reconnecting,
         template,
-        hello: () => hello,
+        hello,
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
         onRead: () => this.#fill(link),
       })

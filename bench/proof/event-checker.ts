@@ -13,7 +13,7 @@ export interface SentFrames {
 }
 
 /** `whole`: every frame once. `newest`: a subscriber that falls behind may miss values that a later one overrides. */
-export type CheckRule = 'whole' | 'newest'
+type CheckRule = 'whole' | 'newest'
 
 export interface EventCheckerOptions {
   readonly name: string

@@ -64,17 +64,20 @@ export class FleetLedger {
     const faults: string[] = []
     for (const [place, { options }] of this.#fleets.fleets.entries()) {
       const { prefix, devices, properties } = options
+      const last = Array.from(stored[place] ?? [])
+      // Before its first report the copy may be without the key.
+      if (!last.some((frame) => frame > 0)) continue
       const hello = reportingHello(properties)
       const link = new FleetLink({
-        ...{ port, prefix, authorization: gateway(this.#key), first: 0, step: 1, count: devices, hello: () => hello },
+        ...{ port, prefix, authorization: gateway(this.#key), first: 0, step: 1, count: devices, hello },
         failed: ({ message }) => faults.push(message),
       })
-      link.sent.set(Array.from(stored[place] as ArrayLike<number>))
+      link.sent.set(last)
       await link.open()
       link.close()
       for (const [device, seq] of link.acknowledged.entries()) {
-        const last = stored[place]?.[device]
-        if (seq !== last) faults.push(`${prefix}-${device}: WELCOME has seq ${seq}, its last stored frame is ${last}`)
+        const frame = last[device]
+        if (seq !== frame) faults.push(`${prefix}-${device}: WELCOME has seq ${seq}, its last stored frame is ${frame}`)
       }
     }
     return faults.slice(0, detailsMax)

@@ -17,6 +17,8 @@ const devicesCount = 6
 const onlineMsMax = 20_000
 const doneMsMax = 30_000
 const pollMs = 50
+/** Each time the update is requested again. */
+const updatePollMs = 500
 /** How many of the last actions are read again after every kill. */
 const actionsAgain = 5
 const actionSlot = 'action on connected devices'
@@ -218,120 +220,54 @@ async function statusesOf(read: () => Promise<Action>): Promise<Action['devices'
   return action.devices
 }
 
-interface UpdateStatus {
-  readonly at: number
-  readonly status: string
-  readonly firmware?: string
-  readonly message?: string
-}
-
-interface DeviceUpdate {
-  readonly pin: string | undefined
-  readonly firmware: string
-  readonly update: UpdateStatus | undefined
-}
-
 /**
- * Firmware updates: a device is pinned to the other version and updated to it. A device whose start was acknowledged
- * has the version after every kill; repeating the request gives a lost answer again.
+ * Firmware updates: a device is pinned to the other version and updated to it. After every kill it reaches the version
+ * of its pin, and the server knows it.
  */
 export function updatesWorkload(devices: ConnectedDevices): Workload {
-  const faults: string[] = []
-  /** By device, the last published status. */
-  const published = new Map<string, UpdateStatus>()
-  const started = (slot: string, version: string): Change['content'] => {
-    return ({ text }) => {
-      const { status, message } = JSON.parse(text) as { status: string; message?: string }
-      if (status === 'STARTED') return `${slot} updated ${version}`
-      // A device that was offline continues with an earlier offer, and may have finished.
-      const isCutOff =
-        (status === 'NO_UPDATE' && devices.of(slot).version === version) ||
-        status === 'DEVICE_OFFLINE' ||
-        (status === 'SERVER_ERROR' && message === 'could not be stored')
-      if (!isCutOff) faults.push(`${slot} was answered ${text}`)
-      return `${slot} pinned ${version}`
-    }
-  }
   return {
     name: 'updates',
     slots: devices.updated,
     pauseMs: 100,
-    unknownContent: 'updated, by an answer that was lost',
-    eventText({ type, deviceIdentifier, timestamp, ...status }) {
-      if (type === 'UPDATE_STATUS')
-        published.set(String(deviceIdentifier), { ...(status as unknown as UpdateStatus), at: Number(timestamp) })
-      return undefined
-    },
     nextChange(slot, before): Change {
       const { project, version, isWelcome } = devices.of(slot)
-      const [, state, pinned] = before?.content.split(' ') ?? []
-      const path = `/updates/projects/${project}/pins/${slot}`
-      if (state === 'pinned' && pinned !== undefined && pinned !== version && isWelcome)
-        return { method: 'POST', path: `/updates/${slot}`, content: started(slot, pinned) }
-      if (before && pinned !== undefined && (pinned !== version || !isWelcome))
-        return { method: 'PUT', path, body: { firmware: pinned }, content: before.content }
+      const pinned = before?.content.split(' ').at(-1)
+      if (before && pinned !== version && isWelcome)
+        return { method: 'POST', path: `/updates/${slot}`, content: before.content }
       const firmware = versions.find((each) => each !== version) as string
+      const path = `/updates/projects/${project}/pins/${slot}`
       return { method: 'PUT', path, body: { firmware }, content: `${slot} pinned ${firmware}` }
     },
-    async observe(api, entries) {
+    async observe(api) {
       if (!api.isCopy) await devices.back()
-      const [wrong] = faults.splice(0)
-      if (wrong !== undefined) throw new Error(wrong)
       const found = new Map<string, Observed>()
-      for (const [slot, { observed }] of entries) {
-        const { pin, firmware, update } = await endedUpdate(api, devices, slot, published.get(slot))
-        if (pin === undefined) continue
-        const isThere = hasStarted(update, pin) && (api.isCopy || (update.status === 'DONE' && firmware === pin))
-        // A pinned device is also updated when it connects.
-        const isUpdated = observed?.content === `${slot} updated ${pin}` && isThere
-        found.set(slot, { content: `${slot} ${isUpdated ? 'updated' : 'pinned'} ${pin}` })
+      for (const slot of devices.updated) {
+        const { status, text } = await api.ask('GET', `/updates/projects/${devices.of(slot).project}/pins/${slot}`)
+        if (status !== 200) continue
+        const { firmware } = JSON.parse(text) as { firmware: string }
+        if (!api.isCopy) await mustBeUpdated(api, devices, slot, firmware)
+        found.set(slot, { content: `${slot} pinned ${firmware}` })
       }
       return found
     },
   }
 }
 
-/**
- * Waits for the end of an update; in a copy, to which no device connects, reads its present state. @throws when its
- * state went backwards
- */
-async function endedUpdate(
-  api: ProofApi,
-  devices: ConnectedDevices,
-  slot: string,
-  published: UpdateStatus | undefined,
-): Promise<DeviceUpdate> {
-  let seen = await readUpdate(api, devices, slot)
-  if (api.isCopy) return seen
-  if (published && (seen.update?.at ?? 0) < published.at)
-    throw new Error(`${slot} was published as ${JSON.stringify(published)}, and is ${JSON.stringify(seen.update)}`)
-  const isEnded = async () => {
-    if (seen.update && !isOver(seen.update)) seen = await readUpdate(api, devices, slot)
-    return !seen.update || isOver(seen.update)
+interface ShownFirmware {
+  readonly firmware: string
+  readonly update?: { readonly status: string; readonly firmware?: string }
+}
+
+async function mustBeUpdated(api: ProofApi, devices: ConnectedDevices, slot: string, pinned: string): Promise<void> {
+  let shown: ShownFirmware | undefined
+  const isUpdated = async () => {
+    ;[shown] = (await api.must<{ firmwares: readonly ShownFirmware[] }>('GET', `/updates/${slot}?depth=2`)).firmwares
+    const isDone = shown?.firmware === pinned && shown.update?.status === 'DONE' && shown.update.firmware === pinned
+    if (isDone && devices.of(slot).version === pinned) return true
+    // It is also updated when it connects: then there may be nothing to do.
+    await api.ask('POST', `/updates/${slot}`)
+    return false
   }
-  if (!(await until(isEnded, doneMsMax, pollMs)))
-    throw new Error(`${slot} is ${JSON.stringify(seen.update)} for ${doneMsMax / 1000} s`)
-  return seen
-}
-
-async function readUpdate(api: ProofApi, devices: ConnectedDevices, slot: string): Promise<DeviceUpdate> {
-  const pin = await api.ask('GET', `/updates/projects/${devices.of(slot).project}/pins/${slot}`)
-  const shown = await api.ask('GET', `/updates/${slot}?depth=2`)
-  const [first] =
-    shown.status === 200 ? (JSON.parse(shown.text) as { firmwares: Omit<DeviceUpdate, 'pin'>[] }).firmwares : []
-  return {
-    pin: pin.status === 200 ? (JSON.parse(pin.text) as { firmware: string }).firmware : undefined,
-    firmware: first?.firmware ?? '',
-    update: first?.update,
-  }
-}
-
-const runningStatuses = ['CHECKING', 'OFFERING', 'STARTED', 'DOWNLOADING', 'VERIFYING', 'INSTALLING', 'REBOOTING']
-
-function isOver({ status }: UpdateStatus): boolean {
-  return !runningStatuses.includes(status)
-}
-
-function hasStarted(update: UpdateStatus | undefined, version: string): update is UpdateStatus {
-  return update?.firmware === version && !['CHECKING', 'OFFERING', 'REFUSED', 'FAILED'].includes(update.status)
+  if (!(await until(isUpdated, doneMsMax, updatePollMs)))
+    throw new Error(`${slot} is pinned to ${pinned}, and is ${JSON.stringify(shown)} after ${doneMsMax / 1000} s`)
 }
