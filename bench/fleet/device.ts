@@ -1,8 +1,7 @@
-import { type DeviceValue, type SimulatedProperty, simulatedValue } from '#bench/fleet/encoding'
+import { type DeviceValue, jsonForm, type SimulatedProperty, simulatedValue } from '#bench/fleet/encoding'
 import type { Change, Frame, FramePlan } from '#bench/fleet/frames'
 import { controlsService } from '#bench/fleet/kinds'
 import type { DeviceFirmware } from '#bench/fleet/updates'
-import type { LinkWire } from '#bench/fleet/wire'
 import type { DeviceControls } from '#bench/fleet/writes'
 
 /** A frame that was sent, and was neither acknowledged nor refused. */
@@ -69,7 +68,7 @@ export class SimulatedDevice {
     this.#isFresh = true
   }
 
-  hello(wire: LinkWire): object {
+  hello(): object {
     const { kind } = this.plan
     return {
       type: 'HELLO',
@@ -89,7 +88,7 @@ export class SimulatedDevice {
               ...(property.order === 'actionable' && { isActionable: true }),
               ...(property.type.endsWith('-ARRAY') && { isArray: true }),
             },
-            ...(value !== undefined && { value: wire.value({ property, value }) }),
+            ...(value !== undefined && { value: jsonForm(value) }),
           }
         }),
       })),
@@ -117,10 +116,7 @@ export class SimulatedDevice {
 
   /** `changes`: results of writes, if the frame reports those. */
   next(timestamp: number | undefined, changes?: readonly Change[]): InFlight {
-    const serviceIndex = this.plan.kind.services.indexOf(controlsService)
-    const frame = changes
-      ? { service: controlsService, serviceIndex, changes }
-      : this.plan.frame(this.index, ++this.#reported)
+    const frame = changes ? { service: controlsService, changes } : this.plan.frame(this.index, ++this.#reported)
     const sent = { seq: ++this.#sent, frame, sentAt: performance.now(), timestamp, isResent: false }
     this.inFlight.push(sent)
     return sent

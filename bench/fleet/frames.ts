@@ -8,7 +8,6 @@ export interface Change {
 
 export interface Frame {
   readonly service: SimulatedService
-  readonly serviceIndex: number
   readonly changes: readonly Change[]
 }
 
@@ -47,7 +46,7 @@ export class FramePlan {
       const property = properties[(number * count + place) % properties.length] as SimulatedProperty
       return { property, value: simulatedValue(property, deviceIndex, number * this.#changesPerFrame + place) }
     })
-    return { service: this.kind.services[serviceIndex] as SimulatedService, serviceIndex, changes }
+    return { service: this.kind.services[serviceIndex] as SimulatedService, changes }
   }
 
   get meanChangesPerFrame(): number {
@@ -58,10 +57,8 @@ export class FramePlan {
 
   #levelFrame(isAbove: boolean): Frame {
     const [property] = levelService.properties as readonly [SimulatedProperty]
-    const serviceIndex = this.kind.services.indexOf(levelService)
     return {
       service: levelService,
-      serviceIndex,
       changes: [{ property, value: isAbove ? property.high : property.low }],
     }
   }

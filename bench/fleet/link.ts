@@ -3,11 +3,10 @@ import { connect as connectTcp } from 'node:net'
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
+import { jsonForm } from '#bench/fleet/encoding'
 import type { Change } from '#bench/fleet/frames'
 import type { FleetOptions } from '#bench/fleet/options'
 import { UpdateAnswers } from '#bench/fleet/updates'
-import type { LinkWire } from '#bench/fleet/wire'
-import { wires } from '#bench/fleet/wire'
 import { WriteAnswers } from '#bench/fleet/writes'
 import { authorizationHeader, gateway } from '#bench/harness/identity'
 import type { SeededRandom } from '#bench/random'
@@ -36,7 +35,6 @@ interface LinkSettings {
 export class FleetLink {
   readonly devices: readonly SimulatedDevice[]
   readonly #settings: LinkSettings
-  readonly #wire: LinkWire
   readonly #byAddress = new Map<number, SimulatedDevice>()
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
   readonly #writes: WriteAnswers
@@ -60,7 +58,6 @@ export class FleetLink {
   constructor(devices: readonly SimulatedDevice[], settings: LinkSettings) {
     this.devices = devices
     this.#settings = settings
-    this.#wire = wires[settings.options.protocol]
     this.#byIdentifier = new Map(devices.map((device) => [device.identifier, device]))
     this.#window = settings.options.window
     this.#writes = new WriteAnswers({
@@ -95,7 +92,7 @@ export class FleetLink {
   connect(): void {
     if (this.#isStopped) return
     const { url, key } = this.#settings.options
-    const socket = new WebSocket(`${url}/api/v1/link`, [this.#wire.subprotocol], {
+    const socket = new WebSocket(`${url}/api/v1/link`, ['link.v1.json'], {
       headers: authorizationHeader(key === '' ? undefined : gateway(key)),
       perMessageDeflate: false,
       handshakeTimeout: 10_000,
@@ -182,7 +179,7 @@ export class FleetLink {
 
   #sendHello(device: SimulatedDevice): void {
     this.#hellosUnanswered++
-    this.#sendMessage(device.hello(this.#wire))
+    this.#sendMessage(device.hello())
   }
 
   /**
@@ -209,13 +206,12 @@ export class FleetLink {
     this.#lastReceivedAt = performance.now()
     let message: unknown
     try {
-      message = this.#wire.decode(data)
+      message = JSON.parse(data.toString())
     } catch {
-      this.#settings.counts.fault(`not ${this.#settings.options.protocol}: ${data.toString('latin1', 0, 60)}`)
+      this.#settings.counts.fault(`not JSON: ${data.toString('latin1', 0, 60)}`)
       return
     }
-    if (Array.isArray(message) && message[0] === 'A') this.#acknowledged(message[1], message[2])
-    else this.#answer(message)
+    this.#answer(message)
   }
 
   #answer(message: unknown): void {
@@ -248,10 +244,6 @@ export class FleetLink {
     this.#hasRoomNow()
   }
 
-  onAck(message: Record<string, unknown>): void {
-    this.#acknowledged(message.flakeAddress, message.seq)
-  }
-
   onError(message: Record<string, unknown>): void {
     const { flakeAddress, seq, code } = message
     this.#settings.counts.error(String(code))
@@ -282,7 +274,7 @@ export class FleetLink {
     else this.#settings.counts.fault(`a FIRMWARE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
-  #acknowledged(flakeAddress: unknown, seq: unknown): void {
+  onAck({ flakeAddress, seq }: Record<string, unknown>): void {
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const settled = device && typeof seq === 'number' ? device.acknowledge(seq) : undefined
     if (!device || !settled) {
@@ -318,11 +310,15 @@ export class FleetLink {
 
   #transmit({ flakeAddress }: SimulatedDevice, { seq, frame, timestamp }: InFlight): void {
     this.#unacknowledged++
-    this.#sendMessage(this.#wire.update(this.#settings.options.form, flakeAddress, seq, frame, timestamp))
+    this.#sendMessage({
+      ...{ type: 'UPDATE', flakeAddress, seq, serviceIdentifier: frame.service.serviceIdentifier },
+      updates: frame.changes.map(({ property, value }) => ({ propId: property.propId, value: jsonForm(value) })),
+      ...(timestamp !== undefined && { timestamp }),
+    })
   }
 
   /** Sends all frames of one turn in one write: a system call per frame would make the simulator the bottleneck. */
-  #sendMessage(message: unknown): void {
+  #sendMessage(message: object): void {
     if (!this.isOpen) return
     const tcp = this.#tcp
     if (tcp && !this.#isCorked) {
@@ -333,7 +329,7 @@ export class FleetLink {
         tcp.uncork()
       })
     }
-    this.#socket?.send(this.#wire.encode(message))
+    this.#socket?.send(JSON.stringify(message))
   }
 
   #closed(socket: WebSocket, code: number): void {

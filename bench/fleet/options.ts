@@ -1,7 +1,6 @@
 import { amount, integer, matching, option } from '#bench/command-line'
 import { type DeviceKind, propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kinds'
 import { type UpdateMode, updateModes } from '#bench/fleet/updates'
-import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
 import { type WriteMode, writeModes } from '#bench/fleet/writes'
 
 export const fleetDefaults = {
@@ -12,8 +11,6 @@ export const fleetDefaults = {
   rate: 1000,
   changes: 4,
   properties: 10,
-  protocol: 'json' as LinkProtocol,
-  form: 'long' as LinkForm,
   window: 64,
   storm: 0,
   writes: 'none' as WriteMode,
@@ -48,8 +45,6 @@ export const fleetOptions = {
   rate: option('--rate N', 'changes/s in all; 0: as fast as the windows allow', amount(10_000_000)),
   changes: option('--changes N', 'changes per frame', integer(1, 1024)),
   properties: option('--properties N', 'per device', integer(propertiesPerDeviceMin, propertiesPerDeviceMax)),
-  protocol: option('--protocol NAME', 'of the link').choices(['json', 'msgpack']),
-  form: option('--form NAME', 'of UPDATE').choices(['short', 'long']),
   window: option('--window N', 'unacknowledged frames per link', integer(1, 65_536)),
   storm: option('--storm S', 'every S seconds all links are cut and reconnect; 0: never', amount(secondsMax)),
   writes: option('--writes HOW', 'adds a service Controls; how devices take writes').choices(writeModes),

@@ -45,7 +45,7 @@ serveFunctions({
     if (status !== 201) throw new Error(`the release was answered ${status}`)
     fleet = new Fleet({
       ...{ url: `ws://127.0.0.1:${port}`, devices, links, prefix: 'UPDATED', kinds: kind ? [kind] : [] },
-      ...{ updates: 'well', protocol: 'msgpack', form: 'short' },
+      updates: 'well',
     })
     fleet.pause()
     fleet.start()

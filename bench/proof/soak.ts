@@ -155,7 +155,6 @@ async function connectDevice({ url, key, random, runner }: LoadedServer, number:
   const fleet = new Fleet({
     ...{ url: url.replace(/^http/, 'ws'), key, prefix: `${passingPrefix}-${number}`, devices: 1, links: 1 },
     ...{ rate: 40, changes: 2, seed: number, backoffMsMax: 400 },
-    ...(number % 2 === 0 && { protocol: 'msgpack', form: 'short' }),
   })
   fleet.start()
   try {

@@ -73,7 +73,8 @@ export class FleetLedger {
         failed: ({ message }) => faults.push(message),
       })
       link.sent.set(last)
-      await link.open()
+      // A refused HELLO is a fault already.
+      await link.open().catch(() => undefined)
       link.close()
       for (const [device, seq] of link.acknowledged.entries()) {
         const frame = last[device]
