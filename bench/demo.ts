@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import { integer, option, runCommand } from '#bench/command-line'
+import { integer, option, runCommand, stopAsked } from '#bench/command-line'
 import { Dashboard } from '#bench/dashboard'
 import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
 import { demoKinds } from '#bench/demo/demo-devices'
@@ -56,7 +56,7 @@ async function run(demo: Demo): Promise<number> {
     ADMIN_PASSWORD: administrator.password,
   }
   const server = new ServerProcess({ port, dataFolder, environment })
-  let asked = stopAsked(demo.seconds)
+  const asked = stopAsked(demo.seconds).then(() => 'asked')
   const isServing = await Promise.race([server.serving().then(() => true), asked.then(() => false)])
   if (!isServing) {
     await server.stop()
@@ -90,8 +90,7 @@ async function run(demo: Demo): Promise<number> {
   dashboard.start()
 
   const stopShowing = showEverySecond({ server, fleet, dashboard, screen })
-  asked = Promise.race([asked, server.ended.then(() => 'server')])
-  const reason = await asked
+  const reason = await Promise.race([asked, server.ended.then(() => 'server')])
   stopShowing()
   stopRollout()
   dashboard.stop()
@@ -170,14 +169,6 @@ function introduction(url: string, demo: Demo): string {
     'Ctrl-C stops everything.',
     '',
   ].join('\n')
-}
-
-/** Resolves after the time with `asked` (0: never), or on a signal. */
-function stopAsked(seconds: number): Promise<string> {
-  return new Promise((resolve) => {
-    if (seconds > 0) setTimeout(() => resolve('asked'), seconds * 1000)
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve('asked'))
-  })
 }
 
 // The server exits with this process.

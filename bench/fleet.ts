@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { runCommand } from '#bench/command-line'
+import { runCommand, stopAsked } from '#bench/command-line'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { putSchemas } from '#bench/fleet/kinds'
@@ -34,7 +34,7 @@ async function run({ json, schemas, seconds, ...options }: CommandOptions): Prom
     print(lineOf(second), second)
   }, 1_000)
 
-  await stopAsked(seconds * 1000)
+  await stopAsked(seconds)
   const measured = (performance.now() - startedAt) / 1000
   const report = fleet.report()
   clearInterval(everySecond)
@@ -44,14 +44,6 @@ async function run({ json, schemas, seconds, ...options }: CommandOptions): Prom
   print(totalsOf(report, measured), { isFinal: true, seconds: measured, ...report })
   // Links that are still opening would keep the process alive.
   process.exit(fleet.counts.faultCount > 0 ? 1 : 0)
-}
-
-/** Resolves after the time (0: never), or on Ctrl-C or SIGTERM. */
-function stopAsked(afterMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (afterMs > 0) setTimeout(resolve, afterMs)
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-  })
 }
 
 await runCommand(command)

@@ -65,9 +65,9 @@ const bearer: Case = {
   })),
 }
 
-/** Shares of full speed. The load takes a third of a core of two at the first, and most of it at the second. */
-const shares = { judged: 0.3, shown: 0.5 } as const
-const loginsName = (share: number) => `events at ${share * 100} % of full speed, with IAM on`
+/** The load takes a third of a core of two at this share of full speed. */
+const share = 0.3
+const loginsName = `events at ${share * 100} % of full speed, with IAM on`
 const fullSpeed = 'full speed'
 const many = '200 logins/s'
 const loginsPerSecond = 200
@@ -86,10 +86,10 @@ function atFullSpeed(round: Round): Promise<Figures> {
 }
 
 /** Windows without and with logins, in pairs of alternating order, on one server and one fleet. */
-function withLogins(round: Round, share: number): Promise<Figures> {
+function withLogins(round: Round): Promise<Figures> {
   const { isQuick } = round
   const [pairs, warmupMs, measuredMs] = isQuick ? [1, 100, 300] : [4, 500, 4_000]
-  const rate = round.earlier(loginsName(shares.judged), fullSpeed, 'framesPerSecond') * share
+  const rate = round.earlier(loginsName, fullSpeed, 'framesPerSecond') * share
   return withEvents(round, ({ run }, server) =>
     withRemote('load/logins', async (logins) => {
       const windowMs = warmupMs + measuredMs
@@ -129,17 +129,13 @@ function withLogins(round: Round, share: number): Promise<Figures> {
   )
 }
 
-function loginCase(share: number): Case {
-  return {
-    name: loginsName(share),
-    variants: [
-      ...(share === shares.judged ? [{ name: fullSpeed, measure: atFullSpeed }] : []),
-      { name: many, measure: (round) => withLogins(round, share) },
-    ],
-  }
+const logins: Case = {
+  name: loginsName,
+  variants: [
+    { name: fullSpeed, measure: atFullSpeed },
+    { name: many, measure: withLogins },
+  ],
 }
-
-const logins = loginCase(shares.judged)
 
 export const auth: Benchmark = {
   figures: {
@@ -153,13 +149,7 @@ export const auth: Benchmark = {
     serverCpuBefore: { title: 'server CPU without, %', digits: 0 },
     ...formsOf('serverCpu', 'loadCpu'),
   },
-  cases: [
-    byProof('DPoP, one key', 1),
-    byProof('DPoP, 10 000 keys in turn', 10_000),
-    bearer,
-    logins,
-    loginCase(shares.shown),
-  ],
+  cases: [byProof('DPoP, one key', 1), byProof('DPoP, 10 000 keys in turn', 10_000), bearer, logins],
   targets: [
     { case: bearer.name, variant: 'IAM on', figure: 'requestsPerCpuSecond', isRatio: true, atLeast: 0.7 },
     { case: logins.name, variant: many, figure: 'ofLimit', atMost: 1 },

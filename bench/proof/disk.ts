@@ -227,14 +227,9 @@ class DiskRun {
   }
 
   /** Checks a server that serves after or during the fault. */
-  async #judge(
-    label: string,
-    { isOnce, activity }: DiskFault,
-    refusals: number,
-    received: readonly StreamEvent[],
-  ): Promise<void> {
+  async #judge(label: string, fault: DiskFault, refusals: number, received: readonly StreamEvent[]): Promise<void> {
     await this.#mustAnswer(label, refusals)
-    const isReadable = isOnce || activity !== 'read'
+    const isReadable = fault.isOnce || fault.activity !== 'read'
     if (!isReadable) return
     const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
@@ -255,32 +250,22 @@ class DiskRun {
     for (const end = performance.now() + lifeMs; performance.now() < end; await pass(10)) {
       const list = await this.#api.ask('GET', '/devices').catch(() => undefined)
       if (list?.status !== 200) continue
-      const names = new Set(
-        (JSON.parse(list.text) as { deviceIdentifier: string }[]).map((each) => each.deviceIdentifier),
-      )
-      const missing = keptDevices.filter((name) => !names.has(name))
+      const missing = keptDevices.filter((name) => !list.text.includes(`"${name}"`))
       if (missing.length === 0) continue
       this.problems.push(`${label}: ${missing.length} devices were left out of a list that was answered 200`)
       break
     }
     reader.stop()
-    this.problems.push(
-      ...[...reader.faults, ...gaps.map((at) => `the stream has a gap before ${at}`)]
-        .slice(0, 2)
-        .map((text) => `${label}: ${text}`),
-    )
+    const faults = [...reader.faults, ...gaps.map((at) => `the stream has a gap before ${at}`)]
+    this.problems.push(...faults.slice(0, 2).map((text) => `${label}: ${text}`))
   }
 
   /** Writes data without events until a write is refused. */
   async #fillLog(bytes: number): Promise<void> {
     const end = performance.now() + turnMsMax
     for (let left = bytes; left > 0 && performance.now() < end; left -= turnPieceBytes) {
-      const text = () => randomBytes(turnPieceBytes / 4).toString('base64')
-      const locales = {
-        en: { subject: 'A', text: text() },
-        de: { subject: 'A', text: text() },
-        fr: { subject: 'A', text: text() },
-      }
+      const locale = () => ({ subject: 'A', text: randomBytes(turnPieceBytes / 4).toString('base64') })
+      const locales = { en: locale(), de: locale(), fr: locale() }
       const answer = await this.#api.ask('PUT', '/templates/turning', { body: { locales } }).catch(() => undefined)
       if (answer?.status !== 200) return
     }
