@@ -27,7 +27,6 @@ const ofParts = [
 const longest = [
   'test/simulation/seeds-1.test.ts',
   'test/simulation/seeds-2.test.ts',
-  'test/bench/run.slow.test.ts',
   'test/blackbox/closed-connections.slow.test.ts',
   'test/proof/overload.slow.test.ts',
   'test/documents/documents.slow.test.ts',

@@ -59,7 +59,7 @@ others are reported all the same.`,
   )
   .argument('[name...]', 'benchmarks', Object.keys(benchmarks))
   .option('--list', 'the benchmarks')
-  .addOption(option('--rounds N', `rounds (default: ${roundsDefault}, or as the benchmark says)`, integer(1, 100)))
+  .addOption(option('--rounds N', `rounds (default: ${roundsDefault} for most)`, integer(1, 100)))
   .option('--quick', 'one short round, to try a bench itself; its figures mean nothing and are not saved')
   .action(run)
 

@@ -79,8 +79,8 @@ class KillRun {
       summary: [
         `${rounds} rounds in ${seconds.toFixed(0)} s, ${idle} without an acknowledgement; longest start ` +
           `${Math.round(server.longestStartMs)} ms`,
-        `resumed dashboard: ${countsOf(server.witness.report())}`,
-        `from the start:    ${countsOf(fromStart.report())}`,
+        `resumed dashboard: ${countsOf(server.witness.frames.report())}`,
+        `from the start:    ${countsOf(fromStart.frames.report())}`,
         `${writes.length} other kinds of write: ${sum('acknowledged')} acknowledged and found; of those that a kill ` +
           `interrupted ${sum('landed')} were applied and ${sum('vanished')} not, ${sum('repeated')} were repeated with their key`,
         ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
@@ -102,7 +102,7 @@ class KillRun {
     await this.#stopWork()
     // An answer in a socket's buffer was sent before the kill; a device may not have read it yet.
     await pass(20)
-    witness.mark()
+    witness.frames.mark()
     while (random.below(10) < earlyKillsOfTen) {
       const early = new ServerProcess(proofServer(server.place, settingsOf(round)))
       await pass(random.between(20, 600))
@@ -113,7 +113,7 @@ class KillRun {
     await server.check(`round ${round}`)
     this.#work()
     if (await witness.dashboard.caughtUp(quietMsMax))
-      problems.push(...witness.missingSinceMark().map((text) => `round ${round}: ${text}`))
+      problems.push(...witness.frames.missingSinceMark().map((text) => `round ${round}: ${text}`))
     else problems.push(`round ${round}: the dashboard did not catch up within ${quietMsMax / 1000} s`)
     if (round % 10 > 0) return
     const { changesAcknowledged } = server
@@ -178,7 +178,7 @@ function settingsOf(round: number) {
   return { environment: { DURABILITY: round % 2 === 0 ? 'process' : 'disk' } }
 }
 
-function countsOf(report: ReturnType<EventChecker['report']>): string {
+function countsOf(report: ReturnType<EventChecker['frames']['report']>): string {
   return (
     `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.repeated} doubled or ` +
     `out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored`

@@ -82,5 +82,5 @@ export async function readStream(
     faults.push(
       `${changed.type} was published at ${changed.offset}, and the stream has ${byOffset.get(changed.offset) ?? 'nothing'} there`,
     )
-  return { lastFrames: checker.lastFrames, faults }
+  return { lastFrames: checker.frames.lastFrames, faults }
 }

@@ -26,7 +26,7 @@ interface SoakOptions {
 }
 
 /**
- * What must not grow, and by how much it may: per minute, in the unit of the title. The bounds allow for data that the
+ * Quantities that must not grow, and the growth a minute that is a problem, in the unit of the title. The bounds allow for data that the
  * server keeps for a day, such as results of actions, and are the least that half an hour distinguishes from noise.
  */
 export const gauges = {
@@ -119,7 +119,7 @@ async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments 
   const warm = samples.filter((each) => each.minutes >= minutes * warmShare)
   const growth = (Object.keys(gauges) as GaugeName[]).map((name) => growthOf(name, warm))
   problems.push(...server.witness.problems(), ...growth.flatMap(({ problem }) => problem ?? []))
-  const received = server.witness.report()
+  const received = server.witness.frames.report()
   const acknowledged = Object.values(server.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0)
   const outcome: Outcome = {
     ...{ seed, seconds, problems },

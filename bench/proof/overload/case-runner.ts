@@ -142,7 +142,7 @@ class CaseRun {
       this.#problems.push(...(await dashboard.differences()).map((text) => `stream against GET /devices: ${text}`))
       dashboard.stop()
       this.#problems.push(...checker.problems().slice(0, problemsMax))
-      return checker.report().acknowledged
+      return checker.frames.report().acknowledged
     } catch (error) {
       this.#problems.push(`what is stored can't be read: ${error instanceof Error ? error.message : error}`)
       return 0
