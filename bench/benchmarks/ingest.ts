@@ -3,7 +3,7 @@
 import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
-import { bare, ours, type StartServer } from '#bench/harness/servers'
+import { listening, ours, type StartServer } from '#bench/harness/servers'
 import type { PhaseResult } from '#bench/load/generator'
 
 function measured(start: StartServer, changes: number, round: Round): Promise<PhaseResult> {
@@ -13,10 +13,8 @@ function measured(start: StartServer, changes: number, round: Round): Promise<Ph
   return underLoad(start, load, ({ run }) => run(timesOf(round, 2_000, 5_000)))
 }
 
-/** `gathered`: the bare loop with optimal use of uWebSockets.js. It shows the possible gain and is not a target. */
 const starts = {
-  bare: bare('ingest', { isGathered: false }),
-  gathered: bare('ingest', { isGathered: true }),
+  bare: listening('bare/ingest'),
   process: ours({ DURABILITY: 'process' }),
   disk: ours({ DURABILITY: 'disk' }),
 } as const

@@ -16,18 +16,13 @@ export interface RunningServer {
 
 export type StartServer = () => Promise<RunningServer>
 
-/** One of the loops in `bench/bare`. */
-export function bare(program: string, settings: Readonly<Record<string, unknown>> = {}): StartServer {
-  return listening(`bare/${program}`, settings)
-}
-
-/** One of our programs that listens on a given port, in its own process. */
-export function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
+/** One of our programs that listens on a given port, in its own process. `program`: its path below `bench`. */
+export function listening(program: string): StartServer {
   return async () => {
     const port = await freePort()
     const remote = new Remote(program)
     try {
-      await remote.ask('listen', { port, ...settings })
+      await remote.ask('listen', { port })
     } catch (error) {
       await remote.stop()
       throw error

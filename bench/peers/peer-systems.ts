@@ -66,7 +66,7 @@ function ofNpm(name: string, protocol: ProtocolName, program: string, settings: 
     isThere: existsSync(path),
     version: () => `${name} ${(JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version}`,
     settings: `bench/peers/${program}.ts: ${settings}`,
-    start: listening(`peers/${program}`, {}),
+    start: listening(`peers/${program}`),
   }
 }
 
