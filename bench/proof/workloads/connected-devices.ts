@@ -255,18 +255,17 @@ export function updatesWorkload(devices: ConnectedDevices): Workload {
 
 interface ShownFirmware {
   readonly firmware: string
-  readonly update?: { readonly status: string; readonly firmware?: string }
+  readonly update?: { readonly status: string }
 }
 
 async function mustBeUpdated(api: ProofApi, devices: ConnectedDevices, slot: string, pinned: string): Promise<void> {
   let shown: ShownFirmware | undefined
   const isUpdated = async () => {
     ;[shown] = (await api.must<{ firmwares: readonly ShownFirmware[] }>('GET', `/updates/${slot}?depth=2`)).firmwares
-    const isDone = shown?.firmware === pinned && shown.update?.status === 'DONE' && shown.update.firmware === pinned
-    if (isDone && devices.of(slot).version === pinned) return true
     // It is also updated when it connects: then there may be nothing to do.
-    await api.ask('POST', `/updates/${slot}`)
-    return false
+    if (shown?.firmware !== pinned) await api.ask('POST', `/updates/${slot}`)
+    const isAtRest = shown?.update?.status === 'DONE' || shown?.update?.status === 'IDLE'
+    return isAtRest && shown?.firmware === pinned && devices.of(slot).version === pinned
   }
   if (!(await until(isUpdated, doneMsMax, updatePollMs)))
     throw new Error(`${slot} is pinned to ${pinned}, and is ${JSON.stringify(shown)} after ${doneMsMax / 1000} s`)
