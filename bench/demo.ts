@@ -4,7 +4,6 @@ import { Command } from 'commander'
 import { integer, option, runCommand, stopAsked } from '#bench/command-line'
 import { Dashboard } from '#bench/dashboard'
 import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
-import { demoKinds } from '#bench/demo/demo-devices'
 import { DemoScreen } from '#bench/demo/screen'
 import { secondsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
@@ -72,13 +71,12 @@ async function run(demo: Demo): Promise<number> {
     rate,
     writes,
     updates: 'slow',
-    kinds: demoKinds,
     key: await deviceKey(target),
   })
   const stopRollout = await startRollout(target)
   fleet.start()
   const isOnline = await Promise.race([fleet.allOnline(60_000), asked.then(() => false)])
-  if (isOnline) await createDemoContent(target, fleet.devices)
+  if (isOnline) await createDemoContent(target, fleet)
   const screen = new DemoScreen(process.stdout, fleet.kinds)
   const dashboard = new Dashboard({
     url: server.url,

@@ -2,8 +2,8 @@ import { Command } from 'commander'
 import { runCommand, stopAsked } from '#bench/command-line'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
-import { putSchemas } from '#bench/fleet/kinds'
 import { type FleetOptions, fleetDefaults, fleetOptions, secondsOption } from '#bench/fleet/options'
+import { putSchemas } from '#bench/fleet/schemas'
 
 interface CommandOptions extends Partial<FleetOptions> {
   readonly seconds: number

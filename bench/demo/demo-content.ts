@@ -1,18 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  airService,
-  demoKinds,
-  metadataOf,
-  powerService,
-  propertyIds,
-  pumpService,
-  pumpStates,
-  siteOf,
-  sites,
-} from '#bench/demo/demo-devices'
-import type { SimulatedDevice } from '#bench/fleet/device'
-import { putSchemas } from '#bench/fleet/kinds'
+import { metadataOf, siteOf, sites } from '#bench/demo/demo-sites'
+import type { Fleet } from '#bench/fleet/fleet'
+import { airService, powerService, propertyIds, pumpService, pumpStates } from '#bench/fleet/kinds'
+import { putSchemas } from '#bench/fleet/schemas'
 import { askApi, authorizationHeader, callApi, createUser, readToken } from '#bench/harness/identity'
 
 /** Administrator of the demo, and a user who may only read. Both have the same password. */
@@ -59,12 +50,12 @@ export async function deviceKey({ port, dataFolder, person }: DemoTarget): Promi
  * alarms, templates and functions; with authentication also a role, a user and subscriptions. The devices must be
  * connected.
  */
-export async function createDemoContent(target: DemoTarget, devices: readonly SimulatedDevice[]): Promise<void> {
+export async function createDemoContent(target: DemoTarget, { devices, kinds }: Fleet): Promise<void> {
   const { port, person, dataFolder } = target
   if (readState(dataFolder).hasContent) return
   const call = <Value = Resource>(method: string, path: string, body: object) =>
     callApi<Value>(port, path, { person, method, body })
-  await putSchemas(`http://127.0.0.1:${port}`, demoKinds, person)
+  await putSchemas(`http://127.0.0.1:${port}`, kinds, person)
   for (const { index, identifier } of devices) await call('PATCH', `/meta/${identifier}`, metadataOf(index))
   const groups = new Map<string, string>()
   for (const { name } of sites) {

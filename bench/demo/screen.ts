@@ -1,6 +1,5 @@
 import type { FleetSecond } from '#bench/fleet/counts'
-import type { SimulatedProperty } from '#bench/fleet/encoding'
-import type { DeviceKind } from '#bench/fleet/kinds'
+import type { DeviceKind, SimulatedProperty } from '#bench/fleet/kinds'
 
 export interface DemoSecond {
   readonly seconds: number

@@ -1,6 +1,5 @@
-import { type DeviceValue, jsonForm, type SimulatedProperty, simulatedValue } from '#bench/fleet/encoding'
-import type { Change, Frame, FramePlan } from '#bench/fleet/frames'
-import { controlsService } from '#bench/fleet/kinds'
+import { type Change, type Frame, type FramePlan, reportedValue } from '#bench/fleet/frames'
+import { controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
 import type { DeviceFirmware } from '#bench/fleet/updates'
 import type { DeviceControls } from '#bench/fleet/writes'
 
@@ -88,7 +87,7 @@ export class SimulatedDevice {
               ...(property.order === 'actionable' && { isActionable: true }),
               ...(property.type.endsWith('-ARRAY') && { isArray: true }),
             },
-            ...(value !== undefined && { value: jsonForm(value) }),
+            ...(value !== undefined && { value }),
           }
         }),
       })),
@@ -139,7 +138,7 @@ export class SimulatedDevice {
 
   /** The value in HELLO; only of properties that are not reported regularly. */
   #declared(property: SimulatedProperty): DeviceValue | undefined {
-    if (property.isConstant) return simulatedValue(property, this.index, 0)
+    if (property.isConstant) return reportedValue(property, this.index, 0)
     return property.order === undefined ? undefined : this.controls?.valueOf(property)
   }
 }

@@ -1,6 +1,6 @@
 import { FleetCounts } from '#bench/fleet/counts'
 import { SimulatedDevice } from '#bench/fleet/device'
-import { changesPerFrameMax, FramePlan } from '#bench/fleet/frames'
+import { FramePlan } from '#bench/fleet/frames'
 import type { DeviceKind } from '#bench/fleet/kinds'
 import { deviceKinds } from '#bench/fleet/kinds'
 import { FleetLink } from '#bench/fleet/link'
@@ -46,12 +46,8 @@ export class Fleet {
   constructor(given: Partial<FleetOptions>) {
     const options: FleetOptions = { ...fleetDefaults, ...given }
     this.options = options
-    const { properties, flap, writes, rate } = options
-    this.kinds = options.kinds ?? deviceKinds(properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
-    for (const kind of this.kinds) {
-      const most = changesPerFrameMax(kind)
-      if (options.changes > most) throw new RangeError(`a frame of ${kind.name} holds at most ${most} changes`)
-    }
+    const { flap, writes, rate } = options
+    this.kinds = options.kinds ?? deviceKinds({ isFlapping: flap > 0, isControlled: writes !== 'none' })
     const plans = this.kinds.map((kind) => new FramePlan(kind, options.changes, options.flap))
     // A device has a new session after each boot. The seed determines content, not the session.
     const boot = Date.now().toString(36)

@@ -1,5 +1,10 @@
-import { type DeviceValue, type SimulatedProperty, simulatedValue } from '#bench/fleet/encoding'
-import { type DeviceKind, levelService, type SimulatedService } from '#bench/fleet/kinds'
+import {
+  type DeviceKind,
+  type DeviceValue,
+  levelService,
+  type SimulatedProperty,
+  type SimulatedService,
+} from '#bench/fleet/kinds'
 
 export interface Change {
   readonly property: SimulatedProperty
@@ -44,7 +49,7 @@ export class FramePlan {
     const count = Math.min(this.#changesPerFrame, properties.length)
     const changes = Array.from({ length: count }, (_, place) => {
       const property = properties[(number * count + place) % properties.length] as SimulatedProperty
-      return { property, value: simulatedValue(property, deviceIndex, number * this.#changesPerFrame + place) }
+      return { property, value: reportedValue(property, deviceIndex, number * this.#changesPerFrame + place) }
     })
     return { service: this.kind.services[serviceIndex] as SimulatedService, changes }
   }
@@ -57,13 +62,11 @@ export class FramePlan {
 
   #levelFrame(isAbove: boolean): Frame {
     const [property] = levelService.properties as readonly [SimulatedProperty]
-    return {
-      service: levelService,
-      changes: [{ property, value: isAbove ? property.high : property.low }],
-    }
+    const [low, high] = property.range as readonly [number, number]
+    return { service: levelService, changes: [{ property, value: isAbove ? high : low }] }
   }
 }
 
-export function changesPerFrameMax(kind: DeviceKind): number {
-  return kind.services[0]?.properties.length ?? 0
+export function reportedValue({ model }: SimulatedProperty, deviceIndex: number, number: number): DeviceValue {
+  return model?.(number, deviceIndex) ?? 0
 }

@@ -1,6 +1,27 @@
-import type { PropertyType, SimulatedProperty } from '#bench/fleet/encoding'
-import { authorizationHeader } from '#bench/harness/identity'
-import { request } from '#bench/http'
+/** The simulated devices: sensors, meters and pumps of a company, with plausible values. */
+
+export type DeviceValue = number | boolean | string | readonly number[]
+
+/** The value of the n-th change of a device. */
+type ValueModel = (number: number, deviceIndex: number) => DeviceValue
+
+export interface SimulatedProperty {
+  readonly propId: number
+  readonly name: string
+  readonly description: string
+  readonly type: string
+  readonly unit?: string
+  /** Names of the values 0, 1, 2 … */
+  readonly enumeration?: readonly string[]
+  /** Only sent in HELLO, and never changed. */
+  readonly isConstant?: true
+  /** Accepts WRITEs. Absent: read-only. */
+  readonly order?: 'writable' | 'actionable'
+  /** Of the values that the device accepts, or alternates between. */
+  readonly range?: readonly [low: number, high: number]
+  /** Of a property that is reported. */
+  readonly model?: ValueModel
+}
 
 export interface SimulatedService {
   readonly serviceIdentifier: string
@@ -16,76 +37,102 @@ export interface DeviceKind {
   readonly services: readonly SimulatedService[]
 }
 
-/** `[name, type, unit, low, high]` or `[name, type, names of an enumeration]`. */
-type Row =
-  | readonly [string, PropertyType, string?, number?, number?]
-  | readonly [string, PropertyType, readonly string[]]
+export const airService = 'de300001-7c1e-4b6d-9e3f-000000000001'
+export const powerService = 'de300001-7c1e-4b6d-9e3f-000000000002'
+export const pumpService = 'de300001-7c1e-4b6d-9e3f-000000000003'
+const diagnosticsService = 'de300001-7c1e-4b6d-9e3f-000000000004'
 
-interface KindTable {
-  readonly name: string
-  readonly code: string
-  readonly service: string
-  readonly rows: readonly Row[]
-}
+export const propertyIds = {
+  carbonDioxide: '0x2002',
+  power: '0x2000',
+  pumpState: '0x2004',
+  pressure: '0x2002',
+} as const
 
-const kinds: readonly KindTable[] = [
-  {
-    name: 'Climate sensor',
-    code: 'CLIMATE',
-    service: 'Climate',
-    rows: [
-      ['Temperature', 'FLOAT', '°C', 15, 30],
-      ['Humidity', 'FLOAT', '%', 20, 80],
-      ['Carbon dioxide', 'UINT16', 'ppm', 400, 2000],
-      ['Window open', 'BOOL'],
-      ['Mode', 'UINT8', ['Off', 'Heating', 'Cooling', 'Ventilating']],
-      ['Status', 'STRING'],
-      ['Samples', 'UINT32'],
-    ],
-  },
-  {
-    name: 'Power meter',
-    code: 'METER',
-    service: 'Power',
-    rows: [
-      ['Energy', 'UINT64', 'mWh'],
-      ['Power', 'FLOAT64', 'W', 0, 4000],
-      ['Voltage', 'FLOAT-ARRAY', 'V', 220, 240],
-      ['Frequency', 'FLOAT', 'Hz', 49, 51],
-      ['Phase error', 'INT16', 'mrad'],
-      ['Tariff', 'UINT8', ['Day', 'Night', 'Peak']],
-      ['Raw register', 'BINARY'],
-    ],
-  },
-  {
-    name: 'Pump',
-    code: 'PUMP',
-    service: 'Pump',
-    rows: [
-      ['Speed', 'FLOAT', 'rpm', 0, 3000],
-      ['Pressure', 'FLOAT', 'bar', 1, 10],
-      ['Running', 'BOOL'],
-      ['Valve', 'UINT8', '%'],
-      ['State', 'UINT8', ['Stopped', 'Starting', 'Running', 'Fault']],
-      ['Job', 'UUID'],
-      ['Flow balance', 'INT64', 'ml'],
-    ],
-  },
+export const pumpStates = ['Stopped', 'Starting', 'Running', 'Fault'] as const
+
+/** Changes are numbered from 1 in each run. This time lets clocks and energy counters continue after a restart. */
+const startedAt = Date.now()
+/** A device sends two changes a second, at the default rate. */
+const msPerChange = 500
+
+type Details = Pick<SimulatedProperty, 'unit' | 'enumeration' | 'isConstant'>
+type Row = readonly [name: string, type: string, model: ValueModel, details?: Details]
+
+const air: readonly Row[] = [
+  ['Temperature', 'FLOAT', wave(18, 26, 1), { unit: '°C' }],
+  ['Humidity', 'FLOAT', wave(28, 62, 1), { unit: '%' }],
+  ['Carbon dioxide', 'UINT16', wave(420, 1500, 0), { unit: 'ppm' }],
+  ['Window open', 'BOOL', (number, device) => isExceptional(number, device, 9)],
+  [
+    'Battery',
+    'UINT8',
+    (number, device) => Math.round(100 - 60 * share(device, 5) - (number % 20_000) / 1000),
+    { unit: '%' },
+  ],
 ]
 
-const diagnosticsRows: readonly Row[] = [
-  ['Ticks', 'UINT64', 'µs'],
-  ['Clock', 'DATETIME'],
-  ['Serial number', 'STRING'],
+const power: readonly Row[] = [
+  ['Power', 'FLOAT64', wave(180, 6200, 0), { unit: 'W' }],
+  [
+    'Voltage',
+    'FLOAT-ARRAY',
+    (number, device) => [0, 1, 2].map((phase) => voltage(number, device + phase)),
+    { unit: 'V' },
+  ],
+  ['Frequency', 'FLOAT', wave(49.96, 50.04, 2), { unit: 'Hz' }],
+  ['Energy', 'FLOAT64', energy, { unit: 'kWh' }],
+  ['Tariff', 'UINT8', (number) => Math.floor(number / 400) % 2, { enumeration: ['Day', 'Night'] }],
 ]
 
-export const propertiesPerDeviceMin = diagnosticsRows.length + 1
-/** 1 024 properties in one service (contract 3.11), plus the diagnostics. */
-export const propertiesPerDeviceMax = 1024 + diagnosticsRows.length
+const voltage = wave(226, 236, 1) as (number: number, device: number) => number
 
-export interface ExtraServices {
+const pump: readonly Row[] = [
+  ['Speed', 'FLOAT', whileRunning(wave(1400, 2900, 0)), { unit: 'rpm' }],
+  ['Flow', 'FLOAT', whileRunning(wave(2, 14, 1)), { unit: 'm³/h' }],
+  ['Pressure', 'FLOAT', wave(1.2, 4.8, 2), { unit: 'bar' }],
+  ['Bearing temperature', 'FLOAT', wave(34, 71, 1), { unit: '°C' }],
+  ['State', 'UINT8', pumpState, { enumeration: pumpStates }],
+]
+
+const diagnostics: readonly Row[] = [
+  [
+    'Uptime',
+    'UINT64',
+    (number, device) => Math.round(86_400 * (1 + 60 * share(device, 3)) + (number * msPerChange) / 1000),
+    { unit: 's' },
+  ],
+  ['Clock', 'DATETIME', (number) => startedAt + number * msPerChange],
+  ['Signal strength', 'INT16', wave(-86, -48, 0), { unit: 'dBm' }],
+  ['Serial number', 'STRING', (_, device) => `SN-${String(device).padStart(8, '0')}`, { isConstant: true }],
+]
+
+const diagnosticsOfAll = service(diagnosticsService, 'Diagnostics', 'Diagnostics of every device', diagnostics)
+
+interface ExtraServices {
   readonly isFlapping?: boolean
   readonly isControlled?: boolean
+}
+
+export function deviceKinds({ isFlapping = false, isControlled = false }: ExtraServices = {}): readonly DeviceKind[] {
+  const more = [...(isFlapping ? [levelService] : []), ...(isControlled ? [controlsService] : [])]
+  return [
+    {
+      name: 'Climate sensor',
+      code: 'CLIMATE',
+      services: [service(airService, 'Air', 'The air of a room', air), diagnosticsOfAll, ...more],
+    },
+    {
+      name: 'Power meter',
+      code: 'METER',
+      services: [service(powerService, 'Power', 'The electricity of a floor', power), diagnosticsOfAll, ...more],
+    },
+    {
+      name: 'Pump',
+      code: 'PUMP',
+      services: [service(pumpService, 'Pump', 'A pump of the heating', pump), diagnosticsOfAll, ...more],
+    },
+  ]
 }
 
 /** One property that alternates around its threshold of 50. */
@@ -93,10 +140,10 @@ export const levelService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000e-4b6d-9e3f-c00000000001',
   name: 'Level',
   description: 'A level that crosses 50 %, up and down',
-  properties: [{ ...property(['Level', 'FLOAT', '%', 40, 60], 0x2000), description: 'From 40 to 60 and back' }],
+  properties: [
+    { propId: 0x2000, name: 'Level', description: 'From 40 to 60 and back', type: 'FLOAT', unit: '%', range: [40, 60] },
+  ],
 }
-
-const mode = ['Off', 'Automatic', 'Manual'] as const
 
 export const controlsService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000f-4b6d-9e3f-c00000000003',
@@ -104,107 +151,63 @@ export const controlsService: SimulatedService = {
   description: 'Settings and actions of the device',
   properties: [
     {
-      ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000),
-      description: 'The target temperature',
-      order: 'writable',
+      ...{ propId: 0x2000, name: 'Setpoint', description: 'The target temperature', type: 'FLOAT', unit: '°C' },
+      ...{ order: 'writable', range: [5, 30] },
     },
-    { ...property(['Reset', 'BOOL'], 0x2001), description: 'Restarts the device', order: 'actionable' },
-    { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'The operating mode', order: 'writable' },
+    { propId: 0x2001, name: 'Reset', description: 'Restarts the device', type: 'BOOL', order: 'actionable' },
+    {
+      ...{ propId: 0x2002, name: 'Mode', description: 'The operating mode', type: 'UINT8', order: 'writable' },
+      enumeration: ['Off', 'Automatic', 'Manual'],
+    },
   ],
 }
 
-/**
- * The kinds of a fleet whose devices measure `propertiesPerDevice` properties each; more than ten are numbered
- * channels.
- */
-export function deviceKinds(
-  propertiesPerDevice: number,
-  { isFlapping = false, isControlled = false }: ExtraServices = {},
-): readonly DeviceKind[] {
-  return kinds.map((kind, place) => {
-    const channels = propertiesPerDevice - diagnosticsRows.length
-    const rows: Row[] = kind.rows.slice(0, channels)
-    while (rows.length < channels) rows.push([`Channel ${rows.length + 1}`, 'FLOAT', 'mA', 4, 20])
-    return {
-      name: kind.name,
-      code: kind.code,
-      services: [
-        service(kind.service, `Measurements of a ${kind.name.toLowerCase()}`, place + 1, rows),
-        service('Diagnostics', 'Diagnostics of every device', 0xd, diagnosticsRows),
-        ...(isFlapping ? [levelService] : []),
-        ...(isControlled ? [controlsService] : []),
-      ],
-    }
+function service(serviceIdentifier: string, name: string, description: string, rows: readonly Row[]): SimulatedService {
+  const properties = rows.map(([property, type, model, details], index): SimulatedProperty => {
+    return { propId: 0x2000 + index, name: property, description: property, type, model, ...details }
   })
+  return { serviceIdentifier, name, description, properties }
 }
 
-/** The identifier contains the number of properties: fleets of other sizes have other services. */
-function service(name: string, description: string, place: number, rows: readonly Row[]): SimulatedService {
-  const tail = `b${rows.length.toString(16).padStart(11, '0')}`
-  return {
-    serviceIdentifier: `5f2a7c10-000${place.toString(16)}-4b6d-9e3f-${tail}`,
-    name,
-    description,
-    properties: rows.map((row, index) => property(row, 0x2000 + index)),
+/** Around a level of the device: a slow wave, a faster one, and noise. */
+function wave(low: number, high: number, decimals: number): ValueModel {
+  const salt = Math.round(low * 31 + high)
+  return (number, device) => {
+    const level = share(device, salt)
+    const slow = 1 + Math.sin(2 * Math.PI * (number / 900 + level))
+    const fast = 1 + Math.sin(2 * Math.PI * (number / 110 + 7 * level))
+    const part = 0.1 + 0.5 * level + 0.15 * slow + 0.04 * fast + 0.02 * share(device, number)
+    return round(low + (high - low) * part, decimals)
   }
 }
 
-function property(row: Row, propId: number): SimulatedProperty {
-  const [name, type, third, low = 0, high = 100] = row
-  return {
-    propId,
-    name,
-    description: `${name} as the device reports it`,
-    type,
-    low,
-    high,
-    ...(typeof third === 'string' && { unit: third }),
-    ...(typeof third === 'object' && { enumeration: third }),
-    ...(name === 'Serial number' && { isConstant: true }),
-  }
+function whileRunning(model: ValueModel): ValueModel {
+  return (number, device) => (pumpStates[pumpState(number, device)] === 'Running' ? model(number, device) : 0)
 }
 
-/** The schema of a simulated service, in the shape of §2.4 and contract 3.9. */
-export function schemaOf(service: SimulatedService): object {
-  return {
-    name: service.name,
-    description: service.description,
-    properties: Object.fromEntries(service.properties.map((property) => [hexOf(property), schemaOfProperty(property)])),
-  }
+/** Most pumps always run; one in seven stops now and then, and some of these with a fault. */
+function pumpState(number: number, device: number): number {
+  if (!isExceptional(number, device, 7)) return pumpStates.indexOf('Running')
+  return pumpStates.indexOf(share(device, 13) < 0.4 ? 'Fault' : 'Stopped')
 }
 
-/** Stores the schemas of all services, so that `raw=false` shows names. Returns their number; throws on a refusal. */
-export async function putSchemas(
-  serverUrl: string,
-  kinds: readonly DeviceKind[],
-  authorization?: string,
-): Promise<number> {
-  const services = new Map(
-    kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]),
-  )
-  for (const [serviceIdentifier, service] of services) {
-    const answer = await request(`${serverUrl}/api/v1/schemas/${serviceIdentifier}`, {
-      method: 'PUT',
-      headers: authorizationHeader(authorization),
-      body: JSON.stringify(schemaOf(service)),
-    })
-    if (answer.status >= 300) throw new Error(`schema of ${service.name}: ${answer.status} ${answer.text}`)
-  }
-  return services.size
+function energy(number: number, device: number): DeviceValue {
+  const hours = (startedAt - 1_780_000_000_000 + number * msPerChange) / 3_600_000
+  return round(hours * (0.5 + 2 * share(device, 8)), 3)
 }
 
-function schemaOfProperty(property: SimulatedProperty): object {
-  return {
-    name: property.name,
-    description: property.description,
-    type: property.type.toLowerCase(),
-    ...(property.order === undefined && { readonly: true }),
-    ...(property.order === 'actionable' && { actionable: true }),
-    ...(property.unit !== undefined && { unit: property.unit }),
-    ...(property.enumeration && {
-      enum: Object.fromEntries(property.enumeration.map((name, value) => [String(value), { name }])),
-    }),
-  }
+/** On one device in `oneIn`: true for a third of the time, at different times. On all others: always false. */
+function isExceptional(number: number, device: number, oneIn: number): boolean {
+  return Math.floor(share(device, 11) * oneIn) === 0 && Math.floor(number / 240 + 10 * share(device, 12)) % 3 === 0
 }
 
-const hexOf = (property: SimulatedProperty): string => `0x${property.propId.toString(16).padStart(4, '0')}`
+/** A number from 0 to 1 that looks random, always the same for the same numbers. */
+export function share(first: number, second: number): number {
+  let hash = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(second + 1, 0xc2b2ae35)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32
+}
+
+export function round(value: number, decimals: number): number {
+  return Number(value.toFixed(decimals))
+}

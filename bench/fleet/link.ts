@@ -3,7 +3,6 @@ import { connect as connectTcp } from 'node:net'
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
-import { jsonForm } from '#bench/fleet/encoding'
 import type { Change } from '#bench/fleet/frames'
 import type { FleetOptions } from '#bench/fleet/options'
 import { UpdateAnswers } from '#bench/fleet/updates'
@@ -312,7 +311,7 @@ export class FleetLink {
     this.#unacknowledged++
     this.#sendMessage({
       ...{ type: 'UPDATE', flakeAddress, seq, serviceIdentifier: frame.service.serviceIdentifier },
-      updates: frame.changes.map(({ property, value }) => ({ propId: property.propId, value: jsonForm(value) })),
+      updates: frame.changes.map(({ property, value }) => ({ propId: property.propId, value })),
       ...(timestamp !== undefined && { timestamp }),
     })
   }

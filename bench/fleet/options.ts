@@ -1,5 +1,5 @@
 import { amount, integer, matching, option } from '#bench/command-line'
-import { type DeviceKind, propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kinds'
+import type { DeviceKind } from '#bench/fleet/kinds'
 import { type UpdateMode, updateModes } from '#bench/fleet/updates'
 import { type WriteMode, writeModes } from '#bench/fleet/writes'
 
@@ -10,7 +10,6 @@ export const fleetDefaults = {
   links: 100,
   rate: 1000,
   changes: 4,
-  properties: 10,
   window: 64,
   storm: 0,
   writes: 'none' as WriteMode,
@@ -24,7 +23,7 @@ export const fleetDefaults = {
 }
 
 export type FleetOptions = Readonly<typeof fleetDefaults> & {
-  /** Instead of the kinds that `properties`, `flap` and `writes` describe. */
+  /** Instead of the kinds that `flap` and `writes` describe. */
   readonly kinds?: readonly DeviceKind[]
 }
 
@@ -43,8 +42,7 @@ export const fleetOptions = {
     integer(1, 100_000),
   ),
   rate: option('--rate N', 'changes/s in all; 0: as fast as the windows allow', amount(10_000_000)),
-  changes: option('--changes N', 'changes per frame', integer(1, 1024)),
-  properties: option('--properties N', 'per device', integer(propertiesPerDeviceMin, propertiesPerDeviceMax)),
+  changes: option('--changes N', 'changes per frame', integer(1, 5)),
   window: option('--window N', 'unacknowledged frames per link', integer(1, 65_536)),
   storm: option('--storm S', 'every S seconds all links are cut and reconnect; 0: never', amount(secondsMax)),
   writes: option('--writes HOW', 'adds a service Controls; how devices take writes').choices(writeModes),

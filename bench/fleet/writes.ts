@@ -1,8 +1,7 @@
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import type { DeviceValue, SimulatedProperty } from '#bench/fleet/encoding'
 import type { Change } from '#bench/fleet/frames'
-import { controlsService } from '#bench/fleet/kinds'
+import { controlsService, type DeviceValue, type SimulatedProperty } from '#bench/fleet/kinds'
 import type { SeededRandom } from '#bench/random'
 
 /**
@@ -153,10 +152,11 @@ function changesOf(serviceIdentifier: unknown, updates: readonly Update[]): read
 
 /** For a value beyond the range of its property, which the server does not know. */
 function rangeRefusal(changes: readonly Change[]): string | undefined {
-  const beyond = changes.find(
-    ({ property: { unit, low, high }, value }) => unit !== undefined && (Number(value) < low || Number(value) > high),
-  )
-  return beyond && `${beyond.property.name} must be from ${beyond.property.low} to ${beyond.property.high}`
+  for (const { property, value } of changes) {
+    const [low, high] = property.range ?? [-Infinity, Infinity]
+    if (Number(value) < low || Number(value) > high) return `${property.name} must be from ${low} to ${high}`
+  }
+  return undefined
 }
 
 const uint8Max = 255

@@ -22,7 +22,7 @@ export interface RolloutResult extends CpuUse {
   readonly downloadsAtOnceMax: number
 }
 
-const [kind] = deviceKinds(10)
+const [kind] = deviceKinds()
 const project = `/updates/projects/${kind?.code.toLowerCase()}`
 const firmware = '9.0.0'
 const onlineMsMax = 60_000

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Fleet } from '#bench/fleet/fleet'
-import { controlsService, levelService, putSchemas } from '#bench/fleet/kinds'
+import { controlsService, levelService } from '#bench/fleet/kinds'
+import { putSchemas } from '#bench/fleet/schemas'
 import type { StreamEvent } from '#model/event'
 import { EventClient } from '#test/blackbox/event-client'
 import { StartedServer } from '#test/blackbox/started-server'

@@ -5,56 +5,51 @@ import type { ServiceSchema } from '#model/service-schema'
 /** `[name, type]`, and its unit or the names of its values. */
 type Row = readonly [name: string, type: string, more?: string | readonly string[]]
 
-const measured: readonly (readonly [id: string, name: string, of: string, rows: readonly Row[]])[] = [
+const measured: readonly (readonly [place: number, name: string, of: string, rows: readonly Row[]])[] = [
   [
-    '0001-4b6d-9e3f-b00000000007',
-    'Climate',
-    'Measurements of a climate sensor',
+    1,
+    'Air',
+    'The air of a room',
     [
       ['Temperature', 'float', '°C'],
       ['Humidity', 'float', '%'],
       ['Carbon dioxide', 'uint16', 'ppm'],
       ['Window open', 'bool'],
-      ['Mode', 'uint8', ['Off', 'Heating', 'Cooling', 'Ventilating']],
-      ['Status', 'string'],
-      ['Samples', 'uint32'],
+      ['Battery', 'uint8', '%'],
     ],
   ],
   [
-    '0002-4b6d-9e3f-b00000000007',
+    2,
     'Power',
-    'Measurements of a power meter',
+    'The electricity of a floor',
     [
-      ['Energy', 'uint64', 'mWh'],
       ['Power', 'float64', 'W'],
       ['Voltage', 'float-array', 'V'],
       ['Frequency', 'float', 'Hz'],
-      ['Phase error', 'int16', 'mrad'],
-      ['Tariff', 'uint8', ['Day', 'Night', 'Peak']],
-      ['Raw register', 'binary'],
+      ['Energy', 'float64', 'kWh'],
+      ['Tariff', 'uint8', ['Day', 'Night']],
     ],
   ],
   [
-    '0003-4b6d-9e3f-b00000000007',
+    3,
     'Pump',
-    'Measurements of a pump',
+    'A pump of the heating',
     [
       ['Speed', 'float', 'rpm'],
+      ['Flow', 'float', 'm³/h'],
       ['Pressure', 'float', 'bar'],
-      ['Running', 'bool'],
-      ['Valve', 'uint8', '%'],
+      ['Bearing temperature', 'float', '°C'],
       ['State', 'uint8', ['Stopped', 'Starting', 'Running', 'Fault']],
-      ['Job', 'uuid'],
-      ['Flow balance', 'int64', 'ml'],
     ],
   ],
   [
-    '000d-4b6d-9e3f-b00000000003',
+    4,
     'Diagnostics',
     'Diagnostics of every device',
     [
-      ['Ticks', 'uint64', 'µs'],
+      ['Uptime', 'uint64', 's'],
       ['Clock', 'datetime'],
+      ['Signal strength', 'int16', 'dBm'],
       ['Serial number', 'string'],
     ],
   ],
@@ -78,21 +73,18 @@ const controls: ServiceSchema = {
 /** By service. */
 export const simulatedSchemas: ReadonlyMap<string, ServiceSchema> = new Map([
   ...measured.map(
-    ([id, name, description, rows]) => [idOf(id), { name, description, properties: readOnly(rows) }] as const,
+    ([place, name, description, rows]) =>
+      [`de300001-7c1e-4b6d-9e3f-00000000000${place}`, { name, description, properties: readOnly(rows) }] as const,
   ),
-  [idOf('000f-4b6d-9e3f-c00000000003'), controls],
+  ['5f2a7c10-000f-4b6d-9e3f-c00000000003', controls],
 ])
-
-function idOf(rest: string): string {
-  return `5f2a7c10-${rest}`
-}
 
 function readOnly(rows: readonly Row[]): ServiceSchema['properties'] {
   const properties = rows.map(([name, type, more], place) => [
     `0x${(0x2000 + place).toString(16)}`,
     {
       name,
-      description: `${name} as the device reports it`,
+      description: name,
       type,
       readonly: true,
       ...(typeof more === 'string' && { unit: more }),
