@@ -1,5 +1,3 @@
-import type { NetConnectOpts, Socket } from 'node:net'
-import { connect as connectTcp } from 'node:net'
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
@@ -38,11 +36,7 @@ export class FleetLink {
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
   readonly #writes: WriteAnswers
   readonly #updates: UpdateAnswers
-  /** Results of writes that wait for room in the window. */
-  #pendingResults: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
   #socket: WebSocket | undefined
-  #tcp: Socket | undefined
-  #isCorked = false
   #isStopped = false
   #retry: NodeJS.Timeout | undefined
   #attempts = 0
@@ -63,10 +57,8 @@ export class FleetLink {
       counts: settings.counts,
       random: settings.random,
       send: (message) => this.#sendMessage(message),
-      report: (device, changes) => {
-        this.#pendingResults.push({ device, changes })
-        this.#sendPendingResults()
-      },
+      // The next HELLO of an offline device has its values.
+      report: (device, changes) => device.isWelcome && this.send(device, changes),
     })
     this.#updates = new UpdateAnswers({
       counts: settings.counts,
@@ -84,10 +76,6 @@ export class FleetLink {
     return this.#unacknowledged < this.#window
   }
 
-  get isOwing(): boolean {
-    return this.#pendingResults.length > 0
-  }
-
   connect(): void {
     if (this.#isStopped) return
     const { url, key } = this.#settings.options
@@ -95,11 +83,7 @@ export class FleetLink {
       headers: authorizationHeader(key === '' ? undefined : gateway(key)),
       perMessageDeflate: false,
       handshakeTimeout: 10_000,
-      createConnection: (options: NetConnectOpts) => {
-        this.#tcp = connectTcp(options).setNoDelay(true)
-        return this.#tcp
-      },
-    } as WebSocket.ClientOptions)
+    })
     this.#socket = socket
     socket.on('open', () => this.#opened())
     socket.on('message', (data: Buffer) => this.#received(data))
@@ -139,6 +123,7 @@ export class FleetLink {
     return undefined
   }
 
+  /** `changes`: results of a write. */
   send(device: SimulatedDevice, changes?: readonly Change[]): void {
     // Every other device has its own clock and sends timestamps.
     const it = device.next(device.index % 2 === 1 ? Date.now() : undefined, changes)
@@ -240,7 +225,7 @@ export class FleetLink {
     }
     this.#updates.welcomed(device)
     this.#greet()
-    this.#hasRoomNow()
+    this.#settings.onRoom(this)
   }
 
   onError(message: Record<string, unknown>): void {
@@ -257,7 +242,7 @@ export class FleetLink {
     if (!device || typeof seq !== 'number' || !isFinal || !device.refuse(seq)) return
     this.#unacknowledged--
     this.#settings.counts.framesRefused++
-    this.#hasRoomNow()
+    this.#settings.onRoom(this)
   }
 
   onWrite(message: Record<string, unknown>): void {
@@ -282,22 +267,7 @@ export class FleetLink {
     }
     this.#unacknowledged -= settled.length
     for (const it of settled) this.#settle(it)
-    this.#hasRoomNow()
-  }
-
-  #hasRoomNow(): void {
-    this.#sendPendingResults()
     this.#settings.onRoom(this)
-  }
-
-  /** After the resent frames, so that the last value of a device is its newest. */
-  #sendPendingResults(): void {
-    if (this.#pendingResults.length === 0) return
-    this.#pendingResults = this.#pendingResults.filter(({ device, changes }) => {
-      if (!device.isWelcome || !this.hasRoom) return true
-      this.send(device, changes)
-      return false
-    })
   }
 
   #settle({ frame, isResent, sentAt }: InFlight): void {
@@ -316,19 +286,8 @@ export class FleetLink {
     })
   }
 
-  /** Sends all frames of one turn in one write: a system call per frame would make the simulator the bottleneck. */
   #sendMessage(message: object): void {
-    if (!this.isOpen) return
-    const tcp = this.#tcp
-    if (tcp && !this.#isCorked) {
-      this.#isCorked = true
-      tcp.cork()
-      process.nextTick(() => {
-        this.#isCorked = false
-        tcp.uncork()
-      })
-    }
-    this.#socket?.send(JSON.stringify(message))
+    if (this.isOpen) this.#socket?.send(JSON.stringify(message))
   }
 
   #closed(socket: WebSocket, code: number): void {

@@ -68,7 +68,7 @@ export interface WriteAnswersParts {
   readonly random: SeededRandom
   send(message: object): void
   /** The device reports its new values. */
-  report(device: SimulatedDevice, changes: readonly Change[]): void
+  report(device: SimulatedDevice, changes: readonly Change[]): unknown
 }
 
 const slowMs = { low: 300, high: 3_000 }
