@@ -26,18 +26,6 @@ export interface DashboardOptions {
   readonly backoffMsMax?: number
 }
 
-export interface DashboardCounts {
-  events: number
-  items: number
-  bytes: number
-  connections: number
-  /** STREAM messages with `recovered: true` and with `false`. */
-  recovered: number
-  notRecovered: number
-  resyncs: number
-  fullReads: number
-}
-
 const faultsKeptMax = 50
 const backoffMsMin = 50
 
@@ -48,20 +36,10 @@ const backoffMsMin = 50
  */
 export class Dashboard {
   readonly state = new FoldedState()
-  readonly counts: DashboardCounts = {
-    events: 0,
-    items: 0,
-    bytes: 0,
-    connections: 0,
-    recovered: 0,
-    notRecovered: 0,
-    resyncs: 0,
-    fullReads: 0,
-  }
+  /** `notRecovered`: STREAM messages with `recovered: false`. */
+  readonly counts = { events: 0, items: 0, notRecovered: 0, resyncs: 0 }
   readonly faults: string[] = []
   faultCount = 0
-  /** Number of closes by close code; 0: the connection could not be opened. */
-  readonly closes = new Map<number, number>()
   readonly #options: DashboardOptions
   #position: StreamPosition | undefined
   #socket: WebSocket | undefined
@@ -81,10 +59,6 @@ export class Dashboard {
     this.#options = options
     if (typeof options.from === 'object') this.#position = options.from
     this.#hasState = options.from !== undefined && options.from !== 'state'
-  }
-
-  get position(): StreamPosition | undefined {
-    return this.#position
   }
 
   /** Whether events are applied: STREAM was received on this connection, and no full read is under way. */
@@ -149,7 +123,7 @@ export class Dashboard {
       if (ticket.status !== 200) throw new Error(`ticket: ${ticket.status}`)
       this.#open((JSON.parse(ticket.text) as { ticket: string }).ticket)
     } catch {
-      this.#lost(0)
+      this.#lost()
     }
   }
 
@@ -162,22 +136,16 @@ export class Dashboard {
     const base = this.#options.url.replace(/^http/, 'ws')
     const socket = new WebSocket(`${base}/api/v1/events/${ticket}?${query}`, { perMessageDeflate: false })
     this.#socket = socket
-    let wasOpened = false
-    socket.on('open', () => {
-      wasOpened = true
-      this.counts.connections++
-    })
     socket.on('message', (data: Buffer, isBinary) => {
       if (socket === this.#socket) this.#received(data, isBinary)
     })
     socket.on('error', () => {})
-    socket.on('close', (code) => {
-      if (socket === this.#socket) this.#lost(wasOpened ? code : 0)
+    socket.on('close', () => {
+      if (socket === this.#socket) this.#lost()
     })
   }
 
   #received(data: Buffer, isBinary: boolean): void {
-    this.counts.bytes += data.length
     const event = isBinary ? undefined : parseObject(data)
     if (!event) this.#fault(`not JSON text: ${data.toString('latin1', 0, 100)}`)
     else if (event.type === 'STREAM') this.#streaming(event)
@@ -197,7 +165,6 @@ export class Dashboard {
     this.#attempts = 0
     this.#isStreaming = true
     if (recovered) {
-      this.counts.recovered++
       // The missed events follow: the position stays, under the new epoch.
       this.#position = { epoch, offset: this.#position?.offset ?? offset }
       return
@@ -244,7 +211,6 @@ export class Dashboard {
 
   async #read(): Promise<StreamPosition> {
     const read = await readState(this.#options.url, this.#options.authorization)
-    this.counts.fullReads++
     if (this.#options.isFolding !== false) this.state.replace(read.entries)
     this.#hasState = true
     return read.position
@@ -294,8 +260,7 @@ export class Dashboard {
     })
   }
 
-  #lost(code: number): void {
-    this.closes.set(code, (this.closes.get(code) ?? 0) + 1)
+  #lost(): void {
     this.#socket = undefined
     this.#isStreaming = false
     this.#pongs = []

@@ -35,10 +35,6 @@ export class LatencyHistogram {
     }
   }
 
-  add(other: LatencyHistogram): void {
-    this.#microseconds.add(other.#microseconds)
-  }
-
   clear(): void {
     this.#microseconds.reset()
   }
