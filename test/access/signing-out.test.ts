@@ -71,15 +71,6 @@ test('sessions are listed, the last one first, and can be ended one by one', asy
   expect(await fixture.wait(sessions.list('default', id))).toEqual([])
 })
 
-test('the first of a hundred and one sessions ends', async () => {
-  const fixture = await withAnn()
-  const tokens: string[] = []
-  for (let count = 0; count <= 100; count++) tokens.push((await fixture.basic('ann')).token)
-  expect(await fixture.judge(() => fixture.bearer(tokens[0] ?? ''))).toBe('unauthorized session over')
-  expect(await fixture.judge(() => fixture.bearer(tokens[1] ?? ''))).toBeUndefined()
-  expect(fixture.account('ann').sessions).toHaveLength(100)
-})
-
 test('sockets close in the millisecond in which the session ends', async () => {
   const fixture = await withAnn()
   const { token } = await fixture.basic('ann')

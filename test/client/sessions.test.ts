@@ -11,13 +11,9 @@ import { RecordedFetch } from '#test/client/recorded-fetch'
 describe('a client’s session', () => {
   let server: StartedServer
   let admin: Person
-  const lifetimeS = 4
 
   beforeAll(async () => {
-    server = await startWithIdentity({
-      ACCESS_TOKEN_LIFETIME_S: String(lifetimeS),
-      TOKEN_LIFETIME_S: String(lifetimeS),
-    })
+    server = await startWithIdentity()
     admin = await Person.signIn(server)
   })
   afterAll(() => server?.finish())
@@ -27,12 +23,7 @@ describe('a client’s session', () => {
     const record = new RecordedFetch()
     return { record, client: connect({ url: url(), fetch: record.fetch, ...options }) }
   }
-  const tokenExpired = () => new Promise((resolve) => setTimeout(resolve, (lifetimeS + 1) * 1_000))
-  const newUser = async (roles = ['viewer']) => {
-    // The token of the administrator may have expired.
-    admin = await Person.signIn(server)
-    return admin.bring(newName('person'), roles)
-  }
+  const newUser = (roles = ['viewer']) => admin.bring(newName('person'), roles)
   const signIn = (client: Client, { name, password }: Credentials) => client.signIn({ email: name, password })
   const problemOf = async (promise: Promise<unknown>) => {
     const error = await promise.then(
@@ -87,7 +78,10 @@ describe('a client’s session', () => {
     const other = client({ store })
     await signIn(one.client, user)
     await other.client.restore()
-    await tokenExpired()
+    for (const { client, record } of [one, other]) {
+      await client.call('GET /iam/me')
+      record.expireToken()
+    }
     const calls = [one, other].flatMap(({ client }) => Array.from({ length: 10 }, () => client.call('GET /iam/me')))
     expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(20).fill(user.name))
     const renewals = [one, other].flatMap(({ record }) => record.statusesOf('POST /auth/token'))
@@ -134,7 +128,6 @@ describe('a client’s session', () => {
 
   test('asks for the tenant if there are several', async () => {
     const { name, password } = await newUser()
-    admin = await Person.signIn(server)
     for (const tenantIdentifier of ['one', 'two']) {
       expect((await admin.post('/iam/tenants', { tenantIdentifier, name: tenantIdentifier })).status).toBe(201)
       const invited = await admin.post(`/iam/users?tenant=${tenantIdentifier}`, {
@@ -155,7 +148,6 @@ describe('a client’s session', () => {
   })
 
   test('waits for the setup of a required second factor, and later for its code', async () => {
-    admin = await Person.signIn(server)
     const strict = { tenantIdentifier: 'strict', name: 'Strict', twoFactor: 'required' }
     expect((await admin.post('/iam/tenants', strict)).status).toBe(201)
     const user = await admin.bring(newName('strict'), ['viewer'], {}, '?tenant=strict')
@@ -210,7 +202,6 @@ describe('a client’s session', () => {
       record.expireToken()
       await Promise.all([program.call('GET /iam/me'), program.call('GET /iam/me')])
       expect([successCount(signsIn), successCount(renews)]).toEqual([1, 1])
-      admin = await Person.signIn(server)
       expect((await admin.delete(`/iam/users/${user.name}/sessions`)).status).toBe(204)
       expect(await program.call('GET /iam/me')).toMatchObject({ name: user.name })
       expect(successCount(signsIn)).toBe(2)
@@ -218,7 +209,6 @@ describe('a client’s session', () => {
   })
 
   test('is not needed with an API key', async () => {
-    admin = await Person.signIn(server)
     const { key } = (await admin.post('/iam/api-keys', { name: newName('key'), roles: ['viewer'] })).json as {
       key: string
     }

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { StoredAlarm } from '#model/alarm'
 import type { Bound } from '#model/bound'
 import type { AlarmSet } from '#model/entry'
-import { everything, type Grant, type Scope, scopeOf } from '#model/scope'
+import { type Grant, type Scope, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
 import { readAll, TestStream } from '#test/events/test-stream'
 
@@ -46,29 +46,6 @@ const listener = (scope: Scope, filter = {}) => ({ access: `access ${++accesses}
 const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 
 describe('an alarm that is created or changed', () => {
-  test('is received with access to every bound device, by one grant or several together', async () => {
-    const sockets = [
-      everything,
-      holding('A', 'B'),
-      scopeOf([reads(['A'], 'x'), reads(['B'], 'y')]),
-      holding('A'),
-      scopeOf([reads(['A']), { permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }]),
-      scopeOf([]),
-    ].map((scope) => stream.connect({ listener: listener(scope) }))
-    stream.tell(alarmSet({ devices: ['A', 'B'] }))
-    await readAll(stream)
-    expect(sockets.map((socket) => offsets(socket).length)).toEqual([1, 1, 1, 0, 0, 0])
-  })
-
-  test('bound to all devices is received with access to any; bound to none, with read on alarms', async () => {
-    const sockets = [holding('*'), holding('A'), scopeOf([])].map((scope) =>
-      stream.connect({ listener: listener(scope) }),
-    )
-    stream.tell(alarmSet({}), alarmSet({ devices: [] }))
-    await readAll(stream)
-    expect(sockets.map(offsets)).toEqual([[1, 2], [2], []])
-  })
-
   test('passes filters of devices or services, which it does not name, but not filters of types', async () => {
     const filters = [
       { devices: new Set(['Z']) },
@@ -104,23 +81,6 @@ describe('an alarm that is created or changed', () => {
     )
     await readAll(stream)
     expect(sockets.map(offsets)).toEqual([[], [1]])
-  })
-
-  test('that is deleted uses its last binding', async () => {
-    const sockets = ['A', 'B'].map((device) => stream.connect({ listener: listener(holding(device)) }))
-    stream.tell({ kind: 'alarm_deleted', alarm: '7Lf2wZs6Dy', at: 5, devices: ['A'], groups: null })
-    await readAll(stream)
-    expect(sockets.map(offsets)).toEqual([[1], []])
-  })
-
-  test('is received by a socket that is given another access, from then on', async () => {
-    const socket = stream.connect({ listener: listener(holding('A')) })
-    stream.tell(alarmSet({ devices: ['B'] }))
-    stream.hub.move(socket, { access: 'other', scope: holding('B') })
-    await stream.settle()
-    stream.tell(alarmSet({ devices: ['B'] }), alarmSet({ devices: ['A'] }))
-    await readAll(stream)
-    expect(socket.heard.map(({ type, offset }) => `${type} ${offset}`)).toEqual(['RESYNC 1', 'ALARM_CONFIG_UPDATE 2'])
   })
 })
 

@@ -55,36 +55,10 @@ describe('a condition', () => {
   const meta = () => ({ site: { floor: 2, 'a.b': 3 }, 'site.room': 'K', tags: [], none: null }) as JsonObject
 
   test.each<[what: string, logic: JsonValue, more: Partial<RunInput>, expected: string[]]>([
-    ['of a matching value', { '>': [{ var: 'value' }, 30] }, {}, through],
-    ['of another value', { '<': [{ var: 'value' }, 30] }, {}, stops('false')],
-    ['of a change', { '>=': [{ '-': [{ var: 'value' }, { var: 'previous' }] }, 2] }, {}, through],
-    ['of true', { var: 'value' }, { value: true }, through],
-    ['of false', { var: 'value' }, { value: false }, stops('false')],
-    ['of a text', { '==': [{ var: 'value' }, 'offline'] }, { value: 'offline' }, through],
     ['of a list', { in: [3, { var: 'value' }] }, { value: [1, 3] }, through],
-    [
-      'of the first value',
-      { '>': [{ var: 'value' }, { var: 'previous' }] },
-      { previous: null },
-      stops('no value: previous'),
-    ],
-    [
-      'of the first value, with a default',
-      { '>': [{ var: 'value' }, { var: ['previous', 0] }] },
-      { previous: null },
-      through,
-    ],
-    [
-      'of a value after an error',
-      { var: 'previous' },
-      { previous: { error: 'NOT_READABLE' } },
-      stops('no value: previous'),
-    ],
-    ['of no value', { var: 'value' }, { value: null }, stops('no value: value')],
     ['of the device', { in: [{ var: 'device' }, ['A', 'B']] }, {}, through],
     ['of the time', { '===': [{ var: 'time' }, now] }, {}, through],
     ['of meta', { '===': [{ var: 'meta.site.floor' }, 2] }, { meta }, through],
-
     ['of meta as a whole', { '!!': { var: 'meta' } }, { meta }, through],
     ['of missing metadata', { '!': { var: 'meta.site.owner' } }, { meta }, stops('no value: meta.site.owner')],
 
@@ -110,38 +84,6 @@ describe('a condition', () => {
     }
     expect([judged({ var: 'value' }, { meta }), asked]).toEqual([through, 0])
     expect([judged({ var: 'meta.a' }, { meta }), asked]).toEqual([through, 1])
-  })
-})
-
-describe('a throttle', () => {
-  const graph = new FunctionGraph(
-    'f',
-    graphOf([heat, { id: 'hourly', type: 'throttle', seconds: 3_600 }, mail], 'heat hourly, hourly mail'),
-  )
-
-  test.each<[what: string, passedAt: number | undefined, isOpen: boolean]>([
-    ['passes the first event', undefined, true],
-    ['stops the next event', now, false],
-    ['stops until the time is over', now - 3_599_999, false],
-    ['passes when the time is over', now - 3_600_000, true],
-    ['passes after the clock was set back', now + 1, true],
-  ])('%s', (_, passedAt, isOpen) => {
-    const log = new RunLog()
-    const keys: string[] = []
-    const passedAtOf = (key: string) => {
-      keys.push(key)
-      return passedAt
-    }
-    graph.run(0, happened({ passedAt: passedAtOf }), log)
-    expect(log.effects).toEqual(isOpen ? ['stamp f/hourly', 'mail mail a'] : [])
-    expect(keys).toEqual(['f/hourly'])
-  })
-
-  test('traces that it stops', () => {
-    const log = new RunLog()
-    graph.run(0, happened({ passedAt: () => now }), log, log)
-    expect(log.effects).toEqual(['heat', 'hourly', 'hourly stops: throttled'])
-    expect([...graph.throttles]).toEqual(['f/hourly'])
   })
 })
 
