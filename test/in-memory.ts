@@ -1,9 +1,20 @@
 import type { AssemblyOptions } from '#app/assembly-options'
 import { defaultImageBytesMax } from '#firmware/options'
+import { History } from '#history/history'
+import { defaultLimits } from '#history/history-store'
 import type { World } from '#runtime/world'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
+
+/** History in memory, in this thread. */
+export function historyInMemory(world: World): NonNullable<AssemblyOptions['history']> {
+  const failed = (error: unknown) => {
+    throw error
+  }
+  return ({ shapes }) =>
+    new History({ world, place: memoryPlace(), setAside: async () => {}, shapes, limits: defaultLimits, failed })
+}
 
 /** Options of a server with store, images and mails in memory, without sockets and log. */
 export function inMemory(world: World): AssemblyOptions {

@@ -32,6 +32,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     'src/workers',
     'src/firmware',
     'src/notifications',
+    'src/history',
     'actors',
   ],
   'src/client': ['src/model', 'src/api'],
@@ -95,7 +96,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'node:timers/promises': ['src/app/world'],
   'node:perf_hooks': ['src/app/world', 'src/app/metrics/process-figures'],
   'prom-client': ['src/app/metrics/metrics'],
-  'node:worker_threads': [],
+  'node:worker_threads': ['src/app/history-thread', 'src/app/history-worker'],
   // One process that hashes passwords.
   'node:child_process': ['src/access/argon2'],
   'node:cluster': [],

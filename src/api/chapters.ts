@@ -10,6 +10,7 @@ import * as events from '#api/events'
 import * as functions from '#api/functions'
 import * as groups from '#api/groups'
 import * as health from '#api/health'
+import * as history from '#api/history'
 import * as identity from '#api/identity'
 import * as jwks from '#api/jwks'
 import * as link from '#api/link'
@@ -46,6 +47,7 @@ const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 export const chapters: readonly Chapter[] = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
+  chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history),
   chapter('Writing', 'Writes to devices: to one device at once, or to many in the background.', writes, actions),
   chapter('Schemas', 'The schemas of services: names, units, enumerations, ranges.', schemas),
   chapter('Meta', 'Metadata and status of devices.', meta),

@@ -44,6 +44,7 @@ export const HealthStatus = z.object({
   sockets: count,
   devices: count,
   stream: z.object({ epoch: z.string(), offset: count, retainedFrom: count }),
+  history: z.object({ lag: z.object({ entries: count, ms: z.number().min(0) }) }).optional(),
 })
 export type HealthStatus = z.infer<typeof HealthStatus>
 
@@ -67,6 +68,7 @@ export const readHealthStatus = defineRoute({
       sockets: 1,
       devices: 1,
       stream: { epoch: 'b0x1', offset: 12, retainedFrom: 1 },
+      history: { lag: { entries: 0, ms: 0 } },
     },
   },
 })

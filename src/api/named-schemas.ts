@@ -3,6 +3,7 @@ import * as alarmsApi from '#api/alarms'
 import * as refusalsApi from '#api/error-answers'
 import * as functionsApi from '#api/functions'
 import * as healthApi from '#api/health'
+import * as historyApi from '#api/history'
 import * as loginApi from '#api/login'
 import * as secondFactorsApi from '#api/second-factors'
 import * as sessionsApi from '#api/sessions'
@@ -72,6 +73,7 @@ const modules: readonly object[] = [
   sessionsApi,
   projectsApi,
   healthApi,
+  historyApi,
 ]
 
 /**

@@ -1,5 +1,6 @@
 import type { IdentitySettings } from '#access/options'
 import type { UpdateSettings } from '#firmware/options'
+import type { HistoryService } from '#history/history'
 import type { NotificationSettings } from '#notifications/options'
 import type { RedoLimits } from '#runtime/checkpoints'
 import type { SocketPublisher } from '#runtime/socket'
@@ -7,6 +8,7 @@ import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import type { RetentionLimits } from '#store/retention'
+import type { StoreJournal } from '#store/store-journal'
 
 export interface AssemblyOptions {
   readonly world: World
@@ -21,6 +23,8 @@ export interface AssemblyOptions {
   readonly notifications: NotificationSettings
   /** Absent: authentication is off and no key is needed; stored accounts stay as they are. */
   readonly identity?: IdentitySettings
+  /** Absent: history is off. */
+  readonly history?: (journal: StoreJournal) => HistoryService
   readonly log: AssemblyLog
 }
 

@@ -32,6 +32,7 @@ import type { Watched } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
 import { FirmwareUpdates } from '#firmware/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#firmware/options'
+import { HistoryReads } from '#history/history-reads'
 import { Links } from '#link/links'
 import { offerUrl } from '#link/offers'
 import { Presence } from '#link/presence'
@@ -51,6 +52,7 @@ import { System } from '#runtime/system'
 import { Database } from '#store/database'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
+import { StreamFollower } from '#store/stream-follower'
 import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
@@ -118,6 +120,21 @@ export function assemble(options: AssemblyOptions): Assembly {
     membersOf: (tenant, group) => rules.membersOf(tenant, group),
     failed: messages.catchUpFailed,
   })
+
+  const history = options.history?.(journal)
+  const follower =
+    history &&
+    new StreamFollower({
+      world,
+      journal,
+      projection: history,
+      failed: messages.failed('history failed; it will go on from what it has stored'),
+      begunAnew: () =>
+        log.warn(
+          {},
+          'the store does not hold what the history was made of: a new history begins, the old one is set aside',
+        ),
+    })
 
   const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
@@ -234,6 +251,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     place: storage.place,
     journal,
     retention: storage.retention,
+    ...(follower && { neededFrom: (tenant: string) => follower.neededFrom(tenant) }),
     ...(storage.bulkWake && { bulkWake: storage.bulkWake }),
     log: messages.ofDatabase,
     reloaded: (isRewound) => components.reloaded(isRewound),
@@ -289,6 +307,15 @@ export function assemble(options: AssemblyOptions): Assembly {
       lifetimeMs: options.ticketLifetimeMs,
       ...(identity && { callerOf: identity.callerOf }),
     }),
+    history:
+      history &&
+      follower &&
+      new HistoryReads({
+        world,
+        service: history,
+        follower,
+        positionOf: (tenant) => ({ epoch: journal.epoch, offset: hub.publishedTo(tenant) }),
+      }),
     streamShare: streamShareOf(world, storage.retention.bytesMax),
     startedAt,
   }
@@ -318,6 +345,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       },
       reloaded: (isRewound) => hub.reloaded((tenant) => journal.stream(tenant).last, isRewound),
     },
+    ...(follower ? [follower] : []),
     {
       async open() {
         printed = (await identity?.open())?.printed
@@ -345,7 +373,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   return {
     context,
     database,
-    watched: { journal, rules, functions, updates, deliveries },
+    watched: { journal, follower, rules, functions, updates, deliveries },
     eventRoom,
     identity,
     async open() {

@@ -31,6 +31,7 @@ interface SettingWithFallback<T> extends Setting<T> {
 const mebibyte = 1024 * 1024
 const second = 1000
 const hour = 3600 * second
+const day = 24 * hour
 
 const token = matching(/^[!-~]{1,1024}$/, '1 to 1024 printable ASCII characters without spaces')
 
@@ -78,6 +79,24 @@ export const settings = {
     kind: wholeNumber(1, 8_760, 'h', hour),
     fallback: '24',
     about: 'How long the event stream is kept.',
+  }),
+  isHistoryOn: withFallback({
+    name: 'HISTORY',
+    kind: onOrOff,
+    fallback: 'on',
+    about: 'Keep every reported value, in <DATA_DIR>/history.',
+  }),
+  historyRawMs: withFallback({
+    name: 'HISTORY_RAW_DAYS',
+    kind: wholeNumber(1, 3_650, 'days', day),
+    fallback: '30',
+    about: 'How long the history keeps every single value.',
+  }),
+  historyHourlyMs: withFallback({
+    name: 'HISTORY_HOURLY_DAYS',
+    kind: wholeNumber(1, 36_500, 'days', day),
+    fallback: '730',
+    about: 'How long the history keeps values by hour. Values by day are kept for ever.',
   }),
   isIamOn: withFallback({
     name: 'IAM',

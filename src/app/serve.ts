@@ -8,6 +8,7 @@ import { WrongFileKey } from '#access/signing-key-ring'
 import { adminCommand } from '#app/admin-command'
 import { type Assembly, assemble } from '#app/assembly'
 import { type Config, isLoopback } from '#app/config'
+import { HistoryThread } from '#app/history-thread'
 import { type Log, redactPath } from '#app/log'
 import { metricsOf } from '#app/metrics/metrics'
 import { ProcessFigures } from '#app/metrics/process-figures'
@@ -15,6 +16,7 @@ import type { MetricSources } from '#app/metrics/sources'
 import { loopTimes, realWorld } from '#app/world'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { UpdateSettings } from '#firmware/options'
+import { defaultLimits } from '#history/history-store'
 import { HttpMetrics } from '#http/http-metrics'
 import { CannotListen, openServer, type Server } from '#http/server'
 import { version } from '#model/version'
@@ -36,6 +38,7 @@ import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { findDamage, levelPlace } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
+import type { StoreJournal } from '#store/store-journal'
 
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
 const tenantsInHeap = 2
@@ -117,6 +120,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       publicUrls: config.publicUrls,
     },
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => listener.server?.port ?? config.port) }),
+    ...(config.isHistoryOn && { history: (journal: StoreJournal) => historyOf(config, log, journal) }),
     log,
   })
   const pages = await readPageFiles(pagesFolder)
@@ -233,6 +237,19 @@ function serverFileOf(folder: string, log: Log) {
     write: (file: ServerFile) => writeServerFile(folder, file).catch(failed),
     remove: () => removeServerFile(folder).catch(failed),
   }
+}
+
+/** The folder of the history, under the data folder. */
+const historyFolder = 'history'
+
+function historyOf({ dataDirectory, historyRawMs, historyHourlyMs }: Config, log: Log, journal: StoreJournal) {
+  return new HistoryThread({
+    folder: join(dataDirectory, historyFolder),
+    limits: { ...defaultLimits, rawMs: historyRawMs, hoursMs: historyHourlyMs },
+    rowOf: (key) => journal.get(key),
+    failed: (error) => log.error({ err: error }, 'history failed'),
+    warned: (message) => log.warn({}, message),
+  })
 }
 
 function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {

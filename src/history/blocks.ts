@@ -33,6 +33,40 @@ export async function readBlocks(storage: Storage, series: number, fromDay: numb
   return pieces
 }
 
+/** The summaries of a series by day, of the days from one to another, both included. */
+export async function readDays(
+  storage: Storage,
+  series: number,
+  fromDay: number,
+  toDay: number,
+): Promise<Map<number, DaySummary | undefined>> {
+  const days = new Map<number, DaySummary | undefined>()
+  for await (const page of pagesOf(storage, { ...historyKeys.sums(series, fromDay, toDay), hasValues: true })) {
+    for (const { key, value } of page) days.set(historyKeys.dayOfSum(key), decodeDay(openRow(value)))
+  }
+  return days
+}
+
+/** The summary of the last day with points before a day; marks on days after it end what its last value holds. */
+export async function readDayBefore(storage: Storage, series: number, day: number): Promise<DaySummary | undefined> {
+  const scan = storage.scan({ ...historyKeys.sums(series, 0, day - 1), isReverse: true, hasValues: true })
+  try {
+    let mark = Number.POSITIVE_INFINITY
+    for (;;) {
+      const [row] = await scan.next(1)
+      if (!row) return undefined
+      const found = decodeDay(openRow(row.value))
+      if (found.hours.size === 0) mark = found.firstMark
+      else {
+        found.inOrder().at(-1)?.end(mark)
+        return found
+      }
+    }
+  } finally {
+    await scan.close()
+  }
+}
+
 function readDay(storage: Storage, series: number, day: number): DaySummary | undefined {
   const row = storage.get(historyKeys.sum(series, day))
   return row && decodeDay(openRow(row))

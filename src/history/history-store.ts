@@ -1,6 +1,7 @@
 import { walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
-import { dayMs, historyKeys } from '#history/history-keys'
+import { expireSeries } from '#history/expiry'
+import { dayMs, dayOf, historyKeys } from '#history/history-keys'
 import { mergeRuns } from '#history/merge'
 import { PageWriter } from '#history/pages'
 import { Points } from '#history/points'
@@ -15,7 +16,7 @@ import {
   storedCheckpoint,
   type TimedCheckpoint,
 } from '#history/runs'
-import { readSeries } from '#history/series-reader'
+import { type Pieces, readFresh } from '#history/series-reader'
 import { idsIn, type SeriesOfDevice, SeriesTable } from '#history/series-table'
 import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
@@ -30,15 +31,17 @@ export interface HistoryLimits {
   /** Runs of one level, above which they are merged. */
   readonly runsMax: number
   readonly blockPointsMin: number
-  /** How long points are kept. */
+  /** How long points are kept, and then summaries of hours. */
   readonly rawMs: number
+  readonly hoursMs: number
 }
 
-const defaultLimits: HistoryLimits = {
+export const defaultLimits: HistoryLimits = {
   unstoredMax: 262_144,
   runsMax: 16,
   blockPointsMin: 256,
   rawMs: 30 * dayMs,
+  hoursMs: 730 * dayMs,
 }
 
 /** Long texts are stored earlier, because they take memory. */
@@ -49,8 +52,12 @@ const baseFormat = { name: 'base of the history', version: 1, upgrades: {} }
 const deadFormat = { name: 'deleted series of the history', version: 1, upgrades: {} }
 
 /**
- * The points of all series, in columns. They are collected in memory, stored as runs together with the checkpoint, and
- * later merged into blocks of one series and day, with summaries.
+ * The points of all series. They are collected in columns in memory, and stored as a *run*, together with the checkpoint, in
+ * one batch. What was not stored when the process ends is read from the stream again.
+ *
+ * Runs of one level are merged into one of the next. In a merge, a series with enough points becomes *blocks* of one day,
+ * with summaries of its hours; so rows are few at any rate of reports. A merge deletes nothing before its end, and is made
+ * again if it was interrupted. Points of one series and time replace each other by the sequences of runs and blocks.
  *
  * A run may turn out to hold entries that did not happen: the machine died, and the end of the stream was lost. So a run
  * is merged only after `confirm`, and until then `resume` can leave it out.
@@ -298,6 +305,15 @@ export class HistoryStore {
     await this.#deleteDead()
   }
 
+  /** Deletes what is kept no longer. */
+  async expire(now: number, pause: () => Promise<void>): Promise<void> {
+    const { rawMs, hoursMs } = this.#limits
+    for (const series of this.#table.ids()) {
+      await expireSeries(this.#storage, series, dayOf(now - rawMs), dayOf(now - hoursMs))
+      await pause()
+    }
+  }
+
   /** Reads that began before still use the old runs. */
   async #replace(old: readonly Run[], made: Run | undefined): Promise<void> {
     const kept = this.#runs.filter((run) => !old.includes(run))
@@ -354,9 +370,14 @@ export class HistoryStore {
     return this.#table.find(tenant, device)
   }
 
-  /** The points of some series from one time to another, the latter not included. The numbers are sorted. */
-  read(series: readonly number[], from: number, to: number): Promise<ReadonlyMap<number, Points>> {
-    const reading = readSeries(this.#storage, this.#runs, this.#columns, series, from, to)
+  /**
+   * Reads some series, whose numbers are sorted. `read` gets their points that are not in blocks yet; meanwhile merges
+   * delete nothing.
+   */
+  reading<Value>(series: readonly number[], read: (fresh: Pieces, storage: Storage) => Promise<Value>): Promise<Value> {
+    const reading = readFresh(this.#storage, this.#runs, this.#columns, series).then((fresh) =>
+      read(fresh, this.#storage),
+    )
     this.#reads.add(reading)
     const done = () => this.#reads.delete(reading)
     reading.then(done, done)

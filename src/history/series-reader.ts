@@ -1,34 +1,15 @@
-import { merged, type Piece, readBlocks } from '#history/blocks'
+import type { Piece } from '#history/blocks'
 import type { Columns } from '#history/columns'
-import { dayOf } from '#history/history-keys'
 import { readRun } from '#history/pages'
 import { Points } from '#history/points'
 import type { Run } from '#history/runs'
 import type { Storage } from '#runtime/storage'
 
 /** The points of each series; those that replace others come later. */
-type Pieces = ReadonlyMap<number, Piece[]>
-
-/** Points of some series from one time to another, the latter not included. The numbers of the series are sorted. */
-export async function readSeries(
-  storage: Storage,
-  runs: readonly Run[],
-  columns: Columns,
-  series: readonly number[],
-  from: number,
-  to: number,
-): Promise<ReadonlyMap<number, Points>> {
-  const fresh = await readFresh(storage, runs, columns, series)
-  const found = new Map<number, Points>()
-  for (const [each, pieces] of fresh) {
-    const blocks = await readBlocks(storage, each, dayOf(from), dayOf(to - 1))
-    found.set(each, between(merged([...blocks, ...pieces]), from, to))
-  }
-  return found
-}
+export type Pieces = ReadonlyMap<number, Piece[]>
 
 /** Points that are not in blocks yet. The present state is taken at the call, before the first await. */
-async function readFresh(
+export async function readFresh(
   storage: Storage,
   runs: readonly Run[],
   columns: Columns,
@@ -45,7 +26,7 @@ async function readFresh(
 }
 
 /** The points are settled. */
-function between(points: Points, from: number, to: number): Points {
+export function between(points: Points, from: number, to: number): Points {
   const part = new Points(1)
   part.append(points, points.indexAt(from), points.indexAt(to))
   return part

@@ -121,6 +121,11 @@ export class SeriesTable {
     return this.#tenants.get(tenant)?.values() ?? []
   }
 
+  /** Of all series that exist. */
+  *ids(): Iterable<number> {
+    for (let id = 2; id < this.nextId; id += 2) if (this.isAlive(id)) yield id
+  }
+
   /** The ids of the series of each property of a shape. */
   idsOf(device: SeriesOfDevice, shape: Shape): Int32Array {
     const place = device.shapes.indexOf(shape)

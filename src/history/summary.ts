@@ -49,7 +49,7 @@ export class Summary {
 
   /** A mark: the last value holds no longer. A mark at the time of a point comes after it. */
   end(time: number): void {
-    if (this.count > 0) this.until = Math.min(this.until, time)
+    if (this.count > 0 && time >= this.lastTime) this.until = Math.min(this.until, time)
   }
 
   /** Adds a later span. */
@@ -85,13 +85,13 @@ export class Summary {
 }
 
 /** Integers of 64 bits beyond ±(2⁵³−1) are texts of digits. NaN for any other text. */
-function numberOfValue(value: SeriesValue): number {
+export function numberOfValue(value: SeriesValue): number {
   if (typeof value === 'number') return value
   return /^"-?\d{1,20}"$/.test(value) ? Number(value.slice(1, -1)) : Number.NaN
 }
 
 /** After a fall the new value counts whole. */
-function riseOf(before: number, after: number): number {
+export function riseOf(before: number, after: number): number {
   return after >= before ? after - before : after
 }
 
@@ -133,12 +133,14 @@ export class DaySummary {
     for (; mark < marks.count; mark++) current?.end(marks.times[mark] as number)
   }
 
-  /** Only the summary of the whole day is kept. */
-  mergeHours(): void {
+  /** Keeps only the summary of the whole day. Returns false if there are no others. */
+  mergeHours(): boolean {
+    if (this.hours.size === 0 || this.hours.has(wholeDay)) return false
     const day = new Summary()
     for (const summary of this.inOrder()) day.append(summary)
     this.hours.clear()
-    if (day.count > 0) this.hours.set(wholeDay, day)
+    this.hours.set(wholeDay, day)
+    return true
   }
 }
 

@@ -60,6 +60,8 @@ export const problemKinds = {
   storage: { status: 503, body: 'error', text: 'STORAGE', isTemporary: true, link: 'STORAGE' },
   overloaded: { status: 503, body: 'error', text: 'OVERLOADED', isTemporary: true, link: 'OVERLOADED' },
   stopping: { status: 503, body: 'error', text: 'STOPPING', isTemporary: true, link: 'OVERLOADED' },
+  history_behind: { status: 503, body: 'error', text: 'HISTORY_BEHIND', isTemporary: true },
+  history_off: { status: 404, body: 'error', text: 'history is off' },
   device_timeout: { status: 504, body: 'error', text: 'DEVICE_TIMEOUT', isTemporary: true },
 } as const satisfies Record<string, ProblemKind>
 

@@ -14,6 +14,7 @@ import { eventRoutes, eventSockets } from '#routes/events'
 import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
+import { historyRoutes } from '#routes/history'
 import { identityRoutes } from '#routes/identity'
 import { jwksRoutes } from '#routes/jwks'
 import { linkRoutes, linkSocket } from '#routes/link'
@@ -59,6 +60,7 @@ export function bindingsOf(
     ...backupRoutes(context, operation.backups),
     ...deviceRoutes(context),
     ...serviceRoutes(context),
+    ...historyRoutes(context),
     ...writeRoutes(context),
     ...actionRoutes(context),
     ...schemaRoutes(context),

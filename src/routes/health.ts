@@ -28,7 +28,7 @@ export function healthRoutes(context: RouteContext, options: HealthOptions): Bin
 }
 
 async function status(
-  { system, links, hub, reader }: RouteContext,
+  { system, links, hub, reader, history }: RouteContext,
   { dataDirectory, databaseStatus }: HealthOptions,
   { tenant, scope }: Caller,
   cpu: CpuUsage,
@@ -60,6 +60,7 @@ async function status(
       offset: system.registry.head(tenant).committed,
       retainedFrom: reader.retainedFrom(tenant),
     },
+    ...(history && { history: { lag: history.lag } }),
   }
 }
 

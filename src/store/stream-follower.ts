@@ -14,7 +14,7 @@ export interface StreamFollowerOptions {
 
 /** How often it looks for new chunks when it has all of them. */
 const idleMs = 100
-const failedMs = 1_000
+const failedMs = 5_000
 /** Copied at once: about a millisecond of the event loop. */
 const batchBytes = 512 * 1024
 
@@ -31,7 +31,7 @@ export class StreamFollower {
   #isRunning = false
   #isStopped = true
   /** Where to go on must be decided anew: after a failure, and when the store lost entries. */
-  #isLost = false
+  #isLost = true
   #waiting: { readonly tenant: string; readonly offset: number; readonly resolve: () => void }[] = []
   /** When the newest applied chunk of each tenant was stored. */
   readonly #times = new Map<string, number>()
@@ -40,9 +40,12 @@ export class StreamFollower {
     this.#options = options
   }
 
-  /** The store is open. */
-  async open(): Promise<void> {
-    await this.#begin()
+  get name(): string {
+    return this.#options.projection.name
+  }
+
+  /** The store is open. A projection that cannot be opened is tried again and again; the server does not wait. */
+  open(): void {
     this.#isStopped = false
     this.#runAfter(0)
   }

@@ -22,6 +22,7 @@ const defaults: Environment = {
   HOST: '127.0.0.1',
   PORT: '0',
   IAM: 'off',
+  HISTORY: 'off',
   LOG_LEVEL: 'info',
   STORAGE_HEADROOM_MB: '0',
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
+import { merged, readBlocks } from '#history/blocks'
 import { dayMs } from '#history/history-keys'
 import { HistoryStore } from '#history/history-store'
 import type { Points } from '#history/points'
@@ -89,6 +90,7 @@ class Run {
       runsMax: 3,
       blockPointsMin: 12,
       rawMs: 30 * dayMs,
+      hoursMs: 60 * dayMs,
     })
     const good = history.checkpoints.find(({ epoch, offsets }) =>
       [...offsets.values()].every((offset) => this.stream.holds(epoch, offset)),
@@ -226,7 +228,11 @@ async function stored(history: HistoryStore): Promise<Record<string, [number, nu
   for (const name of devices) {
     const series = [...(history.find(tenant, name)?.series() ?? [])]
     const ids = series.flatMap(({ id }) => [id, id + 1]).sort((a, b) => a - b)
-    const points = await history.read(ids, 0, start + 1000 * dayMs)
+    const points = await history.reading(ids, async (fresh, storage) => {
+      const all = new Map<number, Points>()
+      for (const [id, pieces] of fresh) all.set(id, merged([...(await readBlocks(storage, id, 0, 30_000)), ...pieces]))
+      return all
+    })
     for (const { id, service, propId, type } of series) {
       const text = nameOf(name, service, propId, type)
       add(found, text, points.get(id))

@@ -8,7 +8,7 @@ import { plainEngine } from '#test/access/plain-hashing'
 import { root } from '#test/blackbox/people'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
 import { type HttpFixture, type HttpFixtureOptions, openHttp, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { historyInMemory, inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 
 /** Settings that replace the defaults of the server. */
@@ -44,6 +44,7 @@ export class SignInServer implements Served {
     const opened: { http?: HttpFixture } = {}
     const assembly = assemble({
       ...inMemory(movable),
+      history: historyInMemory(movable),
       publisher: { publish: (topic, message) => opened.http?.server.publisher.publish(topic, message) },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),

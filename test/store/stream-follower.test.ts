@@ -87,7 +87,8 @@ async function follow(fixture: RuntimeFixture, stored: Stored) {
     failed: (error) => failures.push((error as Error).message),
     begunAnew: () => failures.push('begun anew'),
   })
-  await during(fixture.world, follower.open())
+  follower.open()
+  await fixture.world.advance(1)
   return { recorder, follower, failures }
 }
 
@@ -164,7 +165,7 @@ describe('a projection', () => {
     const { recorder, failures } = await follow(fixture, stored)
     recorder.failNext = true
     await write(fixture, 1)
-    await fixture.world.advance(2_000)
+    await fixture.world.advance(6_000)
     expect(failures).toEqual(['the disk is full'])
     expect(recorder.calls).toEqual(['resume 0', 'resume 0'])
     expect(stored.offsets).toEqual(upTo(5))

@@ -14,10 +14,13 @@ import type { System } from '#runtime/system'
 import type { Backups } from '#store/backup/backups'
 import type { Database } from '#store/database'
 import type { StoreJournal } from '#store/store-journal'
+import type { StreamFollower } from '#store/stream-follower'
 
 /** Objects of the assembly that metrics read, in addition to those that routes use. */
 export interface Watched {
   readonly journal: StoreJournal
+  /** Undefined: history is off. */
+  readonly follower: StreamFollower | undefined
   readonly rules: RuleViews
   readonly functions: FunctionViews
   readonly updates: FirmwareUpdates

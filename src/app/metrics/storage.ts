@@ -2,6 +2,7 @@ import { alone, by, type MetricRow } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
 import { commitEventsBounds, commitSecondsBounds } from '#runtime/gate'
 import type { DatabaseStatus } from '#store/database'
+import type { StreamFollower } from '#store/stream-follower'
 
 const states = ['ok', 'read_only', 'closed'] as const satisfies readonly DatabaseStatus[]
 
@@ -74,6 +75,22 @@ export const storageRows: readonly MetricRow[] = [
     read: ({ journal }) => sum(journal.streams(), ({ last, retainedFrom }) => last + 1 - retainedFrom),
   },
   {
+    name: 'ddb_projection_lag_events',
+    type: 'gauge',
+    help: 'Stored events that a projection has not read yet',
+    labels: { projection: '`history`' },
+    from: 'stream follower',
+    read: ({ follower }) => lagOf(follower, ({ entries }) => entries),
+  },
+  {
+    name: 'ddb_projection_lag_seconds',
+    type: 'gauge',
+    help: 'Age of the newest event that a projection has read, if there are later ones',
+    labels: { projection: '`history`' },
+    from: 'stream follower',
+    read: ({ follower }) => lagOf(follower, ({ ms }) => ms / 1000),
+  },
+  {
     name: 'ddb_redo_events',
     type: 'gauge',
     help: 'Events that a start would replay',
@@ -125,6 +142,10 @@ export const storageRows: readonly MetricRow[] = [
     read: ({ backups: { lastDoneAt } }) => (lastDoneAt === undefined ? [] : [{ labels: {}, value: lastDoneAt / 1000 }]),
   },
 ]
+
+function lagOf(follower: MetricSources['follower'], read: (lag: StreamFollower['lag']) => number) {
+  return follower ? by('projection', { [follower.name]: read(follower.lag) }) : []
+}
 
 function sum<T>(things: Iterable<T>, of: (thing: T) => number): number {
   let total = 0

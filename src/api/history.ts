@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { aggregateNames } from '#model/aggregate'
+import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
+import { PropertyValue } from '#model/property-type'
+
+/** History of properties. Contract 9. */
+
+const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+type Unit = keyof typeof unitMs
+
+/** `5m` in ms. */
+function spanMs(text: string): number {
+  return Number(text.slice(0, -1)) * unitMs[text.slice(-1) as Unit]
+}
+
+/** Unix ms, or the time before now, as a negative number. */
+export type QueryTime = { readonly at: number } | { readonly beforeMs: number }
+
+const timeField = z
+  .string()
+  .regex(/^(\d{1,15}|-\d{1,9}[smhdw])$/, 'must be Unix milliseconds, or a time before now such as -24h')
+  .transform((text): QueryTime => (text.startsWith('-') ? { beforeMs: spanMs(text.slice(1)) } : { at: Number(text) }))
+
+const intervalMsMin = 1_000
+
+/** In ms, or `auto`. */
+const intervalField = z
+  .string()
+  .regex(/^(auto|\d{1,13}|\d{1,7}[smhd])$/, 'must be milliseconds, a span such as 5m, or auto')
+  .transform((text) => (text === 'auto' ? text : /\d$/.test(text) ? Number(text) : spanMs(text)))
+  .refine((interval) => interval === 'auto' || interval >= intervalMsMin, `must be at least ${intervalMsMin} ms`)
+
+function numberField(max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= 1 && value <= max, `must be from 1 to ${max}`)
+}
+
+const aggregatesField = z
+  .string()
+  .transform((text) => [...new Set(text.split(','))])
+  .pipe(z.array(z.enum(aggregateNames, `must be some of ${aggregateNames.join(', ')}`)))
+
+const zoneField = z.string().max(64).refine(isZone, 'must be a time zone such as Europe/Berlin')
+
+function isZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const HistoryQuery = z.object({
+  properties: z.string().min(1).max(16_384).optional(),
+  from: timeField.optional(),
+  to: timeField.optional(),
+  interval: intervalField.optional(),
+  points: numberField(10_000).optional(),
+  aggregates: aggregatesField.optional(),
+  tz: zoneField.optional(),
+  limit: numberField(100_000).optional(),
+  order: z.enum(['asc', 'desc'], 'must be asc or desc').optional(),
+  /** In links to following pages: the position of the first one. */
+  position: z
+    .string()
+    .regex(/^[\w-]{1,64}\.\d{1,15}$/, 'is not a valid position')
+    .optional(),
+})
+export type HistoryQuery = z.infer<typeof HistoryQuery>
+
+const time = z.int()
+const times = z.array(time)
+const numbers = z.array(z.number().nullable())
+const Span = z.object({ from: time, to: time })
+const Series = z.object({
+  propId: z.int(),
+  name: z.string().optional(),
+  type: z.string(),
+  unit: z.string().optional(),
+  retainedFrom: time.optional(),
+  time: times,
+  value: z.array(PropertyValue).optional(),
+  min: numbers.optional(),
+  max: numbers.optional(),
+  avg: numbers.optional(),
+  sum: numbers.optional(),
+  count: z.array(z.int()).optional(),
+  first: z.array(PropertyValue.nullable()).optional(),
+  last: z.array(PropertyValue.nullable()).optional(),
+  delta: numbers.optional(),
+  increase: numbers.optional(),
+  stddev: numbers.optional(),
+  twa: numbers.optional(),
+  duration: z.array(z.record(z.string(), z.number())).optional(),
+  marks: z.array(z.object({ time, tag: z.enum(['error', 'removed']), error: z.string().optional() })),
+})
+export const ServiceHistory = z.object({
+  from: time,
+  to: time,
+  interval: z.int().optional(),
+  tz: z.string().optional(),
+  gaps: z.array(Span),
+  series: z.array(Series),
+})
+
+const route = {
+  method: 'GET',
+  source: 'contract 9',
+  access: { resource: 'service', action: 'read', within: 'service of device' },
+  hasPosition: true,
+  parameters: z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier }),
+  query: HistoryQuery,
+  answers: {
+    200: { description: 'The history', schema: ServiceHistory },
+    404: {
+      description: 'The resource does not exist, the caller may not read it, or history is off',
+      schema: ErrorBody,
+    },
+    ...errorAnswers(400, 401, 403, 503),
+  },
+} as const
+const example = {
+  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
+  query: { from: '-1h', interval: '5m' },
+  status: 200,
+  answer: {
+    from: 1_789_999_200_000,
+    to: 1_790_002_800_000,
+    interval: 300_000,
+    tz: 'UTC',
+    gaps: [],
+    series: [
+      { propId: 8192, type: 'FLOAT', time: [1_790_000_100_000], min: [20.9], avg: [21.3], max: [21.7], marks: [] },
+    ],
+  },
+}
+
+export const readDeviceHistory = defineRoute({
+  ...route,
+  name: 'readDeviceHistory',
+  path: '/devices/:deviceIdentifier/services/:serviceIdentifier/history',
+  summary: 'Read the history of the properties of a service of a device',
+  example,
+})
+
+export const readServiceHistory = defineRoute({
+  ...route,
+  name: 'readServiceHistory',
+  path: '/services/:serviceIdentifier/devices/:deviceIdentifier/history',
+  summary: 'Read the history of the properties of a service of a device',
+  example,
+})

@@ -1,0 +1,183 @@
+import { Worker } from 'node:worker_threads'
+import type { HistoryService } from '#history/history'
+import type { HistoryLimits } from '#history/history-store'
+import type { HistoryAnswer, HistoryQuery } from '#history/query'
+import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
+import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
+import { shapeIdsOf } from '#store/chunk'
+import { keys } from '#store/keys'
+
+export interface ThreadData {
+  readonly folder: string
+  readonly limits: HistoryLimits
+}
+
+/** A chunk whose bytes lie in memory that both threads share. */
+export interface SharedChunk extends Omit<StreamChunk, 'bytes'> {
+  readonly buffer: SharedArrayBuffer
+  readonly at: number
+  readonly length: number
+}
+
+type Method = 'open' | 'resume' | 'apply' | 'confirm' | 'skip' | 'removeTenant' | 'query' | 'close'
+
+export interface ThreadCall {
+  readonly id: number
+  readonly method: Method
+  readonly args: readonly unknown[]
+  /** Rows of shapes that the chunks name for the first time. */
+  readonly shapes?: readonly (readonly [key: string, row: Uint8Array])[]
+}
+
+interface ThreadFailure {
+  readonly message: string
+  readonly stack: string | undefined
+  readonly code: StorageFailureCode | undefined
+}
+
+export type ThreadReport =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: ThreadFailure }
+  | { readonly failed: ThreadFailure }
+  | { readonly warning: string }
+
+export interface HistoryThreadOptions extends ThreadData {
+  /** A stored row. */
+  readonly rowOf: (key: string) => Uint8Array | undefined
+  readonly failed: (error: unknown) => void
+  readonly warned: (message: string) => void
+}
+
+interface PendingCall {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/** When the sources run directly, as in tests, the thread runs the built program. */
+const program = new URL(
+  import.meta.url.endsWith('.ts') ? '../../dist/src/app/history-worker.js' : './history-worker.js',
+  import.meta.url,
+)
+
+const bufferBytesMin = 1024 * 1024
+
+/**
+ * History in a thread of its own, so that nothing of it takes time from the event loop, except that chunks are copied into
+ * memory that both threads share: other memory would have to be made for each batch, which triggers full garbage
+ * collections. A thread that ended is started again by the next `open`.
+ */
+export class HistoryThread implements HistoryService {
+  readonly name = 'history'
+  readonly #options: HistoryThreadOptions
+  #worker: Worker | undefined
+  readonly #pending = new Map<number, PendingCall>()
+  #lastId = 0
+  #buffer = new SharedArrayBuffer(bufferBytesMin)
+  readonly #sentShapes = new Set<string>()
+
+  constructor(options: HistoryThreadOptions) {
+    this.#options = options
+  }
+
+  open(): Promise<readonly Checkpoint[]> {
+    if (!this.#worker) this.#start()
+    return this.#call('open', [])
+  }
+
+  resume(index: number | undefined, epoch: string): Promise<void> {
+    return this.#call('resume', [index, epoch])
+  }
+
+  apply(chunks: readonly StreamChunk[]): Promise<Applied> {
+    const bytes = chunks.reduce((sum, chunk) => sum + chunk.bytes.length, 0)
+    if (bytes > this.#buffer.byteLength) this.#buffer = new SharedArrayBuffer(bytes)
+    const buffer = this.#buffer
+    const shared = new Uint8Array(buffer)
+    const shapes: [string, Uint8Array][] = []
+    let at = 0
+    const sent = chunks.map(({ bytes: chunkBytes, ...chunk }): SharedChunk => {
+      for (const id of shapeIdsOf(chunkBytes)) this.#addShape(id, shapes)
+      shared.set(chunkBytes, at)
+      at += chunkBytes.length
+      return { ...chunk, buffer, at: at - chunkBytes.length, length: chunkBytes.length }
+    })
+    return this.#call('apply', [sent], shapes)
+  }
+
+  confirm(stored: number): Promise<void> {
+    return this.#call('confirm', [stored])
+  }
+
+  skip(tenant: string, offset: number, to: number): Promise<void> {
+    return this.#call('skip', [tenant, offset, to])
+  }
+
+  removeTenant(tenant: string, offset: number): Promise<void> {
+    return this.#call('removeTenant', [tenant, offset])
+  }
+
+  query(query: HistoryQuery): Promise<HistoryAnswer> {
+    return this.#call('query', [query])
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker
+    if (!worker) return
+    await this.#call('close', [])
+    this.#worker = undefined
+    await worker.terminate()
+  }
+
+  #addShape(id: string, shapes: [string, Uint8Array][]): void {
+    if (this.#sentShapes.has(id)) return
+    const key = keys.shape(id)
+    const row = this.#options.rowOf(key)
+    if (!row) return
+    this.#sentShapes.add(id)
+    shapes.push([key, row])
+  }
+
+  #start(): void {
+    const { folder, limits, failed, warned } = this.#options
+    const data: ThreadData = { folder, limits }
+    const worker = new Worker(program, { workerData: data })
+    this.#worker = worker
+    this.#sentShapes.clear()
+    worker.on('message', (report: ThreadReport) => {
+      if ('failed' in report) failed(errorOf(report.failed))
+      else if ('warning' in report) warned(report.warning)
+      else this.#answered(report)
+    })
+    worker.on('error', failed)
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      for (const { reject } of this.#pending.values())
+        reject(new StorageFailure('closed', 'the thread of history ended'))
+      this.#pending.clear()
+    })
+  }
+
+  #answered(report: Extract<ThreadReport, { readonly id: number }>): void {
+    const call = this.#pending.get(report.id)
+    this.#pending.delete(report.id)
+    if ('error' in report) call?.reject(errorOf(report.error))
+    else call?.resolve(report.value)
+  }
+
+  #call<Value>(method: Method, args: readonly unknown[], shapes: ThreadCall['shapes'] = []): Promise<Value> {
+    const worker = this.#worker
+    if (!worker) return Promise.reject(new StorageFailure('closed', 'the thread of history ended'))
+    const id = ++this.#lastId
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve: resolve as PendingCall['resolve'], reject })
+      const call: ThreadCall = { id, method, args, shapes }
+      worker.postMessage(call)
+    })
+  }
+}
+
+function errorOf({ message, stack, code }: ThreadFailure): Error {
+  const error = code ? new StorageFailure(code, message) : new Error(message)
+  if (stack !== undefined) error.stack = stack
+  return error
+}

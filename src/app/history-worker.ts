@@ -1,0 +1,47 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { SharedChunk, ThreadCall, ThreadData, ThreadReport } from '#app/history-thread'
+import { realWorld } from '#app/world'
+import { History } from '#history/history'
+import { StorageFailure } from '#runtime/storage'
+import { levelPlace } from '#store/level'
+import { setAside } from '#store/set-aside'
+import { Shapes } from '#store/shapes'
+
+/** The thread of history: the only one that opens its database. */
+
+const { folder, limits } = workerData as ThreadData
+/** The stored shapes that chunks have named. */
+const shapeRows = new Map<string, Uint8Array>()
+
+const report = (message: ThreadReport) => parentPort?.postMessage(message)
+const history = new History({
+  world: realWorld,
+  place: levelPlace({
+    folder,
+    headroomBytes: 0,
+    torn: (finding) => report({ warning: `${finding}: the last points are read from the stream again` }),
+  }),
+  setAside: () => setAside(folder, realWorld.now()),
+  shapes: new Shapes((key) => shapeRows.get(key)),
+  limits,
+  failed: (error) => report({ failed: failureOf(error) }),
+})
+
+parentPort?.on('message', ({ id, method, args, shapes = [] }: ThreadCall) => {
+  for (const [key, row] of shapes) shapeRows.set(key, row)
+  const run = history[method] as (...given: readonly unknown[]) => Promise<unknown>
+  const given: unknown[] = method === 'apply' ? [(args[0] as readonly SharedChunk[]).map(chunkOf)] : [...args]
+  run.apply(history, given).then(
+    (value) => report({ id, value }),
+    (error) => report({ id, error: failureOf(error) }),
+  )
+})
+
+function chunkOf({ buffer, at, length, ...chunk }: SharedChunk) {
+  return { ...chunk, bytes: new Uint8Array(buffer, at, length) }
+}
+
+function failureOf(error: unknown) {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  return { message, stack, code: error instanceof StorageFailure ? error.code : undefined }
+}

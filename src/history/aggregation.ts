@@ -1,0 +1,172 @@
+import type { Buckets } from '#history/buckets'
+import { numberOfValue, riseOf, type SeriesValue, Summary } from '#history/summary'
+import type { AggregateName } from '#model/aggregate'
+
+/** The value of an aggregate of one bucket, as JSON would have it; a value of the series itself as it is stored. */
+export type AggregateValue = number | null | { readonly value: SeriesValue } | Readonly<Record<string, number>>
+
+/** A value that holds until the next point or mark. */
+interface Held {
+  readonly value: SeriesValue
+  readonly time: number
+  until: number
+}
+
+/**
+ * Aggregates the points, or summaries, and marks of one series, which come in the order of their times. Points before the
+ * first bucket only tell which value holds at its begin.
+ */
+export class Aggregation {
+  readonly #buckets: Buckets
+  readonly #names: readonly AggregateName[]
+  /** Values hold until this time at most. */
+  readonly #now: number
+  readonly #holds: boolean
+  readonly #hasDuration: boolean
+  /** What held at the begin of the bucket. */
+  #held: Held | undefined
+  #index = 0
+  #summary = new Summary()
+  #durations: Record<string, number> = {}
+  /** Up to here, durations are counted. */
+  #countedTo: number
+  readonly times: number[] = []
+  readonly columns: AggregateValue[][]
+
+  constructor(buckets: Buckets, names: readonly AggregateName[], now: number) {
+    this.#buckets = buckets
+    this.#names = names
+    this.#now = now
+    this.#hasDuration = names.includes('duration')
+    this.#holds = this.#hasDuration || names.includes('twa')
+    this.#countedTo = buckets.from
+    this.columns = names.map(() => [])
+  }
+
+  point(time: number, value: SeriesValue): void {
+    if (time < this.#buckets.from) {
+      this.#held = { value, time, until: Number.POSITIVE_INFINITY }
+      return
+    }
+    this.#goTo(this.#buckets.indexOf(time))
+    this.#count(time)
+    this.#summary.add(time, value)
+  }
+
+  /** A summary of points that lie in one bucket. */
+  summary(summary: Summary): void {
+    if (summary.lastTime < this.#buckets.from) {
+      this.#held = { value: summary.last, time: summary.lastTime, until: summary.until }
+      return
+    }
+    this.#goTo(this.#buckets.indexOf(summary.firstTime))
+    this.#summary.append(summary)
+  }
+
+  mark(time: number): void {
+    if (time >= this.#buckets.from && time < this.#buckets.to) {
+      this.#goTo(this.#buckets.indexOf(time))
+      this.#count(time)
+    }
+    if (this.#summary.count > 0) this.#summary.end(time)
+    else if (this.#held && time >= this.#held.time) this.#held.until = Math.min(this.#held.until, time)
+  }
+
+  /** After the last point. */
+  end(): void {
+    this.#goTo(this.#buckets.count)
+  }
+
+  #goTo(index: number): void {
+    for (; this.#index < index; this.#index++) {
+      const end = this.#buckets.startOf(this.#index + 1)
+      this.#count(end)
+      if (this.#summary.count > 0) {
+        const { last, lastTime, until } = this.#summary
+        this.#emit()
+        this.#held = { value: last, time: lastTime, until }
+        this.#summary = new Summary()
+      } else if (this.#holds && this.#holdsFrom(this.#buckets.startOf(this.#index))) this.#emit()
+      else {
+        // Nothing holds in the buckets up to the next point.
+        this.#countedTo = this.#buckets.startOf(index)
+        this.#index = index - 1
+      }
+    }
+  }
+
+  #holdsFrom(time: number): boolean {
+    return this.#held !== undefined && Math.min(this.#held.until, this.#now) > time
+  }
+
+  /** Counts how long the present value held up to a time. */
+  #count(time: number): void {
+    if (!this.#hasDuration) return
+    const { count, last, lastTime, until } = this.#summary
+    const held = count > 0 ? { value: last, time: lastTime, until } : this.#held
+    if (held) {
+      const from = Math.max(held.time, this.#countedTo)
+      const ms = Math.min(time, held.until, this.#now) - from
+      const key = String(numberOfValue(held.value))
+      if (ms > 0) this.#durations[key] = (this.#durations[key] ?? 0) + ms
+    }
+    this.#countedTo = Math.max(this.#countedTo, time)
+  }
+
+  #emit(): void {
+    this.times.push(this.#buckets.startOf(this.#index))
+    for (const [place, name] of this.#names.entries()) this.columns[place]?.push(this.#valueOf(name))
+    this.#durations = {}
+  }
+
+  #valueOf(name: AggregateName): AggregateValue {
+    const { count, min, max, sum, squares, first, last, rise } = this.#summary
+    if (name === 'count') return count
+    if (name === 'twa') return this.#average()
+    if (name === 'duration') return this.#durations
+    if (count === 0) return null
+    switch (name) {
+      case 'min':
+        return min
+      case 'max':
+        return max
+      case 'avg':
+        return sum / count
+      case 'sum':
+        return sum
+      case 'first':
+        return { value: first }
+      case 'last':
+        return { value: last }
+      case 'delta':
+        return numberOfValue(last) - numberOfValue(this.#held?.value ?? first)
+      case 'increase':
+        return this.#held ? rise + riseOf(numberOfValue(this.#held.value), numberOfValue(first)) : rise
+      case 'stddev':
+        return Math.sqrt(Math.max(0, squares) / count)
+    }
+  }
+
+  /** Weighted by the time in which a value held; null if none did. */
+  #average(): number | null {
+    const start = this.#buckets.startOf(this.#index)
+    const end = Math.min(this.#buckets.startOf(this.#index + 1), this.#now)
+    const { count, first, firstTime, last, lastTime, until, held, heldMs } = this.#summary
+    let sum = held
+    let ms = heldMs
+    if (this.#held) {
+      const before = Math.min(count > 0 ? firstTime : end, this.#held.until) - Math.max(start, this.#held.time)
+      if (before > 0) {
+        sum += numberOfValue(this.#held.value) * before
+        ms += before
+      }
+    }
+    const after = count > 0 ? Math.min(end, until) - lastTime : 0
+    if (after > 0) {
+      sum += numberOfValue(last) * after
+      ms += after
+    }
+    if (ms > 0) return sum / ms
+    return count > 0 ? numberOfValue(first) : null
+  }
+}

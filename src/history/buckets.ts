@@ -1,0 +1,74 @@
+import { dayMs } from '#history/history-keys'
+
+/** The spans of time over which values are aggregated, one after the other. */
+export interface Buckets {
+  /** The begin of the first bucket, and the end of the last one. */
+  readonly from: number
+  readonly to: number
+  readonly count: number
+  /** Whether a bucket may begin within an hour, as a bucket of minutes does. */
+  readonly areOfHours: boolean
+  /** The index of the bucket of a time, which lies in one. */
+  indexOf(time: number): number
+  /** The begin of a bucket; of the one behind the last: the end. */
+  startOf(index: number): number
+}
+
+/** All buckets that touch the span, at multiples of the interval since 1970; whole days begin at midnight of the zone. */
+export function bucketsOf(from: number, to: number, interval: number, zone: string): Buckets {
+  if (interval % dayMs === 0 && zone !== 'UTC') return localBuckets(from, to, interval / dayMs, zone)
+  const first = Math.floor(from / interval)
+  const end = Math.ceil(to / interval)
+  return {
+    from: first * interval,
+    to: end * interval,
+    count: end - first,
+    areOfHours: interval % 3_600_000 === 0,
+    indexOf: (time) => Math.floor(time / interval) - first,
+    startOf: (index) => (first + index) * interval,
+  }
+}
+
+function localBuckets(from: number, to: number, days: number, zone: string): Buckets {
+  const offsetAt = zoneOffset(zone)
+  const dayOfTime = (time: number) => Math.floor((time + offsetAt(time)) / dayMs)
+  const first = Math.floor(dayOfTime(from) / days)
+  const starts: number[] = []
+  for (let bucket = first; starts.length === 0 || (starts.at(-1) as number) < to; bucket++) {
+    starts.push(midnight(bucket * days, offsetAt))
+  }
+  return {
+    from: starts[0] as number,
+    to: starts.at(-1) as number,
+    count: starts.length - 1,
+    areOfHours: starts.every((start) => start % 3_600_000 === 0),
+    indexOf: (time) => Math.floor(dayOfTime(time) / days) - first,
+    startOf: (index) => starts[index] as number,
+  }
+}
+
+/** The begin of a local day, given as days since 1970. Where clocks change at midnight, the first moment of the day. */
+function midnight(day: number, offsetAt: (time: number) => number): number {
+  const guess = day * dayMs
+  const early = guess - offsetAt(guess - offsetAt(guess))
+  return Math.floor((early + offsetAt(early)) / dayMs) < day ? guess - offsetAt(early) : early
+}
+
+/** The difference of local time from UTC in ms, at a time. */
+function zoneOffset(zone: string): (time: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  })
+  return (time) => {
+    const parts = Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, Number(value)]))
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
+    return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(time / 1000) * 1000
+  }
+}

@@ -1,0 +1,160 @@
+import { type HistoryLimits, HistoryStore } from '#history/history-store'
+import { answerQuery, type HistoryAnswer, type HistoryQuery } from '#history/query'
+import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
+import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
+import type { World } from '#runtime/world'
+import type { ShapesById } from '#store/chunk'
+
+export interface HistoryOptions {
+  readonly world: World
+  readonly place: StoragePlace
+  /** Moves the folder of the place away. */
+  readonly setAside: () => Promise<void>
+  readonly shapes: ShapesById
+  readonly limits: HistoryLimits
+  readonly failed: (error: unknown) => void
+}
+
+/** Points are stored after this time, however few they are. */
+const flushEveryMs = 10_000
+/** How often everything is merged into blocks. */
+const mergeAllEveryMs = 24 * 3_600_000
+
+/** History, in this thread or in another one. */
+export interface HistoryService extends Projection {
+  /** @throws StorageFailure */
+  query(query: HistoryQuery): Promise<HistoryAnswer>
+}
+
+/** History as a projection: opens its database, stores points from time to time, and merges in the background. */
+export class History implements HistoryService {
+  readonly name = 'history'
+  readonly #options: HistoryOptions
+  #storage: Storage | undefined
+  #store: HistoryStore | undefined
+  #checkpoints: readonly Checkpoint[] = []
+  #cancelFlush: (() => void) | undefined
+  #mergedAllAt = 0
+  #isConfirmDue = false
+  /** Changes run one after the other. */
+  #changes: Promise<unknown> = Promise.resolve()
+  #merging: Promise<void> = Promise.resolve()
+
+  constructor(options: HistoryOptions) {
+    this.#options = options
+  }
+
+  /** @throws StorageFailure `locked`, `full` */
+  async open(): Promise<readonly Checkpoint[]> {
+    await this.#closeStore()
+    try {
+      await this.#openStore()
+    } catch (error) {
+      if (!(error instanceof StorageFailure) || error.code !== 'damaged') throw error
+      this.#options.failed(error)
+      await this.#beginAnew()
+    }
+    this.#checkpoints = this.store.checkpoints
+    return this.#checkpoints
+  }
+
+  async resume(index: number | undefined, epoch: string): Promise<void> {
+    if (index === undefined) await this.#beginAnew()
+    const checkpoint = this.store.checkpoints[index ?? 0]
+    if (checkpoint) await this.store.resume(checkpoint, epoch)
+    this.#mergedAllAt = this.#options.world.now()
+    this.#flushLater()
+  }
+
+  get store(): HistoryStore {
+    if (!this.#store) throw new StorageFailure('closed', 'history is closed')
+    return this.#store
+  }
+
+  apply(chunks: readonly StreamChunk[]): Promise<Applied> {
+    const copied = chunks.map((chunk) => ({ ...chunk, bytes: Buffer.from(chunk.bytes) }))
+    return this.#change(async (store) => {
+      for (const chunk of copied) await store.apply(chunk, this.#options.world.now())
+      return { stored: store.flushed, isConfirmDue: store.isMergeDue || this.#isConfirmDue }
+    })
+  }
+
+  async confirm(stored: number): Promise<void> {
+    this.store.confirm(stored)
+    const all = this.#isConfirmDue
+    this.#isConfirmDue = false
+    const { store } = this
+    const pause = async () => {
+      await new Promise<void>((resolve) => this.#options.world.soon(resolve))
+      // The history is being closed: the merge is made again after the next start.
+      if (this.#store !== store) throw new StorageFailure('closed', 'history is closed')
+    }
+    const merged = store
+      .merge({ all, pause })
+      .then(() => (all ? store.expire(this.#options.world.now(), pause) : undefined))
+    this.#merging = merged.catch((error) => {
+      if (this.#store === store) this.#options.failed(error)
+    })
+  }
+
+  async query(query: HistoryQuery): Promise<HistoryAnswer> {
+    const { rawMs, hoursMs } = this.#options.limits
+    const retained = { rawFrom: Math.max(0, query.now - rawMs), hoursFrom: Math.max(0, query.now - hoursMs) }
+    return await answerQuery(this.store, query, retained)
+  }
+
+  skip(tenant: string, offset: number, to: number): Promise<void> {
+    return this.#change((store) => store.skip(tenant, offset, to))
+  }
+
+  removeTenant(tenant: string, offset: number): Promise<void> {
+    return this.#change((store) => store.removeTenant(tenant, offset))
+  }
+
+  async close(): Promise<void> {
+    this.#cancelFlush?.()
+    if (this.#store) await this.#change((store) => store.flush()).catch(this.#options.failed)
+    await this.#closeStore()
+  }
+
+  #change<Value>(change: (store: HistoryStore) => Promise<Value>): Promise<Value> {
+    const changed = this.#changes.then(() => change(this.store))
+    this.#changes = changed.catch(() => {})
+    return changed
+  }
+
+  #flushLater(): void {
+    const { world, failed } = this.#options
+    this.#cancelFlush?.()
+    this.#cancelFlush = world.after(flushEveryMs, () => {
+      if (world.now() - this.#mergedAllAt >= mergeAllEveryMs) {
+        this.#mergedAllAt = world.now()
+        this.#isConfirmDue = true
+      }
+      void this.#change(async (store) => {
+        if (store.unstored > 0) await store.flush()
+      })
+        .catch(failed)
+        .finally(() => this.#flushLater())
+    })
+  }
+
+  async #openStore(): Promise<void> {
+    this.#storage = await this.#options.place.open()
+    this.#store = await HistoryStore.open(this.#storage, this.#options.shapes, this.#options.limits)
+  }
+
+  async #beginAnew(): Promise<void> {
+    await this.#closeStore()
+    await this.#options.setAside()
+    await this.#openStore()
+  }
+
+  async #closeStore(): Promise<void> {
+    this.#store = undefined
+    await this.#changes
+    await this.#merging
+    await this.#storage?.close()
+    this.#storage = undefined
+  }
+}

@@ -1,0 +1,16 @@
+/** What history can tell of the values in a span of time. Contract 9. */
+export const aggregateNames = [
+  'min',
+  'max',
+  'avg',
+  'sum',
+  'count',
+  'first',
+  'last',
+  'delta',
+  'increase',
+  'stddev',
+  'twa',
+  'duration',
+] as const
+export type AggregateName = (typeof aggregateNames)[number]

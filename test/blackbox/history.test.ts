@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LinkClient } from '#test/blackbox/link-client'
+import { StartedServer } from '#test/blackbox/started-server'
+
+const service = 'climate'
+const device = 'HISTORY-1'
+const path = `/devices/${device}/services/${service}/history`
+const properties = [
+  { propId: 0x2000, type: 'FLOAT' },
+  { propId: 0x2001, type: 'BOOL' },
+  { propId: 0x2002, type: 'UINT8' },
+  { propId: 0x2003, type: 'STRING' },
+]
+const schema = {
+  name: 'Climate',
+  properties: {
+    '0x2000': { name: 'temperature', type: 'float', unit: '°C' },
+    '0x2002': { name: 'mode', type: 'uint8', enum: { 0: { name: 'off' }, 1: { name: 'on' } } },
+  },
+}
+const minute = 60_000
+const start = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000
+/** A point a minute, the newest an hour ago. */
+const points = Array.from({ length: 60 }, (_, index) => ({
+  time: start + index * minute,
+  value: 20 + (index % 10) / 10,
+}))
+
+interface Answer {
+  readonly from: number
+  readonly series: readonly (Readonly<Record<string, readonly unknown[]>> & { readonly propId: number })[]
+}
+
+/** Contract 9. */
+describe('history', () => {
+  let server: StartedServer
+  let link: LinkClient
+  let flakeAddress: number
+  let seq = 0
+
+  async function connect() {
+    link = await LinkClient.open(server, 'json')
+    const welcome = await link.hello(device, [{ serviceIdentifier: service, properties }], { session: 'boot' })
+    flakeAddress = welcome.flakeAddress
+    seq = welcome.seq
+  }
+
+  async function report(time: number, updates: readonly object[]) {
+    seq += 1
+    link.send({ type: 'UPDATE', flakeAddress, seq, serviceIdentifier: service, timestamp: time, updates })
+    await link.acknowledged(flakeAddress, seq)
+  }
+
+  const read = async (query: string, of = path) => {
+    const answer = await server.get(`${of}?${query}`)
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()])
+    return answer.json as Answer
+  }
+
+  beforeAll(async () => {
+    server = await StartedServer.start({ HISTORY: 'on' })
+    await server.ask(`/schemas/${service}`, { method: 'PUT', body: schema })
+    await connect()
+    for (const { time, value } of points) {
+      await report(time, [
+        { propId: 0x2000, value },
+        { propId: 0x2002, value: value > 20.4 ? 1 : 0 },
+      ])
+    }
+    await report(start + 30 * minute + 1, [{ propId: 0x2003, value: 'half' }])
+  })
+  afterAll(() => server?.finish())
+
+  test('has every value, at once, in both trees, and names a position to go on from', async () => {
+    const query = `from=${start}&to=${start + 60 * minute}&properties=temperature,0x2003`
+    const answer = await server.get(`${path}?${query}`)
+    const series = (answer.json as Answer).series
+    expect(series).toMatchObject([
+      { propId: 0x2000, name: 'temperature', unit: '°C', type: 'FLOAT', marks: [], retainedFrom: expect.any(Number) },
+      { propId: 0x2003, type: 'STRING', time: [start + 30 * minute + 1], value: ['half'] },
+    ])
+    expect(series[0]?.time).toEqual(points.map(({ time }) => time))
+    expect(series[0]?.value).toEqual(points.map(({ value }) => value))
+    expect(Number(answer.headers.get('stream-offset'))).toBeGreaterThanOrEqual(points.length)
+    const mirrored = await read(query, `/services/${service}/devices/${device}/history`)
+    expect(mirrored.series.map(({ time, value }) => ({ time, value }))).toEqual(
+      series.map(({ time, value }) => ({ time, value })),
+    )
+  })
+
+  test('is aggregated, and stays the same when the server is killed', async () => {
+    const query = `from=${start}&to=${start + 60 * minute}&interval=10m&aggregates=min,avg,max,count&properties=8192`
+    const expected = {
+      min: Array(6).fill(20),
+      avg: Array(6).fill(20.45),
+      max: Array(6).fill(20.9),
+      count: Array(6).fill(10),
+    }
+    const before = await read(query)
+    expect(before.series[0]).toMatchObject({ ...expected, avg: Array(6).fill(expect.closeTo(20.45, 9)) })
+    await server.kill()
+    await server.startAgain()
+    expect(await read(query)).toEqual(before)
+    await connect()
+    const held = await read(`from=${start}&to=${start + 60 * minute}&interval=1h&aggregates=duration&properties=mode`)
+    expect(held.series[0]?.duration).toEqual([{ '0': 30 * minute, '1': 30 * minute }])
+    const auto = await read(`from=${start}&to=${start + 60 * minute}&interval=auto&points=12&properties=8192`)
+    expect(auto).toMatchObject({ interval: 5 * minute })
+  })
+
+  test('is read in pages that name the position of the first', async () => {
+    const times: unknown[] = []
+    let next: string | undefined = `${path}?from=${start}&to=${start + 60 * minute}&limit=25&properties=8192`
+    const positions = new Set<string | null>()
+    while (next !== undefined) {
+      const answer = await server.get(next)
+      times.push(...((answer.json as Answer).series[0]?.time ?? []))
+      positions.add(answer.headers.get('stream-offset'))
+      next = /<\/api\/v1(.+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+      await report(Date.now(), [{ propId: 0x2001, value: true }])
+    }
+    expect(times).toEqual(points.map(({ time }) => time))
+    expect(positions.size).toBe(1)
+  })
+
+  test('has a mark for an error', async () => {
+    const now = Date.now()
+    await report(now, [{ propId: 0x2000, error: 'broken' }])
+    const { series } = await read(`from=${now}&to=${now + 1}&properties=8192`)
+    expect(series).toMatchObject([{ time: [], marks: [{ time: now, tag: 'error', error: 'broken' }] }])
+  })
+
+  test.each([
+    ['from=5&to=5', 'from'],
+    ['from=yesterday', 'from'],
+    ['properties=humidity', 'properties'],
+    ['properties=77', 'properties'],
+    ['interval=500', 'interval'],
+    [`from=0&interval=1s&to=${10 * 365 * 86_400_000}`, 'interval'],
+    ['interval=1m&properties=0x2003&aggregates=avg', 'aggregates'],
+    ['interval=1m&aggregates=median', 'aggregates.0'],
+    ['interval=1d&tz=Mars/Base', 'tz'],
+    ['limit=100001', 'limit'],
+    ['order=random', 'order'],
+  ])('%s is refused', async (query, at) => {
+    const answer = await server.get(`${path}?${query}`)
+    expect(answer.status).toBe(400)
+    expect(answer.json).toMatchObject({ error: 'Validation Error', details: [{ path: at }] })
+  })
+
+  test('is not found for what is not there, and ends with its device', async () => {
+    for (const missing of [path.replace(device, 'NO-DEVICE'), path.replace(service, 'no-service')]) {
+      expect((await server.get(missing)).status).toBe(404)
+    }
+    await server.ask(`/devices/${device}`, { method: 'DELETE' })
+    expect((await server.get(path)).status).toBe(404)
+    await connect()
+    expect((await read(`from=${start}`)).series.every(({ time }) => time?.length === 0)).toBe(true)
+  })
+
+  test('that is off is not found', async () => {
+    const other = await StartedServer.start()
+    const answer = await other.get(path)
+    await other.finish()
+    expect([answer.status, answer.json]).toEqual([404, { error: 'history is off' }])
+  })
+})

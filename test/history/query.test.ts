@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'vitest'
+import { SeededRandom } from '#bench/random'
+import { dayMs, hourMs } from '#history/history-keys'
+import { HistoryStore } from '#history/history-store'
+import { answerQuery, type HistoryQuery } from '#history/query'
+import type { AggregateName } from '#model/aggregate'
+import type { Entry } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import { Shapes } from '#store/shapes'
+import { memoryPlace } from '#test/store/memory'
+import { packChunk } from '#test/store/pack-chunk'
+
+const tenant = 'default'
+const device = 'D'
+const service = 'service'
+const shapes = new Shapes(() => undefined)
+const properties = ['float', 'bool', 'string'].map((name, propId) => ({
+  propId,
+  type: propertyTypeOf(name) as NonNullable<ReturnType<typeof propertyTypeOf>>,
+  modifier: 0,
+}))
+const shape = shapes.intern(service, properties)
+const declared = properties.map(({ propId, type }) => ({ propId, type: type.name }))
+const start = 20_000 * dayMs
+const names: readonly AggregateName[] = [
+  ...(['min', 'max', 'avg', 'sum', 'count', 'first', 'last', 'delta', 'increase', 'stddev', 'twa'] as const),
+]
+
+type Point = readonly [time: number, value: number]
+interface Series {
+  readonly time: readonly number[]
+  readonly value: readonly unknown[]
+  readonly marks: readonly { readonly time: number }[]
+  readonly [aggregate: string]: readonly unknown[]
+}
+interface Answer {
+  readonly from: number
+  readonly to: number
+  readonly interval: number
+  readonly tz: string
+  readonly series: readonly Series[]
+}
+
+/** A history in which some points are in blocks, some in runs, and some in memory. */
+class Fixture {
+  readonly random: SeededRandom
+  readonly points = new Map<number, number>()
+  readonly marks = new Set<number>()
+  readonly store: HistoryStore
+  #offset = 0
+  now = start
+
+  private constructor(seed: number, store: HistoryStore) {
+    this.random = new SeededRandom(seed)
+    this.store = store
+  }
+
+  static async make(seed: number): Promise<Fixture> {
+    const limits = { unstoredMax: 1_000, runsMax: 3, blockPointsMin: 20, rawMs: 300 * dayMs, hoursMs: 700 * dayMs }
+    const store = await HistoryStore.open(await memoryPlace().open(), shapes, limits)
+    const [base] = store.checkpoints
+    if (!base) throw new Error('no checkpoint')
+    await store.resume(base, 'epoch')
+    return new Fixture(seed, store)
+  }
+
+  async fill(): Promise<void> {
+    for (let step = 0; step < 60; step++) {
+      this.now += Math.floor(this.random.next() ** 4 * 9 * hourMs) + 60_000
+      const kind = this.random.below(20)
+      if (kind < 15) await this.report(this.now)
+      else if (kind < 17) await this.report(Math.max(start, this.now - this.random.below(3 * dayMs)))
+      else if (kind === 17) await this.fail(this.now)
+      else await this.store.flush()
+      if (this.random.below(10) === 0) {
+        this.store.confirm(this.store.flushed)
+        await this.store.merge({ all: this.random.below(2) === 0, pause: async () => {} })
+      }
+    }
+    this.now += hourMs
+  }
+
+  async report(timestamp: number): Promise<void> {
+    const value = this.random.below(100) / 10
+    this.points.set(timestamp, value)
+    await this.#apply({ timestamp, items: [0, value, 1, value > 5, 2, `text ${value}`] })
+  }
+
+  async fail(timestamp: number): Promise<void> {
+    this.marks.add(timestamp)
+    await this.#apply({ timestamp, items: [0, { error: 'broken' }] })
+  }
+
+  async #apply(part: Pick<Extract<Entry, { kind: 'reported' }>, 'timestamp' | 'items'>): Promise<void> {
+    const entry: Entry = { kind: 'reported', device, flakeAddress: 1, shape, at: this.now, seq: 1, ...part }
+    const bytes = packChunk([entry], this.now, 0)
+    await this.store.apply({ tenant, firstOffset: ++this.#offset, count: 1, time: this.now, bytes }, this.now)
+  }
+
+  async ask(part: Partial<HistoryQuery>) {
+    const { now } = this
+    const query = { tenant, device, service, declared, propIds: undefined, from: start, to: now, now, ...part }
+    const answer = await answerQuery(this.store, query, { rawFrom: 0, hoursFrom: 0 })
+    if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
+    return { ...(JSON.parse(answer.text) as Answer), next: answer.next }
+  }
+
+  get sorted(): Point[] {
+    return [...this.points].sort(([a], [b]) => a - b)
+  }
+
+  get sortedMarks(): number[] {
+    return [...this.marks].sort((a, b) => a - b)
+  }
+}
+
+/** The aggregates of a bucket, by their definitions. Undefined if it is left out. */
+function reference(fixture: Fixture, begin: number, end: number): Record<string, number | null> | undefined {
+  const { sorted, sortedMarks, now } = fixture
+  const inside = sorted.filter(([time]) => time >= begin && time < end).map(([, value]) => value)
+  const before = sorted.findLast(([time]) => time < begin)?.[1]
+  let weighted = 0
+  let ms = 0
+  for (const [index, [time, value]] of sorted.entries()) {
+    const next = sorted[index + 1]?.[0] ?? Number.POSITIVE_INFINITY
+    const mark = sortedMarks.find((each) => each >= time) ?? Number.POSITIVE_INFINITY
+    const held = Math.min(next, mark, end, now) - Math.max(time, begin)
+    if (held <= 0) continue
+    weighted += value * held
+    ms += held
+  }
+  const [first] = inside
+  if (first === undefined) {
+    if (ms === 0) return undefined
+    const nothing = Object.fromEntries(names.map((name) => [name, null]))
+    return { ...nothing, count: 0, twa: weighted / ms }
+  }
+  const last = inside.at(-1) as number
+  const sum = inside.reduce((total, value) => total + value, 0)
+  const avg = sum / inside.length
+  const all = before === undefined ? inside : [before, ...inside]
+  const rises = all
+    .slice(1)
+    .map((value, index) => (value >= (all[index] as number) ? value - (all[index] as number) : value))
+  return {
+    min: Math.min(...inside),
+    max: Math.max(...inside),
+    avg,
+    sum,
+    count: inside.length,
+    first,
+    last,
+    delta: last - (before ?? first),
+    increase: rises.reduce((total, rise) => total + rise, 0),
+    stddev: Math.sqrt(inside.reduce((total, value) => total + (value - avg) ** 2, 0) / inside.length),
+    twa: ms > 0 ? weighted / ms : first,
+  }
+}
+
+function rounded(value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toFixed(6)) + 0 : value
+}
+
+describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
+  test('has the aggregates of the points, in buckets of any size, wherever the points are stored', async () => {
+    const fixture = await Fixture.make(seed)
+    await fixture.fill()
+    for (const interval of [600_000, 2_700_000, hourMs, 3 * hourMs, dayMs, 3 * dayMs]) {
+      const from = start + fixture.random.below(fixture.now - start - 1)
+      const to = from + 1 + fixture.random.below(fixture.now - from)
+      const answer = await fixture.ask({
+        propIds: [0],
+        from,
+        to,
+        buckets: { interval, zone: 'UTC', aggregates: names },
+      })
+      expect(answer).toMatchObject({
+        interval,
+        from: Math.floor(from / interval) * interval,
+        to: Math.ceil(to / interval) * interval,
+      })
+      const [series] = answer.series
+      const expected: [number, Record<string, unknown>][] = []
+      for (let begin = answer.from; begin < answer.to; begin += interval) {
+        const found = reference(fixture, begin, begin + interval)
+        if (found) expected.push([begin, found])
+      }
+      const shown = (series?.time ?? []).map((time, index) => [
+        time,
+        Object.fromEntries(names.map((name) => [name, rounded(series?.[name]?.[index])])),
+      ])
+      expect(shown).toEqual(
+        expected.map(([time, values]) => [
+          time,
+          Object.fromEntries(names.map((name) => [name, rounded(values[name])])),
+        ]),
+      )
+      expect(series?.marks.map(({ time }) => time)).toEqual(
+        fixture.sortedMarks.filter((time) => time >= answer.from && time < answer.to),
+      )
+    }
+  })
+
+  test('has all points in pages that repeat none, in both orders', async () => {
+    const fixture = await Fixture.make(seed)
+    await fixture.fill()
+    for (const isDescending of [false, true]) {
+      const found: unknown[] = []
+      let span = { from: start + hourMs, to: fixture.now }
+      for (;;) {
+        const page = await fixture.ask({ propIds: [0], ...span, raw: { limit: 7, isDescending } })
+        const [series] = page.series
+        expect(series?.time.length).toBeLessThanOrEqual(7)
+        found.push(...(series?.time ?? []).map((time, index) => [time, series?.value[index]]))
+        if (!page.next) break
+        span = page.next
+      }
+      const expected = fixture.sorted.filter(([time]) => time >= start + hourMs)
+      expect(found).toEqual(isDescending ? expected.reverse() : expected)
+    }
+  })
+
+  test('says how long each value of a switch held', async () => {
+    const fixture = await Fixture.make(seed)
+    await fixture.fill()
+    const answer = await fixture.ask({
+      propIds: [1],
+      buckets: { interval: hourMs, zone: 'UTC', aggregates: ['duration'] },
+    })
+    const total = { '0': 0, '1': 0 }
+    const durations = (answer.series[0]?.duration ?? []) as Record<'0' | '1', number>[]
+    for (const each of durations) {
+      for (const key of ['0', '1'] as const) total[key] += each[key] ?? 0
+    }
+    const expected = { '0': 0, '1': 0 }
+    for (const [index, [time, value]] of fixture.sorted.entries()) {
+      expected[value > 5 ? '1' : '0'] += (fixture.sorted[index + 1]?.[0] ?? fixture.now) - time
+    }
+    expect(total).toEqual(expected)
+  })
+})
+
+describe('a query', () => {
+  test('has values of each type, and answers types without numbers by their last value', async () => {
+    const fixture = await Fixture.make(1)
+    fixture.now += 5
+    await fixture.report(fixture.now)
+    const value = [...fixture.points.values()][0] as number
+    fixture.now += 5
+    const raw = await fixture.ask({})
+    expect(raw.series.map((each) => each.value)).toEqual([[value], [value > 5], [`text ${value}`]])
+    const buckets = { interval: hourMs, zone: 'UTC', aggregates: undefined }
+    const { series } = await fixture.ask({ buckets })
+    expect(series.map(({ min, avg, max, last }) => [min, avg, max, last])).toEqual([
+      [[value], [value], [value], undefined],
+      [undefined, undefined, undefined, [value > 5]],
+      [undefined, undefined, undefined, [`text ${value}`]],
+    ])
+  })
+
+  test.each([
+    [{ propIds: [7] }, 'properties'],
+    [{ propIds: [2], buckets: { interval: hourMs, zone: 'UTC', aggregates: ['avg'] as const } }, 'aggregates'],
+    [{ buckets: { interval: 1_000, zone: 'UTC', aggregates: undefined }, from: 0, to: 10 * 365 * dayMs }, 'interval'],
+    [{ raw: { limit: 400_000, isDescending: false } }, 'limit'],
+  ])('that asks for what is not possible is refused: %j', async (part, path) => {
+    const fixture = await Fixture.make(1)
+    await fixture.report(start)
+    const query = {
+      tenant,
+      device,
+      service,
+      declared,
+      propIds: undefined,
+      from: start,
+      to: start + 1,
+      now: start,
+      ...part,
+    }
+    const answer = await answerQuery(fixture.store, query, { rawFrom: 0, hoursFrom: 0 })
+    expect(answer).toMatchObject({ faults: [{ path }] })
+  })
+
+  test('of days in a zone begins at its midnight, also when clocks change', async () => {
+    const fixture = await Fixture.make(1)
+    // Two days in Berlin: on 31 March 2024 clocks changed, so the second one has 23 hours.
+    const first = Date.UTC(2024, 2, 29, 23)
+    const times = [
+      first,
+      first + dayMs - 1,
+      first + dayMs,
+      first + dayMs + 23 * hourMs - 1,
+      first + dayMs + 23 * hourMs,
+    ]
+    fixture.now = first + 3 * dayMs
+    for (const time of times) await fixture.report(time)
+    const buckets = { interval: dayMs, zone: 'Europe/Berlin', aggregates: ['count'] as const }
+    const answer = await fixture.ask({ propIds: [0], from: first, to: first + 2 * dayMs, buckets })
+    expect([answer.from, answer.to, answer.tz]).toEqual([first, first + dayMs + 23 * hourMs + dayMs, 'Europe/Berlin'])
+    expect(answer.series[0]?.count).toEqual([2, 2, 1])
+  })
+})
