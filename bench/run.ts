@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { auth } from '#bench/benchmarks/auth'
 import { fullState } from '#bench/benchmarks/full-state'
 import { growth } from '#bench/benchmarks/growth'
+import { history } from '#bench/benchmarks/history'
 import { ingest } from '#bench/benchmarks/ingest'
 import { latency } from '#bench/benchmarks/latency'
 import { memory } from '#bench/benchmarks/memory'
@@ -28,6 +29,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   growth,
   auth,
   rollout,
+  history,
   peers,
   worst,
 }

@@ -4,6 +4,7 @@ import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { aggregateNames } from '#model/aggregate'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
+import { DeviceStatus } from '#model/meta'
 import { PropertyValue } from '#model/property-type'
 
 /** History of properties. Contract 9. */
@@ -57,6 +58,8 @@ function isZone(name: string): boolean {
   }
 }
 
+const positionField = z.string().regex(/^[\w-]{1,64}\.\d{1,15}$/, 'is not a valid position')
+
 const HistoryQuery = z.object({
   properties: z.string().min(1).max(16_384).optional(),
   from: timeField.optional(),
@@ -68,10 +71,7 @@ const HistoryQuery = z.object({
   limit: numberField(100_000).optional(),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').optional(),
   /** In links to following pages: the position of the first one. */
-  position: z
-    .string()
-    .regex(/^[\w-]{1,64}\.\d{1,15}$/, 'is not a valid position')
-    .optional(),
+  position: positionField.optional(),
 })
 export type HistoryQuery = z.infer<typeof HistoryQuery>
 
@@ -156,4 +156,27 @@ export const readServiceHistory = defineRoute({
   path: '/services/:serviceIdentifier/devices/:deviceIdentifier/history',
   summary: 'Read the history of the properties of a service of a device',
   example,
+})
+
+const StatusHistoryQuery = HistoryQuery.pick({ from: true, to: true, limit: true, position: true })
+export type StatusHistoryQuery = z.infer<typeof StatusHistoryQuery>
+
+export const StatusHistory = z.object({ from: time, to: time, time: times, status: z.array(DeviceStatus) })
+
+export const readStatusHistory = defineRoute({
+  name: 'readStatusHistory',
+  method: 'GET',
+  path: '/meta/:deviceIdentifier/history',
+  source: 'contract 9',
+  summary: 'Read when a device changed its status',
+  access: { resource: 'meta', action: 'read', within: 'device' },
+  hasPosition: true,
+  parameters: z.object({ deviceIdentifier: DeviceIdentifier }),
+  query: StatusHistoryQuery,
+  answers: { ...route.answers, 200: { description: 'The changes, in order', schema: StatusHistory } },
+  example: {
+    parameters: { deviceIdentifier: exampleDevice },
+    status: 200,
+    answer: { from: 1_789_999_200_000, to: 1_790_002_800_000, time: [1_790_000_100_000], status: ['online'] },
+  },
 })

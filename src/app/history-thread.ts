@@ -10,6 +10,8 @@ import { keys } from '#store/keys'
 export interface ThreadData {
   readonly folder: string
   readonly limits: HistoryLimits
+  /** History stops while less disk space than this is free. */
+  readonly roomBytes: number
 }
 
 /** A chunk whose bytes lie in memory that both threads share. */
@@ -138,8 +140,8 @@ export class HistoryThread implements HistoryService {
   }
 
   #start(): void {
-    const { folder, limits, failed, warned } = this.#options
-    const data: ThreadData = { folder, limits }
+    const { folder, limits, roomBytes, failed, warned } = this.#options
+    const data: ThreadData = { folder, limits, roomBytes }
     const worker = new Worker(program, { workerData: data })
     this.#worker = worker
     this.#sentShapes.clear()

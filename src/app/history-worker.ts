@@ -9,7 +9,7 @@ import { Shapes } from '#store/shapes'
 
 /** The thread of history: the only one that opens its database. */
 
-const { folder, limits } = workerData as ThreadData
+const { folder, limits, roomBytes } = workerData as ThreadData
 /** The stored shapes that chunks have named. */
 const shapeRows = new Map<string, Uint8Array>()
 
@@ -19,6 +19,7 @@ const history = new History({
   place: levelPlace({
     folder,
     headroomBytes: 0,
+    roomBytes,
     torn: (finding) => report({ warning: `${finding}: the last points are read from the stream again` }),
   }),
   setAside: () => setAside(folder, realWorld.now()),

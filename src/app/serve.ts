@@ -241,11 +241,18 @@ function serverFileOf(folder: string, log: Log) {
 
 /** The folder of the history, under the data folder. */
 const historyFolder = 'history'
+/** In addition to what the store needs to be opened again: history stops before the store is affected. */
+const historySpareBytes = 256 * 1024 * 1024
 
-function historyOf({ dataDirectory, historyRawMs, historyHourlyMs }: Config, log: Log, journal: StoreJournal) {
+function historyOf(
+  { dataDirectory, historyRawMs, historyHourlyMs, storageHeadroomBytes }: Config,
+  log: Log,
+  journal: StoreJournal,
+) {
   return new HistoryThread({
     folder: join(dataDirectory, historyFolder),
     limits: { ...defaultLimits, rawMs: historyRawMs, hoursMs: historyHourlyMs },
+    roomBytes: 2 * storageHeadroomBytes + historySpareBytes,
     rowOf: (key) => journal.get(key),
     failed: (error) => log.error({ err: error }, 'history failed'),
     warned: (message) => log.warn({}, message),

@@ -2,6 +2,7 @@ import type { HistoryService } from '#history/history'
 import type { HistoryAnswer, HistoryQuery } from '#history/query'
 import { Problem } from '#model/problem'
 import type { Position } from '#runtime/journal'
+import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { StreamFollower } from '#store/stream-follower'
 
@@ -46,6 +47,9 @@ export class HistoryReads {
       const position = positionOf(query.tenant)
       await this.#reached(query.tenant, position.offset)
       return { answer: await service.query(query), position }
+    } catch (error) {
+      // It is opened again, or begun anew.
+      throw error instanceof StorageFailure ? new Problem('storage', error.message) : error
     } finally {
       this.#running--
     }

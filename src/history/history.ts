@@ -1,3 +1,4 @@
+import { damagedRow } from '#history/bytes'
 import { type HistoryLimits, HistoryStore } from '#history/history-store'
 import { answerQuery, type HistoryAnswer, type HistoryQuery } from '#history/query'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
@@ -17,6 +18,7 @@ export interface HistoryOptions {
 
 /** Points are stored after this time, however few they are. */
 const flushEveryMs = 10_000
+const roomEveryMs = 1_000
 /** How often everything is merged into blocks. */
 const mergeAllEveryMs = 24 * 3_600_000
 
@@ -32,10 +34,12 @@ export class History implements HistoryService {
   readonly #options: HistoryOptions
   #storage: Storage | undefined
   #store: HistoryStore | undefined
-  #checkpoints: readonly Checkpoint[] = []
   #cancelFlush: (() => void) | undefined
   #mergedAllAt = 0
   #isConfirmDue = false
+  /** A row could not be read: the next `open` begins anew. */
+  #isDamaged = false
+  #roomCheckedAt = Number.NEGATIVE_INFINITY
   /** Changes run one after the other. */
   #changes: Promise<unknown> = Promise.resolve()
   #merging: Promise<void> = Promise.resolve()
@@ -44,18 +48,18 @@ export class History implements HistoryService {
     this.#options = options
   }
 
-  /** @throws StorageFailure `locked`, `full` */
+  /** @throws StorageFailure `locked`, `full`, `io` */
   async open(): Promise<readonly Checkpoint[]> {
     await this.#closeStore()
     try {
-      await this.#openStore()
+      if (!this.#isDamaged) await this.#openStore()
     } catch (error) {
-      if (!(error instanceof StorageFailure) || error.code !== 'damaged') throw error
+      this.#noteDamage(error)
+      if (!this.#isDamaged) throw error
       this.#options.failed(error)
-      await this.#beginAnew()
     }
-    this.#checkpoints = this.store.checkpoints
-    return this.#checkpoints
+    if (this.#isDamaged) await this.#beginAnew()
+    return this.store.checkpoints
   }
 
   async resume(index: number | undefined, epoch: string): Promise<void> {
@@ -74,6 +78,7 @@ export class History implements HistoryService {
   apply(chunks: readonly StreamChunk[]): Promise<Applied> {
     const copied = chunks.map((chunk) => ({ ...chunk, bytes: Buffer.from(chunk.bytes) }))
     return this.#change(async (store) => {
+      await this.#assertUsable()
       for (const chunk of copied) await store.apply(chunk, this.#options.world.now())
       return { stored: store.flushed, isConfirmDue: store.isMergeDue || this.#isConfirmDue }
     })
@@ -93,6 +98,7 @@ export class History implements HistoryService {
       .merge({ all, pause })
       .then(() => (all ? store.expire(this.#options.world.now(), pause) : undefined))
     this.#merging = merged.catch((error) => {
+      this.#noteDamage(error)
       if (this.#store === store) this.#options.failed(error)
     })
   }
@@ -100,7 +106,12 @@ export class History implements HistoryService {
   async query(query: HistoryQuery): Promise<HistoryAnswer> {
     const { rawMs, hoursMs } = this.#options.limits
     const retained = { rawFrom: Math.max(0, query.now - rawMs), hoursFrom: Math.max(0, query.now - hoursMs) }
-    return await answerQuery(this.store, query, retained)
+    try {
+      return await answerQuery(this.store, query, retained)
+    } catch (error) {
+      this.#noteDamage(error)
+      throw error
+    }
   }
 
   skip(tenant: string, offset: number, to: number): Promise<void> {
@@ -115,6 +126,22 @@ export class History implements HistoryService {
     this.#cancelFlush?.()
     if (this.#store) await this.#change((store) => store.flush()).catch(this.#options.failed)
     await this.#closeStore()
+  }
+
+  /**
+   * History ends before the space that the server's own store needs is used. The stream keeps what is missing, as long as it
+   * can.
+   */
+  async #assertUsable(): Promise<void> {
+    if (this.#isDamaged) throw damagedRow()
+    const now = this.#options.world.monotonic()
+    if (now - this.#roomCheckedAt < roomEveryMs) return
+    this.#roomCheckedAt = now
+    if (!(await this.#options.place.hasRoom())) throw new StorageFailure('full', 'too little disk space for history')
+  }
+
+  #noteDamage(error: unknown): void {
+    if (error instanceof StorageFailure && error.code === 'damaged') this.#isDamaged = true
   }
 
   #change<Value>(change: (store: HistoryStore) => Promise<Value>): Promise<Value> {
@@ -147,6 +174,7 @@ export class History implements HistoryService {
   async #beginAnew(): Promise<void> {
     await this.#closeStore()
     await this.#options.setAside()
+    this.#isDamaged = false
     await this.#openStore()
   }
 

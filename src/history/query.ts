@@ -5,9 +5,10 @@ import { dayMs, dayOf, hourMs } from '#history/history-keys'
 import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
 import { between, type Pieces } from '#history/series-reader'
-import type { Series } from '#history/series-table'
+import { type Series, statusKind } from '#history/series-table'
 import type { SeriesValue } from '#history/summary'
 import type { AggregateName } from '#model/aggregate'
+import { DeviceStatus } from '#model/meta'
 import type { Storage } from '#runtime/storage'
 
 /** A property of a service that is declared now, or that has history. */
@@ -330,6 +331,7 @@ function headOf({ propId, name, type, unit }: AskedSeries): string {
 
 function valueText(value: SeriesValue, type: string): string {
   if (typeof value === 'string') return value
+  if (type === statusKind.type) return JSON.stringify(DeviceStatus.options[value])
   return type === 'bool' ? String(value !== 0) : numberText(value)
 }
 

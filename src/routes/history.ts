@@ -17,11 +17,17 @@ type HistoryCall = Call<{ readonly deviceIdentifier: string; readonly serviceIde
 
 /** Routes for the history of properties. */
 export function historyRoutes(context: RouteContext): Binding[] {
-  const answer = (call: HistoryCall) => {
-    if (!context.history) throw new Problem('history_off')
-    return read(context, context.history, call)
-  }
-  return [bind(api.readDeviceHistory, answer), bind(api.readServiceHistory, answer)]
+  const answer = (call: HistoryCall) => read(context, readsOf(context), call)
+  return [
+    bind(api.readDeviceHistory, answer),
+    bind(api.readServiceHistory, answer),
+    bind(api.readStatusHistory, (call) => readStatus(context, readsOf(context), call)),
+  ]
+}
+
+function readsOf({ history }: RouteContext): HistoryReads {
+  if (!history) throw new Problem('history_off')
+  return history
 }
 
 const dayMs = 86_400_000
@@ -57,13 +63,52 @@ async function read(context: RouteContext, reads: HistoryReads, call: HistoryCal
   const { answer, position } = await reads.query(asked)
   if (answer === 'unknown') throw new Problem('not_found')
   if ('faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
-  const named = positionOf(query.position) ?? position
-  const headers = {
-    'Stream-Epoch': named.epoch,
-    'Stream-Offset': String(named.offset),
-    ...(answer.next && nextLink(call, answer.next, named)),
-  }
+  const headers = headersOf(call, positionOf(query.position) ?? position, answer.next)
   return { status: 200, headers, chunks: pieces(context, call, answer.text) }
+}
+
+/** The status of a device is stored as a series without a service. */
+async function readStatus(
+  context: RouteContext,
+  reads: HistoryReads,
+  call: Call<{ readonly deviceIdentifier: string }, api.StatusHistoryQuery>,
+): Promise<Reply> {
+  const { caller, query, parameters } = call
+  existingDevice(context, caller.tenant, parameters.deviceIdentifier)
+  const now = context.world.now()
+  const faults: ProblemDetail[] = []
+  const span = spanOf(query, now, faults)
+  if (faults.length > 0) throw new Problem('invalid', undefined, { details: faults })
+  const { answer, position } = await reads.query({
+    ...span,
+    tenant: caller.tenant,
+    device: parameters.deviceIdentifier,
+    service: '',
+    declared: [],
+    propIds: undefined,
+    now,
+    raw: { limit: query.limit, isDescending: false },
+  })
+  if (answer !== 'unknown' && 'faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
+  const { series }: StatusAnswer = answer === 'unknown' ? { series: [] } : JSON.parse(answer.text)
+  const named = positionOf(query.position) ?? position
+  return {
+    status: 200,
+    headers: headersOf(call, named, answer === 'unknown' ? undefined : answer.next),
+    json: { ...span, time: series[0]?.time ?? [], status: series[0]?.value ?? [] },
+  }
+}
+
+interface StatusAnswer {
+  readonly series: readonly { readonly time: readonly number[]; readonly value: readonly string[] }[]
+}
+
+function headersOf(call: Call, position: Position, next: { readonly from: number; readonly to: number } | undefined) {
+  return {
+    'Stream-Epoch': position.epoch,
+    'Stream-Offset': String(position.offset),
+    ...(next && nextLink(call, next, position)),
+  }
 }
 
 function described(schema: ServiceSchema | undefined, propId: number): Partial<QueriedProperty> {
@@ -73,7 +118,7 @@ function described(schema: ServiceSchema | undefined, propId: number): Partial<Q
   return { name, ...(unit !== undefined && { unit }), ...(property.enum && { isEnum: true }) }
 }
 
-function spanOf(query: api.HistoryQuery, now: number, faults: ProblemDetail[]): { from: number; to: number } {
+function spanOf(query: api.StatusHistoryQuery, now: number, faults: ProblemDetail[]): { from: number; to: number } {
   const timeOf = (time: api.QueryTime) => ('at' in time ? time.at : Math.max(0, now - time.beforeMs))
   const to = query.to ? timeOf(query.to) : now
   const from = query.from ? timeOf(query.from) : Math.max(0, to - dayMs)

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import { History } from '#history/history'
+import { dayMs } from '#history/history-keys'
+import { defaultLimits } from '#history/history-store'
+import type { Entry } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import type { StoragePlace } from '#runtime/storage'
+import { Shapes } from '#store/shapes'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { memoryPlace } from '#test/store/memory'
+import { packChunk } from '#test/store/pack-chunk'
+
+const shapes = new Shapes(() => undefined)
+const type = propertyTypeOf('float') as NonNullable<ReturnType<typeof propertyTypeOf>>
+const shape = shapes.intern('service', [{ propId: 1, type, modifier: 0 }])
+
+/** History on a place that can be replaced, as by moving its folder away. */
+class Fixture {
+  readonly world = new ManualWorld()
+  place = memoryPlace()
+  readonly failures: string[] = []
+  asides = 0
+  readonly history: History
+  #offset = 0
+
+  constructor() {
+    const place: StoragePlace = {
+      open: () => this.place.open(),
+      hasRoom: () => this.place.hasRoom(),
+      releaseHeadroom: async () => {},
+      restoreHeadroom: async () => {},
+    }
+    this.history = new History({
+      world: this.world,
+      place,
+      setAside: async () => {
+        this.asides++
+        this.place = memoryPlace()
+      },
+      shapes,
+      limits: defaultLimits,
+      failed: (error) => this.failures.push((error as Error).message),
+    })
+  }
+
+  async open(): Promise<void> {
+    await this.history.open()
+    await this.history.resume(0, 'epoch')
+  }
+
+  report(value: number): Promise<unknown> {
+    const at = this.world.now()
+    const entry: Entry = {
+      kind: 'reported',
+      device: 'D',
+      flakeAddress: 1,
+      shape,
+      at,
+      timestamp: at,
+      seq: 1,
+      items: [0, value],
+    }
+    const bytes = packChunk([entry], at, 0)
+    return this.history.apply([{ tenant: 'default', firstOffset: ++this.#offset, count: 1, time: at, bytes }])
+  }
+
+  async ask(): Promise<unknown> {
+    const now = this.world.now()
+    const query = { tenant: 'default', device: 'D', service: 'service', declared: [], propIds: undefined }
+    return await this.history.query({ ...query, from: now - 3 * dayMs, to: now + 1, now })
+  }
+}
+
+describe('history', () => {
+  test('begins anew when a row is damaged, and sets the old one aside', async () => {
+    const fixture = new Fixture()
+    await fixture.open()
+    await fixture.report(1)
+    await fixture.history.close()
+    const storage = await fixture.place.open()
+    const scan = storage.scan({ after: 'page/', before: 'page0', hasValues: true })
+    const [page] = await scan.next(1)
+    await scan.close()
+    const damaged = Buffer.from(page?.value ?? [])
+    damaged[3] = (damaged[3] as number) ^ 1
+    await storage.write([{ key: page?.key ?? '', value: damaged }], { sync: true })
+    await storage.close()
+    await fixture.open()
+    await expect(fixture.ask()).rejects.toThrow('damaged')
+    await expect(fixture.report(2)).rejects.toThrow('damaged')
+    await fixture.open()
+    expect(fixture.asides).toBe(1)
+    await fixture.report(3)
+    expect(await fixture.ask()).toMatchObject({ text: expect.stringContaining('"value":[3]') })
+  })
+
+  test('stops while there is too little space, and goes on', async () => {
+    const fixture = new Fixture()
+    await fixture.open()
+    fixture.place.setRoom(false)
+    await expect(fixture.report(1)).rejects.toThrow('space')
+    fixture.place.setRoom(true)
+    await fixture.world.advance(2_000)
+    await fixture.report(1)
+    expect(fixture.failures).toEqual([])
+  })
+
+  test('stores points after ten seconds, and merges everything once a day', async () => {
+    const fixture = new Fixture()
+    await fixture.open()
+    const { stored } = (await fixture.report(1)) as { stored: number }
+    await fixture.world.advance(11_000)
+    expect(await fixture.report(2)).toEqual({ stored: stored + 1, isConfirmDue: false })
+    await fixture.world.advance(dayMs)
+    const applied = (await fixture.report(3)) as { stored: number; isConfirmDue: boolean }
+    expect(applied.isConfirmDue).toBe(true)
+    await fixture.history.confirm(applied.stored)
+    await fixture.world.advance(1_000)
+    expect(await fixture.ask()).toMatchObject({ text: expect.stringContaining('"value":[1,2,3]') })
+    await fixture.history.close()
+    const storage = await fixture.place.open()
+    const scan = storage.scan({ after: 'block/', before: 'block0', hasValues: false })
+    expect((await scan.next(10)).length).toBeGreaterThan(0)
+    await scan.close()
+    await storage.close()
+    expect(fixture.failures).toEqual([])
+  })
+})
