@@ -84,7 +84,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/routes/pages',
     'src/cli',
     'src/app/main',
-    'src/app/metrics/process-figures',
+    'src/app/metrics/process-metrics',
     'src/routes/health',
   ],
   'node:http': ['src/firmware/get-json', 'src/http', 'src/cli/exchange'],
@@ -94,7 +94,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'node:dns': ['src/notifications'],
   'node:timers': ['src/app/world'],
   'node:timers/promises': ['src/app/world'],
-  'node:perf_hooks': ['src/app/world', 'src/app/metrics/process-figures'],
+  'node:perf_hooks': ['src/app/world', 'src/app/metrics/process-metrics'],
   'prom-client': ['src/app/metrics/metrics'],
   'node:worker_threads': ['src/app/history-thread', 'src/app/history-worker'],
   // One process that hashes passwords.

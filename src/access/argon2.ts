@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { PasswordEngine } from '#access/password-hashing'
+import type { PasswordEngine } from '#access/passwords'
 
 /**
  * argon2id (RFC 9106) at the minimum that OWASP recommends. Of the recommended pairs of memory and passes, this one takes

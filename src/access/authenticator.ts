@@ -1,7 +1,7 @@
 import type { Attempts } from '#access/attempts'
 import { type AuthCounts, countFailed, credentialKindOf } from '#access/auth-counts'
+import { operator } from '#access/built-in-callers'
 import type { LinkCaller } from '#access/link-credentials'
-import { operator } from '#access/operator'
 import type { Passwords } from '#access/passwords'
 import type { Proofs } from '#access/proof'
 import type { SessionCaller, SessionCallers } from '#access/session-callers'

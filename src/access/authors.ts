@@ -1,5 +1,5 @@
 import type { Access, Accesses, PublishedUser } from '#access/accesses'
-import { operator } from '#access/operator'
+import { operator } from '#access/built-in-callers'
 import { tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant, isExpired, type StoredApiKey } from '#actors/tenant/state'
 import type { Principal } from '#model/caller'

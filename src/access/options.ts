@@ -1,4 +1,4 @@
-import type { PasswordEngine } from '#access/password-hashing'
+import type { PasswordEngine } from '#access/passwords'
 import type { Hub } from '#events/hub'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'

@@ -48,8 +48,8 @@ export function apiKeyText(tenant: string, id: string, secret: string): string {
 /** Where to look up the key; `isHashOf` checks the secret. Inverse of `apiKeyText`. */
 export function readApiKey(text: string): { readonly tenant: string; readonly id: string } | undefined {
   const [tenant = '', id = '', secret = '', ...more] = splitSecret(text)
-  const isGood = isTenantIdentifier(tenant) && isServerMadeId(id) && isSecret(secret) && more.length === 0
-  return isGood ? { tenant, id } : undefined
+  const isValid = isTenantIdentifier(tenant) && isServerMadeId(id) && isSecret(secret) && more.length === 0
+  return isValid ? { tenant, id } : undefined
 }
 
 /** `<id>.<secret>`: always used after its tenant. */

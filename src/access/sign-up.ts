@@ -28,18 +28,18 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
     return new Problem('unauthorized', 'invalid or expired code')
   }
   const codeHash = hashOf(code)
-  const isGood = (userRow: UserRow | undefined) => {
+  const hasValidCode = (userRow: UserRow | undefined) => {
     if (!userRow || userRow.state === 'disabled') return false
     const storedCode = codeOf(system.peek(accountAddress(userRow.tenant, userRow.id)), codeHash, world.now())
     return storedCode !== undefined && mayStillGive(parts, storedCode, userRow)
   }
-  if (!row || !isGood(row)) throw refuse()
+  if (!row || !hasValidCode(row)) throw refuse()
   const passwordHash = await passwords.hash(password, place)
   try {
     await system.askAtOnce(() => {
       // The tenant may be deleted by now, with the user, or the user may have other roles.
       const userRow = rowByName(system.wake(directoryAddress), name)
-      if (userRow?.id !== row.id || !isGood(userRow)) throw new Problem('unauthorized')
+      if (userRow?.id !== row.id || !hasValidCode(userRow)) throw new Problem('unauthorized')
       const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
       return { to: accountAddress(row.tenant, row.id), command }
     })

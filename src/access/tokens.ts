@@ -123,8 +123,8 @@ export class Tokens {
     const claims = await this.#readOf(tokenTypes.basicRefresh, text)
     if (!claims || this.#isOver(claims.exp)) return undefined
     const [session, number = '', ...more] = claims.jti.split('.')
-    const isGood = session === claims.sid && /^[1-9][0-9]{0,9}$/.test(number) && more.length === 0
-    return isGood ? { tenant: claims.tenant, session: claims.sid, number: Number(number) } : undefined
+    const isValid = session === claims.sid && /^[1-9][0-9]{0,9}$/.test(number) && more.length === 0
+    return isValid ? { tenant: claims.tenant, session: claims.sid, number: Number(number) } : undefined
   }
 
   /** The token between a right password and the second factor. */

@@ -4,7 +4,6 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
-import type { RelyingParty } from '#access/relying-party'
 
 /** A stored credential of an authenticator. */
 export interface WebauthnCredential {
@@ -171,4 +170,29 @@ function describe({ id, transports }: WebauthnCredential): { id: string; transpo
 /** A text would be encoded once more. */
 function bytesOf(challenge: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(challenge, 'base64url'))
+}
+
+/** The relying party of authenticators, and the pages that may use it. WebAuthn §5.1.3, contract 2. */
+export interface RelyingParty {
+  /** A host name without a port. Keys are made for it, and do not work under another one. */
+  readonly id: string
+  readonly name: string
+  readonly origins: readonly string[]
+}
+
+export interface RelyingPartySettings {
+  readonly publicUrls: readonly string[]
+  readonly corsOrigins: readonly string[]
+  /** The port of the server. */
+  readonly port: number
+}
+
+const name = 'Device Data Backend'
+
+/** From the configuration only, never from a request, because a client could name any host. */
+export function relyingPartyOf({ publicUrls, corsOrigins, port }: RelyingPartySettings): RelyingParty {
+  const [first] = publicUrls
+  const own = first === undefined ? [`http://localhost:${port}`] : publicUrls.map((url) => new URL(url).origin)
+  const id = first === undefined ? 'localhost' : new URL(first).hostname
+  return { id, name, origins: [...new Set([...own, ...corsOrigins])] }
 }

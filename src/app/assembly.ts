@@ -1,7 +1,6 @@
 import { type Identity, openIdentity } from '#access/identity'
-import { ImageUrls } from '#access/image-urls'
+import { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import { Tickets } from '#access/tickets'
-import { UnsubscribeUrls } from '#access/unsubscribe-urls'
 import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
-import { anonymousCallers } from '#access/anonymous'
 import { argon2Engine } from '#access/argon2'
+import { anonymousCallers } from '#access/built-in-callers'
 import type { IdentitySettings } from '#access/options'
 import { WrongFileKey } from '#access/signing-key-ring'
 import { adminCommand } from '#app/admin-command'
@@ -11,7 +11,7 @@ import { type Config, isLoopback } from '#app/config'
 import { HistoryThread } from '#app/history-thread'
 import { type Log, redactPath } from '#app/log'
 import { metricsOf } from '#app/metrics/metrics'
-import { ProcessFigures } from '#app/metrics/process-figures'
+import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { MetricSources } from '#app/metrics/sources'
 import { loopTimes, realWorld } from '#app/world'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
@@ -213,7 +213,7 @@ function metricsParts(
 ) {
   const { system, hub, links, tickets } = context
   const http = new HttpMetrics()
-  const process = new ProcessFigures({ world: realWorld, version, dataDirectory, loopTimes })
+  const process = new ProcessMetrics({ world: realWorld, version, dataDirectory, loopTimes })
   const metrics = metricsOf({
     ...watched,
     system,

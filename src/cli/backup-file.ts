@@ -7,7 +7,7 @@ import { Refusal } from '#cli/exit-codes'
 import type { TemporaryFiles } from '#cli/temporary-files'
 import { type BackupEnd, BackupError } from '#store/backup/format'
 import { readBackup } from '#store/backup/records'
-import { syncFolder } from '#store/sync-folder'
+import { syncFolder } from '#store/file-system'
 
 /** For the owner only, because a backup contains all secrets. */
 const ownerOnly = 0o600

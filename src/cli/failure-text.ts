@@ -3,7 +3,7 @@ import { Misuse, Refusal } from '#cli/exit-codes'
 import { ConnectionLost, Problem } from '#client/client'
 
 /** For answers without a body. */
-const words: Readonly<Record<number, string>> = {
+const statusTexts: Readonly<Record<number, string>> = {
   403: 'the caller has no permission for this',
   404: 'it does not exist, or the caller may not see it',
 }
@@ -35,7 +35,7 @@ export function failureText(error: unknown): string {
 /** The error of the server, the invalid fields of the request, and advice. */
 function problemText({ status, body, details = [], retryAfterSeconds }: Problem): string {
   const { error, message } = Object(body) as { readonly error?: unknown; readonly message?: unknown }
-  const said = error ?? message ?? words[status]
+  const said = error ?? message ?? statusTexts[status]
   const lines = [
     `${status}${said === undefined ? '' : ` ${said}`}`,
     ...details.map(({ path, message }) => `  ${path}: ${message}`),

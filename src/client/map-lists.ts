@@ -110,8 +110,8 @@ export class AlarmList extends MapList<AlarmStatus> {
     return alarmKey(status.resourceIdentifier, status.deviceIdentifier)
   }
 
-  #deleteWhere(isMeant: (status: AlarmStatus) => boolean): void {
-    for (const [key, status] of [...this.map.entries()]) if (isMeant(status)) this.map.delete(key)
+  #deleteWhere(isSelected: (status: AlarmStatus) => boolean): void {
+    for (const [key, status] of [...this.map.entries()]) if (isSelected(status)) this.map.delete(key)
   }
 }
 

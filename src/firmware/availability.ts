@@ -13,11 +13,11 @@ const doubtedMax = 10_000
 
 /** The last answer of the update server for one firmware of a device. */
 interface Row {
-  readonly question: UpdateQuery
+  readonly query: UpdateQuery
   readonly isAvailable: boolean
   /** World.monotonic. */
   readonly answeredAt: number
-  /** Number of the question: answers to questions from before the project became doubtful do not count. */
+  /** Number of the query: answers to queries from before the project became doubtful do not count. */
   readonly number: number
 }
 
@@ -30,7 +30,7 @@ export class Availability {
   #young = new Map<string, Row>()
   #old = new Map<string, Row>()
   #number = 0
-  /** By project: the number of the last question before it became doubtful. */
+  /** By project: the number of the last query before it became doubtful. */
   readonly #doubted = new Map<string, number>()
   #allDoubted = 0
 
@@ -42,32 +42,32 @@ export class Availability {
     return this.#young.size + this.#old.size
   }
 
-  /** Returns the number for a question that starts now. */
+  /** Returns the number for a query that starts now. */
   nextNumber(): number {
     return ++this.#number
   }
 
-  /** `number`: the number of the question. */
-  record(question: UpdateQuery, number: number, isAvailable: boolean): void {
-    const key = keyOf(question)
+  /** `number`: the number of the query. */
+  record(query: UpdateQuery, number: number, isAvailable: boolean): void {
+    const key = keyOf(query)
     const known = this.#row(key)
     if (known && known.number > number) return
-    this.#keep(key, { question, isAvailable, answeredAt: this.#world.monotonic(), number })
+    this.#keep(key, { query, isAvailable, answeredAt: this.#world.monotonic(), number })
   }
 
   /** The last answer for exactly this firmware, of any age. */
-  lastOf(question: UpdateQuery): boolean | undefined {
-    return this.#rowOf(question)?.isAvailable
+  lastOf(query: UpdateQuery): boolean | undefined {
+    return this.#rowOf(query)?.isAvailable
   }
 
   /** Whether the answer is at most a minute old and not doubtful. */
-  isFresh(question: UpdateQuery): boolean {
-    return this.#isWithin(this.#rowOf(question), freshMs)
+  isFresh(query: UpdateQuery): boolean {
+    return this.#isWithin(this.#rowOf(query), freshMs)
   }
 
   /** Whether the last answer was "no update", at most some minutes ago. */
-  isRecentlyNone(question: UpdateQuery): boolean {
-    const row = this.#rowOf(question)
+  isRecentlyNone(query: UpdateQuery): boolean {
+    const row = this.#rowOf(query)
     return row?.isAvailable === false && this.#isWithin(row, restMs)
   }
 
@@ -82,14 +82,14 @@ export class Availability {
 
   #isWithin(row: Row | undefined, ms: number): boolean {
     if (!row || this.#world.monotonic() - row.answeredAt > ms) return false
-    const { tenant, project } = row.question
+    const { tenant, project } = row.query
     return row.number > (this.#doubted.get(tenantKey(tenant, project)) ?? this.#allDoubted)
   }
 
-  #rowOf(question: UpdateQuery): Row | undefined {
-    const key = keyOf(question)
+  #rowOf(query: UpdateQuery): Row | undefined {
+    const key = keyOf(query)
     const row = this.#row(key)
-    if (!row || !isSame(row.question, question)) return undefined
+    if (!row || !isSame(row.query, query)) return undefined
     if (!this.#young.has(key)) this.#keep(key, row)
     return row
   }
@@ -112,7 +112,7 @@ export function keyOf({ tenant, device, index }: UpdateQuery): string {
   return `${tenant}/${device}/${index}`
 }
 
-/** Whether two questions about the same firmware of a device have the same answer, independent of the caller. */
+/** Whether two queries about the same firmware of a device have the same answer, independent of the caller. */
 export function isSame(a: UpdateQuery, b: UpdateQuery): boolean {
   return a.firmware === b.firmware && a.hardware === b.hardware && a.project === b.project
 }

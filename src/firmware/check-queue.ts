@@ -10,52 +10,51 @@ import { EarliestFirst } from '#workers/earliest-first'
 const bucketMax = 50
 const perSecond = 20
 const atOnceMax = 16
-/** Most waiting questions. Above this, the next event of a device asks again. A question takes about 400 bytes. */
+/** Most waiting queries. Above this, the next event of a device asks again. A query takes about 400 bytes. */
 const waitingMax = 100_000
-/** A question that fails is retried only this often: it may be the only one that fails. */
+/** A query that fails is retried only this often: it may be the only one that fails. */
 const triesMax = 5
-/** Queue position after all questions with a waiting caller. */
+/** Queue position after all queries with a waiting caller. */
 const lastPosition = Number.MAX_VALUE
 
 export interface CheckQueueParts {
   readonly world: World
   readonly backOff: BackOff
   /** @throws UpdateServerBusy, UpdateServerFailed: already reported to `backOff` */
-  readonly ask: (question: UpdateQuery) => Promise<OfferedFirmware | undefined>
+  readonly ask: (query: UpdateQuery) => Promise<OfferedFirmware | undefined>
 }
 
 /**
- * Position in the queue. `somewhere`: random, so that servers do not ask for devices in the order of their connections.
- * `next`: before all that are not overdue, for a waiting caller. `behind`: last, without a waiting caller.
+ * Position in the queue. `random`: so that servers do not ask for devices in the order of their connections.
+ * `next`: before all that are not overdue, for a waiting caller. `last`: after all others, because no caller waits.
  */
-export type Place = 'somewhere' | 'next' | 'behind'
+export type Place = 'random' | 'next' | 'last'
 
 type Answered = (offered: OfferedFirmware | undefined) => void
 
-interface QueuedQuestion {
-  question: UpdateQuery
+interface QueuedCheck {
+  query: UpdateQuery
   /** World.monotonic of its position in the queue. */
   at: number
   tries: number
-  /** Whether its subject changed after it was asked. */
-  isOvertaken: boolean
+  /** The project changed after the query was sent: later callers do not join it. */
+  isOutdated: boolean
   waiters: { readonly answered: Answered; readonly failed: (error: unknown) => void }[]
 }
 
 /**
- * Questions to an update server without a user's request: each firmware of a device once, at the rate that the server
- * accepts. While the server fails, one question at a time is asked, after a growing pause. A failed question is retried
- * some times.
+ * Sends the automatic queries to an update server, at a limited rate. Each firmware of a device is in the queue once.
+ * While the server fails, one query at a time is sent, after a growing pause. A failed query is retried some times.
  *
- * A question becomes undefined if the same firmware is asked about again with another version.
+ * A waiting query resolves to undefined if one with another version of the same firmware replaces it.
  */
 export class CheckQueue {
   readonly #parts: CheckQueueParts
-  readonly #waiting = new Map<string, QueuedQuestion>()
-  readonly #asking = new Set<QueuedQuestion>()
-  /** By `at`. A question that moved is in it twice; only the entry with its current `at` counts. */
-  readonly #order = new EarliestFirst<QueuedQuestion>()
-  /** Number of waiting questions that are not in the last position. */
+  readonly #waiting = new Map<string, QueuedCheck>()
+  readonly #underWay = new Set<QueuedCheck>()
+  /** By `at`. A query that moved is in it twice; only the entry with its current `at` counts. */
+  readonly #order = new EarliestFirst<QueuedCheck>()
+  /** Number of waiting queries that are not in the last position. */
   #inFront = 0
   #tokens = bucketMax
   /** World.monotonic of the last token count. */
@@ -73,37 +72,37 @@ export class CheckQueue {
   }
 
   /** @throws UpdateServerBusy, also if too many wait; UpdateServerFailed; Problem `stopping` */
-  ask(question: UpdateQuery, place: Place): Promise<OfferedFirmware | undefined> {
+  ask(query: UpdateQuery, place: Place): Promise<OfferedFirmware | undefined> {
     return new Promise((answered, failed) => {
       if (this.#isStopped) return failed(new Problem('stopping'))
-      const asking = this.#askingOf(question)
-      if (asking) {
-        asking.waiters.push({ answered, failed })
+      const same = this.#underWayFor(query)
+      if (same) {
+        same.waiters.push({ answered, failed })
         return
       }
-      const waiting = this.#waitingFor(question)
+      const waiting = this.#waitingFor(query)
       if (!waiting) return failed(new UpdateServerBusy(`${waitingMax} update checks are waiting`))
       waiting.waiters.push({ answered, failed })
       this.#move(waiting, this.#placeOf(place))
-      this.goOn()
+      this.continue()
     })
   }
 
-  /** Whether the question waits or is being asked. */
-  has(question: UpdateQuery): boolean {
-    const waiting = this.#waiting.get(keyOf(question))
-    return (waiting && isSame(waiting.question, question)) || this.#askingOf(question) !== undefined
+  /** Whether the query waits or is being asked. */
+  has(query: UpdateQuery): boolean {
+    const waiting = this.#waiting.get(keyOf(query))
+    return (waiting && isSame(waiting.query, query)) || this.#underWayFor(query) !== undefined
   }
 
-  /** The server answers again: questions that waited for that continue. */
-  goOn(): void {
+  /** The server answers again: queries that waited for that continue. */
+  continue(): void {
     const { backOff, world } = this.#parts
     this.#cancel?.()
     this.#cancel = undefined
-    while (!this.#isStopped && this.#waiting.size > 0 && this.#asking.size < (backOff.isFailing ? 1 : atOnceMax)) {
+    while (!this.#isStopped && this.#waiting.size > 0 && this.#underWay.size < (backOff.isFailing ? 1 : atOnceMax)) {
       const wait = Math.max(backOff.waitMs(), this.#tokenMs())
       if (wait > 0) {
-        this.#cancel = world.after(Math.ceil(wait), () => this.goOn())
+        this.#cancel = world.after(Math.ceil(wait), () => this.continue())
         return
       }
       const waiting = this.#take()
@@ -113,53 +112,53 @@ export class CheckQueue {
     }
   }
 
-  /** Answers to running questions about a project may be outdated. */
-  overtake(tenant: string, project: string): void {
-    for (const asking of this.#asking) {
-      if (asking.question.tenant === tenant && asking.question.project === project) asking.isOvertaken = true
+  /** The project changed: answers to queries that are under way may be outdated. */
+  markOutdated(tenant: string, project: string): void {
+    for (const check of this.#underWay) {
+      if (check.query.tenant === tenant && check.query.project === project) check.isOutdated = true
     }
   }
 
   stop(): void {
     this.#isStopped = true
     this.#cancel?.()
-    const all = [...this.#waiting.values(), ...this.#asking]
+    const all = [...this.#waiting.values(), ...this.#underWay]
     this.#waiting.clear()
-    this.#asking.clear()
+    this.#underWay.clear()
     for (const { waiters } of all) for (const { failed } of waiters) failed(new Problem('stopping'))
   }
 
-  /** The waiting question that another one may join. */
-  #askingOf(question: UpdateQuery): QueuedQuestion | undefined {
-    const key = keyOf(question)
-    for (const asking of this.#asking) {
-      if (!asking.isOvertaken && isSame(asking.question, question) && keyOf(asking.question) === key) return asking
+  /** The waiting query that another one may join. */
+  #underWayFor(query: UpdateQuery): QueuedCheck | undefined {
+    const key = keyOf(query)
+    for (const check of this.#underWay) {
+      if (!check.isOutdated && isSame(check.query, query) && keyOf(check.query) === key) return check
     }
     return undefined
   }
 
-  #waitingFor(question: UpdateQuery): QueuedQuestion | undefined {
-    const key = keyOf(question)
+  #waitingFor(query: UpdateQuery): QueuedCheck | undefined {
+    const key = keyOf(query)
     const waiting = this.#waiting.get(key)
     if (waiting) {
-      if (!isSame(waiting.question, question)) settle(waiting, undefined)
-      waiting.question = question
+      if (!isSame(waiting.query, query)) settle(waiting, undefined)
+      waiting.query = query
       return waiting
     }
     if (this.#waiting.size >= waitingMax) return undefined
-    const made: QueuedQuestion = { question, at: Number.POSITIVE_INFINITY, tries: 0, isOvertaken: false, waiters: [] }
-    this.#waiting.set(key, made)
-    return made
+    const created: QueuedCheck = { query, at: Number.POSITIVE_INFINITY, tries: 0, isOutdated: false, waiters: [] }
+    this.#waiting.set(key, created)
+    return created
   }
 
   #placeOf(place: Place): number {
-    if (place === 'behind') return lastPosition
+    if (place === 'last') return lastPosition
     const now = this.#parts.world.monotonic()
     return place === 'next' ? now : now + fractionOf(this.#parts.world) * (this.#inFront / perSecond) * 1_000
   }
 
-  /** Moves a question forward only. */
-  #move(waiting: QueuedQuestion, at: number): void {
+  /** Moves a query forward only. */
+  #move(waiting: QueuedCheck, at: number): void {
     if (at >= waiting.at) return
     if (at < lastPosition && waiting.at >= lastPosition) this.#inFront++
     waiting.at = at
@@ -174,11 +173,11 @@ export class CheckQueue {
     return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1_000) / perSecond
   }
 
-  #take(): QueuedQuestion | undefined {
+  #take(): QueuedCheck | undefined {
     for (let first = this.#order.first; first; first = this.#order.first) {
       const { at, thing: waiting } = first
       this.#order.removeFirst()
-      const key = keyOf(waiting.question)
+      const key = keyOf(waiting.query)
       if (waiting.at !== at || this.#waiting.get(key) !== waiting) continue
       this.#waiting.delete(key)
       if (at < lastPosition) this.#inFront--
@@ -187,25 +186,25 @@ export class CheckQueue {
     return undefined
   }
 
-  async #ask(waiting: QueuedQuestion): Promise<void> {
-    const { question } = waiting
-    this.#asking.add(waiting)
+  async #ask(waiting: QueuedCheck): Promise<void> {
+    const { query } = waiting
+    this.#underWay.add(waiting)
     let report: () => void
     try {
-      const offered = await this.#parts.ask(question)
+      const offered = await this.#parts.ask(query)
       report = () => settle(waiting, offered)
     } catch (error) {
       report = () => this.#failed(waiting, error)
     }
-    this.#asking.delete(waiting)
+    this.#underWay.delete(waiting)
     report()
-    this.goOn()
+    this.continue()
   }
 
-  #failed(waiting: QueuedQuestion, error: unknown): void {
-    const { question, waiters } = waiting
+  #failed(waiting: QueuedCheck, error: unknown): void {
+    const { query, waiters } = waiting
     const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
-    if (this.#waiting.has(keyOf(question))) {
+    if (this.#waiting.has(keyOf(query))) {
       // It was asked again meanwhile.
       settle(waiting, undefined)
       return
@@ -214,14 +213,14 @@ export class CheckQueue {
       for (const { failed } of waiters.splice(0)) failed(error)
       return
     }
-    const place = waiting.at < lastPosition ? 'somewhere' : 'behind'
+    const place = waiting.at < lastPosition ? 'random' : 'last'
     waiting.at = Number.POSITIVE_INFINITY
-    waiting.isOvertaken = false
-    this.#waiting.set(keyOf(question), waiting)
+    waiting.isOutdated = false
+    this.#waiting.set(keyOf(query), waiting)
     this.#move(waiting, this.#placeOf(place))
   }
 }
 
-function settle(waiting: QueuedQuestion, offered: OfferedFirmware | undefined): void {
+function settle(waiting: QueuedCheck, offered: OfferedFirmware | undefined): void {
   for (const { answered } of waiting.waiters.splice(0)) answered(offered)
 }

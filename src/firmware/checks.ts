@@ -35,15 +35,15 @@ export class Checks {
     this.#parts = parts
     this.#backOff = new BackOff(world)
     this.#availability = new Availability(world)
-    this.#queue = new CheckQueue({ world, backOff: this.#backOff, ask: (question) => this.#ask(question) })
+    this.#queue = new CheckQueue({ world, backOff: this.#backOff, ask: (query) => this.#ask(query) })
   }
 
   /**
    * A check by hand: skips the queue, also during a pause after failures. Synchronous with the embedded server.
    * @throws UpdateServerBusy, UpdateServerFailed; Problem `overloaded`
    */
-  now(question: UpdateQuery): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
-    return this.#parts.server.isEmbedded ? this.#parts.server.check(question) : this.#askByHand(question)
+  now(query: UpdateQuery): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+    return this.#parts.server.isEmbedded ? this.#parts.server.check(query) : this.#askByHand(query)
   }
 
   /**
@@ -51,64 +51,64 @@ export class Checks {
    * if there was no update some minutes ago.
    * @throws UpdateServerBusy, UpdateServerFailed, after some attempts; Problem `stopping`
    */
-  soon(question: UpdateQuery, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
-    if (this.#parts.server.isEmbedded) return this.#parts.server.check(question)
-    if (by === 'connect' && this.#availability.isRecentlyNone(question)) return undefined
-    return this.#queue.ask(question, 'somewhere')
+  soon(query: UpdateQuery, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+    if (this.#parts.server.isEmbedded) return this.#parts.server.check(query)
+    if (by === 'connect' && this.#availability.isRecentlyNone(query)) return undefined
+    return this.#queue.ask(query, 'random')
   }
 
   /**
    * Whether an update is known to be available, synchronously; undefined: unknown. An old answer is refreshed in the
    * background.
    */
-  knownOf(question: UpdateQuery): boolean | undefined {
-    if (this.#parts.server.isEmbedded) return this.#parts.server.check(question) !== undefined
-    if (!this.#availability.isFresh(question)) this.#refresh(question)
-    return this.#availability.lastOf(question)
+  knownOf(query: UpdateQuery): boolean | undefined {
+    if (this.#parts.server.isEmbedded) return this.#parts.server.check(query) !== undefined
+    if (!this.#availability.isFresh(query)) this.#refresh(query)
+    return this.#availability.lastOf(query)
   }
 
   /**
    * Waits up to `waitMs` for an answer if it is unknown or old, unless none can arrive in that time. Then it returns
    * the last known answer, or false.
    */
-  async freshOf(question: UpdateQuery, waitMs: number): Promise<boolean> {
-    if (this.#parts.server.isEmbedded) return this.knownOf(question) ?? false
-    if (!this.#availability.isFresh(question)) {
-      if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#resolve(question, 'next'))
-      else this.#refresh(question)
+  async freshOf(query: UpdateQuery, waitMs: number): Promise<boolean> {
+    if (this.#parts.server.isEmbedded) return this.knownOf(query) ?? false
+    if (!this.#availability.isFresh(query)) {
+      if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#resolve(query, 'next'))
+      else this.#refresh(query)
     }
-    return this.#availability.lastOf(question) ?? false
+    return this.#availability.lastOf(query) ?? false
   }
 
   /** Known answers for a project may be wrong from now on. They are shown until the next check. */
   forgetProject(tenant: string, project: string): void {
     this.#availability.doubt(tenant, project)
-    this.#queue.overtake(tenant, project)
+    this.#queue.markOutdated(tenant, project)
   }
 
-  /** Refuses waiting questions. */
+  /** Refuses waiting queries. */
   stop(): void {
     this.#queue.stop()
   }
 
-  async #askByHand(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
+  async #askByHand(query: UpdateQuery): Promise<OfferedFirmware | undefined> {
     if (this.#byHand >= byHandMax) throw new Problem('overloaded')
     this.#byHand++
     try {
-      return await this.#ask(question)
+      return await this.#ask(query)
     } finally {
       this.#byHand--
     }
   }
 
-  async #ask(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
+  async #ask(query: UpdateQuery): Promise<OfferedFirmware | undefined> {
     const { server, failing } = this.#parts
     const number = this.#availability.nextNumber()
     try {
-      const offered = await server.check(question)
-      this.#availability.record(question, number, offered !== undefined)
+      const offered = await server.check(query)
+      this.#availability.record(query, number, offered !== undefined)
       this.#backOff.succeeded()
-      this.#queue.goOn()
+      this.#queue.continue()
       return offered
     } catch (error) {
       if (error instanceof UpdateServerBusy || error instanceof UpdateServerFailed) {
@@ -120,14 +120,14 @@ export class Checks {
     }
   }
 
-  /** Queues a question once, however often it is read. */
-  #refresh(question: UpdateQuery): void {
-    if (!this.#queue.has(question)) void this.#resolve(question, 'behind')
+  /** Queues a query once, however often it is read. */
+  #refresh(query: UpdateQuery): void {
+    if (!this.#queue.has(query)) void this.#resolve(query, 'last')
   }
 
   /** Resolves when answered or abandoned. */
-  async #resolve(question: UpdateQuery, place: Place): Promise<void> {
-    await this.#queue.ask({ ...question, isAutomatic: false }, place).catch(() => {})
+  async #resolve(query: UpdateQuery, place: Place): Promise<void> {
+    await this.#queue.ask({ ...query, isAutomatic: false }, place).catch(() => {})
   }
 
   #atMost(waitMs: number, answered: Promise<void>): Promise<void> {

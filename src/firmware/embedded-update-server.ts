@@ -35,9 +35,9 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /** The caller has checked that the tenant exists. @throws Problem `storage` */
-  check(question: UpdateQuery): OfferedFirmware | undefined {
-    const project = this.#projectOf(question)
-    const choice = chooseRelease(project, question, (rollout) => this.#isMeant(rollout, question))
+  check(query: UpdateQuery): OfferedFirmware | undefined {
+    const project = this.#projectOf(query)
+    const choice = chooseRelease(project, query, (rollout) => this.#selects(rollout, query))
     if (!choice) return undefined
     const { release, isPinned, rollout } = choice
     const { firmware, hardware, index, sha256, size } = release
@@ -65,7 +65,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /** Whether a rollout updates this device automatically now. */
-  #isMeant(rollout: StoredRollout, { tenant, project, device }: UpdateQuery): boolean {
+  #selects(rollout: StoredRollout, { tenant, project, device }: UpdateQuery): boolean {
     const { system, now, scopeOf } = this.#parts
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     return (
@@ -87,7 +87,7 @@ interface Span {
 }
 
 /**
- * Caches whether windows are open for repeated questions: a pattern is evaluated again only when its state may have
+ * Caches whether windows are open for repeated queries: a pattern is evaluated again only when its state may have
  * changed. The cache does not keep windows alive.
  */
 export class OpenWindows {
@@ -123,7 +123,7 @@ interface ReleaseChoice {
 }
 
 /**
- * The release of a project that answers a question. In this order:
+ * The release of a project that answers a query. In this order:
  *
  * 1. A pinned device gets the pinned version, older or newer, unless it has it. If the version has no release for this
  *    firmware, it gets none. A version with releases for other firmware indexes only does not pin this one.
@@ -135,19 +135,19 @@ interface ReleaseChoice {
  */
 function chooseRelease(
   project: ProjectState,
-  question: UpdateQuery,
-  isMeant: (rollout: StoredRollout) => boolean,
+  query: UpdateQuery,
+  selects: (rollout: StoredRollout) => boolean,
 ): ReleaseChoice | undefined {
-  const { device, firmware, isAutomatic } = question
+  const { device, firmware, isAutomatic } = query
   const pinned = project.pins.get(device)
-  if (pinned !== undefined && isPinnedAt(project, pinned, question)) {
-    const release = releaseOf(project, pinned, question)
+  if (pinned !== undefined && isPinnedAt(project, pinned, query)) {
+    const release = releaseOf(project, pinned, query)
     return release && pinned !== firmware ? { release, isPinned: true, rollout: null } : undefined
   }
   const rollout = (isAutomatic && project.rollout) || null
-  const release = rollout ? releaseOf(project, rollout.body.firmware, question) : newestOf(project, question)
+  const release = rollout ? releaseOf(project, rollout.body.firmware, query) : newestOf(project, query)
   if (!release || !isNewer(release.firmware, firmware)) return undefined
-  return !rollout || isMeant(rollout) ? { release, isPinned: false, rollout } : undefined
+  return !rollout || selects(rollout) ? { release, isPinned: false, rollout } : undefined
 }
 
 function isPinnedAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuery): boolean {

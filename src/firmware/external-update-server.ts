@@ -60,10 +60,10 @@ export class ExternalUpdateServer implements UpdateServer {
     this.#connections = new GetJson(this.#base.protocol, { world, timeoutMs, socketsMax })
   }
 
-  async check(question: UpdateQuery, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
+  async check(query: UpdateQuery, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
     const began = this.#world.monotonic()
     try {
-      const offered = await this.#check(question, signal)
+      const offered = await this.#check(query, signal)
       this.counts[offered ? 'offered' : 'none']++
       return offered
     } catch (error) {
@@ -79,8 +79,8 @@ export class ExternalUpdateServer implements UpdateServer {
     this.#connections.stop()
   }
 
-  async #check(question: UpdateQuery, signal: AbortSignal | undefined): Promise<OfferedFirmware | undefined> {
-    const answer = await this.#ask(question, signal)
+  async #check(query: UpdateQuery, signal: AbortSignal | undefined): Promise<OfferedFirmware | undefined> {
+    const answer = await this.#ask(query, signal)
     const { status } = answer
     if (status === 204) return undefined
     if (status === 429 || status === 503) {
@@ -88,12 +88,12 @@ export class ExternalUpdateServer implements UpdateServer {
       throw new UpdateServerBusy(`the update server answered ${status}`, wait)
     }
     if (status !== 200) throw new UpdateServerFailed(`the update server answered ${status}`)
-    return offeredOf(question, parsedAnswer(answer.text))
+    return offeredOf(query, parsedAnswer(answer.text))
   }
 
-  async #ask(question: UpdateQuery, signal: AbortSignal | undefined): Promise<Answer> {
+  async #ask(query: UpdateQuery, signal: AbortSignal | undefined): Promise<Answer> {
     try {
-      return await this.#connections.get(this.#urlOf(question), this.#headers, signal)
+      return await this.#connections.get(this.#urlOf(query), this.#headers, signal)
     } catch (error) {
       throw new UpdateServerFailed(errorText(error), { cause: error })
     }

@@ -48,7 +48,7 @@ export class FirmwareUpdates {
   readonly updater: Updater
   readonly imageUses: ImageUses
   readonly downloads: ImageDownloads
-  readonly walks: ProjectScans
+  readonly scans: ProjectScans
   readonly windows: RolloutWindows
   readonly #schedule: UpdateSchedule
 
@@ -85,7 +85,7 @@ export class FirmwareUpdates {
         ),
     })
     this.downloads = new ImageDownloads({ images, world })
-    this.walks = new ProjectScans({
+    this.scans = new ProjectScans({
       system,
       listing,
       updater: this.updater,
@@ -98,26 +98,26 @@ export class FirmwareUpdates {
     links.setFirmwareListener(this.updater)
     parts.notices.listen(this.updater)
     // Project changes during a reload are part of the data that these parts load afterwards.
-    for (const part of [this.imageUses, this.walks, this.windows]) parts.notices.listen(part, () => system.isServing)
+    for (const part of [this.imageUses, this.scans, this.windows]) parts.notices.listen(part, () => system.isServing)
   }
 
   /** Call it after the store was read and access rights are loaded. */
   async open(): Promise<void> {
     await this.updater.open()
-    this.#goOn()
+    this.#continueStored()
   }
 
   /** The store was read again after a failed write. */
   reloaded(): void {
     this.updater.reloaded()
-    this.#goOn()
+    this.#continueStored()
   }
 
   /** Starts no more updates. Call it before device connections are closed. */
   stop(): void {
     this.#schedule.stop()
     this.windows.stop()
-    this.walks.stop()
+    this.scans.stop()
     this.checks.stop()
     this.updater.stop()
     this.imageUses.stop()
@@ -126,14 +126,14 @@ export class FirmwareUpdates {
   /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
     this.updater.tenantEnded(tenant)
-    this.walks.tenantEnded(tenant)
+    this.scans.tenantEnded(tenant)
     this.windows.tenantEnded(tenant)
     this.imageUses.tenantEnded(tenant)
   }
 
-  #goOn(): void {
+  #continueStored(): void {
     void this.imageUses.open()
-    void this.walks.open()
+    void this.scans.open()
     void this.windows.open()
     this.#schedule.open()
   }

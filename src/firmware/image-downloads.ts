@@ -43,7 +43,7 @@ export class ImageDownloads {
   readonly #reads = new Semaphore(readsMax)
   readonly #waiting = new Set<WaitingDownload>()
   /** By requester: number of running and waiting downloads. */
-  readonly #byAsker = new Map<string, number>()
+  readonly #countsByRequester = new Map<string, number>()
   #atOnce = 0
 
   constructor({ images, world, atOnceMax, bytesPerSecondMax }: ImageDownloadsParts) {
@@ -68,9 +68,9 @@ export class ImageDownloads {
     from: number,
     to: number,
     signal: AbortSignal,
-    asker: string,
+    requester: string,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const releaseCount = this.#count(asker)
+    const releaseCount = this.#count(requester)
     try {
       await this.#place(signal)
     } catch (error) {
@@ -91,14 +91,14 @@ export class ImageDownloads {
   }
 
   /** Returns the function that undoes it; call it once. */
-  #count(asker: string): () => void {
-    const before = this.#byAsker.get(asker) ?? 0
+  #count(requester: string): () => void {
+    const before = this.#countsByRequester.get(requester) ?? 0
     if (before >= perAskerMax) throw new Problem('overloaded')
-    this.#byAsker.set(asker, before + 1)
+    this.#countsByRequester.set(requester, before + 1)
     return () => {
-      const left = (this.#byAsker.get(asker) ?? 1) - 1
-      if (left > 0) this.#byAsker.set(asker, left)
-      else this.#byAsker.delete(asker)
+      const left = (this.#countsByRequester.get(requester) ?? 1) - 1
+      if (left > 0) this.#countsByRequester.set(requester, left)
+      else this.#countsByRequester.delete(requester)
     }
   }
 

@@ -6,7 +6,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 export interface ImageUsesParts {
@@ -172,15 +172,9 @@ export class ImageUses {
     const { system, listing } = this.#parts
     const { closedCount } = system.gate
     for (const tenant of activeTenants(system)) {
-      const pages = listing.entries(projectIndex, tenant)
-      try {
-        for (;;) {
-          const projects = await pages.next(listedAtATime)
-          if (projects.length === 0 || isLate() || !isTenantActive(system, tenant)) break
-          for (const project of projects) this.#readProject(tenant, project)
-        }
-      } finally {
-        await pages.close()
+      for await (const projects of pagesIn(listing.entries(projectIndex, tenant), listedAtATime)) {
+        if (isLate() || !isTenantActive(system, tenant)) break
+        for (const project of projects) this.#readProject(tenant, project)
       }
     }
     // A deletion that was read may not be stored yet.

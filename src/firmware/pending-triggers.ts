@@ -104,10 +104,10 @@ export class PendingTriggers {
 type Offered = OfferedFirmware | undefined
 
 /**
- * The questions to the update server about a device: one for each firmware, by index. Empty without a project or
+ * The queries to the update server about a device: one for each firmware, by index. Empty without a project or
  * firmware. `only`: these indexes.
  */
-export function questionsOf(
+export function queriesOf(
   tenant: string,
   { device, project, firmwares }: Pick<DeviceState, 'device' | 'project' | 'firmwares'>,
   isAutomatic: boolean,
@@ -124,16 +124,16 @@ export function questionsOf(
 
 /** The first firmware of a device with a wanted update. Synchronous if all answers are. An error ends the search. */
 export function firstUpdate(
-  questions: readonly UpdateQuery[],
-  ask: (question: UpdateQuery) => Offered | Promise<Offered>,
-  isWanted: (offer: OfferedFirmware, question: UpdateQuery) => boolean,
+  queries: readonly UpdateQuery[],
+  ask: (query: UpdateQuery) => Offered | Promise<Offered>,
+  isWanted: (offer: OfferedFirmware, query: UpdateQuery) => boolean,
 ): FoundUpdate | undefined | Promise<FoundUpdate | undefined> {
-  const [question, ...later] = questions
-  if (!question) return undefined
-  const goOn = (offer: Offered) => {
-    if (!offer || !isWanted(offer, question)) return firstUpdate(later, ask, isWanted)
-    return { index: question.index, from: question.firmware, offer, rest: later.map(({ index }) => index) }
+  const [query, ...later] = queries
+  if (!query) return undefined
+  const next = (offer: Offered) => {
+    if (!offer || !isWanted(offer, query)) return firstUpdate(later, ask, isWanted)
+    return { index: query.index, from: query.firmware, offer, rest: later.map(({ index }) => index) }
   }
-  const offer = ask(question)
-  return offer instanceof Promise ? offer.then(goOn) : goOn(offer)
+  const offer = ask(query)
+  return offer instanceof Promise ? offer.then(next) : next(offer)
 }

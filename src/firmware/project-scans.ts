@@ -12,7 +12,7 @@ import type { StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { Pace, Stopped } from '#workers/pace'
 
@@ -104,11 +104,11 @@ export class ProjectScans {
 
   /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
-    for (const walks of [this.#running, this.#waiting]) {
-      for (const [key, target] of walks) {
+    for (const group of [this.#running, this.#waiting]) {
+      for (const [key, target] of group) {
         if (target.tenant !== tenant) continue
         target.isEnded = true
-        if (walks === this.#waiting) walks.delete(key)
+        if (group === this.#waiting) group.delete(key)
       }
     }
     for (const known of [this.#held, this.#early]) {
@@ -124,18 +124,13 @@ export class ProjectScans {
   }
 
   async #resume(tenant: string): Promise<void> {
-    const pages = this.#parts.listing.entries(scanningIndex, tenant)
-    try {
-      for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
-        for (const project of names) {
-          await this.#ask({ tenant, project }, { type: 'repeat_scans' })
-          if (!isTenantActive(this.#parts.system, tenant)) return
-          this.#resumed.add(tenantKey(tenant, project))
-          this.scanRequested(tenant, project)
-        }
+    for await (const names of pagesIn(this.#parts.listing.entries(scanningIndex, tenant), listedAtATime)) {
+      for (const project of names) {
+        await this.#ask({ tenant, project }, { type: 'repeat_scans' })
+        if (!isTenantActive(this.#parts.system, tenant)) return
+        this.#resumed.add(tenantKey(tenant, project))
+        this.scanRequested(tenant, project)
       }
-    } finally {
-      await pages.close()
     }
   }
 
@@ -188,7 +183,7 @@ export class ProjectScans {
       await this.#pace.each(page, (device) => {
         this.#check(target)
         if (!this.#isOfProject(target, device)) return undefined
-        if (rollout && this.#isMeantBy(rollout, target, device)) chosen++
+        if (rollout && this.#selects(rollout, target, device)) chosen++
         return this.#consider(target, scan, device)
       })
       this.#check(target)
@@ -247,13 +242,11 @@ export class ProjectScans {
       return
     }
     const prefix = `${project}/`
-    const pages = this.#parts.listing.entries(projectDeviceIndex, tenant, prefix, cursor && `${prefix}${cursor}`)
-    try {
-      for (let rows = await pages.next(listedAtATime); rows.length > 0; rows = await pages.next(listedAtATime)) {
-        yield rows.map((row) => row.slice(prefix.length))
-      }
-    } finally {
-      await pages.close()
+    for await (const rows of pagesIn(
+      this.#parts.listing.entries(projectDeviceIndex, tenant, prefix, cursor && `${prefix}${cursor}`),
+      listedAtATime,
+    )) {
+      yield rows.map((row) => row.slice(prefix.length))
     }
   }
 
@@ -298,7 +291,7 @@ export class ProjectScans {
   }
 
   /** Independent of the scan's requester: a rollout applies to the devices that its own author may update. */
-  #isMeantBy(rollout: StoredRollout, { tenant, project }: ScanTarget, device: string): boolean {
+  #selects(rollout: StoredRollout, { tenant, project }: ScanTarget, device: string): boolean {
     const { scopeOf, system } = this.#parts
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     if (!isSelected(project, rollout, device, membersOf)) return false

@@ -8,7 +8,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { tenantKey } from '#model/tenant'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 export interface RolloutWindowsParts {
@@ -82,17 +82,12 @@ export class RolloutWindows {
 
   async #openOf(tenant: string): Promise<void> {
     const { system, listing } = this.#parts
-    const pages = listing.entries(projectIndex, tenant)
-    try {
-      for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
-        for (const project of names) {
-          if (this.#isStopped || !isTenantActive(system, tenant)) return
-          const rollout = this.#note(tenant, project)
-          if (rollout && isOpen(rollout.body.window, system.world.now())) this.#scan(tenant, project, rollout)
-        }
+    for await (const names of pagesIn(listing.entries(projectIndex, tenant), listedAtATime)) {
+      for (const project of names) {
+        if (this.#isStopped || !isTenantActive(system, tenant)) return
+        const rollout = this.#note(tenant, project)
+        if (rollout && isOpen(rollout.body.window, system.world.now())) this.#scan(tenant, project, rollout)
       }
-    } finally {
-      await pages.close()
     }
   }
 

@@ -11,5 +11,5 @@ export interface UpdateServer {
    * offered only if it is pinned.
    * @throws UpdateServerBusy, UpdateServerFailed
    */
-  check(question: UpdateQuery, signal?: AbortSignal): OfferedFirmware | undefined | Promise<OfferedFirmware | undefined>
+  check(query: UpdateQuery, signal?: AbortSignal): OfferedFirmware | undefined | Promise<OfferedFirmware | undefined>
 }

@@ -6,7 +6,7 @@ import { isRunning } from '#actors/update/machine'
 import { type StoredUpdate, updateAddress, updateRecord } from '#actors/update/state'
 import type { Checks } from '#firmware/checks'
 import type { UpdateOptions } from '#firmware/options'
-import { firstUpdate, questionsOf } from '#firmware/pending-triggers'
+import { firstUpdate, queriesOf } from '#firmware/pending-triggers'
 import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
@@ -156,8 +156,8 @@ export class UpdateStarter {
     }
     const isAutomatic = by !== 'post'
     const found = firstUpdate(
-      questionsOf(tenant, known, isAutomatic, only),
-      (question) => (isAutomatic ? checks.soon(question, by) : checks.now(question)),
+      queriesOf(tenant, known, isAutomatic, only),
+      (query) => (isAutomatic ? checks.soon(query, by) : checks.now(query)),
       (offer, { index }) => {
         if (!isApplicable(by, options, known.isAutoUpdated, offer.isPinned)) return false
         if (isForRollout && offer.rollout === null && !offer.isPinned) return false

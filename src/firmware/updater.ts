@@ -5,7 +5,7 @@ import type { UpdateNotices } from '#actors/notice-bus'
 import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import { type StoredUpdate, type UpdateContext, updateAddress, updatingIndex } from '#actors/update/state'
-import { firstUpdate, PendingTriggers, questionsOf } from '#firmware/pending-triggers'
+import { firstUpdate, PendingTriggers, queriesOf } from '#firmware/pending-triggers'
 import { hasBegunAt } from '#firmware/update-slots'
 import {
   type CheckOptions,
@@ -22,7 +22,7 @@ import { hasArrived, hasFallenBack } from '#model/firmware-order'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface UpdaterParts extends UpdateStarterParts {
@@ -94,18 +94,13 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const found: { readonly tenant: string; readonly device: string }[] = []
     this.#starter.open()
     for (const tenant of activeTenants(system)) {
-      const pages = listing.entries(updatingIndex, tenant)
-      try {
-        for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
-          for (const device of names) {
-            const stored = updateNow(system, tenant, device)
-            if (!stored || !isRunning(stored.state)) continue
-            this.#starter.setStored(tenant, device, stored)
-            found.push({ tenant, device })
-          }
+      for await (const names of pagesIn(listing.entries(updatingIndex, tenant), listedAtATime)) {
+        for (const device of names) {
+          const stored = updateNow(system, tenant, device)
+          if (!stored || !isRunning(stored.state)) continue
+          this.#starter.setStored(tenant, device, stored)
+          found.push({ tenant, device })
         }
-      } finally {
-        await pages.close()
       }
     }
     void this.#resume(found)
@@ -281,12 +276,12 @@ export class Updater implements FirmwareListener, UpdateNotices {
   async #ask(tenant: string, device: string, { id, index, rest, by }: UpdateContext): Promise<void> {
     const { checks } = this.#parts
     const known = deviceNow(this.#parts.system, tenant, device)
-    const questions = known ? questionsOf(tenant, known, by !== 'post', [index, ...rest]) : []
+    const queries = known ? queriesOf(tenant, known, by !== 'post', [index, ...rest]) : []
     let answer: UpdateCommand
     try {
       const search = firstUpdate(
-        questions,
-        (question) => checks.now(question),
+        queries,
+        (query) => checks.now(query),
         () => true,
       )
       // A known result is offered in the same turn, so that the release cannot be deleted in between.

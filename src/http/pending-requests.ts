@@ -37,7 +37,7 @@ export class PendingRequests {
   add(waiting: PendingRequest): void {
     if (waiting.caller) this.#limit?.enter(waiting.caller)
     this.#waiting.add(waiting)
-    this.#time(this.#deadlineMs)
+    this.#setTimer(this.#deadlineMs)
   }
 
   /** Its caller became known while it waits. */
@@ -67,7 +67,7 @@ export class PendingRequests {
     else this.#emptied.push(callback)
   }
 
-  #time(delayMs: number): void {
+  #setTimer(delayMs: number): void {
     if (this.#isTimed) return
     this.#isTimed = true
     this.#world.after(delayMs, () => {
@@ -83,7 +83,7 @@ export class PendingRequests {
       const leftMs = waiting.waitsSince + this.#deadlineMs - now
       // A timer may fire a fraction early; never wait for less than a millisecond.
       if (leftMs > 0) {
-        this.#time(Math.max(1, leftMs))
+        this.#setTimer(Math.max(1, leftMs))
         return
       }
       waiting.expire()

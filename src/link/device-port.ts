@@ -149,17 +149,17 @@ export class DevicePort {
       ...(secret !== undefined && { secretHash: hashOf(secret) }),
     }
     // The turn runs synchronously, and the next turn of the device is in the same commit.
-    let isMade = false
+    let isCreated = false
     system.turn(tenantAddress(tenant), admit, {
       answered: () => {
-        if (!isMade) refusal.refused(new Problem('overloaded'))
+        if (!isCreated) refusal.refused(new Problem('overloaded'))
       },
       refusing: () => refusal.refusing(),
       refused: (problem) => refusal.refused(problem),
     })
     const activation = this.wake(tenant, device)
-    isMade = isThere(activation)
-    if (isMade) return { activation, ...(secret !== undefined && { secret }) }
+    isCreated = isThere(activation)
+    if (isCreated) return { activation, ...(secret !== undefined && { secret }) }
     this.releaseIfEmpty(activation)
     return undefined
   }

@@ -20,7 +20,7 @@ const sliceMs = 2
  * A slice above this contained an expensive frame. The next slice then waits as long as this one took, so that links
  * that send only such frames use at most half of the CPU.
  */
-const dearMs = 2 * sliceMs
+const expensiveMs = 2 * sliceMs
 
 /** The remaining steps of a frame. Frames of other links are processed between them. */
 export type FrameSteps = Iterator<undefined, void>
@@ -130,7 +130,7 @@ export class FrameQueue {
     this.#isRunning = this.#queues.size > 0
     if (!this.#isRunning) return
     const spentMs = world.monotonic() - started
-    if (spentMs > dearMs) world.after(spentMs, () => this.#run())
+    if (spentMs > expensiveMs) world.after(spentMs, () => this.#run())
     else world.soon(() => this.#run())
   }
 

@@ -27,7 +27,7 @@ let cost = new FrameCost()
 
 function valueAt(depth: number): unknown {
   cost.value()
-  const tag = bytes[passed(1)] as number
+  const tag = bytes[advance(1)] as number
   if (tag < 0x80) return tag
   if (tag >= 0xe0) return tag - 0x100
   if (tag < 0x90) return objectOf(tag & 0x0f, depth + 1)
@@ -49,23 +49,23 @@ function valueAt(depth: number): unknown {
     case 0xc9:
       return extensionOf(lengthAt(1 << (tag - 0xc7)))
     case 0xca:
-      return bytes.readFloatBE(passed(4))
+      return bytes.readFloatBE(advance(4))
     case 0xcb:
-      return bytes.readDoubleBE(passed(8))
+      return bytes.readDoubleBE(advance(8))
     case 0xcc:
     case 0xcd:
     case 0xce:
       return lengthAt(1 << (tag - 0xcc))
     case 0xcf:
-      return numberOf(bytes.readBigUInt64BE(passed(8)))
+      return numberOf(bytes.readBigUInt64BE(advance(8)))
     case 0xd0:
-      return bytes.readInt8(passed(1))
+      return bytes.readInt8(advance(1))
     case 0xd1:
-      return bytes.readInt16BE(passed(2))
+      return bytes.readInt16BE(advance(2))
     case 0xd2:
-      return bytes.readInt32BE(passed(4))
+      return bytes.readInt32BE(advance(4))
     case 0xd3:
-      return numberOf(bytes.readBigInt64BE(passed(8)))
+      return numberOf(bytes.readBigInt64BE(advance(8)))
     case 0xd4:
     case 0xd5:
     case 0xd6:
@@ -88,7 +88,7 @@ function valueAt(depth: number): unknown {
 }
 
 /** Advances by `count` bytes, and returns the position before them. */
-function passed(count: number): number {
+function advance(count: number): number {
   const from = at
   at += count
   if (at > bytes.length) throw notFrame('it ends too soon')
@@ -96,7 +96,7 @@ function passed(count: number): number {
 }
 
 function lengthAt(byteCount: number): number {
-  const from = passed(byteCount)
+  const from = advance(byteCount)
   if (byteCount === 1) return bytes[from] as number
   return byteCount === 2 ? bytes.readUInt16BE(from) : bytes.readUInt32BE(from)
 }
@@ -130,7 +130,7 @@ function fieldAt(depth: number): string | undefined {
   }
   at++
   const length = isShort ? tag & 0x1f : lengthAt(1 << (tag - 0xd9))
-  const from = passed(length)
+  const from = advance(length)
   return deviceFieldAt(bytes, from, length)
 }
 
@@ -141,7 +141,7 @@ const shortTextMax = 8
 const replacement = '\ufffd'
 
 function textOf(length: number): string | typeof unreadable {
-  const from = passed(length)
+  const from = advance(length)
   if (length > shortTextMax) {
     const text = bytes.toString('utf8', from, at)
     if (!text.includes(replacement)) return text
@@ -179,13 +179,13 @@ const pointMin = [0, 0x80, 0x800, 0x10000]
 
 function bytesOf(length: number): Uint8Array {
   cost.binary()
-  const from = passed(length)
+  const from = advance(length)
   return new Uint8Array(bytes.subarray(from, at))
 }
 
 /** An extension has one byte for its type before its data. */
 function extensionOf(length: number): typeof unreadable {
-  passed(1 + length)
+  advance(1 + length)
   return unreadable
 }
 

@@ -1,4 +1,4 @@
-import type { ImageUrls } from '#access/image-urls'
+import type { ImageUrls } from '#access/signed-urls'
 import { defaultTenant } from '#actors/tenant/state'
 import { publicOriginOf } from '#http/forwarded'
 import type { DeviceLinks } from '#link/device-links'
@@ -82,8 +82,8 @@ export class Offers {
   offeredOn(link: Link): readonly { readonly tenant: string; readonly device: string; readonly id: string }[] {
     const { deviceLinks } = this.#options
     return [...(this.#open.get(link)?.values() ?? [])].filter(({ tenant, device }) => {
-      const speaking = deviceLinks.get(tenant, device)?.link
-      return speaking === undefined || speaking === link
+      const current = deviceLinks.get(tenant, device)?.link
+      return current === undefined || current === link
     })
   }
 

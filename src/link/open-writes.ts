@@ -128,7 +128,7 @@ export class OpenWrites {
     if (before) before.set(write.id, write)
     else this.#writes.set(key, new Map([[write.id, write]]))
     this.#waiting.set(write, this.#world.monotonic() + this.#timeoutMs)
-    this.#time(this.#timeoutMs)
+    this.#setTimer(this.#timeoutMs)
   }
 
   /** Returns false if the write was removed before. */
@@ -141,7 +141,7 @@ export class OpenWrites {
     return true
   }
 
-  #time(delayMs: number): void {
+  #setTimer(delayMs: number): void {
     if (this.#isTimed) return
     this.#isTimed = true
     this.#world.after(delayMs, () => {
@@ -156,7 +156,7 @@ export class OpenWrites {
       const leftMs = until - now
       // A timer may fire a fraction early. The next wait is at least a millisecond.
       if (leftMs > 0) {
-        this.#time(Math.max(1, leftMs))
+        this.#setTimer(Math.max(1, leftMs))
         return
       }
       this.remove(write)

@@ -6,7 +6,7 @@ import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
 import { tenantKey } from '#model/tenant'
 import { backgroundSliceMs, Slices } from '#runtime/slices'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
@@ -132,20 +132,11 @@ export class Presence {
   async #settle(): Promise<void> {
     const { system, listing } = this.#options
     for (const { tenant } of [...system.registry.heads()]) {
-      const pages = listing.entries(presentIndex, tenant)
-      try {
-        for (
-          let devices = await pages.next(listedAtATime);
-          devices.length > 0;
-          devices = await pages.next(listedAtATime)
-        ) {
-          for (const device of devices) {
-            if (!this.#httpDevices.has(tenantKey(tenant, device))) this.#setOffline(tenant, device)
-          }
-          await this.#untilFewChanges()
+      for await (const devices of pagesIn(listing.entries(presentIndex, tenant), listedAtATime)) {
+        for (const device of devices) {
+          if (!this.#httpDevices.has(tenantKey(tenant, device))) this.#setOffline(tenant, device)
         }
-      } finally {
-        await pages.close()
+        await this.#untilFewChanges()
       }
     }
   }

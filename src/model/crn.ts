@@ -57,8 +57,8 @@ export function parseCrn(text: string): Crn | undefined {
   const [, type, first, name] = crnPattern.exec(text) ?? []
   if (type === undefined || first === undefined || !isCrnType(type)) return undefined
   if (isNamed(type)) return name === undefined ? undefined : namedOf(type, first, name)
-  const isGood = crnTypes[type] === 'tenant' ? isTenantIdentifier(first) : isServerMadeId(first)
-  return isGood && name === undefined ? { type, id: first } : undefined
+  const isValid = crnTypes[type] === 'tenant' ? isTenantIdentifier(first) : isServerMadeId(first)
+  return isValid && name === undefined ? { type, id: first } : undefined
 }
 
 /** The resource name of valid parts. The inverse of `parseCrn`. */

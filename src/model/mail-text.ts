@@ -39,9 +39,9 @@ export interface RenderedText {
  */
 export function renderMail({ locales }: { readonly locales: Locales }, wanted: string, data: JsonObject): RenderedText {
   const locale = localeIn(locales, wanted)
-  const words = locales[locale]
-  if (!words) throw new Error(`a template without ${locale}`)
-  const tokens = tokensOf(words)
+  const texts = locales[locale]
+  if (!texts) throw new Error(`a template without ${locale}`)
+  const tokens = tokensOf(texts)
   let bytesLeft = renderedBytesMax
   const of = (template: MustacheTokens, toText: (value: string) => string) => {
     const text = renderMustache(template, data, { escape: toText, bytesMax: bytesLeft })
@@ -69,15 +69,15 @@ interface TokensOfText {
   readonly html: MustacheTokens | undefined
 }
 
-function tokensOf(words: LocaleTexts): TokensOfText {
-  const before = known.get(words)
+function tokensOf(texts: LocaleTexts): TokensOfText {
+  const before = known.get(texts)
   if (before) return before
   const tokens = {
-    subject: parsed(words.subject),
-    text: parsed(words.text),
-    html: words.html === undefined ? undefined : parsed(words.html),
+    subject: parsed(texts.subject),
+    text: parsed(texts.text),
+    html: texts.html === undefined ? undefined : parsed(texts.html),
   }
-  known.set(words, tokens)
+  known.set(texts, tokens)
   return tokens
 }
 

@@ -57,7 +57,7 @@ export type NextMail =
       readonly message: MailMessage
       readonly progress: Progress
       /** Whether the subscriber may still receive all of it. Checked immediately before the mail is handed over. */
-      readonly isStillMeant: () => boolean
+      readonly isStillWanted: () => boolean
     }
 
 type Chosen = Extract<Choice, { readonly type: 'send' | 'digest' }>
@@ -99,7 +99,7 @@ export class Composer {
   #single(state: SubscriberState, pending: Pending, request: DeliveryRequest): NextMail {
     const moment = this.#momentOf(state, [pending])
     const text = this.#textOf(moment, pending, request)
-    if (typeof text === 'string') return { type: 'pass', progress: this.#passed(moment, pending, request, text) }
+    if (typeof text === 'string') return { type: 'pass', progress: this.#skip(moment, pending, request, text) }
     const progress = { moves: [moveTo(pending, request.seq)], outcome: { sent: 'mail', of: 1 } as const, skipped: [] }
     return this.#mail(moment, this.#messageOf(moment, pending, request, text), progress)
   }
@@ -147,7 +147,7 @@ export class Composer {
   }
 
   /** Includes the following requests that are passed over for the same reason. */
-  #passed(moment: Moment, pending: Pending, request: DeliveryRequest, reason: SkipReason): Progress {
+  #skip(moment: Moment, pending: Pending, request: DeliveryRequest, reason: SkipReason): Progress {
     let last = request
     let count = 0
     for (const other of pending.requests.slice(0, passedAtOnce)) {
@@ -159,11 +159,11 @@ export class Composer {
   }
 
   #mail(moment: Moment, message: MailMessage, progress: Progress): NextMail {
-    return { type: 'mail', message, progress, isStillMeant: () => this.#isStillMeant(moment) }
+    return { type: 'mail', message, progress, isStillWanted: () => this.#isStillWanted(moment) }
   }
 
   /** Whether everything that decided is unchanged, so that the decision still holds. */
-  #isStillMeant({ state: before, user, recipient, allInputs }: Moment): boolean {
+  #isStillWanted({ state: before, user, recipient, allInputs }: Moment): boolean {
     const { system, recipientOf } = this.#parts
     const { tenant, id } = before
     const { subscriptions } = system.peek(subscriberAddress(tenant, id))

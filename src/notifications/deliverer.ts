@@ -57,8 +57,8 @@ interface Wait {
  * changes.
  */
 const sentAtMost = { countMax: 10, withinMs: 100 }
-const sentBesideMuch = { countMax: 1, withinMs: 100 }
-const sentBesideAll = { countMax: 1, withinMs: 250 }
+const rateWhileBusy = { countMax: 1, withinMs: 100 }
+const rateWhileFull = { countMax: 1, withinMs: 250 }
 const fullFrom = 9 / 10
 const retryMs = 1_000
 
@@ -69,8 +69,8 @@ const retryMs = 1_000
 export class Deliverer {
   readonly #parts: DelivererParts
   readonly #rate: Rate
-  readonly #rateBesideMuch: Rate
-  readonly #rateBesideAll: Rate
+  readonly #busyRate: Rate
+  readonly #fullRate: Rate
   readonly #backOff: BackOff
   /** Mails handed over, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
@@ -82,8 +82,8 @@ export class Deliverer {
   constructor(parts: DelivererParts) {
     this.#parts = parts
     this.#rate = new Rate(parts.system.world, sentAtMost)
-    this.#rateBesideMuch = new Rate(parts.system.world, sentBesideMuch)
-    this.#rateBesideAll = new Rate(parts.system.world, sentBesideAll)
+    this.#busyRate = new Rate(parts.system.world, rateWhileBusy)
+    this.#fullRate = new Rate(parts.system.world, rateWhileFull)
     this.#backOff = new BackOff(parts.system.world)
   }
 
@@ -146,8 +146,8 @@ export class Deliverer {
   /** Ms to wait for a place under the rate limit. */
   #placeInMs(): number {
     const { world } = this.#parts.system
-    if (world.loopShare() >= fullFrom) return this.#rateBesideAll.take()
-    return (isBusy(world) ? this.#rateBesideMuch : this.#rate).take()
+    if (world.loopShare() >= fullFrom) return this.#fullRate.take()
+    return (isBusy(world) ? this.#busyRate : this.#rate).take()
   }
 
   /** Requests up to these cursors may no longer be needed by any subscriber. */
@@ -176,13 +176,13 @@ export class Deliverer {
     // If the store takes no writes, the result of the mail could not be stored.
     if (!system.gate.isOpen) throw new Problem('storage')
     if (this.#isStopped || !isTenantActive(system, subscriber.tenant)) return 'nothing'
-    if (!next.isStillMeant()) return 'again'
+    if (!next.isStillWanted()) return 'again'
     try {
       await mail.send(next.message)
     } catch (error) {
       return this.#refused(subscriber, state, next, error)
     }
-    this.#left()
+    this.#serverAnswered()
     this.sent.ok++
     const { hour } = state.mail
     const now = system.world.now()
@@ -201,10 +201,10 @@ export class Deliverer {
     const kind = error instanceof MailRefused ? error.kind : 'later'
     this.sent[kind]++
     if (kind === 'transport') {
-      this.#rests(error)
+      this.#pauseAfter(error)
       return 'again'
     }
-    this.#left()
+    this.#serverAnswered()
     if (kind === 'later') {
       const failed: MailFailed = { type: 'failed', retry: retryAfter(state.mail.retry, world) }
       return this.#store(subscriber, [[subscriberAddress(subscriber.tenant, subscriber.id), failed]])
@@ -215,13 +215,13 @@ export class Deliverer {
   }
 
   /** The server answered, with success or refusal. */
-  #left(): void {
+  #serverAnswered(): void {
     if (this.#backOff.isFailing) this.#parts.log.info({}, 'mail delivery works again')
     this.#backOff.succeeded()
     this.#lastError = undefined
   }
 
-  #rests(error: unknown): void {
+  #pauseAfter(error: unknown): void {
     const code = error instanceof MailRefused ? error.code : 'UNKNOWN'
     if (!this.#backOff.isFailing) this.#parts.log.warn({ lastError: code }, 'mail delivery fails; retrying less often')
     this.#lastError = code

@@ -140,10 +140,10 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#counts.unsubscribed(tenant, fn)
     this.#passes.movedOn(tenant, [fn])
     const key = keyOf({ tenant, id: subscriber })
-    const resting = this.#waiting.get(key)
-    if (!resting) return
+    const waiting = this.#waiting.get(key)
+    if (!waiting) return
     this.#waiting.delete(key)
-    this.#becomesReady(resting.subscriber)
+    this.#becomesReady(waiting.subscriber)
   }
 
   topicEnded(tenant: string, fn: string): void {
@@ -168,9 +168,9 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 
   /** The backlog: stored requests, and subscribers that have not been notified of all of them. */
-  figuresOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
+  backlogOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
     return {
-      requests: this.#passes.keptOf(tenant),
+      requests: this.#passes.requestCountOf(tenant),
       subscribers: this.#waitingFor(tenant).length + this.#underWayOf(tenant).length,
     }
   }
@@ -264,16 +264,16 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   #stateOf(subscriber: Subscriber): 'busy' | MailState | undefined {
     const key = keyOf(subscriber)
     if (this.#underWay.has(key) || this.#ready.has(subscriber)) return 'busy'
-    const resting = this.#waiting.get(key)
-    return resting && (resting.mail ?? 'busy')
+    const waiting = this.#waiting.get(key)
+    return waiting && (waiting.mail ?? 'busy')
   }
 
   /** Queued and paused subscribers of a tenant. */
   #waitingFor(tenant: string): readonly Subscriber[] {
-    const resting = [...this.#waiting]
+    const waiting = [...this.#waiting]
       .map(({ subscriber }) => subscriber)
       .filter((subscriber) => subscriber.tenant === tenant)
-    return [...this.#ready.of(tenant), ...resting]
+    return [...this.#ready.of(tenant), ...waiting]
   }
 
   #underWayOf(tenant: string): readonly Subscriber[] {

@@ -129,7 +129,7 @@ interface SmtpError {
 }
 
 /** Codes of this project for failures without a reply. */
-const words: Readonly<Record<string, string>> = {
+const reasonsByCode: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'TIMEOUT',
   EABORT: 'TIMEOUT',
   EDNS: 'DNS',
@@ -155,7 +155,7 @@ function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun
     // Refused by nodemailer itself: an unusable address, or a mail above the server's size limit.
     if (code === 'EENVELOPE') return new MailRefused('recipient', 'ADDRESS')
     const kind = code === 'EMESSAGE' ? 'message' : hasBegun ? 'later' : 'transport'
-    return new MailRefused(kind, words[code] ?? 'CONNECTION')
+    return new MailRefused(kind, reasonsByCode[code] ?? 'CONNECTION')
   }
   return new MailRefused(kindOfReply(responseCode, command), String(responseCode))
 }

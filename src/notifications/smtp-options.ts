@@ -26,15 +26,15 @@ export function smtpOptionsOf(text: string): SmtpOptions {
   const { protocol, hostname, port, username, password } = new URL(text)
   const secure = protocol === 'smtps:'
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  const isNear = isLoopback(host)
+  const isLocal = isLoopback(host)
   const hasPassword = password !== ''
   return {
     host,
     port: port === '' ? (secure ? tlsPort : submissionPort) : Number(port),
     secure,
-    requireTLS: !secure && hasPassword && !isNear,
+    requireTLS: !secure && hasPassword && !isLocal,
     ...(hasPassword && { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
-    tls: { rejectUnauthorized: secure || !isNear },
+    tls: { rejectUnauthorized: secure || !isLocal },
   }
 }
 

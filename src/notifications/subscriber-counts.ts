@@ -2,7 +2,7 @@ import { activeTenants } from '#actors/directory/queries'
 import type { SubscriberNotices } from '#actors/notice-bus'
 import { partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 const listedAtATime = 1_024
@@ -29,13 +29,8 @@ export class SubscriberCounts implements SubscriberNotices {
     const counts: Counts = new Map()
     this.#counts = counts
     for (const tenant of activeTenants(this.#system)) {
-      const pages = this.#listing.entries(topicIndex, tenant)
-      try {
-        for (let rows = await pages.next(listedAtATime); rows.length > 0; rows = await pages.next(listedAtATime)) {
-          for (const row of rows) add(counts, tenant, partsOfTopicRow(row).function, 1)
-        }
-      } finally {
-        await pages.close()
+      for await (const rows of pagesIn(this.#listing.entries(topicIndex, tenant), listedAtATime)) {
+        for (const row of rows) add(counts, tenant, partsOfTopicRow(row).function, 1)
       }
     }
   }

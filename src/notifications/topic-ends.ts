@@ -6,7 +6,7 @@ import { endingIndex } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { Pace, Stopped } from '#workers/pace'
 
@@ -48,13 +48,8 @@ export class TopicEnds {
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     for (const tenant of activeTenants(system)) {
-      const pages = listing.entries(endingIndex, tenant)
-      try {
-        for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
-          for (const fn of ids) this.want(tenant, fn)
-        }
-      } finally {
-        await pages.close()
+      for await (const ids of pagesIn(listing.entries(endingIndex, tenant), listedAtATime)) {
+        for (const fn of ids) this.want(tenant, fn)
       }
     }
   }
@@ -101,13 +96,8 @@ export class TopicEnds {
     const { system, listing } = this.#parts
     const { tenant, function: fn } = ended
     const isThere = () => isTenantActive(system, tenant)
-    const rows = listing.entries(topicIndex, tenant, `${fn}/`)
-    try {
-      for (let page = await rows.next(listedAtATime); page.length > 0; page = await rows.next(listedAtATime)) {
-        await this.#pace.each(page, (row) => (isThere() ? this.#end(ended, row) : undefined))
-      }
-    } finally {
-      await rows.close()
+    for await (const page of pagesIn(listing.entries(topicIndex, tenant, `${fn}/`), listedAtATime)) {
+      await this.#pace.each(page, (row) => (isThere() ? this.#end(ended, row) : undefined))
     }
     const swept: TopicSwept = { type: 'topic_swept', function: fn }
     if (isThere()) await system.ask(tenantAddress(tenant), swept, 0)

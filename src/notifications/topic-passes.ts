@@ -8,7 +8,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { FunctionViews } from '#rules/function-views'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { type Pace, Stopped } from '#workers/pace'
 
@@ -68,14 +68,9 @@ export class TopicPasses {
     this.#queue.clear()
     const { system, listing } = this.#parts
     for (const tenant of activeTenants(system)) {
-      const pages = listing.entries(deliveringIndex, tenant)
-      try {
-        for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
-          if (!isTenantActive(system, tenant)) break
-          for (const fn of ids) this.#know(tenant, fn)
-        }
-      } finally {
-        await pages.close()
+      for await (const ids of pagesIn(listing.entries(deliveringIndex, tenant), listedAtATime)) {
+        if (!isTenantActive(system, tenant)) break
+        for (const fn of ids) this.#know(tenant, fn)
       }
     }
   }
@@ -115,7 +110,7 @@ export class TopicPasses {
   }
 
   /** The number of stored requests. */
-  keptOf(tenant: string): number {
+  requestCountOf(tenant: string): number {
     let count = 0
     for (const topic of this.#topics.values()) {
       if (topic.tenant === tenant) count += this.#stateOf(tenant, topic.function).requests.size
@@ -201,26 +196,21 @@ export class TopicPasses {
   async #readTo({ tenant, function: fn }: Topic, head: DeliveryHead): Promise<number> {
     const { listing, pace, found } = this.#parts
     let lowest = head.seq
-    const rows = listing.entries(topicIndex, tenant, `${fn}/`)
-    try {
-      for (let page = await rows.next(listedAtATime); page.length > 0; page = await rows.next(listedAtATime)) {
-        await pace.each(page, (row) => {
-          const { subscriber, subscription } = partsOfTopicRow(row)
-          const state = this.#parts.stateOf(tenant, subscriber)
-          if (state === 'busy') {
-            lowest = head.trimmed
-            return
-          }
-          // The subscription may have been made during the pause.
-          const waiting = state && readIn(state, fn, subscription)
-          const readSeq = waiting ?? this.#readBy(tenant, fn, row)
-          if (readSeq >= head.seq) return
-          lowest = Math.min(lowest, readSeq)
-          found(tenant, subscriber)
-        })
-      }
-    } finally {
-      await rows.close()
+    for await (const page of pagesIn(listing.entries(topicIndex, tenant, `${fn}/`), listedAtATime)) {
+      await pace.each(page, (row) => {
+        const { subscriber, subscription } = partsOfTopicRow(row)
+        const state = this.#parts.stateOf(tenant, subscriber)
+        if (state === 'busy') {
+          lowest = head.trimmed
+          return
+        }
+        // The subscription may have been made during the pause.
+        const waiting = state && readIn(state, fn, subscription)
+        const readSeq = waiting ?? this.#readBy(tenant, fn, row)
+        if (readSeq >= head.seq) return
+        lowest = Math.min(lowest, readSeq)
+        found(tenant, subscriber)
+      })
     }
     return lowest
   }

@@ -15,8 +15,8 @@ import { type Action, devicesWithin, servicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
-import { listReply, streamHeaders, thingsReply } from '#routes/list-reply'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
+import { listReply, resourceListReply, streamHeaders } from '#routes/list-reply'
 import { unknownNamesIn } from '#rules/property-name'
 import { namesOf, type Pages } from '#runtime/storage'
 
@@ -27,7 +27,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
     bind(api.listAlarms, (call) => {
       const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
-      return thingsReply(context, call, tenant.alarms, {
+      return resourceListReply(context, call, tenant.alarms, {
         isShown: (alarm) => isVisible(call.caller.scope, 'alarms', 'read', alarm, membersOf),
         textOf,
       })
@@ -50,7 +50,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
     bind(api.readAlarm, (call) => {
       const { alarmId } = call.parameters
-      return thingReply(context, call, textOf(alarmId, existingAlarm(context, call.caller, 'read', alarmId)))
+      return resourceReply(context, call, textOf(alarmId, existingAlarm(context, call.caller, 'read', alarmId)))
     }),
 
     bind(api.putAlarm, async (call) => {
@@ -139,7 +139,7 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
     limit: query.limit,
     names: rowNames(context, tenant, nameOfCursor(query.cursor), requested),
     isShown: (name) => (requested?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
-    isMeant: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
+    isMatching: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
     textOf: (name) => {
       const row = shownRow(name)
       return row && statusText(row)

@@ -36,7 +36,7 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
     bindForTenant(context, api.createApiKey, async ({ caller, query, body }, tenant) => {
       const { name, roles, expiresIn } = body
       mayGive(context, caller, tenant, roles)
-      mustEndWithPerson(context, caller)
+      refuseChainOfKeys(context, caller)
       const id = randomId((bytes) => world.random(bytes))
       const key = apiKeyText(
         tenant,
@@ -67,7 +67,7 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
  * Each use of a key checks its creator's rights, and so on up to a person, so this chain must be short. @throws Problem
  * `conflict`
  */
-function mustEndWithPerson(context: RouteContext, { session }: Caller): void {
+function refuseChainOfKeys(context: RouteContext, { session }: Caller): void {
   const key =
     session?.kind === 'api_key' ? context.system.wake(tenantAddress(session.tenant)).apiKeys.get(session.id) : undefined
   if (idOfCrn(key?.createdBy?.user ?? '', 'key') === undefined) return

@@ -1,4 +1,4 @@
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import * as api from '#api/backup'
 import { type Binding, bind, type Call } from '#http/call'
 import { covers } from '#model/grant-coverage'

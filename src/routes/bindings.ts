@@ -1,4 +1,4 @@
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
 import type { Binding } from '#http/call'
 import type { AnyWebsocketRoute } from '#http/websocket-route'

@@ -61,10 +61,10 @@ export function mustBindAll(
 }
 
 /** Checks first whether it holds for any device: an object may name a million of them. */
-function allOf(bound: Bound, membersOf: MembersOf, isSo: (devices: BindingDevices) => boolean): boolean {
-  if (isSo('*')) return true
+function allOf(bound: Bound, membersOf: MembersOf, isIncluded: (devices: BindingDevices) => boolean): boolean {
+  if (isIncluded('*')) return true
   const lists = bindingLists(bound, membersOf)
-  return lists !== '*' && lists.every(isSo)
+  return lists !== '*' && lists.every(isIncluded)
 }
 
 /** Schemas as far as the caller may read them: other schemas resolve no names of properties or values. */

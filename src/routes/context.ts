@@ -1,7 +1,6 @@
 import type { ByteAllowance } from '#access/byte-allowance'
-import type { ImageUrls } from '#access/image-urls'
+import type { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import type { Tickets } from '#access/tickets'
-import type { UnsubscribeUrls } from '#access/unsubscribe-urls'
 import type { MemoryLimits } from '#actors/device/memory'
 import type { Hub } from '#events/hub'
 import type { Checks } from '#firmware/checks'
@@ -39,7 +38,7 @@ interface FirmwareContext {
 }
 
 interface NotificationContext {
-  readonly deliveries: Pick<Deliveries, 'countOf' | 'figuresOf' | 'transport'>
+  readonly deliveries: Pick<Deliveries, 'countOf' | 'backlogOf' | 'transport'>
   readonly mail: Omit<Mail, 'open' | 'close'>
   /** For links in mails to users. */
   readonly publicUrls: readonly string[]

@@ -106,7 +106,7 @@ async function list(
     limit: query.limit,
     names: deviceNames(context, caller.tenant, query),
     isShown: devicesWithin(caller.scope, 'service', 'read'),
-    isMeant: filter || query.deviceIdentifier ? (device) => find(device) !== undefined : undefined,
+    isMatching: filter || query.deviceIdentifier ? (device) => find(device) !== undefined : undefined,
     textOf: (device) => {
       const state = find(device)
       return state && text.device(state)

@@ -18,7 +18,7 @@ function tagOf(text: string): string {
 }
 
 /** A single object; 304 if the client has the same version. */
-export async function thingReply(context: RouteContext, call: Asked, text: string): Promise<Reply> {
+export async function resourceReply(context: RouteContext, call: Asked, text: string): Promise<Reply> {
   const ETag = tagOf(text)
   const reply = await textReply(context, text, { ETag })
   return matchesEtag(call.header('if-none-match'), ETag) ? { status: 304, headers: { ETag } } : reply

@@ -12,9 +12,9 @@ import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
-import { thingsReply } from '#routes/list-reply'
+import { resourceListReply } from '#routes/list-reply'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {
@@ -23,7 +23,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
     bind(api.listFunctions, (call) => {
       const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
-      return thingsReply(context, call, tenant.functions, {
+      return resourceListReply(context, call, tenant.functions, {
         isShown: (stored) => isVisible(call.caller.scope, resource, 'read', stored, membersOf),
         textOf,
       })
@@ -43,7 +43,11 @@ export function functionRoutes(context: RouteContext): Binding[] {
 
     bind(api.readFunction, (call) => {
       const { functionId } = call.parameters
-      return thingReply(context, call, textOf(functionId, existingFunction(context, call.caller, 'read', functionId)))
+      return resourceReply(
+        context,
+        call,
+        textOf(functionId, existingFunction(context, call.caller, 'read', functionId)),
+      )
     }),
 
     bind(api.updateFunction, async (call) => {

@@ -9,15 +9,15 @@ import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { authorOf, boundWithin, changedReply, mayBind } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
-import { thingsReply } from '#routes/list-reply'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
+import { resourceListReply } from '#routes/list-reply'
 
 /** Routes for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bind(api.listGroups, (call) =>
-      thingsReply(context, call, context.system.wake(tenantAddress(call.caller.tenant)).groups, {
+      resourceListReply(context, call, context.system.wake(tenantAddress(call.caller.tenant)).groups, {
         isShown: (group) => isVisible(call.caller, 'read', group),
         textOf,
       }),
@@ -34,7 +34,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
 
     bind(api.readGroup, (call) => {
       const { groupId } = call.parameters
-      return thingReply(context, call, textOf(groupId, existingGroup(context, call.caller, 'read', groupId)))
+      return resourceReply(context, call, textOf(groupId, existingGroup(context, call.caller, 'read', groupId)))
     }),
 
     bind(api.updateGroup, async (call) => {

@@ -16,7 +16,7 @@ export interface ListOf {
   /**
    * Whether a visible entry currently matches the query; undefined: all match. Only matching entries count for a page.
    */
-  readonly isMeant?: ((name: string) => boolean) | undefined
+  readonly isMatching?: ((name: string) => boolean) | undefined
   /** Undefined if it was deleted meanwhile or does not match. */
   readonly textOf: (name: string) => TextOrParts | undefined
 }
@@ -25,31 +25,31 @@ export async function listReply(
   context: RouteContext,
   call: Call,
   headers: Record<string, string>,
-  { limit, names, isShown, isMeant, textOf }: ListOf,
+  { limit, names, isShown, isMatching, textOf }: ListOf,
 ): Promise<Reply> {
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
   if (limit === undefined)
     return { status: 200, headers, chunks: streamed(context, call.caller, names, frame, shownText) }
-  const isCounted = isMeant ? (name: string) => isShown(name) && isMeant(name) : isShown
+  const isCounted = isMatching ? (name: string) => isShown(name) && isMatching(name) : isShown
   const page = await pageOf(context, call, limit, names, isCounted)
   const chunks = streamed(context, call.caller, namesOf(page.names), frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 
 /** Named objects in memory. */
-export interface Things<Thing> {
+export interface ResourceList<Thing> {
   readonly isShown: (thing: Thing) => boolean
   /** Undefined if it was deleted meanwhile. */
   readonly textOf: (name: string, thing: Thing) => string | undefined
 }
 
 /** A list of them by name: all, or one page. */
-export function thingsReply<Thing>(
+export function resourceListReply<Thing>(
   context: RouteContext,
   call: Call<unknown, { readonly limit?: number | undefined; readonly cursor?: string | undefined }>,
   things: ReadonlyMap<string, Thing>,
-  { isShown, textOf }: Things<Thing>,
+  { isShown, textOf }: ResourceList<Thing>,
   headers: Record<string, string> = {},
 ): Promise<Reply> {
   const { limit, cursor } = call.query

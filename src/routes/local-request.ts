@@ -29,6 +29,6 @@ const ownSites = ['', 'none', 'same-origin']
 /** Accepts only direct requests from this machine that no foreign page sent. @throws Problem `forbidden` */
 export function mustBeLocal(call: Call): void {
   const isForwarded = forwardingHeaders.some((name) => call.header(name) !== '')
-  const isByOurselves = ownName.test(call.header('host')) && ownSites.includes(call.header('sec-fetch-site'))
-  if (isForwarded || !isByOurselves || !isLoopbackAddress(call.remoteAddress)) throw new Problem('forbidden')
+  const isOwnPage = ownName.test(call.header('host')) && ownSites.includes(call.header('sec-fetch-site'))
+  if (isForwarded || !isOwnPage || !isLoopbackAddress(call.remoteAddress)) throw new Problem('forbidden')
 }

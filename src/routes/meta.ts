@@ -21,7 +21,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
         limit: query.limit,
         names: deviceNames(context, caller.tenant, query),
         isShown: devicesWithin(caller.scope, 'meta', 'read'),
-        isMeant:
+        isMatching:
           query.deviceIdentifier &&
           ((device) => context.system.peek(deviceAddress(caller.tenant, device)) !== undefined),
         textOf: (device) => {

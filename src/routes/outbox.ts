@@ -29,7 +29,7 @@ function isAdministrator({ roles, scope }: Caller): boolean {
 
 function outboxOf({ system, notifications: { deliveries, mail } }: RouteContext, tenant: string): api.Outbox {
   const { sent, digests, digested, failures } = system.peek(outboxAddress(tenant)).tally
-  const { requests, subscribers } = deliveries.figuresOf(tenant)
+  const { requests, subscribers } = deliveries.backlogOf(tenant)
   return {
     waiting: { requests, subscribers },
     sent,

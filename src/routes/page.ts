@@ -2,7 +2,7 @@ import { cursorOf } from '#api/query-field'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/streamed'
-import type { Pages } from '#runtime/storage'
+import { type Pages, pagesIn } from '#runtime/storage'
 
 /** One page of names, and whether there are more. Contract 3.4. */
 export interface Page {
@@ -22,19 +22,15 @@ export async function pageOf(
 ): Promise<Page> {
   const found: string[] = []
   const slices = new ReadSlices(world, call.caller)
-  try {
-    for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
-      await slices.next()
-      for (const name of page) {
-        if (isCounted(name)) {
-          if (found.length === limit) return { names: found, headers: nextLink(call, found) }
-          found.push(name)
-        }
-        if (slices.isOver) await slices.next()
+  for await (const page of pagesIn(names, namesAtATime)) {
+    await slices.next()
+    for (const name of page) {
+      if (isCounted(name)) {
+        if (found.length === limit) return { names: found, headers: nextLink(call, found) }
+        found.push(name)
       }
+      if (slices.isOver) await slices.next()
     }
-  } finally {
-    await names.close()
   }
   return { names: found, headers: {} }
 }

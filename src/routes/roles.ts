@@ -13,7 +13,7 @@ import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
 import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
 import { bindForTenant } from '#routes/target-tenant'
 import { namesOf } from '#runtime/storage'
@@ -35,7 +35,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.readRole, (call, tenant) => {
       const { role } = call.parameters
-      return thingReply(context, call, textOf(tenant, role, existingGrants(context, tenant, role)))
+      return resourceReply(context, call, textOf(tenant, role, existingGrants(context, tenant, role)))
     }),
 
     // A change may also remove grants, so the caller must hold the old grants as well as the new ones.

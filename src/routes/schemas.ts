@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { etagOf, listReply, notModified, streamHeaders } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/storage'
@@ -41,7 +41,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const { serviceIdentifier } = call.parameters
       const schema = context.system.wake(tenantAddress(call.caller.tenant)).schemas.get(serviceIdentifier)
       if (!schema) throw new Problem('not_found')
-      return thingReply(context, call, schemaText(serviceIdentifier, schema))
+      return resourceReply(context, call, schemaText(serviceIdentifier, schema))
     }),
 
     bind(api.putSchema, async (call) => {

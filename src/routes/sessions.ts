@@ -14,11 +14,11 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
   return [
     bind(api.listSessions, async ({ caller }) => ({
       status: 200,
-      json: await sessions.list(caller.tenant, personOf(caller), caller.session?.id),
+      json: await sessions.list(caller.tenant, userIdOf(caller), caller.session?.id),
     })),
 
     bind(api.endSession, async ({ caller, parameters: { id } }) => {
-      await sessions.end(caller.tenant, personOf(caller), id)
+      await sessions.end(caller.tenant, userIdOf(caller), id)
       return { status: 204 }
     }),
 
@@ -52,7 +52,7 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
 }
 
 /** Bare id of a signed-in person. Other callers have no sessions. */
-function personOf({ user }: Caller): string {
+function userIdOf({ user }: Caller): string {
   const id = idOfCrn(user, 'user')
   if (id === undefined) throw new Problem('forbidden')
   return id

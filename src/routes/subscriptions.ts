@@ -19,7 +19,7 @@ import {
 } from '#model/subscription'
 import { membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { streamHeaders, thingsReply } from '#routes/list-reply'
+import { resourceListReply, streamHeaders } from '#routes/list-reply'
 
 /** Routes for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 export function subscriptionRoutes(context: RouteContext): Binding[] {
@@ -34,7 +34,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
         isShown: (id: string) => shownOf(context, caller, id) !== undefined,
         textOf: (_: string, id: string) => textOf(shownOf(context, caller, id)),
       }
-      return thingsReply(context, call, own, things, headers)
+      return resourceListReply(context, call, own, things, headers)
     }),
 
     bind(api.subscribe, async ({ caller, body, bodyBytes, seed, forwarded }) => {

@@ -8,8 +8,8 @@ import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
 import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
-import { thingsReply } from '#routes/list-reply'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
+import { resourceListReply } from '#routes/list-reply'
 
 /** Routes for mail templates. Contract 5.5. */
 export function templateRoutes(context: RouteContext): Binding[] {
@@ -17,7 +17,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listTemplates, (call) => {
       const { tenant } = call.caller
-      return thingsReply(context, call, context.system.wake(tenantAddress(tenant)).templates, {
+      return resourceListReply(context, call, context.system.wake(tenantAddress(tenant)).templates, {
         isShown: () => true,
         textOf: (name, stored) => textOf(tenant, name, stored),
       })
@@ -26,7 +26,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
     bind(api.readTemplate, (call) => {
       const { tenant } = call.caller
       const { name } = call.parameters
-      return thingReply(context, call, textOf(tenant, name, existingTemplate(context, tenant, name)))
+      return resourceReply(context, call, textOf(tenant, name, existingTemplate(context, tenant, name)))
     }),
 
     bind(api.putTemplate, async (call) => {

@@ -9,7 +9,7 @@ import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
 import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { textReply } from '#routes/streamed'
 
 /** Routes for tenants. Their scopes limit them to the tenant `default`. Contract 2. */
@@ -39,7 +39,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
       return { status: 201, headers, json: entryOf(row as TenantRow) }
     }),
 
-    bind(api.readTenant, (call) => thingReply(context, call, textOf(tenantThere(call)))),
+    bind(api.readTenant, (call) => resourceReply(context, call, textOf(tenantThere(call)))),
 
     bind(api.updateTenant, async (call) => {
       const { name, hosts, twoFactor, basic } = call.body

@@ -23,7 +23,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }
       // After a click the answer is a page; mail programs send the request themselves and need none.
-      return call.header('accept').includes('text/html') ? pageOf(ended) : { status: 204, headers: unkept }
+      return call.header('accept').includes('text/html') ? pageOf(ended) : { status: 204, headers: noStore }
     }),
   ]
 }
@@ -43,11 +43,11 @@ function checkSigned(
   if (!unsubscribeUrls.isValid({ tenant, user, subscription }, sig)) throw new Problem('forbidden')
 }
 
-const unkept = { 'Cache-Control': 'no-store' }
+const noStore = { 'Cache-Control': 'no-store' }
 
 /** The page loads and runs nothing, may not be framed, and sends no referrer, because its address is a credential. */
 const pageHeaders = {
-  ...unkept,
+  ...noStore,
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
   'Referrer-Policy': 'same-origin',

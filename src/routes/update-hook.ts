@@ -39,11 +39,11 @@ async function receiveHook(context: RouteContext, call: Call, project: string): 
 function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call: Call): void {
   const signed = { path: call.target.path, body: call.bodyBytes }
   // An empty secret is public, so its signatures are invalid.
-  const isGood =
+  const isValid =
     hookSecret !== undefined &&
     hookSecret !== '' &&
     isHookSigned(call.header(api.hookSignatureHeader), signed, hookSecret, world.now())
-  if (!isGood) throw new Problem('unauthorized', 'invalid hook signature')
+  if (!isValid) throw new Problem('unauthorized', 'invalid hook signature')
 }
 
 interface HookTarget {

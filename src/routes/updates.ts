@@ -49,7 +49,7 @@ function list(context: RouteContext, call: Call<unknown, ListedQuery>): Promise<
     limit: query.limit,
     names: deviceNames(context, tenant, query),
     isShown: devicesWithin(caller.scope, 'updates', 'read'),
-    isMeant: query.deviceIdentifier && ((device) => known(device) !== undefined),
+    isMatching: query.deviceIdentifier && ((device) => known(device) !== undefined),
     textOf: (device) => {
       const state = known(device)
       return state && JSON.stringify(informationOf(context, tenant, state, depth))
@@ -76,8 +76,8 @@ async function read(context: RouteContext, call: Call<unknown, ListedQuery>, dev
   const depth = call.query.depth ?? 1
   const before = existingUpdates(context, tenant, device)
   if (depth > 0) {
-    const questions = questionsOf(tenant, before)
-    await Promise.all(questions.map((question) => context.firmware.checks.freshOf(question, freshWaitMs)))
+    const updateQueries = queriesOf(tenant, before)
+    await Promise.all(updateQueries.map((updateQuery) => context.firmware.checks.freshOf(updateQuery, freshWaitMs)))
     checkCurrent(call.caller)
   }
   const state = depth > 0 ? existingUpdates(context, tenant, device) : before
@@ -130,7 +130,7 @@ function updateEntryOf({ index: _, status, ...summary }: PublishedUpdate): Updat
   return { ...summary, status: status.toUpperCase() as UpdateStatus }
 }
 
-function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuery[] {
+function queriesOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuery[] {
   return project === null ? [] : firmwares.map((firmware) => questionOf(tenant, device, project, firmware))
 }
 

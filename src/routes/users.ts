@@ -18,7 +18,7 @@ import type { UserEntry } from '#model/user'
 import { changedReply } from '#routes/bound-visibility'
 import { mailCode } from '#routes/code-mail'
 import type { RouteContext } from '#routes/context'
-import { mustMatch, thingReply } from '#routes/entity-tag'
+import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
 import { mayGive, mustCover } from '#routes/roles'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
@@ -63,7 +63,7 @@ export function userRoutes(context: RouteContext): Binding[] {
     }),
 
     bindForTenant(context, api.readUser, (call, tenant) =>
-      thingReply(context, call, textOf(existingUser(context, tenant, call.parameters.name))),
+      resourceReply(context, call, textOf(existingUser(context, tenant, call.parameters.name))),
     ),
 
     bindForTenant(context, api.updateUser, async (call, tenant) => {

@@ -163,7 +163,7 @@ export class Checkpoints<Event> {
     let bytes = 0
     for (const activation of this.#asked) {
       if (bytes >= snapshotBytesMax) {
-        this.#goOn(this.#registry.head(activation.tenant))
+        this.#continue(this.#registry.head(activation.tenant))
         break
       }
       this.#asked.delete(activation)
@@ -185,7 +185,7 @@ export class Checkpoints<Event> {
     for (let unsaved = redo.first; unsaved; unsaved = redo.first) {
       if (!pace.isDue(lengthSince(head, unsaved))) break
       if (bytes >= bytesMax) {
-        this.#goOn(head)
+        this.#continue(head)
         return bytes
       }
       try {
@@ -203,7 +203,7 @@ export class Checkpoints<Event> {
   }
 
   /** The next commit begins when this one is stored, even without a turn. */
-  #goOn(head: StreamHead<Event>): void {
+  #continue(head: StreamHead<Event>): void {
     this.#gate.afterSeal(() => this.#gate.touch(head))
   }
 

@@ -108,6 +108,15 @@ export interface Pages {
   close(): Promise<void>
 }
 
+/** The pages of a listing, which is closed at the end. */
+export async function* pagesIn(listing: Pages, countMax: number): AsyncGenerator<readonly string[]> {
+  try {
+    for (let page = await listing.next(countMax); page.length > 0; page = await listing.next(countMax)) yield page
+  } finally {
+    await listing.close()
+  }
+}
+
 /** A listing of names in memory, in their order. */
 export function namesOf(names: Iterable<string>): Pages {
   const rest = names[Symbol.iterator]()

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { rmSync, statSync } from 'node:fs'
 import { constants, type FileHandle, link, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from '#store/missing-file'
+import { isMissing } from '#store/file-system'
 
 const pieceBytes = 64 * 1024
 /**

@@ -14,9 +14,8 @@ import {
 } from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
+import { isMissing, syncFolder } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
-import { isMissing } from '#store/missing-file'
-import { syncFolder } from '#store/sync-folder'
 
 /** Free space required in addition to the headroom, because the database grows during uploads. */
 const roomBytes = 64 * 1024 * 1024

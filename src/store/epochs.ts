@@ -38,7 +38,7 @@ export class Epochs {
     return this.#epochs.at(-1)?.name ?? ''
   }
 
-  /** Begins an epoch. When the promise is fulfilled, it survives the death of the machine. */
+  /** Begins an epoch. When the promise is fulfilled, it survives a power failure. */
   async begin(storage: Storage, name: string, heads: ReadonlyMap<string, number>): Promise<void> {
     const number = (this.#epochs.at(-1)?.number ?? 0) + 1
     const epoch = { number, name, heads: Object.fromEntries(heads) }

@@ -1,7 +1,7 @@
 import { open, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failureFrom } from '#store/failure'
-import { isMissing } from '#store/missing-file'
+import { isMissing } from '#store/file-system'
 
 /** The file is written in steps of this size, so that no single write holds a thread of the pool for long. */
 const stepBytes = 1024 * 1024

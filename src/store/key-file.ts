@@ -2,7 +2,7 @@ import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/pr
 import { join } from 'node:path'
 import { keyFileName } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
-import { syncFolder } from '#store/sync-folder'
+import { syncFolder } from '#store/file-system'
 
 const keyBytes = 32
 const ownerOnly = 0o600

@@ -11,11 +11,11 @@ import {
   type StoragePlace,
 } from '#runtime/storage'
 import { closedFailure, failureFrom } from '#store/failure'
+import { syncFolder } from '#store/file-system'
 import { headroomIn } from '#store/headroom'
 import { checkDatabase } from '#store/level-files/database-check'
 import { isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
 import { beginDatabase } from '#store/level-files/new-database'
-import { syncFolder } from '#store/sync-folder'
 
 const MIB = 1024 * 1024
 

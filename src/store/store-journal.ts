@@ -302,7 +302,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return chunks
   }
 
-  /** Resolves when everything stored so far survives the death of the machine. */
+  /** Resolves when everything stored so far survives a power failure. */
   async sync(): Promise<void> {
     if (this.#isSynced) return
     // A write of a row that never changes: LevelDB writes its log up to it to the disk.

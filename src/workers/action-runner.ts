@@ -27,7 +27,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { Pace, Stopped } from '#workers/pace'
 import { Rate } from '#workers/rate'
@@ -45,7 +45,7 @@ export interface ActionRunnerParts {
 }
 
 /** Devices with an unanswered request, over all actions. */
-const asking = { sliceMs: 1, underWayMax: 256 }
+const pace = { sliceMs: 1, underWayMax: 256 }
 /**
  * Requests to connected devices. Each costs about 40 µs, half of it when the device answers, and devices asked together
  * answer together: without this rate limit a full burst would delay all other work.
@@ -72,7 +72,7 @@ const deviceBytes = 32
  */
 export class ActionRunner {
   readonly #parts: ActionRunnerParts
-  readonly #asking: Pace
+  readonly #pace: Pace
   readonly #beginning: Pace
   readonly #rate: Rate
   /** Running actions, by tenant and id. */
@@ -90,7 +90,7 @@ export class ActionRunner {
 
   constructor(parts: ActionRunnerParts) {
     this.#parts = parts
-    this.#asking = new Pace(parts.system.world, asking)
+    this.#pace = new Pace(parts.system.world, pace)
     this.#beginning = new Pace(parts.system.world, beginning)
     this.#rate = new Rate(parts.system.world, askedAtMost)
   }
@@ -151,7 +151,7 @@ export class ActionRunner {
   stop(): void {
     this.#isStopped = true
     for (const action of [...this.#running.values()]) void this.#storeOutcomes(action).then(() => this.#end(action))
-    this.#asking.stop()
+    this.#pace.stop()
     this.#beginning.stop()
     this.#wake()
   }
@@ -159,16 +159,11 @@ export class ActionRunner {
   async #resume(): Promise<void> {
     const { system, listing } = this.#parts
     for (const tenant of activeTenants(system)) {
-      const pages = listing.entries(runningActionIndex, tenant)
-      try {
-        for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
-          for (const id of ids) {
-            const stored = system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
-            if (stored && !stored.isDone && isTenantActive(system, tenant)) this.#add(tenant, id, stored)
-          }
+      for await (const ids of pagesIn(listing.entries(runningActionIndex, tenant), listedAtATime)) {
+        for (const id of ids) {
+          const stored = system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
+          if (stored && !stored.isDone && isTenantActive(system, tenant)) this.#add(tenant, id, stored)
         }
-      } finally {
-        await pages.close()
       }
     }
   }
@@ -210,7 +205,7 @@ export class ActionRunner {
     this.#isAsking = true
     while (!this.#isStopped) {
       try {
-        await this.#asking.each(this.#tasks(), (task) => this.#try(task))
+        await this.#pace.each(this.#tasks(), (task) => this.#try(task))
       } catch (error) {
         if (!(error instanceof Stopped)) this.#parts.failed(error)
       }

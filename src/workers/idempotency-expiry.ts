@@ -2,7 +2,7 @@ import { directoryAddress } from '#actors/directory/commands'
 import { idempotencyAddressOf, idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/state'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
-import type { Listing } from '#runtime/storage'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 /** A key is valid for 24 hours and removed within an hour and this interval after. Expired keys are never returned. */
@@ -46,22 +46,19 @@ export class IdempotencyExpiry {
   async #expireAll(): Promise<void> {
     const { system } = this.#parts
     const { tenants } = system.peek(directoryAddress)
-    for (const tenant of new Set([defaultTenant, ...tenants.keys()])) await this.#expireOf(tenant)
+    for (const tenant of new Set([defaultTenant, ...tenants.keys()])) {
+      if (this.#isStopped) return
+      await this.#expireOf(tenant)
+    }
   }
 
   async #expireOf(tenant: string): Promise<void> {
     const { system, listing } = this.#parts
     const now = system.world.now()
-    const pages = listing.entries(idempotencyIndex, tenant)
-    try {
-      for (let isMore = true; isMore && !this.#isStopped; ) {
-        const entries = await pages.next(expiredAtATime)
-        const past = entries.filter((entry) => isPastExpiry(entry, now))
-        await Promise.all(past.map((entry) => this.#expire(tenant, idOfExpiry(entry))))
-        isMore = past.length > 0 && past.length === entries.length
-      }
-    } finally {
-      await pages.close()
+    for await (const entries of pagesIn(listing.entries(idempotencyIndex, tenant), expiredAtATime)) {
+      const past = entries.filter((entry) => isPastExpiry(entry, now))
+      await Promise.all(past.map((entry) => this.#expire(tenant, idOfExpiry(entry))))
+      if (past.length < entries.length || this.#isStopped) break
     }
   }
 

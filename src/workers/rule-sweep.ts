@@ -7,7 +7,7 @@ import { type SweepDone, type SweepProgress, tenantAddress } from '#actors/tenan
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/rule-views'
-import { type Listing, namesOf, type Pages } from '#runtime/storage'
+import { type Listing, namesOf, type Pages, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { Pace, Stopped } from '#workers/pace'
 
@@ -232,17 +232,13 @@ export class RuleSweep {
     cameTo: (device: string) => void = () => {},
   ): Promise<void> {
     let count = 0
-    try {
-      for (let page = await pages.next(listedAtATime); page.length > 0; page = await pages.next(listedAtATime)) {
-        if (this.#standing(pass).length === 0) return
-        await this.#pace.each(page, (name) => this.#judge(pass.tenant, deviceOf(name)))
-        count += page.length
-        if (count < devicesPerProgress) continue
-        count = 0
-        cameTo(deviceOf(page.at(-1) ?? ''))
-      }
-    } finally {
-      await pages.close()
+    for await (const page of pagesIn(pages, listedAtATime)) {
+      if (this.#standing(pass).length === 0) return
+      await this.#pace.each(page, (name) => this.#judge(pass.tenant, deviceOf(name)))
+      count += page.length
+      if (count < devicesPerProgress) continue
+      count = 0
+      cameTo(deviceOf(page.at(-1) ?? ''))
     }
   }
 

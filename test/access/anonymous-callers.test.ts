@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous, anonymousCallers } from '#access/anonymous'
+import { anonymous, anonymousCallers } from '#access/built-in-callers'
 import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { unauthenticated } from '#model/caller'

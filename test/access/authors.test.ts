@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { operator } from '#access/operator'
+import { operator } from '#access/built-in-callers'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
 import { everything, type Grant } from '#model/scope'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#access/argon2'
-import type { PasswordEngine } from '#access/password-hashing'
-import { dummyHash, type HashRequester, Passwords } from '#access/passwords'
+import { dummyHash, type HashRequester, type PasswordEngine, Passwords } from '#access/passwords'
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 

@@ -1,4 +1,4 @@
-import type { PasswordEngine } from '#access/password-hashing'
+import type { PasswordEngine } from '#access/passwords'
 
 /**
  * An engine without cost or secrecy, for tests around passwords. It meets the contract of engines as far as tests can see: another text

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { ByteAllowance } from '#access/byte-allowance'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { Tickets } from '#access/tickets'
 import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { UnsubscribeUrls } from '#access/unsubscribe-urls'
+import { UnsubscribeUrls } from '#access/signed-urls'
 
 const key = Uint8Array.from({ length: 32 }, (_, index) => index)
 const urls = new UnsubscribeUrls(() => key)

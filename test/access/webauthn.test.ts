@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { relyingPartyOf } from '#access/relying-party'
-import { Webauthn, type WebauthnCredential } from '#access/webauthn'
+import { relyingPartyOf, Webauthn, type WebauthnCredential } from '#access/webauthn'
 import { type Asked, SoftAuthenticator } from '#test/access/soft-authenticator'
 
 const relyingParty = {

@@ -14,7 +14,7 @@ import { until } from '#test/blackbox/until'
  */
 const roundCount = 5
 /** Runs by a timer, on every path. */
-const timerFile = 'src/app/metrics/process-figures'
+const timerFile = 'src/app/metrics/process-metrics'
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url))
 const coverage = new Session()
 

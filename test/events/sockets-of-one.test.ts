@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { EventFilter } from '#events/audience'
 import type { Hub } from '#events/hub'
 import { highWaterBytesOf } from '#events/tenant-hub'

@@ -148,7 +148,7 @@ describe.each([
     await fixture.putGroup('G1', ['B', 'C'])
     await fixture.putGroup('G2', ['0', 'A', 'a'])
     await fixture.put(...puts)
-    const ask = (isAutomatic: boolean) => shown(fixture.server.check({ ...question, ...asks, isAutomatic }))
+    const ask = (isAutomatic: boolean) => shown(fixture.server.check({ ...query, ...asks, isAutomatic }))
     expect([ask(false), ask(true)]).toEqual([manual, automatic])
   })
 })
@@ -156,7 +156,7 @@ describe.each([
 test('an offer has the size and SHA-256 of the image', async () => {
   fixture = await openProjects()
   await fixture.put(putRelease('1.1.0', { hardware: 'revA', image: 'b' }))
-  expect(fixture.server.check({ ...question, hardware: 'revA' })).toEqual({
+  expect(fixture.server.check({ ...query, hardware: 'revA' })).toEqual({
     firmware: '1.1.0',
     hardware: 'revA',
     index: 0,
@@ -177,7 +177,7 @@ test('a rollout follows the current permissions of its last author', async () =>
     [bob, everything],
   ])
   fixture.scopeOf = (author) => scopes.get(author) ?? scopeOf([])
-  const ask = (device: string) => shown(fixture.server.check({ ...question, device }))
+  const ask = (device: string) => shown(fixture.server.check({ ...query, device }))
   expect([ask('A'), ask('B')]).toEqual(['1.1.0 R1/3', '–'])
   scopes.set(ada, scopeOf([{ ...grant, permissions: { updates: ['read'], service: ['update'] } }]))
   expect([ask('A'), ask('B')]).toEqual(['–', '–'])
@@ -191,7 +191,7 @@ test('offers follow the window and the members of the group', async () => {
   fixture = await openProjects({ world: new ManualWorld({ now: tuesday }) })
   const { world } = fixture
   await fixture.put(...newer, putRollout('1.1.0', { window: { cron: '0 3 * * *', minutes: 60 }, groups: ['G1'] }))
-  const ask = () => shown(fixture.server.check(question))
+  const ask = () => shown(fixture.server.check(query))
   await fixture.putGroup('G1', ['A'])
   expect(ask()).toBe('–')
   world.spend(30 * 60_000)
@@ -211,14 +211,14 @@ test('a query wakes a project with releases, and no unknown project', async () =
   await before.put(...newer)
   await before.close()
   fixture = await openProjects({ world: before.world, place: before.place })
-  expect(fixture.server.check({ ...question, project: 'unknown' })).toBeUndefined()
+  expect(fixture.server.check({ ...query, project: 'unknown' })).toBeUndefined()
   expect(fixture.system.registry.awake(projectAddress('default', 'unknown'))).toBeUndefined()
   expect(fixture.system.registry.awake(projectAddress('default', 'boiler'))).toBeUndefined()
-  expect(shown(fixture.server.check(question))).toBe('1.2.0')
+  expect(shown(fixture.server.check(query))).toBe('1.2.0')
   expect(fixture.system.registry.awake(projectAddress('default', 'boiler'))).toBeDefined()
 })
 
-const question: UpdateQuery = {
+const query: UpdateQuery = {
   tenant: 'default',
   device: 'A',
   project: 'boiler',

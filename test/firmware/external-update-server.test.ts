@@ -10,7 +10,7 @@ import { ReferenceUpdateServer, type UpdateServerAnswer } from '#test/firmware/r
 const token = 'a-secret-token'
 const sha256 = 'ab'.repeat(32)
 const image = { url: 'https://images.example/boiler.bin', sha256, size: 65_536 }
-const question: UpdateQuery = {
+const query: UpdateQuery = {
   tenant: 'default',
   device: 'PUMP-7',
   project: 'boiler',
@@ -44,7 +44,7 @@ function setAnswer(answer: UpdateServerAnswer): void {
 }
 
 async function refusal(asked: Partial<UpdateQuery> = {}): Promise<unknown> {
-  return client.check({ ...question, ...asked }).then(
+  return client.check({ ...query, ...asked }).then(
     () => undefined,
     (error: unknown) => error,
   )
@@ -52,37 +52,37 @@ async function refusal(asked: Partial<UpdateQuery> = {}): Promise<unknown> {
 
 describe('a query', () => {
   test('has project, device, firmware and index, with the token', async () => {
-    await client.check(question)
+    await client.check(query)
     const asked = { project: 'boiler', device: 'PUMP-7', firmware: '1.2.0', hardware: null, index: 0 }
     expect(server.queries).toEqual([{ ...asked, authorization: `Bearer ${token}` }])
   })
 
   test('has the hardware if it is known, and the build metadata', async () => {
-    await client.check({ ...question, hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 })
+    await client.check({ ...query, hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 })
     expect(server.queries).toMatchObject([{ hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 }])
   })
 
   test('has the tenant with the device, unless it is default', async () => {
-    await client.check({ ...question, tenant: 'acme', device: '!~PUMP=7' })
+    await client.check({ ...query, tenant: 'acme', device: '!~PUMP=7' })
     expect(server.queries).toMatchObject([{ device: 'acme/!~PUMP=7' }])
   })
 
   test.each(['/api', '/api/', '/api?a=b'])('is below the path of the URL: %s', async (path) => {
     client.stop()
     client = clientOf(`${server.url}${path}`)
-    expect(await client.check(question)).toBeUndefined()
+    expect(await client.check(query)).toBeUndefined()
     expect(server.queries).toHaveLength(1)
   })
 
   test('has no Authorization without a token', async () => {
     client.stop()
     client = new ExternalUpdateServer({ url: server.url, world: realWorld })
-    await client.check(question)
+    await client.check(query)
     expect(server.queries).toMatchObject([{ authorization: undefined }])
   })
 
   test('reuses connections', async () => {
-    for (let times = 0; times < 3; times++) await client.check(question)
+    for (let times = 0; times < 3; times++) await client.check(query)
     expect(server.connections).toBe(1)
   })
 })
@@ -115,15 +115,15 @@ test.each<[name: string, answering: UpdateServerAnswer, found: OfferedFirmware |
   ],
 ])('an offer of %s', async (_, answering, found) => {
   setAnswer(answering)
-  expect(await client.check(question)).toEqual(found)
+  expect(await client.check(query)).toEqual(found)
 })
 
 test('answers are counted and timed', async () => {
   setAnswer({ offer: { firmware: '1.3.0', ...image } })
-  await client.check(question)
+  await client.check(query)
   setAnswer('none')
-  await client.check(question)
-  await client.check(question)
+  await client.check(query)
+  await client.check(query)
   setAnswer({ status: 503 })
   await refusal()
   setAnswer({ status: 500 })
@@ -232,10 +232,10 @@ describe('failed', () => {
   test('an aborted query', async () => {
     setAnswer('silence')
     const controller = new AbortController()
-    const asked = client.check(question, controller.signal)
+    const asked = client.check(query, controller.signal)
     controller.abort()
     await expect(asked).rejects.toBeInstanceOf(UpdateServerFailed)
-    await expect(client.check(question, AbortSignal.abort())).rejects.toBeInstanceOf(UpdateServerFailed)
+    await expect(client.check(query, AbortSignal.abort())).rejects.toBeInstanceOf(UpdateServerFailed)
   })
 
   test('a query in flight when the client stops', async () => {
@@ -254,7 +254,7 @@ test('an answer of 64 KiB and a URL of 2 048 characters are read', async () => {
   const url = `https://h/${'x'.repeat(2_038)}`
   const text = JSON.stringify({ ...newer, url })
   setAnswer({ text: text + ' '.repeat(65_536 - text.length) })
-  expect(await client.check(question)).toEqual({ ...offered('1.3.0'), url })
+  expect(await client.check(query)).toEqual({ ...offered('1.3.0'), url })
 })
 
 test.each<[name: string, answerings: readonly UpdateServerAnswer[], attempts: number, isAnswered: boolean]>([
@@ -263,7 +263,7 @@ test.each<[name: string, answerings: readonly UpdateServerAnswer[], attempts: nu
   ['at the first query', ['reset', { offer: newer }], 1, false],
 ])('a closed connection is replaced: %s', async (_, answerings, attempts, isAnswered) => {
   server.answerTo = () => answerings[server.queries.length - 1] ?? 'none'
-  if (answerings[0] === 'none') await client.check(question)
+  if (answerings[0] === 'none') await client.check(query)
   const error = await refusal()
   expect(error === undefined).toBe(isAnswered)
   expect(server.queries).toHaveLength(attempts)

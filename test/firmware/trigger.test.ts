@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { ImageUrls } from '#access/image-urls'
+import { ImageUrls } from '#access/signed-urls'
 import { deviceAddress } from '#actors/device/device'
 import { offerUrl } from '#link/offers'
 import { updateStates } from '#model/firmware'

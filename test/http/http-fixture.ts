@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { z } from 'zod'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
 import { realWorld } from '#app/world'
 import type { Answerer, Binding } from '#http/call'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
 import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'

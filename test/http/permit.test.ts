@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { RouteAccess } from '#api/entry'
 import { mayPut, permit } from '#http/authentication'
 import { type Caller, unauthenticated } from '#model/caller'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { ImageUrls } from '#access/image-urls'
+import { ImageUrls } from '#access/signed-urls'
 import { jsonCodec } from '#link/codecs'
 import { imageUrlLifetimeMs, type OfferUrlParts, offerUrl } from '#link/offers'
 import type { OfferedFirmware } from '#model/update-offer'

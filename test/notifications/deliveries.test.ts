@@ -117,7 +117,7 @@ describe('within an hour', () => {
     for (let value = 1; value <= 10; value++) await fixture.request(value)
     await fixture.advance()
     expect(fixture.subjects.map((subject) => subject.at(-1))).toEqual(['1', '2', '3'])
-    expect(fixture.deliveries.figuresOf('default')).toEqual({ requests: 7, subscribers: 1 })
+    expect(fixture.deliveries.backlogOf('default')).toEqual({ requests: 7, subscribers: 1 })
     await fixture.advance(hour)
     expect(fixture.subjects.slice(3)).toEqual(['ann@example.com: 7 notifications'])
     for (let value = 11; value <= 20; value++) await fixture.request(value)
@@ -164,10 +164,10 @@ describe('within an hour', () => {
     await fixture.request(1)
     await fixture.request(2)
     await fixture.advance()
-    expect(fixture.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 1 })
+    expect(fixture.deliveries.backlogOf('default')).toEqual({ requests: 1, subscribers: 1 })
     await fixture.unsubscribe('ann')
     await fixture.advance()
-    expect(fixture.deliveries.figuresOf('default')).toEqual({ requests: 0, subscribers: 0 })
+    expect(fixture.deliveries.backlogOf('default')).toEqual({ requests: 0, subscribers: 0 })
     await fixture.advance(hour)
     expect(fixture.subjects).toEqual(['ann@example.com: It is 1'])
   })
@@ -309,7 +309,7 @@ describe('a mail that is refused', () => {
     // The log would redact other names of this field.
     expect(fixture.warnings).toEqual(['mail delivery fails; retrying less often: {"lastError":"ECONNREFUSED"}'])
     expect(fixture.deliveries.transport).toEqual({ state: 'resting', lastError: 'ECONNREFUSED' })
-    expect(fixture.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 3 })
+    expect(fixture.deliveries.backlogOf('default')).toEqual({ requests: 1, subscribers: 3 })
     expect([fixture.deliveries.sent, fixture.deliveries.waitingCount]).toEqual([
       { ...nothingSent, transport: tries },
       3,
@@ -368,7 +368,7 @@ test('stopping waits for mails in flight, but not forever, and starts no others'
   const release = fixture.holdMail()
   await fixture.request(1)
   await fixture.world.advance(10)
-  const held = fixture.deliveries.figuresOf('default').subscribers
+  const held = fixture.deliveries.backlogOf('default').subscribers
   expect(held).toBe(2)
   fixture.deliveries.stop()
   let [isSettled, isGivenUp] = [false, false]

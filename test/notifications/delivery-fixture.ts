@@ -269,7 +269,7 @@ export class DeliveryFixture {
     await this.advance(ms)
     expect([...this.delivery().requests]).toEqual([])
     expect(await this.entries('delivering')).toEqual([])
-    expect(this.deliveries.figuresOf('default')).toEqual({ requests: 0, subscribers: 0 })
+    expect(this.deliveries.backlogOf('default')).toEqual({ requests: 0, subscribers: 0 })
   }
 
   async close(): Promise<void> {

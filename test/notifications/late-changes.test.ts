@@ -171,6 +171,6 @@ test('deleting a tenant stops its mails and asks none of its actors', async () =
   await fixture.advance(60_000)
   expect(fixture.subjects).toEqual(['ann@example.com: It is 7'])
   expect(fixture.runtime.commits).toHaveLength(commits)
-  expect(fixture.deliveries.figuresOf('acme')).toEqual({ requests: 0, subscribers: 0 })
+  expect(fixture.deliveries.backlogOf('acme')).toEqual({ requests: 0, subscribers: 0 })
   expect(fixture.deliveries.countOf('acme', 'F')).toBe(0)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { emptyProject } from '#actors/project/state'
 import { projectsMax } from '#model/release'
 import { scopeOf } from '#model/scope'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { WebSocket } from 'ws'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { Hello } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { putRollout } from '#api/update-projects'

@@ -1,4 +1,4 @@
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { answerRecord, idempotencyAddress, type StoredKey } from '#actors/idempotency/state'
 import { noticeBus } from '#actors/notice-bus'

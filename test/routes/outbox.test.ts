@@ -7,7 +7,7 @@ import { everywhere, ServerWithUsers } from '#test/routes/server-with-users'
 
 const deliveries = {
   countOf: () => 0,
-  figuresOf: (tenant: string) => ({ requests: tenant === 'default' ? 3 : 0, subscribers: 2 }),
+  backlogOf: (tenant: string) => ({ requests: tenant === 'default' ? 3 : 0, subscribers: 2 }),
   transport: { state: 'resting', lastError: 'TIMEOUT' },
 } as const
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'

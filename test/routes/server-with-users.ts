@@ -1,4 +1,4 @@
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { tenantAddress } from '#actors/tenant/commands'
 import { type Assembly, assemble } from '#app/assembly'
 import { Problem } from '#model/problem'

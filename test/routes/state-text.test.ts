@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import type { TenantState } from '#actors/tenant/state'

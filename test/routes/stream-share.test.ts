@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Caller } from '#model/caller'
 import { deviceRoutes } from '#routes/devices'

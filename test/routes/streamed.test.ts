@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'

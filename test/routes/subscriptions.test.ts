@@ -13,7 +13,7 @@ import { type Answer, everywhere, on, ServerWithUsers, userOf } from '#test/rout
 let count = 0
 const deliveries = {
   countOf: () => count,
-  figuresOf: () => ({ requests: 0, subscribers: 0 }),
+  backlogOf: () => ({ requests: 0, subscribers: 0 }),
   transport: { state: 'ok' },
 } as const
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { UnsubscribeUrls } from '#access/unsubscribe-urls'
+import { UnsubscribeUrls } from '#access/signed-urls'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
 import { ServerWithUsers, userOf } from '#test/routes/server-with-users'

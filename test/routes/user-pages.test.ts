@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import { putUser } from '#actors/directory/rows'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { listUsers } from '#api/users'

@@ -1,4 +1,4 @@
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
 import { idempotencyKeyHeader } from '#api/entry'
 import { type Assembly, assemble } from '#app/assembly'

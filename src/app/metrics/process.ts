@@ -1,4 +1,4 @@
-import { collectionBounds, collectionKinds, delayBounds } from '#app/metrics/process-figures'
+import { collectionBounds, collectionKinds, delayBounds } from '#app/metrics/process-metrics'
 import { alone, type MetricRow } from '#app/metrics/row'
 
 const microsecondsPerSecond = 1e6

@@ -1,6 +1,6 @@
 import type { Identity } from '#access/identity'
 import type { Tickets } from '#access/tickets'
-import type { ProcessFigures } from '#app/metrics/process-figures'
+import type { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { Hub } from '#events/hub'
 import type { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { FirmwareUpdates } from '#firmware/firmware-updates'
@@ -42,5 +42,5 @@ export interface MetricSources extends Watched {
   readonly identity: Identity['metrics'] | undefined
   /** Undefined: the embedded update server is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
-  readonly process: ProcessFigures
+  readonly process: ProcessMetrics
 }

@@ -7,10 +7,10 @@ import { adminCommand } from '#app/admin-command'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { imageFolder } from '#store/backup/format'
+import { isMissing } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
 import { KeyFileDamaged, readKeyFile } from '#store/key-file'
 import { damagedPrefix, repairingFolder, restoringFolder } from '#store/level'
-import { isMissing } from '#store/missing-file'
 
 const mebibyte = 1024 * 1024
 

@@ -2,9 +2,9 @@ import { constants, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from
 import { join } from 'node:path'
 import { BackupError } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
+import { isMissing } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
 import { draftPattern } from '#store/level-files/new-database'
-import { isMissing } from '#store/missing-file'
 
 /** Copying a database that is written to all the time may fail this often. */
 const triesMax = 10

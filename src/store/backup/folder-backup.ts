@@ -7,10 +7,10 @@ import { Inspection, type InspectionResult, inspectRows } from '#store/backup/in
 import { readBackup } from '#store/backup/records'
 import { fileBlobs } from '#store/blobs'
 import { failureFrom } from '#store/failure'
+import { isMissing } from '#store/file-system'
 import { readKeyFile } from '#store/key-file'
 import { everyKey } from '#store/keys'
 import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
-import { isMissing } from '#store/missing-file'
 
 /**
  * Makes a backup of a data folder that no server uses.

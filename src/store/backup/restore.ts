@@ -5,11 +5,10 @@ import type { Operation, Storage } from '#runtime/storage'
 import { type BackupEnd, BackupError, type BackupHead, imageFolder, keyFileName } from '#store/backup/format'
 import { type BackupItem, readBackup } from '#store/backup/records'
 import { failureFrom } from '#store/failure'
+import { isMissing, syncFolder } from '#store/file-system'
 import { everyKey, keySpace } from '#store/keys'
 import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
-import { isMissing } from '#store/missing-file'
 import { pagesOf } from '#store/pages'
-import { syncFolder } from '#store/sync-folder'
 
 /** Rows are written in batches of this size. */
 const batchBytes = 1024 * 1024
@@ -29,7 +28,7 @@ export interface RestoreResult {
  * - No file gets its final name before the whole backup was read, its end mark included, and the written rows were read
  *   again.
  * - Until all files have their names, the folder holds `restoring`, and no server opens it.
- * - When the promise is fulfilled, the folder survives the death of the machine. When it is rejected, the folder is as it
+ * - When the promise is fulfilled, the folder survives a power failure. When it is rejected, the folder is as it
  *   was; if the disk refused a rename, it still holds `restoring`.
  *
  * Positions of clients: epochs are restored, and the next start of the server begins a new one. So a position given

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { imageFolder, keyFileName } from '#store/backup/format'
-import { isMissing } from '#store/missing-file'
+import { isMissing } from '#store/file-system'
 
 /** The files in the folder of a database. */
 export interface FolderFiles {

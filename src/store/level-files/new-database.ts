@@ -1,8 +1,8 @@
 import { link, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '#store/file-system'
 import { logOf } from '#store/level-files/log-file'
 import { firstManifest } from '#store/level-files/manifest'
-import { syncFolder } from '#store/sync-folder'
 
 /** The folder that remains when the creation of a database was interrupted. */
 export const draftPattern = /^first-\w{6}$/

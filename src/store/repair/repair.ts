@@ -16,6 +16,7 @@ import { Level } from 'level'
 import { BackupError } from '#store/backup/format'
 import { StagedRows } from '#store/backup/restore'
 import { failureFrom } from '#store/failure'
+import { syncFolder } from '#store/file-system'
 import { below } from '#store/keys'
 import { damagedPrefix, levelPlace, repairingFolder } from '#store/level'
 import { InvalidBytes } from '#store/level-files/byte-cursor'
@@ -30,7 +31,6 @@ import {
 import { filesIn, isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
 import { damagedBlocks, invalidateBlock } from '#store/level-files/table-file'
 import { type RebuildResult, RebuiltRows } from '#store/repair/rebuilt-rows'
-import { syncFolder } from '#store/sync-folder'
 
 export interface RepairResult extends RebuildResult {
   /** Each is a sentence. Empty: no damage was found. */

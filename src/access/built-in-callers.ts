@@ -1,22 +1,31 @@
+import { defaultTenant } from '#actors/tenant/state'
 import { hookSignatureHeader } from '#api/update-hook'
 import type { Authenticate } from '#http/authentication'
 import { type Caller, unauthenticated } from '#model/caller'
 import { everything } from '#model/scope'
 import { anonymousName } from '#model/user'
 
-/** The caller of every request while authentication is off: may do everything in `default`. Contract 2. */
-export const anonymous: Caller = {
-  tenant: 'default',
-  user: `crn#user:${anonymousName}`,
-  name: anonymousName,
-  roles: [],
-  scope: everything,
-  access: 'anonymous',
-  scopeSince: -1,
-  isCurrent: () => true,
-  now() {
-    return this
-  },
+/** The caller of every request while authentication is off. Contract 2. */
+export const anonymous = builtInCaller(anonymousName)
+
+/** Whoever starts a local server, and signs in with the token that it prints. */
+export const operator = builtInCaller('operator')
+
+/** May do everything; has no account, and no session that could end. */
+function builtInCaller(name: string): Caller {
+  return {
+    tenant: defaultTenant,
+    user: `crn#user:${name}`,
+    name,
+    roles: [],
+    scope: everything,
+    access: name,
+    scopeSince: -1,
+    isCurrent: () => true,
+    now() {
+      return this
+    },
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
-import { ProcessFigures } from '#app/metrics/process-figures'
+import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { World } from '#runtime/world'
 
 /** A world with one timer, which the test fires. */
@@ -27,8 +27,8 @@ function lateWorld() {
   }
 }
 
-function figuresOf(world: World, dataDirectory = tmpdir()): ProcessFigures {
-  return new ProcessFigures({ world, version: '1.2.3', dataDirectory, loopTimes: () => ({ active: 1, idle: 2 }) })
+function figuresOf(world: World, dataDirectory = tmpdir()): ProcessMetrics {
+  return new ProcessMetrics({ world, version: '1.2.3', dataDirectory, loopTimes: () => ({ active: 1, idle: 2 }) })
 }
 
 test('the delay of the event loop is measured until it is stopped', () => {

@@ -25,7 +25,7 @@ export const collectionBounds = [0.001, 0.01, 0.1, 1, 2, 5]
 /** The interval of the delay measurement. */
 const everyMs = 20
 
-export interface ProcessFiguresOptions {
+export interface ProcessMetricsOptions {
   readonly world: World
   readonly version: string
   readonly dataDirectory: string
@@ -34,11 +34,11 @@ export interface ProcessFiguresOptions {
 }
 
 /**
- * Figures of the process. Event loop delays are counted in buckets that only grow: Node's `monitorEventLoopDelay`
+ * Measurements of the process. Event loop delays are counted in buckets that only grow: Node's `monitorEventLoopDelay`
  * would have to be reset by its reader, and there may be two readers.
  */
-export class ProcessFigures {
-  readonly #options: ProcessFiguresOptions
+export class ProcessMetrics {
+  readonly #options: ProcessMetricsOptions
   readonly loopDelay = new Histogram(delayBounds)
   readonly collections = Object.fromEntries(
     collectionKinds.map((kind) => [kind, new Histogram(collectionBounds)]),
@@ -48,7 +48,7 @@ export class ProcessFigures {
   readonly startedAt: number
   #cancel: () => void = () => {}
 
-  constructor(options: ProcessFiguresOptions) {
+  constructor(options: ProcessMetricsOptions) {
     this.#options = options
     this.startedAt = options.world.now() / 1000 - process.uptime()
     this.#observer = new PerformanceObserver((list) => {

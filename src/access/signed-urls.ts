@@ -1,0 +1,89 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** The query of an image URL. */
+export interface ImageQuery {
+  readonly device: string
+  /** Unix ms, as a text. */
+  readonly exp: string
+  readonly sig: string
+}
+
+/**
+ * Signs image URLs: a URL allows its holder to read that image for that device until it expires. Contract 6.
+ *
+ * The signature is HMAC-SHA-256 over image, device and expiry, one per line; none can contain a line break. It does
+ * not show whether the image or the device exists.
+ */
+export class ImageUrls {
+  readonly #key: () => Uint8Array
+
+  /** `key`: read for each URL, because the key is known only once identity is open. */
+  constructor(key: () => Uint8Array) {
+    this.#key = key
+  }
+
+  /** `device=…&exp=…&sig=…`. `sha256` in lower-case hex; `device` includes its tenant; `expiresAt` in Unix ms. */
+  queryOf(sha256: string, device: string, expiresAt: number): string {
+    const exp = String(expiresAt)
+    return `device=${encodeURIComponent(device)}&exp=${exp}&sig=${this.#signatureOf(sha256, device, exp)}`
+  }
+
+  /** Whether the server signed it for this image, and it has not expired. `query`: decoded values. */
+  isValid(sha256: string, { device, exp, sig }: ImageQuery, now: number): boolean {
+    // Checked after the signature, so `exp` is a number in the server's own format.
+    return isSame(sig, this.#signatureOf(sha256, device, exp)) && now < Number(exp)
+  }
+
+  #signatureOf(sha256: string, device: string, exp: string): string {
+    return createHmac('sha256', this.#key()).update(`${sha256}\n${device}\n${exp}`).digest('base64url')
+  }
+}
+
+/** The subscription that a URL ends. No field can contain a line break. */
+export interface UnsubscribeSubject {
+  readonly tenant: string
+  /** In the spelling of the subscription's owner field. */
+  readonly user: string
+  readonly subscription: string
+}
+
+const path = '/api/v1/notifications/unsubscribe/'
+
+/**
+ * Signs the URLs in `List-Unsubscribe`: anyone with the mail may end the subscription that sent it, and nothing more.
+ * RFC 8058.
+ *
+ * The signature is HMAC-SHA-256 over purpose, tenant, user and subscription, one per line. It never expires, because
+ * old mails must work, and does not show whether the subscription (still) exists.
+ */
+export class UnsubscribeUrls {
+  readonly #key: () => Uint8Array
+
+  /** `key`: read for each URL, because the key is known only once identity is open. */
+  constructor(key: () => Uint8Array) {
+    this.#key = key
+  }
+
+  /** `base`: scheme and host, an optional path prefix, and no slash at the end. */
+  urlOf(base: string, subject: UnsubscribeSubject): string {
+    const { tenant, user, subscription } = subject
+    const query = `tenant=${encodeURIComponent(tenant)}&user=${encodeURIComponent(user)}`
+    return `${base}${path}${encodeURIComponent(subscription)}?${query}&sig=${this.#signatureOf(subject)}`
+  }
+
+  /** Whether the server signed it for this subscription of this user. */
+  isValid(subject: UnsubscribeSubject, sig: string): boolean {
+    return isSame(sig, this.#signatureOf(subject))
+  }
+
+  #signatureOf({ tenant, user, subscription }: UnsubscribeSubject): string {
+    const signedText = `unsubscribe\n${tenant}\n${user}\n${subscription}`
+    return createHmac('sha256', this.#key()).update(signedText).digest('base64url')
+  }
+}
+
+/** In the same time, wherever they differ. */
+function isSame(sig: string, expected: string): boolean {
+  const [actual, wanted] = [Buffer.from(sig), Buffer.from(expected)]
+  return actual.length === wanted.length && timingSafeEqual(actual, wanted)
+}
