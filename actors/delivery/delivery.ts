@@ -75,14 +75,14 @@ function decideRequest(
   state: DeliveryState,
   { request }: AddRequest,
   { now }: Turn,
-  kept: number,
+  storedMax: number,
   notices: DeliveryNotices,
 ): Decision<Entry> {
   const { head, requests } = state
   const seq = head.seq + 1
   const value: DeliveryRequest = { ...request, seq }
   const [oldest] = requests.keys()
-  const dropped = requests.size >= kept && oldest !== undefined ? [removalOf(oldest)] : []
+  const dropped = requests.size >= storedMax && oldest !== undefined ? [removalOf(oldest)] : []
   return headDecision(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...dropped])
 }
 

@@ -12,9 +12,9 @@ import type { IndexChange } from '#runtime/actor'
 /** Devices on which an alarm is or was active: entries `<alarm id>/<deviceIdentifier>`. */
 export const alarmIndex = 'alarm'
 
-/** Results of a judgement without an event, if no report carries them. */
-export interface AlarmsJudged {
-  readonly type: 'alarms_judged'
+/** Results of an evaluation without an event, if no report carries them. */
+export interface AlarmsEvaluated {
+  readonly type: 'alarms_evaluated'
   readonly waiting: Waits
   /** Ids of alarms that were active once and no longer apply to this device. */
   readonly forgotten: readonly string[]
@@ -35,7 +35,7 @@ export function applyWaiting(state: DeviceState, waits: Waits): void {
   }
 }
 
-export function applyAlarmsJudged(state: DeviceState, { waiting, forgotten }: AlarmsJudged): void {
+export function applyAlarmsEvaluated(state: DeviceState, { waiting, forgotten }: AlarmsEvaluated): void {
   applyWaiting(state, waiting)
   for (const alarm of forgotten) put(state, alarm, neverActive)
 }

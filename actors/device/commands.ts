@@ -19,7 +19,7 @@ export type DeviceCommand =
   | PatchMeta
   | DeleteMetaKey
   | Write
-  | Judge
+  | Evaluate
   | ReminderDue
 
 /** Sent by the tenant, which assigns the flake address. */
@@ -41,7 +41,7 @@ export interface SetSecret {
 
 /**
  * Ends some alarms of a device before its removal. The answer is true if more alarms may be active. If the device is
- * not removed, a reminder judges them again.
+ * not removed, a reminder evaluates them again.
  */
 interface EndAlarms {
   readonly type: 'end_alarms'
@@ -150,7 +150,7 @@ export interface WriteOrder {
   }[]
 }
 
-/** Sent when the device's alarms have changed, so that a device without reports is judged too. */
-interface Judge {
-  readonly type: 'judge'
+/** Sent when the device's alarms have changed, so that a device without reports is evaluated too. */
+interface Evaluate {
+  readonly type: 'evaluate'
 }

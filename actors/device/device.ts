@@ -1,9 +1,15 @@
 import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret } from '#actors/device/commands'
 import { serviceIndex, undeclared } from '#actors/device/declaration'
+import {
+  type DeviceRules,
+  decideDue,
+  decideEvaluate,
+  evaluatedAfter,
+  withEvaluation,
+} from '#actors/device/evaluate-report'
+import { endingsMax, evaluateWhole } from '#actors/device/evaluation'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { decideHello } from '#actors/device/hello'
-import { endingsMax, judgeWhole } from '#actors/device/judge'
-import { type DeviceRules, decideDue, decideJudge, judgedAfter, withJudgement } from '#actors/device/judge-report'
 import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
@@ -97,9 +103,9 @@ function decideCommand(
     case 'report':
       return decideReport(state, command, turn, rules)
     case 'hello':
-      return judgedAfter(state, decideHello(state, command, turn, startedAt), turn, rules)
+      return evaluatedAfter(state, decideHello(state, command, turn, startedAt), turn, rules)
     case 'post':
-      return judgedAfter(state, decidePost(state, command, turn, startedAt), turn, rules)
+      return evaluatedAfter(state, decidePost(state, command, turn, startedAt), turn, rules)
     case 'status':
       return decideStatus(state, command, turn, startedAt)
     case 'patch_meta':
@@ -116,8 +122,8 @@ function decideCommand(
       return decideEndAlarms(state, turn, rules)
     case 'remove':
       return decideRemove(state, command, turn, rules)
-    case 'judge':
-      return decideJudge(state, turn, rules)
+    case 'evaluate':
+      return decideEvaluate(state, turn, rules)
     case 'reminder_due':
       return decideDue(state, turn, rules)
   }
@@ -147,9 +153,9 @@ function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entr
 function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   const { device, alarms } = state
   if (alarms.size <= endingsMax) return answer(false)
-  const ended = judgeWhole(state, undefined, turn.now, turn.reminder())
+  const ended = evaluateWhole(state, undefined, turn.now, turn.reminder())
   const recorded = record<Entry>([], { answer: true })
-  return ended ? withJudgement(recorded, ended, { tenant: turn.tenant, device }, rules) : recorded
+  return ended ? withEvaluation(recorded, ended, { tenant: turn.tenant, device }, rules) : recorded
 }
 
 /**
@@ -185,10 +191,10 @@ function decideRemove(
     ],
     tells: [tell(tenantAddress(turn.tenant), gone), tell(updateAddress(turn.tenant, device), { type: 'forget' })],
   })
-  const ended = judgeWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
+  const ended = evaluateWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal
   // Alarm states without events are dropped with the device.
   const where = { tenant: turn.tenant, device }
-  const judged = withJudgement(removal, { ...ended, waiting: [], forgotten: [] }, where, rules)
-  return { ...judged, events: [...ended.entries, ...removal.events] }
+  const evaluated = withEvaluation(removal, { ...ended, waiting: [], forgotten: [] }, where, rules)
+  return { ...evaluated, events: [...ended.entries, ...removal.events] }
 }

@@ -1,6 +1,6 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declaration'
-import { type DeviceRules, judgeReport, withJudgement } from '#actors/device/judge-report'
+import { type DeviceRules, evaluateReport, withEvaluation } from '#actors/device/evaluate-report'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { markOnline } from '#actors/device/status'
@@ -26,12 +26,12 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
   const plain = reported(state, shape, turn.now, report.timestamp, seq, report.items)
   const entry = isSameSession ? plain : { ...plain, session }
-  const judgement = judgeReport(state, service, entry, rules, turn)
-  if (judgement === undefined) return { type: 'record', events: [entry], answer: seq }
-  const { waiting } = judgement
+  const evaluation = evaluateReport(state, service, entry, rules, turn)
+  if (evaluation === undefined) return { type: 'record', events: [entry], answer: seq }
+  const { waiting } = evaluation
   const withWaits = waiting.length === 0 ? entry : { ...entry, alarms: waiting }
   const where = { tenant: turn.tenant, device: state.device }
-  return withJudgement(record([withWaits], { answer: seq }), { ...judgement, waiting: [] }, where, rules)
+  return withEvaluation(record([withWaits], { answer: seq }), { ...evaluation, waiting: [] }, where, rules)
 }
 
 /** Contract 7, POST /link: answered when everything is stored; one invalid update refuses all. */

@@ -1,4 +1,4 @@
-import { isSame } from '#actors/device/judge-report'
+import { isSame } from '#actors/device/evaluate-report'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import { applyEntry, type DeviceChange, type FunctionsRun, stateAfter } from '#actors/device/state-changes'

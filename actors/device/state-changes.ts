@@ -1,4 +1,4 @@
-import { type AlarmsJudged, applyAlarmChanged, applyAlarmsJudged, applyWaiting } from '#actors/device/alarms'
+import { type AlarmsEvaluated, applyAlarmChanged, applyAlarmsEvaluated, applyWaiting } from '#actors/device/alarms'
 import type { ServiceDeclared } from '#actors/device/declaration'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, type KnownFunctions, type KnownRules, serviceOf } from '#actors/device/state'
@@ -9,7 +9,7 @@ import type { Shape } from '#model/shape'
 import type { FunctionRule } from '#rules/function-list'
 
 /** Changes of a device that cause no event. */
-export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged | RulesKnown | Throttled | FunctionsRun
+export type DeviceChange = Connected | ServiceDeclared | AlarmsEvaluated | RulesKnown | Throttled | FunctionsRun
 
 export function applyChange(state: DeviceState, change: DeviceChange): void {
   switch (change.type) {
@@ -19,8 +19,8 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
     case 'service_declared':
       applyShape(state, change.shape)
       break
-    case 'alarms_judged':
-      applyAlarmsJudged(state, change)
+    case 'alarms_evaluated':
+      applyAlarmsEvaluated(state, change)
       break
     case 'rules_known':
       applyRulesKnown(state, change)
@@ -143,7 +143,7 @@ export function stateAfter(
   return after
 }
 
-/** The rules by which the device was judged. Undefined: some rules were skipped, so the next report judges all. */
+/** The rules by which the device was evaluated. Undefined: some rules were skipped, so the next report evaluates all. */
 export interface RulesKnown {
   readonly type: 'rules_known'
   readonly rules: KnownRules | undefined

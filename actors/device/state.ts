@@ -27,7 +27,7 @@ export interface DeviceState {
   alarms: DeviceAlarms
   throttles: DeviceThrottles
   /**
-   * The rules by which the device was last judged completely. Recomputed if missing; not stored, not visible, and not
+   * The rules by which the device was last evaluated completely. Recomputed if missing; not stored, not visible, and not
    * read by `apply`.
    */
   rules: KnownRules | undefined

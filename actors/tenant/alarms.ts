@@ -3,7 +3,7 @@ import { newEdit, recordOnly } from '#actors/record-actor'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
-import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
+import { alarmRecord, evaluatedRecord, type StoredEvaluated, type TenantState } from '#actors/tenant/state'
 import { type AlarmBody, alarmNodesMax, alarmsMax, type StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
 import type { AlarmSet, Entry } from '#model/entry'
@@ -40,10 +40,10 @@ export function decidePutAlarm(
   }
   const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }
   // From its creation on, an alarm has a record of its sweep, until no device has a state of it.
-  const judged = state.judged.has(id) ? [] : [{ name: judgedRecord(id), value: neverJudged }]
+  const evaluated = state.evaluated.has(id) ? [] : [{ name: evaluatedRecord(id), value: neverEvaluated }]
   return record([entry], {
-    changes: judged,
-    records: [{ name: alarmRecord(id), value: stored }, ...judged],
+    changes: evaluated,
+    records: [{ name: alarmRecord(id), value: stored }, ...evaluated],
     answer: stored,
   })
 }
@@ -69,7 +69,7 @@ function conditionAtOf(
   return conditionAt === undefined ? {} : { conditionAt }
 }
 
-const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }
+const neverEvaluated: StoredEvaluated = { digest: '', sweeping: null, cursor: '' }
 
 /** The user-defined fields of an alarm. */
 type AlarmContent = Omit<StoredAlarm, 'createdBy' | 'createdAt' | 'updatedBy' | 'updatedAt' | 'edit' | 'conditionAt'>
@@ -101,19 +101,19 @@ function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {
 
 /** Ignored for an alarm without a record: its sweep has ended. */
 export function decideSweepProgress(
-  { judged }: TenantState,
+  { evaluated }: TenantState,
   { alarm, digest, cursor }: SweepProgress,
 ): Decision<Entry> {
-  const before = judged.get(alarm)
+  const before = evaluated.get(alarm)
   if (!before) return answer(undefined)
-  const value: StoredJudged = { ...before, sweeping: digest, cursor }
-  return recordOnly([{ name: judgedRecord(alarm), value }])
+  const value: StoredEvaluated = { ...before, sweeping: digest, cursor }
+  return recordOnly([{ name: evaluatedRecord(alarm), value }])
 }
 
 /** Ignored for an alarm that was created or deleted meanwhile: it has a sweep of its own. */
-export function decideSweepDone({ alarms, judged }: TenantState, { alarm, digest }: SweepDone): Decision<Entry> {
+export function decideSweepDone({ alarms, evaluated }: TenantState, { alarm, digest }: SweepDone): Decision<Entry> {
   const isGone = digest === ''
-  if (!judged.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)
-  const value: StoredJudged | null = isGone ? null : { digest, sweeping: null, cursor: '' }
-  return recordOnly([{ name: judgedRecord(alarm), value }])
+  if (!evaluated.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)
+  const value: StoredEvaluated | null = isGone ? null : { digest, sweeping: null, cursor: '' }
+  return recordOnly([{ name: evaluatedRecord(alarm), value }])
 }

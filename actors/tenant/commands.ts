@@ -155,7 +155,7 @@ export interface DeleteAlarm {
   readonly id: string
 }
 
-/** Devices up to `cursor` were judged according to `digest`; '' for a deleted alarm. */
+/** Devices up to `cursor` were evaluated according to `digest`; '' for a deleted alarm. */
 export interface SweepProgress {
   readonly type: 'sweep_progress'
   readonly alarm: string
@@ -163,7 +163,7 @@ export interface SweepProgress {
   readonly cursor: string
 }
 
-/** All devices were judged. Of a deleted alarm ('') no device has a state any more. */
+/** All devices were evaluated. Of a deleted alarm ('') no device has a state any more. */
 export interface SweepDone {
   readonly type: 'sweep_done'
   readonly alarm: string

@@ -30,15 +30,15 @@ export interface TenantState {
   templateCharacters: number
   readonly bindings: BindingCounts
   /** By alarm, also for a while after its deletion. */
-  readonly judged: Map<string, StoredJudged>
+  readonly evaluated: Map<string, StoredEvaluated>
 }
 
 /**
- * Progress of judging devices by an alarm. The digest covers all inputs of a judgement: if it differs from the current
- * one, devices still have to be judged. It is '' before the first sweep, and during the sweep of a deleted alarm.
+ * Progress of evaluating devices by an alarm. The digest covers all inputs of an evaluation: if it differs from the current
+ * one, devices still have to be evaluated. It is '' before the first sweep, and during the sweep of a deleted alarm.
  */
-export interface StoredJudged {
-  /** The digest by which all devices were judged last. */
+export interface StoredEvaluated {
+  /** The digest by which all devices were evaluated last. */
   readonly digest: string
   /** The digest of the running sweep; null for none. */
   readonly sweeping: string | null
@@ -109,7 +109,7 @@ export const apiKeyPrefix = 'api_key/'
 export const provisioningKeyPrefix = 'provisioning_key/'
 export const groupPrefix = 'group/'
 export const alarmPrefix = 'alarm/'
-export const judgedPrefix = 'judged/'
+export const evaluatedPrefix = 'judged/'
 export const functionPrefix = 'function/'
 export const templatePrefix = 'template/'
 
@@ -137,8 +137,8 @@ export function alarmRecord(id: string): string {
   return `${alarmPrefix}${id}`
 }
 
-export function judgedRecord(alarm: string): string {
-  return `${judgedPrefix}${alarm}`
+export function evaluatedRecord(alarm: string): string {
+  return `${evaluatedPrefix}${alarm}`
 }
 
 export function functionRecord(id: string): string {

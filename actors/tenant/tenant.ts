@@ -13,9 +13,9 @@ import {
   alarmPrefix,
   apiKeyPrefix,
   countersRecord,
+  evaluatedPrefix,
   functionPrefix,
   groupPrefix,
-  judgedPrefix,
   memoryPrefix,
   provisioningKeyPrefix,
   putIn,
@@ -54,7 +54,7 @@ export function tenantActor(
       [`${provisioningKeyPrefix}*`]: 'provisioning key',
       [`${groupPrefix}*`]: 'group',
       [`${alarmPrefix}*`]: 'alarm',
-      [`${judgedPrefix}*`]: 'judged alarm',
+      [`${evaluatedPrefix}*`]: 'judged alarm',
       [`${functionPrefix}*`]: 'function',
       [`${templatePrefix}*`]: 'template',
     },
@@ -126,7 +126,7 @@ function emptyTenant(tenant: string): TenantState {
     templates: new Map(),
     templateCharacters: 0,
     bindings: { total: 0, uses: new Map() },
-    judged: new Map(),
+    evaluated: new Map(),
   }
 }
 
@@ -182,8 +182,8 @@ function put(state: TenantState, { name, value }: RecordChange): void {
     case alarmPrefix:
       putAlarm(state, id, value as StoredAlarm | null)
       break
-    case judgedPrefix:
-      putIn(state.judged, id, value)
+    case evaluatedPrefix:
+      putIn(state.evaluated, id, value)
       break
     case functionPrefix:
       putFunction(state, id, value as StoredFunction | null)

@@ -38,11 +38,11 @@ export async function writeBackup(
   return temporaryFiles.while(draft, async () => {
     const handle = await opened(draft)
     try {
-      const kept = await readThrough(await begin(), (piece) => write(handle, piece))
+      const saved = await readThrough(await begin(), (piece) => write(handle, piece))
       await handle.sync()
       await publish(draft, path)
       await syncFolder(dirname(path))
-      return kept
+      return saved
     } catch (error) {
       throw refusalFrom(error, path)
     } finally {

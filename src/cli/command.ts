@@ -91,8 +91,8 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
       const command = given.at(-1) as Command
       const { url, user, json = false, tenant }: GlobalOptions = command.optsWithGlobals()
       // In a path they would change the address. RFC 3986 §5.2.4
-      const odd = given.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
-      if (odd !== undefined) throw new Misuse(`'${odd}' is not a valid name`)
+      const invalid = given.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
+      if (invalid !== undefined) throw new Misuse(`'${invalid}' is not a valid name`)
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {

@@ -20,12 +20,12 @@ export async function backup({ terminal, printer, target }: FolderContext, file:
   const found = await findServer(target, true)
   try {
     const begin = async () => ('client' in found ? found.backup() : offline(found, terminal))
-    const kept =
+    const saved =
       file === pipe
         ? await pipeBackup(terminal.out, await begin())
         : await writeBackup(file, terminal.temporaryFiles, begin)
-    if (file === pipe) terminal.notes.write(`${wordsOf(kept)}\n`)
-    else printer.done(`${file} contains ${wordsOf(kept)}. Protect it like a password`, { file, ...kept })
+    if (file === pipe) terminal.notes.write(`${wordsOf(saved)}\n`)
+    else printer.done(`${file} contains ${wordsOf(saved)}. Protect it like a password`, { file, ...saved })
   } catch (error) {
     throw refusalFrom(error, file)
   } finally {

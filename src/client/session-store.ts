@@ -111,8 +111,8 @@ class IndexedDbStore implements SessionStore {
   async read(): Promise<StoredSession | undefined> {
     const instead = await this.#instead.read()
     if (instead) return instead
-    const kept = await this.#ask('readonly', (store) => store.get(this.#name))
-    return isSession(kept) ? kept : undefined
+    const stored = await this.#ask('readonly', (store) => store.get(this.#name))
+    return isSession(stored) ? stored : undefined
   }
 
   async write(session: StoredSession): Promise<void> {
@@ -178,6 +178,6 @@ function answerOf<T>(request: Request<T>): Promise<T> {
   })
 }
 
-function isSession(kept: unknown): kept is StoredSession {
-  return isTokenPair(kept) && typeof (kept as Partial<StoredSession>).keys === 'object'
+function isSession(value: unknown): value is StoredSession {
+  return isTokenPair(value) && typeof (value as Partial<StoredSession>).keys === 'object'
 }

@@ -31,7 +31,7 @@ export function finish(steps: FrameSteps | undefined): void {
 }
 
 interface Queued {
-  readonly kept: FrameCopy
+  readonly copy: FrameCopy
   readonly isBinary: boolean
 }
 
@@ -96,7 +96,7 @@ export class FrameQueue {
     const bytes = data.byteLength
     if (queue.bytes + bytes > queuedBytesMax || this.#bytes + bytes > allQueuedBytesMax) return false
     this.#queues.set(link, queue)
-    queue.frames.push({ kept: this.#pages.keep(data), isBinary })
+    queue.frames.push({ copy: this.#pages.keep(data), isBinary })
     queue.bytes += bytes
     this.#bytes += bytes
     if (this.#isRunning) return true
@@ -110,7 +110,7 @@ export class FrameQueue {
     if (!queue) return
     this.#bytes -= queue.bytes
     this.#queues.delete(link)
-    for (let at = queue.next; at < queue.frames.length; at++) this.#pages.release((queue.frames[at] as Queued).kept)
+    for (let at = queue.next; at < queue.frames.length; at++) this.#pages.release((queue.frames[at] as Queued).copy)
   }
 
   #run(): void {
@@ -148,15 +148,15 @@ export class FrameQueue {
   }
 
   #take(link: Link, queue: LinkQueue): FrameSteps | undefined {
-    const { kept, isBinary } = queue.frames[queue.next] as Queued
+    const { copy, isBinary } = queue.frames[queue.next] as Queued
     queue.frames[queue.next++] = undefined
-    const bytes = kept.data.byteLength
+    const bytes = copy.data.byteLength
     queue.bytes -= bytes
     this.#bytes -= bytes
     try {
-      return this.#options.take(link, kept.data, isBinary)
+      return this.#options.take(link, copy.data, isBinary)
     } finally {
-      this.#pages.release(kept)
+      this.#pages.release(copy)
     }
   }
 }

@@ -60,7 +60,7 @@ export class Presence {
     const { world } = this.#options.system
     this.#cancelGrace?.()
     this.#cancelGrace = world.after(graceMs, () => {
-      this.#settle().catch(this.#options.failed)
+      this.#setAbsentOffline().catch(this.#options.failed)
     })
   }
 
@@ -129,7 +129,7 @@ export class Presence {
     })
   }
 
-  async #settle(): Promise<void> {
+  async #setAbsentOffline(): Promise<void> {
     const { system, listing } = this.#options
     for (const { tenant } of [...system.registry.heads()]) {
       for await (const devices of pagesIn(listing.entries(presentIndex, tenant), listedAtATime)) {

@@ -95,12 +95,12 @@ export class TopicEnds {
   async #sweep(ended: Ended): Promise<void> {
     const { system, listing } = this.#parts
     const { tenant, function: fn } = ended
-    const isThere = () => isTenantActive(system, tenant)
+    const isActive = () => isTenantActive(system, tenant)
     for await (const page of pagesIn(listing.entries(topicIndex, tenant, `${fn}/`), listedAtATime)) {
-      await this.#pace.each(page, (row) => (isThere() ? this.#end(ended, row) : undefined))
+      await this.#pace.each(page, (row) => (isActive() ? this.#end(ended, row) : undefined))
     }
     const swept: TopicSwept = { type: 'topic_swept', function: fn }
-    if (isThere()) await system.ask(tenantAddress(tenant), swept, 0)
+    if (isActive()) await system.ask(tenantAddress(tenant), swept, 0)
   }
 
   async #end({ tenant, function: fn }: Ended, row: string): Promise<void> {

@@ -168,8 +168,8 @@ function rowNames(
 /** Undefined if the alarm was never active, or ended. */
 function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
   const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
-  const stands = context.system.peek(deviceAddress(tenant, device))?.alarms.get(alarm)
-  return stands && stands.since > 0 ? { alarm, device, isActive: stands.isActive, since: stands.since } : undefined
+  const state = context.system.peek(deviceAddress(tenant, device))?.alarms.get(alarm)
+  return state && state.since > 0 ? { alarm, device, isActive: state.isActive, since: state.since } : undefined
 }
 
 function deviceIn(name: string): string {

@@ -107,7 +107,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
   let made: Reply | undefined
-  const came = await context.firmware.images.receive(
+  const upload = await context.firmware.images.receive(
     name,
     { from, size },
     checked(context, call, body, range, key),
@@ -115,7 +115,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
       made = await stored(context, call, key, image)
     },
   )
-  return made ?? { status: 202, json: { received: came.received, size } }
+  return made ?? { status: 202, json: { received: upload.received, size } }
 }
 
 /** The bytes received so far: all if the release exists, perhaps by a request whose answer was lost. */

@@ -19,12 +19,12 @@ export interface ValueSource {
 type Verdict = boolean | undefined | 'skipped'
 
 /** Counted since the start, for all tenants. */
-export interface JudgingCounts {
-  judged: number
+export interface EvaluationCounts {
+  evaluated: number
   errors: number
 }
 
-/** Values by slot for the current judgement: it is synchronous, so there is never a second one at the same time. */
+/** Values by slot for the current evaluation: it is synchronous, so there is never a second one at the same time. */
 const values: unknown[] = []
 
 /**
@@ -47,7 +47,7 @@ export class AlarmRule {
   readonly serial: number
   /** The meaning of its property names. */
   readonly #resolved: ResolvedNames
-  readonly #counts: JudgingCounts
+  readonly #counts: EvaluationCounts
   /**
    * For the last requested shape and author position. After an edit, the new list of a device shares all rules but one.
    */
@@ -59,7 +59,7 @@ export class AlarmRule {
       readonly id: string
       readonly serial: number
       readonly resolved: ResolvedNames
-      readonly counts: JudgingCounts
+      readonly counts: EvaluationCounts
     },
   ) {
     this.id = parts.id
@@ -98,12 +98,12 @@ export class ShapedRule {
   /** Positions in the shape, by slot; −1 for a missing property. */
   readonly places: readonly number[]
   readonly author: number
-  readonly #counts: JudgingCounts
+  readonly #counts: EvaluationCounts
   #compiled: CompiledCondition | undefined
 
   constructor(
     rule: AlarmRule,
-    parts: Pick<ShapedRule, 'shape' | 'places' | 'author'> & { readonly counts: JudgingCounts },
+    parts: Pick<ShapedRule, 'shape' | 'places' | 'author'> & { readonly counts: EvaluationCounts },
   ) {
     this.rule = rule
     this.shape = parts.shape
@@ -114,7 +114,7 @@ export class ShapedRule {
   }
 
   /** Allocates nothing. */
-  judge(source: ValueSource): Verdict {
+  evaluate(source: ValueSource): Verdict {
     const known = this.#compiled
     if (!work.turnTo(this.author) || ((!known || known.isCold) && !work.mayCompile)) {
       this.#counts.errors++
@@ -131,7 +131,7 @@ export class ShapedRule {
       if (value === null && slot < neededCount) return undefined
       values[slot] = value
     }
-    this.#counts.judged++
+    this.#counts.evaluated++
     try {
       return compiled.evaluate(values)
     } catch {
@@ -154,7 +154,7 @@ export class ReadCondition {
     this.#condition = condition
   }
 
-  /** Compiled at the first judgement, so that a start with ten thousand alarms compiles none. */
+  /** Compiled at the first evaluation, so that a start with ten thousand alarms compiles none. */
   get compiled(): CompiledCondition {
     this.#compiled ??= compile(this.#condition)
     return this.#compiled

@@ -5,7 +5,7 @@ import { type Context, isTrue, operators, type RequestedNames, resetSearches } f
 import {
   coldNodeUnits,
   coldRuns,
-  judgementUnits,
+  evaluationUnits,
   knownNodeUnits,
   newNodeUnits,
   nodeUnits,
@@ -22,7 +22,7 @@ logic.truthy = isTrue
 /**
  * Compiled functions of recent conditions, by their form: the condition without names and literals. Most alarms of a
  * fleet differ only in those, and V8 does not optimize code that runs once per thousand alarms (measured: 120–500 ns a
- * judgement with one function for each alarm, 10–40 ns with a shared one; compiling takes 70 µs).
+ * evaluation with one function for each alarm, 10–40 ns with a shared one; compiling takes 70 µs).
  */
 const forms = new Map<string, Form>()
 
@@ -92,7 +92,7 @@ export class CompiledCondition {
    */
   evaluate(values: readonly unknown[]): boolean {
     const form = this.#form
-    work.spend(judgementUnits + this.#nodes * nodeUnits)
+    work.spend(evaluationUnits + this.#nodes * nodeUnits)
     resetSearches()
     context.values = values
     context.constants = this.#constants

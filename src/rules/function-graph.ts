@@ -119,7 +119,7 @@ function letsThrough(step: Step, input: RunInput, sink: RunSink, trace: RunTrace
 
 function holds(step: Step, input: RunInput, sink: RunSink, trace: RunTrace | undefined): boolean {
   const condition = step.condition as GraphCondition
-  const verdict = condition.judge(input)
+  const verdict = condition.evaluate(input)
   if (verdict === 'true') return true
   if (verdict === 'error') sink.failed()
   if (trace) trace.stopped(step.node, verdict === 'no value' ? `no value: ${condition.lacking}` : verdict)
@@ -179,7 +179,7 @@ export interface RunTrace {
 type Verdict = 'true' | 'false' | 'no value' | 'error'
 
 /**
- * Values by slot for the current judgement: it is synchronous, so there is never a second one at the same time. Begins
+ * Values by slot for the current evaluation: it is synchronous, so there is never a second one at the same time. Begins
  * with null, because V8 would store only numbers unboxed and box each at every read.
  */
 const values: unknown[] = [null]
@@ -202,7 +202,7 @@ class GraphCondition {
     )
   }
 
-  judge(input: RunInput): Verdict {
+  evaluate(input: RunInput): Verdict {
     if ((!this.#compiled || this.#compiled.isCold) && !work.mayCompile) return 'error'
     this.#compiled ??= this.#condition.compiled
     const { names, neededCount } = this.#compiled

@@ -46,7 +46,7 @@ interface TenantEntry {
 
 /**
  * The functions of all tenants. Loaded at the start and updated after each commit, in the order of commits. Separate
- * from the alarms: a function reacts to events and not to states, so an edit requires no new judgement.
+ * from the alarms: a function reacts to events and not to states, so an edit requires no new evaluation.
  */
 export class FunctionViews {
   readonly #parts: FunctionViewsParts
@@ -165,13 +165,13 @@ export class FunctionViews {
   #entryOf(tenant: string): TenantEntry {
     const known = this.#tenants.get(tenant)
     if (known) return known
-    const { mailsPerHourMax, storedRequestsMax: kept = storedRequestsMax(mailsPerHourMax) } = this.#parts
+    const { mailsPerHourMax, storedRequestsMax: storedMax = storedRequestsMax(mailsPerHourMax) } = this.#parts
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
     const view = new TenantFunctions({
       reaches,
       inSlices: this.#parts.inSlices,
       next: () => ++this.#last,
-      newRate: () => rateOfFunction(this.#rate, kept, mailsPerHourMax),
+      newRate: () => rateOfFunction(this.#rate, storedMax, mailsPerHourMax),
       reportSilenced: (fn, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, function: fn, author: updatedBy },

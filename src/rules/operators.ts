@@ -26,7 +26,7 @@ type Compile = (args: readonly unknown[], state: BuildState) => Compiled | strin
 type Apply = (...args: never[]) => unknown
 
 /**
- * Maximum number of character comparisons by `in` in one judgement: a third of a millisecond, a few times in a turn.
+ * Maximum number of character comparisons by `in` in one evaluation: a third of a millisecond, a few times in a turn.
  */
 export const searchesMax = 1_048_576
 
@@ -39,7 +39,7 @@ const linearCharactersMax = 250
 /** Texts up to this length are compared as fast as numbers. */
 const shortCharacters = 64
 
-/** Longer texts are not parsed as numbers, which every judgement would repeat. */
+/** Longer texts are not parsed as numbers, which every evaluation would repeat. */
 export const numberCharactersMax = 128
 
 /** Thrown if there is no result. Created once: it is only caught and counted, so its stack is not needed. */
@@ -48,7 +48,7 @@ const tooExpensive = new Error(`in takes more than ${searchesMax} comparisons`)
 
 let searches = 0
 
-/** Called before each judgement. */
+/** Called before each evaluation. */
 export function resetSearches(): void {
   searches = 0
 }

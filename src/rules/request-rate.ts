@@ -55,8 +55,8 @@ export function rateOfAll(): RequestRate {
 }
 
 /** `kept`: maximum number of stored requests of one function. */
-export function rateOfFunction(all: RequestRate, kept: number, mailsPerHourMax: number): RequestRate {
-  return new RequestRate(all, kept, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
+export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHourMax: number): RequestRate {
+  return new RequestRate(all, storedMax, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
 }
 
 /** Number of requests above the rate, by function; drained periodically. */

@@ -10,7 +10,7 @@ export interface ServiceRules {
 
 /**
  * The rules of one device. Immutable, and shared by all devices with the same rules: a device with an unchanged list
- * needs no new judgement.
+ * needs no new evaluation.
  */
 export class RuleList {
   readonly rules: readonly AlarmRule[]

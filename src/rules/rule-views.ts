@@ -10,7 +10,7 @@ import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 export interface RuleViewsParts {
   /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
-  /** Called when devices have to be judged again by this alarm, or lose its state. */
+  /** Called when devices have to be evaluated again by this alarm, or lose its state. */
   sweep(tenant: string, alarm: string): void
   readonly inSlices: InSlices
   readonly log: { info(fields: object, message: string): void }
@@ -22,9 +22,9 @@ export interface LoadedRules extends StoredRules {
 
 /**
  * The rules of all tenants. Loaded at the start and updated after each commit, in the order of commits, so that the
- * rules behind every published judgement are stored.
+ * rules behind every published evaluation are stored.
  *
- * `sweep` is called for every alarm whose judgements may have changed. The first loading does not call it, because the
+ * `sweep` is called for every alarm whose evaluations may have changed. The first loading does not call it, because the
  * sweeper then compares `digestOf` with its stored progress.
  */
 export class RuleViews {
@@ -41,13 +41,13 @@ export class RuleViews {
   /** By tenant: the version of its rules when skipped rules were last logged. */
   readonly #loggedAt = new Map<string, number>()
   /** Since the start; device turns count `transitions`. */
-  readonly counts = { judged: 0, errors: 0, transitions: 0 }
+  readonly counts = { evaluated: 0, errors: 0, transitions: 0 }
 
   constructor(parts: RuleViewsParts) {
     this.#parts = parts
   }
 
-  /** False until the first `load`; nothing is judged before. */
+  /** False until the first `load`; nothing is evaluated before. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
@@ -115,7 +115,7 @@ export class RuleViews {
     this.#loggedAt.delete(tenant)
   }
 
-  /** Sweeps every alarm whose judgements differ from those of the previous views. */
+  /** Sweeps every alarm whose evaluations differ from those of the previous views. */
   #sweepOthers(before: ReadonlyMap<string, TenantRules>): void {
     for (const tenant of new Set([...before.keys(), ...this.#active.keys()])) {
       const views = [before.get(tenant), this.#active.get(tenant)]

@@ -3,7 +3,7 @@
  * (`test/actors/rule-budget.test.ts` measures the most expensive turns).
  *
  * Each author of rules on the device has an equal share, so that the rules of one author cannot prevent those of others
- * from being judged.
+ * from being evaluated.
  */
 class RuleWork {
   #share = Number.POSITIVE_INFINITY
@@ -84,8 +84,8 @@ export const turnUnitsMax = 2_000_000
 /** For a filter on one device. */
 export const filterUnitsMax = 1_000_000
 
-/** For each judgement, and for each node of its condition. */
-export const judgementUnits = 50
+/** For each evaluation, and for each node of its condition. */
+export const evaluationUnits = 50
 export const nodeUnits = 40
 /** For comparing a name with a service identifier. */
 export const serviceUnits = 30

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type JudgingCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
+import { AlarmRule, type EvaluationCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import type { InSlices, Profile } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
@@ -34,7 +34,7 @@ interface ProfileRules {
 /** Dependencies of the view of a tenant's rules. */
 export interface TenantRulesParts {
   readonly reaches: AuthorReaches
-  readonly counts: JudgingCounts
+  readonly counts: EvaluationCounts
   readonly inSlices: InSlices
   /** A number that was never used before. */
   next(): number
@@ -44,7 +44,7 @@ export interface TenantRulesParts {
 
 /**
  * The rules of one tenant, as device turns read them: only committed state. Updated after each commit; each update
- * returns the ids of the alarms whose judgements may differ from before.
+ * returns the ids of the alarms whose evaluations may differ from before.
  */
 export class TenantRules {
   readonly #parts: TenantRulesParts
@@ -77,7 +77,7 @@ export class TenantRules {
     return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
   }
 
-  /** A digest of all inputs of this alarm's judgements; undefined if there is no such alarm. */
+  /** A digest of all inputs of this alarm's evaluations; undefined if there is no such alarm. */
   digestOf(alarm: string): string | undefined {
     return this.#alarms.get(alarm)?.digest
   }
@@ -104,7 +104,7 @@ export class TenantRules {
     this.#publish()
   }
 
-  /** @returns whether its judgements may differ from before. */
+  /** @returns whether its evaluations may differ from before. */
   alarmChanged(id: string, stored: StoredAlarm | undefined): boolean {
     const before = this.#alarms.get(id)
     this.#bindings.bind(id, before?.stored, stored)

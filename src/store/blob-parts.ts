@@ -182,8 +182,8 @@ function lengthOf(file: string): string {
 }
 
 function partOf(file: string): string {
-  const [beside] = [second, length].filter((end) => file.endsWith(end))
-  return beside === undefined ? file : file.slice(0, -beside.length)
+  const [ending] = [second, length].filter((end) => file.endsWith(end))
+  return ending === undefined ? file : file.slice(0, -ending.length)
 }
 
 /** A length and an end of line. */

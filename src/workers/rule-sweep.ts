@@ -1,7 +1,7 @@
 import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
-import { judgeWhole } from '#actors/device/judge'
+import { evaluateWhole } from '#actors/device/evaluation'
 import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import { type SweepDone, type SweepProgress, tenantAddress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
@@ -83,7 +83,7 @@ export class RuleSweep {
   open(): void {
     const { system } = this.#parts
     for (const tenant of activeTenants(system)) {
-      for (const [alarm, { digest, sweeping }] of system.wake(tenantAddress(tenant)).judged) {
+      for (const [alarm, { digest, sweeping }] of system.wake(tenantAddress(tenant)).evaluated) {
         const now = this.#digestOf(tenant, alarm)
         if (now === '' || digest !== now || sweeping !== null) this.#add(tenant, alarm)
       }
@@ -174,11 +174,11 @@ export class RuleSweep {
   /** The devices to scan, and the last one already scanned. */
   #routeOf(tenant: string, alarm: string): readonly [service: string | undefined, cursor: string] {
     const { system, rules } = this.#parts
-    const { judged, alarms } = system.wake(tenantAddress(tenant))
+    const { evaluated, alarms } = system.wake(tenantAddress(tenant))
     if (rules.of(tenant)?.boundOf(alarm) !== '*') return [undefined, '']
-    const stands = judged.get(alarm)
-    const isBegun = stands?.sweeping === this.#digestOf(tenant, alarm)
-    return [alarms.get(alarm)?.serviceIdentifier, isBegun ? stands.cursor : '']
+    const progress = evaluated.get(alarm)
+    const isBegun = progress?.sweeping === this.#digestOf(tenant, alarm)
+    return [alarms.get(alarm)?.serviceIdentifier, isBegun ? progress.cursor : '']
   }
 
   async #go(pass: Pass): Promise<void> {
@@ -187,10 +187,10 @@ export class RuleSweep {
     // All active alarms, also on devices where the alarm is not bound any more.
     for (const { alarm } of alarms) {
       const rows = this.#parts.listing.entries(alarmIndex, tenant, `${alarm}/`)
-      await this.#through(pass, rows, (row) => row.slice(alarm.length + 1))
+      await this.#evaluateIn(pass, rows, (row) => row.slice(alarm.length + 1))
     }
     await this.#throughBound(pass)
-    for (const asked of this.#standing(pass)) {
+    for (const asked of this.#current(pass)) {
       const { alarm, digest } = asked
       await this.#ask(tenant, { type: 'sweep_done', alarm, digest })
       if (this.#isStanding(tenant, asked)) this.#wanted.get(tenant)?.delete(alarm)
@@ -199,14 +199,14 @@ export class RuleSweep {
 
   #throughBound(pass: Pass): Promise<void> {
     const { tenant, service, cursor } = pass
-    if (service === undefined) return this.#through(pass, namesOf(this.#named(pass)), (device) => device)
+    if (service === undefined) return this.#evaluateIn(pass, namesOf(this.#named(pass)), (device) => device)
     const after = cursor === '' ? '' : `${service}/${cursor}`
     const rows = this.#parts.listing.entries(serviceIndex, tenant, `${service}/`, after)
-    return this.#through(
+    return this.#evaluateIn(
       pass,
       rows,
       (row) => row.slice(service.length + 1),
-      (device) => this.#cameTo(pass, device),
+      (device) => this.#storeProgress(pass, device),
     )
   }
 
@@ -225,50 +225,50 @@ export class RuleSweep {
   }
 
   /** Ends early if all its alarms were requested again. */
-  async #through(
+  async #evaluateIn(
     pass: Pass,
     pages: Pages,
     deviceOf: (name: string) => string,
-    cameTo: (device: string) => void = () => {},
+    storeProgress: (device: string) => void = () => {},
   ): Promise<void> {
     let count = 0
     for await (const page of pagesIn(pages, listedAtATime)) {
-      if (this.#standing(pass).length === 0) return
-      await this.#pace.each(page, (name) => this.#judge(pass.tenant, deviceOf(name)))
+      if (this.#current(pass).length === 0) return
+      await this.#pace.each(page, (name) => this.#evaluate(pass.tenant, deviceOf(name)))
       count += page.length
       if (count < devicesPerProgress) continue
       count = 0
-      cameTo(deviceOf(page.at(-1) ?? ''))
+      storeProgress(deviceOf(page.at(-1) ?? ''))
     }
   }
 
   /** The turns of the devices before have run, so the progress is stored with them or after them. */
-  #cameTo(pass: Pass, cursor: string): void {
-    for (const { alarm, digest } of this.#standing(pass)) {
+  #storeProgress(pass: Pass, cursor: string): void {
+    for (const { alarm, digest } of this.#current(pass)) {
       this.#tell(pass.tenant, { type: 'sweep_progress', alarm, digest, cursor })
     }
   }
 
-  #judge(tenant: string, device: string): Promise<void> | undefined {
+  #evaluate(tenant: string, device: string): Promise<void> | undefined {
     const { system, rules } = this.#parts
     if (!this.#wanted.has(tenant)) return undefined
     const address = deviceAddress(tenant, device)
     const state = system.peek(address)
     const remindedAt = system.reminders.dueAt(address) ?? null
-    if (!state || !judgeWhole(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
-    return this.#askToJudge(tenant, device)
+    if (!state || !evaluateWhole(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
+    return this.#askToEvaluate(tenant, device)
   }
 
-  async #askToJudge(tenant: string, device: string): Promise<void> {
+  async #askToEvaluate(tenant: string, device: string): Promise<void> {
     const { system } = this.#parts
     try {
-      await system.ask(deviceAddress(tenant, device), { type: 'judge' })
+      await system.ask(deviceAddress(tenant, device), { type: 'evaluate' })
     } catch (error) {
       if (!(error instanceof Problem) || error.code === 'storage') throw error
       // A bug in that turn is already logged; the other devices are still evaluated.
       if (error.code !== 'overloaded') return
       await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
-      if (!this.#isStopped && this.#wanted.has(tenant)) await this.#askToJudge(tenant, device)
+      if (!this.#isStopped && this.#wanted.has(tenant)) await this.#askToEvaluate(tenant, device)
     }
   }
 
@@ -278,8 +278,8 @@ export class RuleSweep {
    */
   #note(tenant: string, alarm: string): void {
     const digest = this.#digestOf(tenant, alarm)
-    const { judged } = this.#parts.system.wake(tenantAddress(tenant))
-    if (judged.get(alarm)?.sweeping === digest) return
+    const { evaluated } = this.#parts.system.wake(tenantAddress(tenant))
+    if (evaluated.get(alarm)?.sweeping === digest) return
     this.#tell(tenant, { type: 'sweep_progress', alarm, digest, cursor: '' })
   }
 
@@ -293,7 +293,7 @@ export class RuleSweep {
     return this.#parts.system.ask(tenantAddress(tenant), command, 0)
   }
 
-  #standing({ tenant, alarms }: Pass): readonly Asked[] {
+  #current({ tenant, alarms }: Pass): readonly Asked[] {
     return alarms.filter((asked) => this.#isStanding(tenant, asked))
   }
 

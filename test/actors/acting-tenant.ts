@@ -78,7 +78,7 @@ export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
     return this.act({ type: 'put_template', name, body, author })
   }
 
-  judged(alarm: string) {
-    return this.state.judged.get(alarm)
+  evaluated(alarm: string) {
+    return this.state.evaluated.get(alarm)
   }
 }

@@ -1,6 +1,6 @@
 import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
 import { deviceActor } from '#actors/device/device'
-import type { DeviceRules } from '#actors/device/judge-report'
+import type { DeviceRules } from '#actors/device/evaluate-report'
 import type { DeviceState } from '#actors/device/state'
 import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
 import type { Entry, Items } from '#model/entry'

@@ -83,7 +83,7 @@ const step = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ what: fc.constant('access' as const), isGiven: fc.constantFrom(true, true, false) }),
   },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('judge' as const) }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('evaluate' as const) }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -168,8 +168,8 @@ class AlarmModel {
         this.#act(hello(services), isRefused)
         return
       }
-      case 'judge':
-        this.#act({ type: 'judge' }, isRefused)
+      case 'evaluate':
+        this.#act({ type: 'evaluate' }, isRefused)
         return
       case 'remove':
         this.#act({ type: 'remove' }, isRefused)
@@ -208,7 +208,7 @@ class AlarmModel {
 
   #took(decision: Decision<Entry>, isRemoved = false): void {
     const told = turnsOf(decision)
-    expect([...told].sort()).toEqual(this.#judged(isRemoved).sort())
+    expect([...told].sort()).toEqual(this.#evaluated(isRemoved).sort())
     this.#told.push(...told)
     if (decision.type !== 'record') return
     const first = this.device.offset - decision.events.length + 1
@@ -220,7 +220,7 @@ class AlarmModel {
   }
 
   /** The expected events; the model then moves to the new states. */
-  #judged(isRemoved: boolean): string[] {
+  #evaluated(isRemoved: boolean): string[] {
     const { state, at } = this.device
     const told: string[] = []
     this.isEdited = false

@@ -48,8 +48,8 @@ describe('a report', () => {
   test('is published without evaluation if its values are the same or no alarm reads them', () => {
     const device = new Linked({ I1: high })
     device.says(0, 5)
-    const judged = device.rules.counts.judged
-    expect(judged).toBeGreaterThan(0)
+    const evaluated = device.rules.counts.evaluated
+    expect(evaluated).toBeGreaterThan(0)
     for (const items of [
       [0, 5],
       [1, 9],
@@ -58,9 +58,9 @@ describe('a report', () => {
     ]) {
       expect(kindsOf(device.says(...items))).toEqual(['reported'])
     }
-    expect(device.rules.counts.judged).toBe(judged)
+    expect(device.rules.counts.evaluated).toBe(evaluated)
     device.says(0, 6)
-    expect(device.rules.counts.judged).toBe(judged + 1)
+    expect(device.rules.counts.evaluated).toBe(evaluated + 1)
   })
 
   test('of 1 024 items evaluates each alarm once, with all items', () => {
@@ -73,9 +73,9 @@ describe('a report', () => {
     }
     const items = (value: number) => Array.from({ length: 1_024 }, (_, index) => [index, value]).flat()
     device.act(report(wide, 1, items(0)))
-    const judged = device.rules.counts.judged
+    const evaluated = device.rules.counts.evaluated
     expect(turnsOf(device.act(report(wide, 2, items(1))))).toEqual([`I1 active ${now}`, `I2 active ${now}`])
-    expect(device.rules.counts.judged).toBe(judged + 2)
+    expect(device.rules.counts.evaluated).toBe(evaluated + 2)
     // The next report must not see items of this one.
     expect(turnsOf(device.act(report(wide, 3, [5, 0])))).toEqual([`I1 inactive ${now}`, `I2 inactive ${now}`])
   })

@@ -248,7 +248,7 @@ describe('a trigger on an alarm', () => {
     expect(requestsOf(device.act(post([['svc', 1, 11]])))).toHaveLength(1)
     expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 1] }])))).toHaveLength(1)
     device.alarm('I1', { ...high, condition: { '<': [{ var: '0x01' }, 10] }, edit: 2 })
-    expect(requestsOf(device.act({ type: 'judge' }))).toEqual(['F1/mail true, was false'])
+    expect(requestsOf(device.act({ type: 'evaluate' }))).toEqual(['F1/mail true, was false'])
   })
 
   test('does not fire for an alarm that ends by its removal or with the device', () => {
@@ -256,10 +256,10 @@ describe('a trigger on an alarm', () => {
     device.alarm('I1', high)
     device.says(0, 11)
     device.alarm('I1', undefined)
-    const ended = device.act({ type: 'judge' })
+    const ended = device.act({ type: 'evaluate' })
     expect([kindsOf(ended), requestsOf(ended)]).toEqual([['alarm_changed'], []])
     device.alarm('I1', high)
-    device.act({ type: 'judge' })
+    device.act({ type: 'evaluate' })
     expect(requestsOf(device.act({ type: 'remove' }))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import type { DeviceRules } from '#actors/device/judge-report'
+import type { DeviceRules } from '#actors/device/evaluate-report'
 
 /** A tenant without alarms. */
 export const noRuleViews: DeviceRules = {

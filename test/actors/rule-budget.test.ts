@@ -83,13 +83,13 @@ test('very many alarms end in turns of their own before their device is removed,
     device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
   }
   device.act(report(svc, 1, [1, 5]))
-  const judgeAll = () => {
+  const evaluateAll = () => {
     for (let turns = 0; turns < 20 && device.state.alarms.size < 1_000; turns++) {
       device.at = device.reminder as number
       device.due()
     }
   }
-  judgeAll()
+  evaluateAll()
   const end = () => device.act({ type: 'end_alarms' })
   const turns = [end(), end()]
   for (const turn of turns) {
@@ -98,7 +98,7 @@ test('very many alarms end in turns of their own before their device is removed,
   }
   expect(turns.map((turn) => turnsOf(turn).length)).toEqual([400, 400])
   expect(end()).toMatchObject({ type: 'answer', value: false })
-  judgeAll()
+  evaluateAll()
   expect(device.state.alarms.size).toBe(1_000)
 
   const told = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
@@ -120,11 +120,11 @@ test('all authors together share the compilation budget of a turn, and every con
   const { counts } = device.rules
   let turns = 0
   for (; turns < 2 * many; turns++) {
-    const { judged, errors } = counts
+    const { evaluated, errors } = counts
     device.act(report(svc, turns + 1, [1, turns % 200]))
     // Without a common share, each of forty authors would have one condition compiled: 200 ms.
     if (turns === 0) expect(counts.errors).toBe(many)
-    if (counts.judged - judged === many && counts.errors === errors) break
+    if (counts.evaluated - evaluated === many && counts.errors === errors) break
   }
   expect(turns).toBeGreaterThan(many / 2)
   expect(turns).toBeLessThan(2 * many)

@@ -77,7 +77,7 @@ test('counts and records equal the state for any sequence of puts and removals, 
       const acting = new ActingActor(definition, { tenant: 't', id: 't' })
       for (const each of commands) {
         acting.act(each)
-        const { alarms, functions, groups, bindings, judged } = acting.state
+        const { alarms, functions, groups, bindings, evaluated } = acting.state
         const named = [...alarms.values(), ...functions.values()].map((stored) =>
           bindingLists({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
         )
@@ -86,7 +86,7 @@ test('counts and records equal the state for any sequence of puts and removals, 
         const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
         expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
         // Each alarm has an evaluation record.
-        for (const id of alarms.keys()) expect(judged.has(id)).toBe(true)
+        for (const id of alarms.keys()) expect(evaluated.has(id)).toBe(true)
       }
     }),
     { numRuns: 100 },

@@ -92,7 +92,7 @@ export class AccessFixture {
     for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
     await this.#subscribed('eve')
     await this.allow(grants)
-    await this.judged(defaultTenant)
+    await this.evaluated(defaultTenant)
   }
 
   /** Sets the grants of role `eve`. */
@@ -101,9 +101,9 @@ export class AccessFixture {
   }
 
   /** Waits until devices have evaluated all edits, because some notices follow the answer. */
-  async judged(tenant: string): Promise<void> {
-    const { alarms, judged } = this.#tenant(tenant)
-    const isDue = () => [...judged].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
+  async evaluated(tenant: string): Promise<void> {
+    const { alarms, evaluated } = this.#tenant(tenant)
+    const isDue = () => [...evaluated].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
     while (isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 

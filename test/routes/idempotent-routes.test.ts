@@ -49,7 +49,7 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
     expect(first.status).toBe(example.status)
     // An answer with `no-store` must not be stored here either.
     expect(first.headers.get('cache-control')).toBe('private, no-cache')
-    await fixture.judged('default')
+    await fixture.evaluated('default')
     const [whole, told] = [fixture.whole('default'), fixture.entryCount('default')]
     for (let times = 0; times < 3; times++) {
       const again = await send()

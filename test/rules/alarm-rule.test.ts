@@ -4,7 +4,7 @@ import { Condition } from '#model/condition'
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type JudgingCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
+import { AlarmRule, type EvaluationCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import { unknownNamesIn } from '#rules/property-name'
 import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
 import { schema, shape, storedAlarm } from '#test/rules/stored-rules'
@@ -22,7 +22,7 @@ function ruleOf(
   serial: number,
   stored: StoredAlarm,
   names: ServiceSchema | undefined,
-  counts: JudgingCounts,
+  counts: EvaluationCounts,
 ): AlarmRule {
   return new AlarmRule(stored, {
     id,
@@ -32,15 +32,15 @@ function ruleOf(
   })
 }
 
-function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { judged: 0, errors: 0 }) {
+function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { evaluated: 0, errors: 0 }) {
   const rule = ruleOf('1', 1, storedAlarm({ condition: Condition.parse(condition) }), names, counts)
   return { rule, counts, service: new RuleLists().of([rule], 1).of(climate) as ServiceRules }
 }
 
 /** The verdict and counts for the given states of the properties, by index. */
-function judged(condition: JsonValue, states: readonly PropertyState[], names: ServiceSchema | undefined = named) {
+function evaluated(condition: JsonValue, states: readonly PropertyState[], names: ServiceSchema | undefined = named) {
   const { counts, service } = listed(condition, names)
-  return [service.rules[0]?.judge({ at: (place) => states[place] ?? null }), counts] as const
+  return [service.rules[0]?.evaluate({ at: (place) => states[place] ?? null }), counts] as const
 }
 
 describe('a property is named', () => {
@@ -72,7 +72,7 @@ describe('a property is named', () => {
   test('by id without a schema, and by no name', () => {
     const { rule } = listed({ '==': [{ var: 'Temperature' }, { var: '0x2000' }] }, schema({}))
     expect(rule.shaped(climate, 0).places).toEqual([-1, 0])
-    expect(judged({ '!': { var: '0x2000' } }, [0], undefined)[0]).toBe(true)
+    expect(evaluated({ '!': { var: '0x2000' } }, [0], undefined)[0]).toBe(true)
   })
 
   test('wrongly if the schema lacks it, and the error has its path', () => {
@@ -85,7 +85,11 @@ describe('a property is named', () => {
 })
 
 describe('a rule', () => {
-  const counts = { judged: { judged: 1, errors: 0 }, waits: { judged: 0, errors: 0 }, fails: { judged: 1, errors: 1 } }
+  const counts = {
+    evaluated: { evaluated: 1, errors: 0 },
+    waits: { evaluated: 0, errors: 0 },
+    fails: { evaluated: 1, errors: 1 },
+  }
   const hot = { '>': [{ var: 'Temperature' }, 80] }
 
   test.each<
@@ -97,8 +101,8 @@ describe('a rule', () => {
       outcome: keyof typeof counts,
     ]
   >([
-    ['is true', hot, [81], true, 'judged'],
-    ['is false', hot, [80], false, 'judged'],
+    ['is true', hot, [81], true, 'evaluated'],
+    ['is false', hot, [80], false, 'evaluated'],
     ['waits for a first value', hot, [null], undefined, 'waits'],
     ['waits while in error', hot, [{ error: 'E' }], undefined, 'waits'],
     ['waits for an undeclared property', { '>': [{ var: 'Gone' }, 1] }, [1], undefined, 'waits'],
@@ -108,15 +112,15 @@ describe('a rule', () => {
       { '>': [{ var: ['Temperature', 99] }, 80] },
       [null],
       true,
-      'judged',
+      'evaluated',
     ],
-    ['uses the default on error', { '>': [{ var: ['Temperature', 99] }, 80] }, [{ error: 'E' }], true, 'judged'],
+    ['uses the default on error', { '>': [{ var: ['Temperature', 99] }, 80] }, [{ error: 'E' }], true, 'evaluated'],
     [
       'tests for missing properties',
       { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] },
       [{ error: 'E' }],
       true,
-      'judged',
+      'evaluated',
     ],
     ['fails', { '>': [{ var: 'Set.Point' }, 1] }, [1, 1, 'warm'], undefined, 'fails'],
     [
@@ -124,15 +128,15 @@ describe('a rule', () => {
       { in: ['9007199254740993', { var: '0x2003' }] },
       [1, 1, '', [1, '9007199254740993']],
       true,
-      'judged',
+      'evaluated',
     ],
   ])('%s', (_, condition, states, verdict, outcome) => {
-    expect(judged(condition, states)).toEqual([verdict, counts[outcome]])
+    expect(evaluated(condition, states)).toEqual([verdict, counts[outcome]])
   })
 
   test('is listed once for each property it reads', () => {
     const lists = new RuleLists()
-    const counts = { judged: 0, errors: 0 }
+    const counts = { evaluated: 0, errors: 0 }
     const conditions = [
       hot,
       { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] },
@@ -150,13 +154,13 @@ describe('a rule', () => {
   })
 
   test('has its duration in milliseconds', () => {
-    expect(ruleOf('1', 1, storedAlarm({ forSeconds: 90 }), named, { judged: 0, errors: 0 }).forMs).toBe(90_000)
+    expect(ruleOf('1', 1, storedAlarm({ forSeconds: 90 }), named, { evaluated: 0, errors: 0 }).forMs).toBe(90_000)
   })
 })
 
 describe('lists of rules', () => {
   const rules = Array.from({ length: 3_000 }, (_, n) => {
-    return ruleOf(`${n}`, n, storedAlarm(), named, { judged: 0, errors: 0 })
+    return ruleOf(`${n}`, n, storedAlarm(), named, { evaluated: 0, errors: 0 })
   })
 
   test('are shared by equal rules', () => {

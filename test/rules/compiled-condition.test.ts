@@ -28,7 +28,7 @@ function plainOutcomeOf(logic: JsonValue, values: Values): boolean | 'none' {
   }
 }
 
-function judged(logic: JsonValue, values: Values = {}): boolean | 'none' {
+function evaluated(logic: JsonValue, values: Values = {}): boolean | 'none' {
   return outcomeOf(compile(Condition.parse(logic)), values)
 }
 
@@ -100,7 +100,7 @@ const classic: readonly (readonly [logic: JsonValue, values: Values, outcome: bo
 ]
 
 test.each(classic)('%j of %j is %s', (logic, values, outcome) => {
-  expect(judged(logic, values)).toBe(outcome)
+  expect(evaluated(logic, values)).toBe(outcome)
 })
 
 describe('names', () => {
@@ -128,7 +128,7 @@ describe('there is no outcome', () => {
     [{ max: [{ var: 'a' }, []] }, { a: 1 }],
     [{ '+': [{ var: 'a' }, 1] }, { a: '9'.repeat(numberCharactersMax + 1) }],
   ])('for %j of %j', (logic, values) => {
-    expect(judged(logic, values)).toBe('none')
+    expect(evaluated(logic, values)).toBe('none')
   })
 
   test.each<[JsonValue, boolean]>([
@@ -136,7 +136,7 @@ describe('there is no outcome', () => {
     [{ or: [true, { '+': ['abc', 1] }] }, true],
     [{ and: [false, { '<': [[], 1] }] }, false],
   ])('unless the failing part is not evaluated: %j', (logic, outcome) => {
-    expect(judged(logic)).toBe(outcome)
+    expect(evaluated(logic)).toBe(outcome)
   })
 })
 
@@ -145,8 +145,8 @@ describe('in', () => {
 
   test('is limited in its comparisons', () => {
     const logic = { or: [{ in: [{ var: 'a' }, { var: 'b' }] }, true] }
-    expect(judged(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_024) })).toBe(true)
-    expect(judged(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_025) })).toBe('none')
+    expect(evaluated(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_024) })).toBe(true)
+    expect(evaluated(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_025) })).toBe('none')
   })
 
   test('counts comparisons over one evaluation', () => {
@@ -159,9 +159,9 @@ describe('in', () => {
   test('counts the compared characters and elements of a list', () => {
     const list = (count: number, text: string) => Array.from({ length: count }, () => text)
     const logic = { or: [{ in: [{ var: 'a' }, { var: 'b' }] }, true] }
-    expect(judged(logic, { a: 'a'.repeat(2_000), b: list(32_000, 'b') })).toBe(true)
-    expect(judged(logic, { a: 'a'.repeat(2_000), b: list(525, 'b'.repeat(2_000)) })).toBe('none')
-    expect(judged(logic, { a: 1, b: list(searchesMax + 1, '') })).toBe('none')
+    expect(evaluated(logic, { a: 'a'.repeat(2_000), b: list(32_000, 'b') })).toBe(true)
+    expect(evaluated(logic, { a: 'a'.repeat(2_000), b: list(525, 'b'.repeat(2_000)) })).toBe('none')
+    expect(evaluated(logic, { a: 1, b: list(searchesMax + 1, '') })).toBe('none')
   })
 })
 
@@ -181,7 +181,7 @@ test('conditions are compiled correctly beyond the size of the cache', () => {
     )
   for (let place = 0; place < 2_048; place++) {
     const ups = [...place.toString(2)].filter((digit) => digit === '1').length
-    expect(judged({ '===': [chain(place), ups - (11 - ups)] }, { a: 0 })).toBe(true)
+    expect(evaluated({ '===': [chain(place), ups - (11 - ups)] }, { a: 0 })).toBe(true)
   }
 })
 

@@ -41,7 +41,7 @@ class RunLog implements RunSink, RunTrace {
 }
 
 /** The effects of a condition after a trigger, without those of the trigger. */
-function judged(logic: JsonValue, more: Partial<RunInput> = {}): string[] {
+function evaluated(logic: JsonValue, more: Partial<RunInput> = {}): string[] {
   const graph = graphOf([heat, { id: 'if', type: 'condition', logic }, mail], 'heat if, if mail')
   const log = new RunLog()
   new FunctionGraph('f', Graph.parse(graph)).run(0, happened(more), log, log)
@@ -73,7 +73,7 @@ describe('a condition', () => {
     ['that fails', { '>': [{ var: 'value' }, 30] }, { value: [1] }, ['if', 'failed', 'if stops: error']],
     ['without variables', true, {}, through],
   ])('%s is evaluated', (_, logic, more, expected) => {
-    expect(judged(logic, more)).toEqual(expected)
+    expect(evaluated(logic, more)).toEqual(expected)
   })
 
   test('reads metadata only if it is used', () => {
@@ -82,8 +82,8 @@ describe('a condition', () => {
       asked++
       return { a: 1 }
     }
-    expect([judged({ var: 'value' }, { meta }), asked]).toEqual([through, 0])
-    expect([judged({ var: 'meta.a' }, { meta }), asked]).toEqual([through, 1])
+    expect([evaluated({ var: 'value' }, { meta }), asked]).toEqual([through, 0])
+    expect([evaluated({ var: 'meta.a' }, { meta }), asked]).toEqual([through, 1])
   })
 })
 

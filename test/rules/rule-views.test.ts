@@ -257,17 +257,17 @@ describe('views', () => {
       [1, 'float'],
       [2, 'float'],
     ])
-    const judge = () =>
+    const evaluate = () =>
       rules
         .listOf('A')
         .of(climate)
-        ?.rules[0]?.judge({ at: (place) => [90, 70][place] ?? null })
-    expect(judge()).toBeUndefined()
+        ?.rules[0]?.evaluate({ at: (place) => [90, 70][place] ?? null })
+    expect(evaluate()).toBeUndefined()
     views.schemaChanged(tenant, 'Climate', schema({ Temperature: 1 }))
-    expect(judge()).toBe(true)
+    expect(evaluate()).toBe(true)
     expect(reads).toBeGreaterThan(0)
     reads = 0
     views.schemaChanged(tenant, 'Climate', schema({ Temperature: 2 }))
-    expect([judge(), reads, sweeps]).toEqual([false, 0, ['a1', 'a1']])
+    expect([evaluate(), reads, sweeps]).toEqual([false, 0, ['a1', 'a1']])
   })
 })

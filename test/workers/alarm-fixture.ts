@@ -134,7 +134,7 @@ export class AlarmFixture {
 
   /** Alarms whose sweep has not ended. */
   get unfinished(): readonly string[] {
-    const { alarms, judged } = this.identity.tenantState()
-    return [...judged].filter(([id, { sweeping }]) => sweeping !== null || !alarms.has(id)).map(([id]) => id)
+    const { alarms, evaluated } = this.identity.tenantState()
+    return [...evaluated].filter(([id, { sweeping }]) => sweeping !== null || !alarms.has(id)).map(([id]) => id)
   }
 }

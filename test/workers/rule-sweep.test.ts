@@ -212,7 +212,7 @@ describe('thousands of devices', () => {
     await bring()
     const { world } = fleet.identity
     const edit = fleet.requestPut('hot')
-    const cursors = () => [...fleet.identity.tenantState().judged.values()].map(({ cursor }) => cursor)
+    const cursors = () => [...fleet.identity.tenantState().evaluated.values()].map(({ cursor }) => cursor)
     for (let steps = 0; steps < 100_000 && (cursors()[0] ?? '') === ''; steps++) {
       world.step()
       await new Promise((resolve) => setImmediate(resolve))
@@ -266,8 +266,8 @@ describe('a device that refuses its evaluation because of overload', () => {
     const ask = system.ask.bind(system)
     let count = 0
     vi.spyOn(system, 'ask').mockImplementation((address, command, bytes) => {
-      const isJudge = address.kind === 'device' && (command as { type: string }).type === 'judge'
-      if (isJudge && ++count <= countOfRefusals) return Promise.reject(new Problem('overloaded'))
+      const isEvaluate = address.kind === 'device' && (command as { type: string }).type === 'evaluate'
+      if (isEvaluate && ++count <= countOfRefusals) return Promise.reject(new Problem('overloaded'))
       return ask(address, command, bytes)
     })
     return () => count

@@ -8,7 +8,7 @@ export const workRows: readonly MetricRow[] = [
     type: 'counter',
     help: 'Conditions of alarms that were evaluated',
     from: 'rules',
-    read: ({ rules }) => rules.counts.judged,
+    read: ({ rules }) => rules.counts.evaluated,
   },
   {
     name: 'ddb_alarm_transitions_total',

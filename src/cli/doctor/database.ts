@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { adminCommand } from '#app/admin-command'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { wordsOf } from '#cli/doctor/folder'
+import { messageOf } from '#cli/doctor/folder'
 import { checkDatabase, type DatabaseCheck } from '#store/level-files/database-check'
 
 /** A running server changes the files during a check. Real damage is found each time. */
@@ -20,7 +20,7 @@ export async function databaseFindings({ dataDirectory }: Config): Promise<reado
       found = await checkDatabase(database, 'whole')
     return findingsOf(about, found)
   } catch (error) {
-    return [wrong(about, `cannot be read: ${wordsOf(error)}`, 'give the folder to the user that runs the server')]
+    return [wrong(about, `cannot be read: ${messageOf(error)}`, 'give the folder to the user that runs the server')]
   }
 }
 

@@ -61,7 +61,7 @@ async function namesIn(folder: string): Promise<readonly string[] | string | und
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     return names
   } catch (error) {
-    return isMissing(error) ? undefined : wordsOf(error)
+    return isMissing(error) ? undefined : messageOf(error)
   }
 }
 
@@ -73,7 +73,7 @@ async function creationFinding(folder: string): Promise<Finding> {
   } catch (error) {
     return wrong(
       'DATA_DIR',
-      `${folder} does not exist and can't be created: ${wordsOf(error)}`,
+      `${folder} does not exist and can't be created: ${messageOf(error)}`,
       'create it for the user that runs the server',
     )
   }
@@ -105,7 +105,7 @@ async function keyFinding(folder: string, names: readonly string[], isIamOn: boo
   } catch (error) {
     if (error instanceof KeyFileDamaged)
       return wrong(about, error.message, 'without it no account can be used; restore it from a backup')
-    return wrong(about, wordsOf(error), 'give the file to the user that runs the server')
+    return wrong(about, messageOf(error), 'give the file to the user that runs the server')
   }
   const mode = (await stat(file)).mode & 0o777
   if ((mode & 0o077) === 0) return ok(about, 'readable by its owner only')
@@ -127,7 +127,7 @@ export async function imageFindings({ dataDirectory }: Config): Promise<readonly
     } catch (error) {
       // A running server deletes images that no release refers to.
       if (isMissing(error)) continue
-      said = wordsOf(error)
+      said = messageOf(error)
     }
     findings.push(wrong('images', `${name} ${said}`, 'upload the release again'))
   }
@@ -154,7 +154,7 @@ export async function diskFindings(config: Config): Promise<readonly Finding[]> 
   const folder = await nearestFolder(dataDirectory)
   const free = await freeBytes(folder)
   const size = `${Math.floor(free / mebibyte)} MiB free`
-  const odd = fileSystems[(await statfs(folder)).type]
+  const warning = fileSystems[(await statfs(folder)).type]
   const least = storageHeadroomBytes + roomBytes
   const todo = 'free some disk space, or set STREAM_RETENTION_MB to less'
   const room =
@@ -167,9 +167,9 @@ export async function diskFindings(config: Config): Promise<readonly Finding[]> 
       : free < streamRetentionBytes + least
         ? hint('disk', `${size}: the stream alone may grow to ${Math.ceil(streamRetentionBytes / mebibyte)} MiB`, todo)
         : ok('disk', size)
-  return odd ? [room, odd] : [room]
+  return warning ? [room, warning] : [room]
 }
 
-export function wordsOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -23,9 +23,9 @@ async function main(): Promise<void> {
     process.stdout.write(about)
     return
   }
-  const odd = args.find((argument) => argument !== '--json')
-  if (odd !== undefined) {
-    process.stderr.write(`${odd} is not understood (see --help)\n`)
+  const unknownOption = args.find((argument) => argument !== '--json')
+  if (unknownOption !== undefined) {
+    process.stderr.write(`${unknownOption} is not understood (see --help)\n`)
     process.exitCode = exitCodes.misused
     return
   }

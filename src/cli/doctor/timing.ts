@@ -2,7 +2,7 @@ import { mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { nearestFolder, wordsOf } from '#cli/doctor/folder'
+import { messageOf, nearestFolder } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
 
 /** Checks how long the disk takes for a write, and whether the clock is right. */
@@ -29,7 +29,7 @@ export async function syncFinding({ dataDirectory, durability }: Config, world: 
       'use a faster disk, or DURABILITY=process',
     )
   } catch (error) {
-    return wrong(about, `could not be measured: ${wordsOf(error)}`, 'see DATA_DIR and disk')
+    return wrong(about, `could not be measured: ${messageOf(error)}`, 'see DATA_DIR and disk')
   } finally {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
@@ -60,20 +60,20 @@ const aheadMsMax = 5_000
 const watchedMs = 200
 const driftMsMax = 50
 
-const setIt = 'set the clock, and keep it synchronized (systemd-timesyncd, chrony)'
+const setClock = 'set the clock, and keep it synchronized (systemd-timesyncd, chrony)'
 
 /** Checks that the clock is plausible, runs evenly, and is not behind stored files. */
 export async function clockFindings({ dataDirectory }: Config, world: World): Promise<readonly Finding[]> {
   const now = world.now()
   if (now < earliestMs || now > latestMs) {
     const said = `shows ${new Date(now).toISOString()}, but tokens, alarms and the stream need the right time`
-    return [wrong('clock', said, setIt)]
+    return [wrong('clock', said, setClock)]
   }
   const findings: Finding[] = []
   const newest = await newestIn(join(dataDirectory, 'db'))
   if (newest !== undefined && newest > now + aheadMsMax) {
     const said = `is ${Math.round((newest - now) / 1000)} s behind the latest file in DATA_DIR: the clock was set back`
-    findings.push(wrong('clock', said, setIt))
+    findings.push(wrong('clock', said, setClock))
   }
   const drift = await driftOf(world)
   if (Math.abs(drift) > driftMsMax) {

@@ -30,12 +30,12 @@ export async function compressFiles(folder: string): Promise<void> {
 async function compressFile(path: string, there: ReadonlySet<string>): Promise<void> {
   const { mtimeMs } = await stat(path)
   for (const { ending, compress } of made) {
-    const beside = path + ending
-    if (there.has(beside) && (await stat(beside)).mtimeMs >= mtimeMs) continue
+    const compressed = path + ending
+    if (there.has(compressed) && (await stat(compressed)).mtimeMs >= mtimeMs) continue
     const bytes = await readFile(path)
     const smaller = bytes.byteLength < bytesMin ? undefined : await compress(bytes)
     // An outdated compressed file must not stay.
-    if (smaller && smaller.byteLength < bytes.byteLength) await writeFile(beside, smaller)
-    else await rm(beside, { force: true })
+    if (smaller && smaller.byteLength < bytes.byteLength) await writeFile(compressed, smaller)
+    else await rm(compressed, { force: true })
   }
 }

@@ -62,10 +62,10 @@ async function write(path: string, content: string | Uint8Array): Promise<string
 }
 
 /** Removes files of earlier builds. */
-async function removeOthers(folder: string, kept: readonly string[]): Promise<void> {
+async function removeOthers(folder: string, current: readonly string[]): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name)
-    if (!kept.some((file) => path.startsWith(file))) await rm(path, { recursive: true })
+    if (!current.some((file) => path.startsWith(file))) await rm(path, { recursive: true })
   }
 }
 

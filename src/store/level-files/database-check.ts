@@ -25,9 +25,9 @@ export type CheckDepth = 'ends' | 'whole'
 
 /** @param database the folder of LevelDB itself. @throws errors of the file system, which name the file */
 export async function checkDatabase(database: string, depth: CheckDepth): Promise<DatabaseCheck> {
-  const { names, odd } = await filesIn(database)
-  const noFiles = odd.map((name) => `${name} is not a file`)
-  if (!names.includes('CURRENT')) return { damage: [...noFiles, ...missingCurrent([...names, ...odd])], torn: [] }
+  const { names, notFiles } = await filesIn(database)
+  const noFiles = notFiles.map((name) => `${name} is not a file`)
+  if (!names.includes('CURRENT')) return { damage: [...noFiles, ...missingCurrent([...names, ...notFiles])], torn: [] }
   const found = await readManifest(database, names)
   if (typeof found === 'string') return { damage: [...noFiles, found], torn: [] }
   const damage = [...noFiles, ...missingFiles(names, found)]

@@ -8,7 +8,7 @@ export interface FolderFiles {
   /** Of files. */
   readonly names: readonly string[]
   /** Names of database files that are not files: a folder, or a broken link. */
-  readonly odd: readonly string[]
+  readonly notFiles: readonly string[]
 }
 
 const needed = /^(CURRENT|LOCK|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
@@ -16,18 +16,18 @@ const needed = /^(CURRENT|LOCK|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
 /** Empty if the folder does not exist. @throws errors of the file system */
 export async function filesIn(database: string): Promise<FolderFiles> {
   const names: string[] = []
-  const odd: string[] = []
+  const notFiles: string[] = []
   try {
     for (const entry of await readdir(database, { withFileTypes: true })) {
       const { name } = entry
       const isFile = entry.isFile() || (entry.isSymbolicLink() && (await isFileBehind(join(database, name))))
       if (isFile || !needed.test(name)) names.push(name)
-      else odd.push(name)
+      else notFiles.push(name)
     }
   } catch (error) {
     if (!isMissing(error)) throw error
   }
-  return { names, odd }
+  return { names, notFiles }
 }
 
 /** @throws errors of the file system, which name the file */
@@ -62,8 +62,8 @@ async function isFileBehind(link: string): Promise<boolean> {
  * @throws errors of the file system
  */
 export async function isDatabaseMissing(folder: string): Promise<boolean> {
-  const { names, odd } = await filesIn(join(folder, 'db'))
-  if (names.length > 0 || odd.length > 0) return false
+  const { names, notFiles } = await filesIn(join(folder, 'db'))
+  if (names.length > 0 || notFiles.length > 0) return false
   if ((await namesIn(folder)).includes(keyFileName)) return true
   return (await namesIn(join(folder, imageFolder))).some((name) => /^[0-9a-f]{64}$/.test(name))
 }

@@ -29,7 +29,7 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const [user, at] = ['crn#user:User111111', 1_790_000_000_000]
       const people = { createdBy: user, createdAt: at, updatedBy: user, updatedAt: at }
       const stored = { ...body, ...people, condition, forSeconds: 0, devices: null, groups: null, edit: 1 }
-      const counts = { judged: 0, errors: 0 }
+      const counts = { evaluated: 0, errors: 0 }
       const rule = new AlarmRule(stored, {
         ...{ id: 'A', serial: 1, counts },
         resolved: resolveNames(new ReadCondition(condition), schema),
@@ -37,9 +37,9 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const shaped = rule.shaped(declared, 0)
       for (const first of states.keys()) {
         const source = { at: (place: number) => states[(first + place) % states.length] ?? null }
-        const holds = shaped.judge(source)
+        const holds = shaped.evaluate(source)
         expectThat(holds !== 'skipped', 'an alarm is true, false, or not evaluated')
-        expectThat(shaped.judge(source) === holds, 'an alarm is deterministic')
+        expectThat(shaped.evaluate(source) === holds, 'an alarm is deterministic')
       }
     },
     'invalid',

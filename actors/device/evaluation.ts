@@ -8,35 +8,35 @@ import { transitionUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { IndexChange } from '#runtime/actor'
 
-/** The result of judging a device by its alarms. Contract 5.2, 5.3. */
-export interface Judgement {
+/** The result of evaluating a device by its alarms. Contract 5.2, 5.3. */
+export interface Evaluation {
   readonly entries: readonly AlarmChanged[]
   /** Alarms that start or stop waiting without an entry. */
   readonly waiting: Waits
   /** Ids of inactive alarms that no longer apply to the device. */
   readonly forgotten: readonly string[]
   readonly indexes: readonly IndexChange[]
-  /** When to judge again because an alarm waits, Unix ms; undefined: the current reminder is early enough. */
+  /** When to evaluate again because an alarm waits, Unix ms; undefined: the current reminder is early enough. */
   readonly reminder: number | undefined
-  /** The rules by which the device counts as judged; undefined: unchanged. */
+  /** The rules by which the device counts as evaluated; undefined: unchanged. */
   readonly known: RulesKnown | undefined
-  /** Rules that were not judged because their authors used up their shares: the number, and some ids for the log. */
+  /** Rules that were not evaluated because their authors used up their shares: the number, and some ids for the log. */
   readonly skipped: { readonly count: number; readonly ids: readonly string[] } | undefined
 }
 
 /** Changes nothing. */
-const noJudgement: Judgement = {
+const noEvaluation: Evaluation = {
   ...{ entries: [], waiting: [], forgotten: [], indexes: [] },
   ...{ reminder: undefined, known: undefined, skipped: undefined },
 }
 
-/** Marks the device as judged by all current rules, unless some were skipped. */
-export function withKnownRules(judgement = noJudgement, known: RulesKnown | undefined): Judgement {
-  return judgement.known || !known ? judgement : { ...judgement, known }
+/** Marks the device as evaluated by all current rules, unless some were skipped. */
+export function withKnownRules(evaluation = noEvaluation, known: RulesKnown | undefined): Evaluation {
+  return evaluation.known || !known ? evaluation : { ...evaluation, known }
 }
 
-/** Delay until the remaining rules are judged, or until alarms are loaded. */
-export const judgeAgainMs = 1_000
+/** Delay until the remaining rules are evaluated, or until alarms are loaded. */
+export const evaluateAgainMs = 1_000
 
 /** Maximum number of alarms that end in one turn. As many may start in one turn. */
 export const endingsMax = turnUnitsMax / transitionUnits
@@ -46,7 +46,7 @@ const skippedIdsMax = 10
 
 const unknownRules: RulesKnown = { type: 'rules_known', rules: undefined }
 
-/** The change that marks a device as judged by its current rules; undefined if it is already. */
+/** The change that marks a device as evaluated by its current rules; undefined if it is already. */
 export function rulesKnown(
   { rules }: DeviceState,
   view: TenantRules | undefined,
@@ -79,8 +79,8 @@ export function nextOf(
   return holdsSince === waitingSince ? current : { isActive, since, waitingSince: holdsSince }
 }
 
-/** Collects the results of one judgement. */
-export class JudgementBuilder {
+/** Collects the results of one evaluation. */
+export class EvaluationBuilder {
   readonly #device: string
   readonly #now: number
   readonly #entries: AlarmChanged[] = []
@@ -118,25 +118,25 @@ export class JudgementBuilder {
   /** Some alarms still have to end; a later turn ends them. */
   deferEndings(): void {
     this.#isUnfinished = true
-    this.#deadline = Math.min(this.#deadline, this.#now + judgeAgainMs)
+    this.#deadline = Math.min(this.#deadline, this.#now + evaluateAgainMs)
   }
 
-  /** The rule was not judged, so the alarm's state stays. */
+  /** The rule was not evaluated, so the alarm's state stays. */
   skipRule({ id }: AlarmRule): void {
     this.#skippedCount++
     if (this.#skippedIds.length < skippedIdsMax) this.#skippedIds.push(id)
   }
 
   /**
-   * Undefined if nothing changes. If rules were skipped, the next report judges all rules. A reminder does the same, as
+   * Undefined if nothing changes. If rules were skipped, the next report evaluates all rules. A reminder does the same, as
    * long as each turn makes progress.
    * @param remindedAt only called if an alarm waits
    */
-  outcome(remindedAt: () => number | null): Judgement | undefined {
+  outcome(remindedAt: () => number | null): Evaluation | undefined {
     const isSkipping = this.#skippedCount > 0
     const hasChanged = this.#entries.length + this.#waiting.length > 0
     if (isSkipping && (hasChanged || work.hasCompiled))
-      this.#deadline = Math.min(this.#deadline, this.#now + judgeAgainMs)
+      this.#deadline = Math.min(this.#deadline, this.#now + evaluateAgainMs)
     const deadline = this.#deadline
     const isReminded = deadline === Number.POSITIVE_INFINITY || deadline >= (remindedAt() ?? Number.POSITIVE_INFINITY)
     const count = this.#entries.length + this.#waiting.length + this.#forgotten.length
@@ -163,7 +163,7 @@ export class JudgementBuilder {
 }
 
 /**
- * Judges a device by all of its alarms, using the values in `after`. An alarm ends if it no longer applies to the
+ * Evaluates a device by all of its alarms, using the values in `after`. An alarm ends if it no longer applies to the
  * device or if the device no longer declares its service.
  *
  * @param endings how many alarms may end; the others end a second later
@@ -171,22 +171,22 @@ export class JudgementBuilder {
  * @param remindedAt the next reminder of the device's actor, Unix ms
  * @returns undefined if nothing changes
  */
-export function judgeWhole(
+export function evaluateWhole(
   after: DeviceState,
   rules: TenantRules | undefined,
   now: number,
   remindedAt: number | null = null,
   endings = endingsMax,
-): Judgement | undefined {
+): Evaluation | undefined {
   const list = rules?.listOf(after.device) ?? noRules
-  const builder = new JudgementBuilder(after.device, now)
+  const builder = new EvaluationBuilder(after.device, now)
   work.begin(turnUnitsMax, list.authorCount)
   for (const service of after.services) {
     const source = { at: (place: number) => service.stateOf(place) }
     for (const shaped of list.of(service.shape)?.rules ?? []) {
       const { rule } = shaped
       const current = after.alarms.get(rule.id) ?? neverActive
-      const verdict = shaped.judge(source)
+      const verdict = shaped.evaluate(source)
       if (verdict === 'skipped') builder.skipRule(rule)
       else builder.changeAlarm(rule, current, nextOf(verdict, current, now, rule))
     }

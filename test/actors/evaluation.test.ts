@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextOf } from '#actors/device/judge'
+import { nextOf } from '#actors/device/evaluation'
 import type { AlarmState } from '#actors/device/state'
 
 const now = 100_000

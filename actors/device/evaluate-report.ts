@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { AlarmsJudged } from '#actors/device/alarms'
+import type { AlarmsEvaluated } from '#actors/device/alarms'
 import {
-  type Judgement,
-  JudgementBuilder,
-  judgeAgainMs,
-  judgeWhole,
+  type Evaluation,
+  EvaluationBuilder,
+  evaluateAgainMs,
+  evaluateWhole,
   nextOf,
   rulesKnown,
   withKnownRules,
-} from '#actors/device/judge'
+} from '#actors/device/evaluation'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, neverActive } from '#actors/device/state'
 import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
@@ -23,68 +23,68 @@ import { answer, type Decision, type Recorded, record, type Turn } from '#runtim
 export interface DeviceRules {
   /** Undefined: the tenant has no alarms. */
   of(tenant: string): TenantRules | undefined
-  /** False until the rules are loaded; nothing is judged before. */
+  /** False until the rules are loaded; nothing is evaluated before. */
   readonly isLoaded: boolean
   /** Since the start. */
   readonly counts: { transitions: number }
   /**
-   * Some alarms were not judged on a device because their authors used up their shares of the turn. `ids` lists some of
+   * Some alarms were not evaluated on a device because their authors used up their shares of the turn. `ids` lists some of
    * them.
    */
   skipped(tenant: string, device: string, alarms: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
 /**
- * Judges a device after a report of one service. Hot path: if the rules are unchanged, only rules that read a changed
- * property are judged, because all others keep their result.
+ * Evaluates a device after a report of one service. Hot path: if the rules are unchanged, only rules that read a changed
+ * property are evaluated, because all others keep their result.
  */
-export function judgeReport(
+export function evaluateReport(
   state: DeviceState,
   service: ServiceState,
   entry: Reported,
   rules: DeviceRules,
   turn: Turn,
-): Judgement | undefined {
+): Evaluation | undefined {
   const view = rules.of(turn.tenant)
   if (view === undefined) {
     if (state.alarms.size === 0 || !rules.isLoaded) return undefined
-    return judgeWhole(state, undefined, turn.now, turn.reminder())
+    return evaluateWhole(state, undefined, turn.now, turn.reminder())
   }
   if (state.rules?.version === view.version)
-    return judgeChangedProperties(state.rules.list, state, service, entry, turn)
+    return evaluateChangedProperties(state.rules.list, state, service, entry, turn)
   const list = view.listOf(state.device)
   const isOther = list !== state.rules?.list && (list !== noRules || state.alarms.size > 0)
-  const judgement = isOther
-    ? judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
-    : judgeChangedProperties(list, state, service, entry, turn)
-  return withKnownRules(judgement, rulesKnown(state, view, list))
+  const evaluation = isOther
+    ? evaluateWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
+    : evaluateChangedProperties(list, state, service, entry, turn)
+  return withKnownRules(evaluation, rulesKnown(state, view, list))
 }
 
-/** Judges the alarms that read a property of the service. The device must have been judged by all of `list` before. */
-function judgeChangedProperties(
+/** Evaluates the alarms that read a property of the service. The device must have been evaluated by all of `list` before. */
+function evaluateChangedProperties(
   list: RuleList,
   state: DeviceState,
   service: ServiceState,
   { items }: Reported,
   turn: Turn,
-): Judgement | undefined {
+): Evaluation | undefined {
   if (list === noRules) return undefined
   const serviceRules = list.of(service.shape)
-  return serviceRules && judgeChanged(state, service, items, serviceRules, list.authorCount, turn)
+  return serviceRules && evaluateChanged(state, service, items, serviceRules, list.authorCount, turn)
 }
 
-function judgeChanged(
+function evaluateChanged(
   state: DeviceState,
   service: ServiceState,
   items: Items,
   serviceRules: ServiceRules,
   authorCount: number,
   turn: Turn,
-): Judgement | undefined {
+): Evaluation | undefined {
   const { alarms } = state
   let isBegun = false
   try {
-    let builder: JudgementBuilder | undefined
+    let builder: EvaluationBuilder | undefined
     for (let at = 0; at < items.length; at += 2) {
       const place = items[at] as number
       const reading = serviceRules.readers[place]
@@ -98,9 +98,9 @@ function judgeChanged(
         const which = reading[index] as number
         if (!after.isFirst(which)) continue
         const shaped = serviceRules.rules[which] as ShapedRule
-        const verdict = shaped.judge(after)
+        const verdict = shaped.evaluate(after)
         if (verdict === 'skipped') {
-          builder ??= new JudgementBuilder(state.device, turn.now)
+          builder ??= new EvaluationBuilder(state.device, turn.now)
           builder.skipRule(shaped.rule)
           continue
         }
@@ -110,7 +110,7 @@ function judgeChanged(
         const next = nextOf(verdict, current, turn.now, rule)
         // The alarm continues to wait, and its reminder is set.
         if (next === current) continue
-        builder ??= new JudgementBuilder(state.device, turn.now)
+        builder ??= new EvaluationBuilder(state.device, turn.now)
         builder.changeAlarm(rule, current, next)
       }
     }
@@ -128,20 +128,20 @@ export function isSame(one: PropertyState, other: PropertyState): boolean {
   return Object.is(one, other) || (typeof one === 'object' && isDeepStrictEqual(one, other))
 }
 
-/** The values of a service after a report, and which rules were judged already. */
+/** The values of a service after a report, and which rules were evaluated already. */
 class ValuesAfter implements ValueSource {
   #service: ServiceState | undefined
   #items: Items = []
   /** By position in the shape: the place of the last item of this property; 0 if it is not reported. */
   #lastAt = new Uint32Array(64)
-  /** By position among the rules: the number of the last report that judged it. */
-  #judgedBy = new Float64Array(64)
+  /** By position among the rules: the number of the last report that evaluated it. */
+  #evaluatedBy = new Float64Array(64)
   #report = 0
 
   begin(service: ServiceState, items: Items, ruleCount: number): void {
     const { length } = service.shape.properties
     if (this.#lastAt.length < length) this.#lastAt = new Uint32Array(2 * length)
-    if (this.#judgedBy.length < ruleCount) this.#judgedBy = new Float64Array(2 * ruleCount)
+    if (this.#evaluatedBy.length < ruleCount) this.#evaluatedBy = new Float64Array(2 * ruleCount)
     this.#service = service
     this.#items = items
     this.#report++
@@ -154,8 +154,8 @@ class ValuesAfter implements ValueSource {
   }
 
   isFirst(rule: number): boolean {
-    if (this.#judgedBy[rule] === this.#report) return false
-    this.#judgedBy[rule] = this.#report
+    if (this.#evaluatedBy[rule] === this.#report) return false
+    this.#evaluatedBy[rule] = this.#report
     return true
   }
 
@@ -166,20 +166,20 @@ class ValuesAfter implements ValueSource {
   }
 }
 
-/** Shared: a judgement is synchronous, so there is never a second one at the same time. */
+/** Shared: an evaluation is synchronous, so there is never a second one at the same time. */
 const after = new ValuesAfter()
 
 /**
- * Adds the results of a judgement to a decision, in the same commit. Results without an event are stored with the
+ * Adds the results of an evaluation to a decision, in the same commit. Results without an event are stored with the
  * snapshot at once, because no entry contains them.
  */
-export function withJudgement(
+export function withEvaluation(
   recorded: Recorded<Entry>,
-  { entries, waiting, forgotten, indexes, reminder, known, skipped }: Judgement,
+  { entries, waiting, forgotten, indexes, reminder, known, skipped }: Evaluation,
   { tenant, device }: { readonly tenant: string; readonly device: string },
   rules: DeviceRules,
 ): Recorded<Entry> {
-  const judged: AlarmsJudged = { type: 'alarms_judged', waiting, forgotten }
+  const evaluated: AlarmsEvaluated = { type: 'alarms_evaluated', waiting, forgotten }
   const isWithoutReport = waiting.length > 0 || forgotten.length > 0
   const count = () => {
     rules.counts.transitions += entries.length
@@ -190,7 +190,7 @@ export function withJudgement(
     events: [...recorded.events, ...entries],
     indexes: [...(recorded.indexes ?? []), ...indexes],
     ...((isWithoutReport || known) && {
-      changes: [...(recorded.changes ?? []), ...(isWithoutReport ? [judged] : []), ...(known ? [known] : [])],
+      changes: [...(recorded.changes ?? []), ...(isWithoutReport ? [evaluated] : []), ...(known ? [known] : [])],
     }),
     ...(isWithoutReport && { isCheckpointed: true }),
     ...(reminder !== undefined && { reminder }),
@@ -198,8 +198,8 @@ export function withJudgement(
   }
 }
 
-/** Judges a device once after all entries of a turn. Of several reports only the final values count. */
-export function judgedAfter(
+/** Evaluates a device once after all entries of a turn. Of several reports only the final values count. */
+export function evaluatedAfter(
   state: DeviceState,
   decision: Decision<Entry>,
   turn: Turn,
@@ -211,24 +211,29 @@ export function judgedAfter(
   const known = rulesKnown(state, view, list)
   if (state.alarms.size === 0 && list === noRules && !known) return decision
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
-  const judgement = judgeWhole(after, view, turn.now, turn.reminder())
-  if (!judgement && !known) return decision
-  return withJudgement(decision, withKnownRules(judgement, known), { tenant: turn.tenant, device: state.device }, rules)
+  const evaluation = evaluateWhole(after, view, turn.now, turn.reminder())
+  if (!evaluation && !known) return decision
+  return withEvaluation(
+    decision,
+    withKnownRules(evaluation, known),
+    { tenant: turn.tenant, device: state.device },
+    rules,
+  )
 }
 
 /** A reminder: an alarm may have waited long enough. If its condition ended before, the reminder changes nothing. */
 export function decideDue(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
-  if (state.exists && !rules.isLoaded) return record([], { reminder: turn.now + judgeAgainMs })
-  return decideJudge(state, turn, rules)
+  if (state.exists && !rules.isLoaded) return record([], { reminder: turn.now + evaluateAgainMs })
+  return decideEvaluate(state, turn, rules)
 }
 
 /** The alarms of the device may have changed. */
-export function decideJudge(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
+export function decideEvaluate(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!rules.isLoaded) return answer(undefined)
   const view = rules.of(turn.tenant)
-  const judgement = judgeWhole(state, view, turn.now, turn.reminder())
-  if (!judgement) return answer(undefined)
+  const evaluation = evaluateWhole(state, view, turn.now, turn.reminder())
+  if (!evaluation) return answer(undefined)
   const { device } = state
   const known = rulesKnown(state, view, view?.listOf(device) ?? noRules)
-  return withJudgement(record([]), withKnownRules(judgement, known), { tenant: turn.tenant, device }, rules)
+  return withEvaluation(record([]), withKnownRules(evaluation, known), { tenant: turn.tenant, device }, rules)
 }
