@@ -121,7 +121,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
           ready = await prepareCall(fixture, entry)
         }
       }),
-      fuzzRuns(isPrepared ? 3 : 10),
+      fuzzRuns(isPrepared ? 2 : 5),
     )
     await fixture.restore(everything.grants)
     expect(await readUnrelated()).toEqual(before)

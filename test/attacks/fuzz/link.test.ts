@@ -99,7 +99,7 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
         const again = await LinkFixture.open({ world: fixture.world, place: fixture.runtime.place })
         expect(shownOf(again)).toEqual(shown)
       }),
-      fuzzRuns(150),
+      fuzzRuns(50),
     )
     expect(Object.keys(Object.prototype)).toEqual([])
   })

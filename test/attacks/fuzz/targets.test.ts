@@ -18,7 +18,7 @@ describe.each(Object.entries(targets))('%s', (_, { seeds, fuzz }) => {
       fc.asyncProperty(bytes, async (each) => {
         verdicts.add(await fuzz(each))
       }),
-      fuzzRuns(300),
+      fuzzRuns(150),
     )
     expect([...verdicts].sort()).toEqual(['refused', 'taken'])
   })

@@ -42,7 +42,7 @@ describe('cron', () => {
         expect(nextTime(text, next - 1)).toBe(next)
         expect(isOpen({ cron: text, minutes: 1 }, next)).toBe(true)
       }),
-      fuzzRuns(300),
+      fuzzRuns(100),
     )
     expect(found).toBeGreaterThan(0)
   })
@@ -50,7 +50,7 @@ describe('cron', () => {
   test('validation ends', () => {
     fc.assert(
       fc.property(fc.oneof(pattern, oddText), (text) => typeof CronPattern.safeParse(text).success === 'boolean'),
-      fuzzRuns(300),
+      fuzzRuns(100),
     )
   })
 })
@@ -70,7 +70,7 @@ describe('versions of firmware', () => {
         expect(isNewer(a, b) && isNewer(b, a)).toBe(false)
         expect(isNewer(a, a)).toBe(false)
       }),
-      fuzzRuns(400),
+      fuzzRuns(150),
     )
   })
 })
@@ -94,7 +94,7 @@ describe('queries', () => {
           else expect(read.error.issues.length).toBeGreaterThan(0)
         }
       }),
-      fuzzRuns(800),
+      fuzzRuns(250),
     )
   })
 
@@ -106,7 +106,7 @@ describe('queries', () => {
         const cursor = latin(cursorOf(name), all)
         if (cursorField.safeParse(cursor).success) expect(typeof nameOfCursor(cursor)).toBe('string')
       }),
-      fuzzRuns(400),
+      fuzzRuns(150),
     )
   })
 })
@@ -124,7 +124,7 @@ describe('credentials', () => {
             3,
           ])
       }),
-      fuzzRuns(1_000),
+      fuzzRuns(300),
     )
   })
 
@@ -138,7 +138,7 @@ describe('credentials', () => {
         const again = Buffer.from(`${read.name}:${read.password}`).toString('base64')
         expect(text.slice(5).trim()).toBe(again)
       }),
-      fuzzRuns(1_000),
+      fuzzRuns(300),
     )
   })
 
@@ -156,7 +156,7 @@ describe('credentials', () => {
         fc.pre(!header.split(',').every((field) => fields.includes(field)) || !bytes.equals(body))
         expect(isHookSigned(text, { path, body: bytes }, secret, nowS * 1000)).toBe(false)
       }),
-      fuzzRuns(1_000),
+      fuzzRuns(300),
     )
   })
 })
