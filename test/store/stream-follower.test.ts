@@ -87,7 +87,7 @@ async function follow(fixture: RuntimeFixture, stored: Stored) {
     failed: (error) => failures.push((error as Error).message),
     begunAnew: () => failures.push('begun anew'),
   })
-  follower.open()
+  void follower.open()
   await fixture.world.advance(1)
   return { recorder, follower, failures }
 }
