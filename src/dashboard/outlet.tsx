@@ -7,7 +7,7 @@ import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
 import { Empty } from '#dashboard/parts/empty'
 import { Link } from '#dashboard/parts/link'
-import { Page } from '#dashboard/parts/page'
+import { Loading, Page } from '#dashboard/parts/page'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
 import { state } from '#dashboard/state'
@@ -40,13 +40,7 @@ function Loaded({ route, params }: { readonly route: Route; readonly params: Pag
   }, [route])
   const key = JSON.stringify(params)
   useArrival(fetched !== undefined, key)
-  if (fetched === undefined) {
-    return (
-      <p class="loading" role="status">
-        <span class="spinner" aria-hidden="true" /> Loading…
-      </p>
-    )
-  }
+  if (fetched === undefined) return <Loading />
   if (fetched === 'failed') return <Outdated />
   const { page: PageOf } = fetched
   return (

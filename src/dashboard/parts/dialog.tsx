@@ -125,6 +125,30 @@ export function ConfirmButton({ button, buttonKind, label, ...confirm }: Confirm
   )
 }
 
+interface DialogButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
+  readonly button: ComponentChildren
+  readonly title: string
+  readonly isWide?: boolean
+  /** The content of the dialog. */
+  readonly children: (close: () => void) => ComponentChildren
+}
+
+/** A button that opens a dialog. */
+export function DialogButton({ button, kind, label, title, isWide, children }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return (
+    <>
+      <Button kind={kind} label={label} onPress={() => setOpen(true)}>
+        {button}
+      </Button>
+      <Dialog title={title} isOpen={isOpen} onClose={close} isWide={isWide}>
+        {isOpen && children(close)}
+      </Dialog>
+    </>
+  )
+}
+
 function ConfirmForm({ onClose, onConfirm, confirm, kind = 'danger', typed }: ConfirmProps) {
   const [text, setText] = useState('')
   const isTyped = typed === undefined || text.trim().toLowerCase() === typed.toLowerCase()

@@ -17,9 +17,19 @@ export interface FieldProps extends FieldTexts {
 }
 
 export function Field({ label, hint, problem, id, children }: FieldProps) {
-  const texts = (
-    <>
+  const Frame = id === undefined ? 'fieldset' : 'div'
+  return (
+    <Frame class="field">
+      {id === undefined ? <legend>{label}</legend> : <label for={id}>{label}</label>}
       {children}
+      <Texts id={id} hint={hint} problem={problem} />
+    </Frame>
+  )
+}
+
+function Texts({ id, hint, problem }: Pick<FieldProps, 'id' | 'hint' | 'problem'>) {
+  return (
+    <>
       {hint !== undefined && (
         <small class="hint" id={id && `${id}-hint`}>
           {hint}
@@ -31,20 +41,6 @@ export function Field({ label, hint, problem, id, children }: FieldProps) {
         </small>
       )}
     </>
-  )
-  if (id === undefined) {
-    return (
-      <fieldset class="field">
-        <legend>{label}</legend>
-        {texts}
-      </fieldset>
-    )
-  }
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {texts}
-    </div>
   )
 }
 
@@ -191,16 +187,7 @@ export function Checkbox(props: CheckboxProps) {
         />
         <span>{label}</span>
       </label>
-      {hint !== undefined && (
-        <small class="hint" id={`${id}-hint`}>
-          {hint}
-        </small>
-      )}
-      {problem !== undefined && (
-        <small class="problem" id={`${id}-problem`}>
-          {problem}
-        </small>
-      )}
+      <Texts id={id} hint={hint} problem={problem} />
     </div>
   )
 }
@@ -221,10 +208,7 @@ function focusOnce(element: HTMLElement | null): void {
   element.focus()
 }
 
-export interface SuggestFieldProps {
-  readonly label: string
-  readonly hint?: ComponentChildren
-  readonly problem?: string | undefined
+export interface SuggestFieldProps extends FieldTexts {
   readonly value: string
   readonly onInput: (value: string) => void
   /** Likely values; others may be entered too. */
@@ -241,11 +225,10 @@ export interface SuggestFieldProps {
 export function SuggestField(props: SuggestFieldProps) {
   const id = useId()
   const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength, onEnter, onLeave } = props
-  const described = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
   return (
     <Field label={label} hint={hint} problem={problem} id={id}>
       <input
-        id={id}
+        {...attributesOf(id, props)}
         class="input code"
         list={`${id}-list`}
         value={value}
@@ -253,8 +236,6 @@ export function SuggestField(props: SuggestFieldProps) {
         maxLength={maxLength}
         autocomplete="off"
         spellcheck={false}
-        aria-describedby={described.length > 0 ? described.join(' ') : undefined}
-        aria-invalid={problem !== undefined || undefined}
         onInput={({ currentTarget }) => onInput(currentTarget.value)}
         onBlur={() => onLeave?.()}
         onKeyDown={(event) => {

@@ -56,10 +56,10 @@ export function Section({ title, beside, actions, children }: SectionProps) {
 }
 
 /** Shown while the content is not known yet. */
-export function Loading({ what }: { readonly what: string }) {
+export function Loading({ what }: { readonly what?: string }) {
   return (
     <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Loading {what}…
+      <span class="spinner" aria-hidden="true" /> Loading{what && ` ${what}`}…
     </p>
   )
 }
@@ -81,11 +81,7 @@ export function CallResult<Value>({
           <Button onPress={again}>Try again</Button>
         </div>
       )}
-      {value === undefined && isLoading && (
-        <p class="loading" role="status">
-          <span class="spinner" aria-hidden="true" /> Loading…
-        </p>
-      )}
+      {value === undefined && isLoading && <Loading />}
       {value !== undefined && children(value)}
     </>
   )

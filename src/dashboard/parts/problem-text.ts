@@ -90,24 +90,13 @@ function sentence(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`
 }
 
-/** The details of a refusal. Contract 1.3. */
-
-interface Detailed {
-  readonly details?: readonly { readonly path: string; readonly message: string }[]
-}
-
 /** The fault of a field or anything in it: `devices` also finds `devices.3`. */
 export function detailUnder(problem: unknown, field: string): string | undefined {
-  const { details } = (problem ?? {}) as Detailed
+  const { details } = (problem ?? {}) as ProblemFields
   const found = details?.find(({ path }) => path === field || path.startsWith(`${field}.`))
   if (!found) return undefined
   const inside = found.path.slice(field.length + 1)
   return inside === '' ? found.message : `${found.message} (at ${inside})`
-}
-
-/** The same problem; for a refusal of this status, with an explanation. */
-export function refusedFor(problem: unknown, status: number, meaning: string): unknown {
-  return statusOf(problem) === status ? new Error(meaning) : problem
 }
 
 /** A refusal with a text that fits the action, because its status alone is too general. */
@@ -139,6 +128,5 @@ export async function withExplanation<Value>(
 
 /** The server's error text. */
 export function serverErrorOf(problem: unknown): string {
-  const { message } = (problem ?? {}) as { readonly message?: string }
-  return message ?? ''
+  return ((problem ?? {}) as ProblemFields).message ?? ''
 }

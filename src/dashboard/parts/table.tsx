@@ -16,6 +16,11 @@ export interface Column<Row> {
   readonly isHeading?: boolean | undefined
 }
 
+/** The column of the buttons of each row. */
+export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
+  return { key: 'actions', title: <span class="hidden">Actions</span>, cell }
+}
+
 export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]

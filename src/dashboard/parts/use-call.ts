@@ -14,11 +14,7 @@ export interface Called<Value> {
   readonly again: () => void
 }
 
-interface Round<Value> {
-  readonly value?: Value | undefined
-  readonly problem?: unknown
-  readonly isLoading: boolean
-}
+type Round<Value> = Pick<Called<Value>, 'isLoading'> & Partial<Called<Value>>
 
 /**
  * Calls when the component appears, and when `deps` change. Only the answer of the latest call counts. Changed `deps`

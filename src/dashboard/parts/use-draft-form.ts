@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { refusedFor } from '#dashboard/parts/problem-text'
+import { ExplainedError, statusOf } from '#dashboard/parts/problem-text'
 
 export interface DraftFormOptions {
   /** Whether the draft differs from the saved value; a new one always does. */
@@ -22,7 +22,7 @@ export function useDraftForm({ isDirty = true, onDirty }: DraftFormOptions) {
       await submit()
     } catch (thrown) {
       setProblem(thrown)
-      throw refusedFor(thrown, 404, unreachable)
+      throw statusOf(thrown) === 404 ? new ExplainedError(unreachable, thrown) : thrown
     }
   }
   return { problem, touch, send, form: { isDisabled: !isDirty, isUnsaved: isTouched && isDirty } }

@@ -13,12 +13,7 @@ export interface Paged<Row> {
   readonly again: () => void
 }
 
-interface Shown<Row> {
-  readonly rows?: readonly Row[] | undefined
-  readonly hasMore: boolean
-  readonly problem?: unknown
-  readonly isLoading: boolean
-}
+const unread = { rows: undefined, hasMore: false, problem: undefined, isLoading: true }
 
 /**
  * Loads the first page when the component appears and when `deps` change, and other pages on demand. A page with fewer
@@ -29,7 +24,7 @@ export function usePages<Row>(
   pageSize: number,
   deps: readonly unknown[],
 ): Paged<Row> {
-  const [shown, setShown] = useState<Shown<Row>>({ hasMore: false, isLoading: true })
+  const [shown, setShown] = useState<Omit<Paged<Row>, 'more' | 'again'>>(unread)
   const iterator = useRef<AsyncIterator<readonly Row[]> | undefined>(undefined)
 
   const fetchPage = useCallback((mine: AsyncIterator<readonly Row[]>, isFirst: boolean) => {
@@ -41,6 +36,7 @@ export function usePages<Row>(
         setShown((before) => ({
           rows: isFirst ? page : [...(before.rows ?? []), ...page],
           hasMore: !done && page.length >= pageSize,
+          problem: undefined,
           isLoading: false,
         }))
       },
@@ -65,7 +61,7 @@ export function usePages<Row>(
   }, deps)
 
   useEffect(() => {
-    setShown({ hasMore: false, isLoading: true })
+    setShown(unread)
     again()
     return leave
   }, [again])
@@ -73,5 +69,5 @@ export function usePages<Row>(
   const more = useCallback(() => {
     if (iterator.current) fetchPage(iterator.current, false)
   }, [])
-  return { rows: shown.rows, hasMore: shown.hasMore, problem: shown.problem, isLoading: shown.isLoading, more, again }
+  return { ...shown, more, again }
 }

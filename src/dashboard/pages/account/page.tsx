@@ -46,7 +46,7 @@ export default function AccountPage() {
               <ul>
                 {Object.entries(permissions).map(([resource, actions]) => (
                   <li key={resource}>
-                    {resource}: <span class="soft">{actions.join(', ')}</span>
+                    {resource}: <span class="soft">{actions.length === 4 ? 'everything' : actions.join(', ')}</span>
                   </li>
                 ))}
               </ul>

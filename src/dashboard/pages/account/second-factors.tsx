@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks'
 import { keepingCodes, registerKey } from '#dashboard/pages/sign-in/enroll-form'
 import { OneTimeCode } from '#dashboard/pages/sign-in/one-time-code'
 import { TotpSecret } from '#dashboard/pages/sign-in/totp-secret'
-import { Button } from '#dashboard/parts/button'
-import { Dialog } from '#dashboard/parts/dialog'
+import { DialogButton } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { CallResult, Section } from '#dashboard/parts/page'
@@ -12,16 +11,12 @@ import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
-type Asked = { readonly what: 'totp' | 'no totp' | 'key' } | { readonly what: 'no key'; readonly id: string }
-
 /** The user's second factors. Each change is confirmed with the password, and ends the other sessions. */
 export function SecondFactors() {
-  const [asked, setAsked] = useState<Asked | undefined>()
   const keys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
   const own = useCall(() => client.call('GET /iam/me'), [])
   const hasTotp = own.value?.twoFactor?.includes('totp') ?? false
-  const close = () => setAsked(undefined)
-  const done = (text: string) => {
+  const done = (close: () => void, text: string) => {
     close()
     notify(text)
     keys.again()
@@ -38,11 +33,23 @@ export function SecondFactors() {
               {hasTotp ? 'Active. A new setup replaces the app and the recovery codes.' : own.value && 'Not active.'}
             </small>
           </span>
-          <Button onPress={() => setAsked({ what: 'totp' })}>Set up…</Button>
+          <DialogButton button="Set up…" title="One-time codes">
+            {(close) => <EnrollTotp onCancel={close} onDone={() => done(close, 'One-time codes are active')} />}
+          </DialogButton>
           {hasTotp && (
-            <Button kind="danger" onPress={() => setAsked({ what: 'no totp' })}>
-              Remove…
-            </Button>
+            <DialogButton button="Remove…" kind="danger" title="Remove one-time codes?">
+              {(close) => (
+                <ConfirmFactor
+                  submit="Remove"
+                  kind="danger"
+                  onCancel={close}
+                  onConfirm={async (confirmation) => {
+                    await client.call('DELETE /auth/2fa/totp', { body: confirmation })
+                    done(close, 'One-time codes were removed')
+                  }}
+                />
+              )}
+            </DialogButton>
           )}
         </li>
         <CallResult called={keys}>
@@ -56,76 +63,57 @@ export function SecondFactors() {
                     Last used <Time at={lastUsedAt} />
                   </small>
                 </span>
-                <Button kind="danger" label={`Remove ${name}`} onPress={() => setAsked({ what: 'no key', id })}>
-                  Remove…
-                </Button>
+                <DialogButton button="Remove…" kind="danger" label={`Remove ${name}`} title="Remove this key?">
+                  {(close) => (
+                    <ConfirmFactor
+                      submit="Remove"
+                      kind="danger"
+                      onCancel={close}
+                      onConfirm={async (confirmation) => {
+                        await client.call('DELETE /auth/2fa/webauthn/credentials/:id', {
+                          parameters: { id },
+                          body: confirmation,
+                        })
+                        done(close, 'The key was removed')
+                      }}
+                    />
+                  )}
+                </DialogButton>
               </li>
             ))
           }
         </CallResult>
         <li>
           <span>Key, phone or this device (WebAuthn)</span>
-          <Button onPress={() => setAsked({ what: 'key' })}>Add…</Button>
+          <DialogButton button="Add…" title="Add a key">
+            {(close) => (
+              <ConfirmFactor
+                submit="Continue"
+                onCancel={close}
+                hasName
+                onConfirm={async ({ name, ...confirmation }) => {
+                  await registerKey({ ...confirmation, name: name || 'Key' })
+                  done(close, 'The key was added')
+                }}
+              />
+            )}
+          </DialogButton>
         </li>
       </ul>
-      <Dialog title="One-time codes" isOpen={asked?.what === 'totp'} onClose={close}>
-        <EnrollTotp onDone={() => done('One-time codes are active')} />
-      </Dialog>
-      <Dialog title="Remove one-time codes?" isOpen={asked?.what === 'no totp'} onClose={close}>
-        <ConfirmFactor
-          submit="Remove"
-          kind="danger"
-          onCancel={close}
-          onConfirm={async (confirmation) => {
-            await client.call('DELETE /auth/2fa/totp', { body: confirmation })
-            done('One-time codes were removed')
-          }}
-        />
-      </Dialog>
-      <Dialog title="Add a key" isOpen={asked?.what === 'key'} onClose={close}>
-        <ConfirmFactor
-          submit="Continue"
-          onCancel={close}
-          hasName
-          onConfirm={async ({ name, ...confirmation }) => {
-            await registerKey({ ...confirmation, name: name || 'Key' })
-            done('The key was added')
-          }}
-        />
-      </Dialog>
-      <Dialog title="Remove this key?" isOpen={asked?.what === 'no key'} onClose={close}>
-        <ConfirmFactor
-          submit="Remove"
-          kind="danger"
-          onCancel={close}
-          onConfirm={async (confirmation) => {
-            if (asked?.what !== 'no key') return
-            await client.call('DELETE /auth/2fa/webauthn/credentials/:id', {
-              parameters: { id: asked.id },
-              body: confirmation,
-            })
-            done('The key was removed')
-          }}
-        />
-      </Dialog>
     </Section>
   )
 }
 
-interface Enrolled {
-  readonly secret: string
-  readonly otpauthUri: string
-}
-
 /** Asks for the password, shows the secret for the app, and asks for the first code; then shows recovery codes. */
-function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
+function EnrollTotp({ onDone, onCancel }: { readonly onDone: () => void; readonly onCancel: () => void }) {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const [enrolled, setEnrolled] = useState<Enrolled | undefined>()
+  const [enrolled, setEnrolled] = useState<Awaited<ReturnType<typeof client.enrollTotp>>>()
   if (!enrolled) {
     return (
       <Form
         submit="Continue"
+        onCancel={onCancel}
         isDisabled={password === ''}
         onSubmit={async () => setEnrolled(await client.enrollTotp({ password }))}
       >

@@ -9,14 +9,13 @@ import { RoleChoice } from '#dashboard/pages/administration/role-choice'
 import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { RoleNames } from '#dashboard/pages/administration/users'
-import { Button } from '#dashboard/parts/button'
-import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Command, Empty } from '#dashboard/parts/empty'
 import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { CallResult, Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
-import { type Column, Table } from '#dashboard/parts/table'
+import { actionsColumn, type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
@@ -70,7 +69,6 @@ interface KeysSectionProps<Listed extends Key, More> {
 function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, More>) {
   const { kind, mayMake, mayDelete, empty, use, endsWith } = props
   const keys = useCall(props.read, [])
-  const [isMaking, setMaking] = useState(false)
   const [made, setMade] = useState<MadeKey>()
   const columns: readonly Column<Listed>[] = [
     { key: 'name', title: 'Name', cell: ({ name }) => name },
@@ -82,10 +80,8 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
       title: 'Expires',
       cell: ({ expiresAt }) => (expiresAt === undefined ? 'never' : <Time at={expiresAt} />),
     },
-    {
-      key: 'actions',
-      title: <span class="hidden">Actions</span>,
-      cell: (key) =>
+    actionsColumn(
+      (key) =>
         mayDelete && (
           <ConfirmButton
             button="Delete"
@@ -102,16 +98,26 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
             <p>{props.loss(key)}</p>
           </ConfirmButton>
         ),
-    },
+    ),
   ]
   return (
     <Section
       title={`${kind.charAt(0).toUpperCase()}${kind.slice(1)}s`}
       actions={
         mayMake && (
-          <Button kind="primary" onPress={() => setMaking(true)}>
-            New {kind}
-          </Button>
+          <DialogButton kind="primary" button={`New ${kind}`} title={`New ${kind}`}>
+            {(close) => (
+              <KeyForm
+                {...props}
+                onCancel={close}
+                onMade={(key) => {
+                  close()
+                  setMade(key)
+                  keys.again()
+                }}
+              />
+            )}
+          </DialogButton>
         )
       }
     >
@@ -130,17 +136,6 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
           <Table caption={`List of ${kind}s`} columns={columns} rows={list} rowKey={({ id }) => id} empty={empty} />
         )}
       </CallResult>
-      <Dialog title={`New ${kind}`} isOpen={isMaking} onClose={() => setMaking(false)}>
-        <KeyForm
-          {...props}
-          onCancel={() => setMaking(false)}
-          onMade={(key) => {
-            setMaking(false)
-            setMade(key)
-            keys.again()
-          }}
-        />
-      </Dialog>
     </Section>
   )
 }

@@ -3,9 +3,9 @@ import { GrantFields } from '#dashboard/pages/administration/grant-fields'
 import { firstGrant, isIdle, namesText, permissionsText } from '#dashboard/pages/administration/grants'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
-import { Button } from '#dashboard/parts/button'
+import { Button, type ButtonProps } from '#dashboard/parts/button'
 import { ConcurrentEdit, type Edit } from '#dashboard/parts/concurrent-edit'
-import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Command } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -13,7 +13,7 @@ import { CallResult, Section } from '#dashboard/parts/page'
 import { ExplainedError, serverErrorOf, statusOf, withExplanation } from '#dashboard/parts/problem-text'
 import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
 import { Badge } from '#dashboard/parts/status'
-import { type Column, Table } from '#dashboard/parts/table'
+import { actionsColumn, type Column, Table } from '#dashboard/parts/table'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
@@ -23,48 +23,39 @@ import type { Grant } from '#model/scope'
 /** Roles: named permissions of users and keys. Contract 2. */
 export function Roles() {
   const roles = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
-  const [draft, setDraft] = useState<RoleDraft>()
-  const [read, setRead] = useState<RoleEntry>()
-  const close = () => setDraft(undefined)
   const mayCreate = mayHere('roles', 'create')
-  const taken = (roles.value ?? []).map(({ name }) => name)
+  const shared = { taken: (roles.value ?? []).map(({ name }) => name), onSaved: roles.again }
 
   const columns: readonly Column<RoleEntry>[] = [
     { key: 'name', title: 'Role', cell: (role) => <RoleName role={role} /> },
     { key: 'grants', title: 'Permissions', isText: true, cell: ({ grants }) => <GrantLines grants={grants} /> },
-    {
-      key: 'actions',
-      title: <span class="hidden">Actions</span>,
-      cell: (role) => (
-        <div class="actions">
-          {mayHere('roles', 'update') && !role.builtIn ? (
-            <Button kind="quiet" label={`Change ${role.name}`} onPress={() => setDraft(role)}>
-              Change
-            </Button>
-          ) : (
-            <Button kind="quiet" label={`Show ${role.name}`} onPress={() => setRead(role)}>
-              Show
-            </Button>
-          )}
-          {mayCreate && (
-            <Button kind="quiet" label={`Copy ${role.name}`} onPress={() => setDraft({ grants: role.grants })}>
-              Copy
-            </Button>
-          )}
-          {mayHere('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.again} />}
-        </div>
-      ),
-    },
+    actionsColumn((role) => (
+      <div class="actions">
+        {mayHere('roles', 'update') && !role.builtIn ? (
+          <EditButton {...shared} button="Change" kind="quiet" label={`Change ${role.name}`} draft={role} />
+        ) : (
+          <DialogButton button="Show" kind="quiet" label={`Show ${role.name}`} title={`Role ${role.name}`} isWide>
+            {() => <RoleShown role={role} />}
+          </DialogButton>
+        )}
+        {mayCreate && (
+          <EditButton
+            {...shared}
+            button="Copy"
+            kind="quiet"
+            label={`Copy ${role.name}`}
+            draft={{ grants: role.grants }}
+          />
+        )}
+        {mayHere('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.again} />}
+      </div>
+    )),
   ]
   return (
     <Section
       title="Roles"
       actions={
-        mayCreate && (
-          <Button kind="primary" onPress={() => setDraft({ grants: [firstGrant] })}>
-            New role
-          </Button>
-        )
+        mayCreate && <EditButton {...shared} button="New role" kind="primary" draft={{ grants: [firstGrant] }} />
       }
     >
       <CallResult called={roles}>
@@ -75,27 +66,6 @@ export function Roles() {
           </>
         )}
       </CallResult>
-      <Dialog
-        title={draft?.name === undefined ? 'New role' : `Role ${draft.name}`}
-        isOpen={draft !== undefined}
-        onClose={close}
-        isWide
-      >
-        {draft && (
-          <RoleEditor
-            draft={draft}
-            taken={taken}
-            onCancel={close}
-            onSaved={() => {
-              close()
-              roles.again()
-            }}
-          />
-        )}
-      </Dialog>
-      <Dialog title={`Role ${read?.name ?? ''}`} isOpen={read !== undefined} onClose={() => setRead(undefined)} isWide>
-        {read && <RoleShown role={read} />}
-      </Dialog>
     </Section>
   )
 }
@@ -157,23 +127,43 @@ interface Numbered {
   readonly grant: Grant
 }
 
-interface RoleEditorProps {
+interface EditButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
+  readonly button: string
   readonly draft: RoleDraft
   /** Names of existing roles, which a new role must not replace. */
   readonly taken: readonly string[]
   readonly onSaved: () => void
-  readonly onCancel: () => void
 }
 
-function RoleEditor(props: RoleEditorProps) {
+/** Opens the editor of a role. */
+function EditButton({ button, kind, label, draft, taken, onSaved }: EditButtonProps) {
+  const title = draft.name === undefined ? 'New role' : `Role ${draft.name}`
   return (
-    <ConcurrentEdit found={props.draft} what="this role" filled={({ grants }) => grants} isHeld>
-      {(edit) => <RoleForm {...props} draft={edit.begun} check={edit.check} />}
-    </ConcurrentEdit>
+    <DialogButton button={button} kind={kind} label={label} title={title} isWide>
+      {(close) => (
+        <ConcurrentEdit found={draft} what="this role" filled={({ grants }) => grants} isHeld>
+          {({ begun, check }) => (
+            <RoleForm
+              draft={begun}
+              check={check}
+              taken={taken}
+              onCancel={close}
+              onSaved={() => {
+                close()
+                onSaved()
+              }}
+            />
+          )}
+        </ConcurrentEdit>
+      )}
+    </DialogButton>
   )
 }
 
-function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & Pick<Edit<RoleDraft>, 'check'>) {
+type RoleFormProps = Pick<EditButtonProps, 'draft' | 'taken' | 'onSaved'> &
+  Pick<Edit<RoleDraft>, 'check'> & { readonly onCancel: () => void }
+
+function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleFormProps) {
   const [name, setName] = useState(draft.name ?? '')
   const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
   const next = useRef(draft.grants.length)

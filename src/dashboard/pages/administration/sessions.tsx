@@ -2,15 +2,14 @@ import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
-import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton, type ConfirmButtonProps } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { CallResult, Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
-import { Table } from '#dashboard/parts/table'
+import { actionsColumn, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
@@ -46,76 +45,86 @@ function SessionsOf({ name }: { readonly name: string }) {
     const call = client.call('GET /iam/users/:name/sessions', { parameters: { name }, query: tenantQuery() })
     return withExplanation(call, { 404: `There is no user ${name} here.` })
   }, [name])
-  const [ended, end] = useState<Ended>()
   const mayEnd = mayHere('users', 'update')
   return (
-    <>
-      <CallResult called={sessions}>
-        {(list) => (
-          <>
-            <Table
-              caption={`Sessions of ${name}`}
-              rows={list}
-              rowKey={({ id }) => id}
-              empty={<Empty title={`${name} has no sessions`}>There are none to end.</Empty>}
-              columns={[
-                {
-                  key: 'agent',
-                  title: 'Browser or program',
-                  cell: ({ agent, isCurrent }) => (
-                    <>
-                      {agent || <span class="soft">unknown</span>} {isCurrent && <Badge tone="good">this one</Badge>}
-                    </>
+    <CallResult called={sessions}>
+      {(list) => (
+        <>
+          <Table
+            caption={`Sessions of ${name}`}
+            rows={list}
+            rowKey={({ id }) => id}
+            empty={<Empty title={`${name} has no sessions`}>There are none to end.</Empty>}
+            columns={[
+              {
+                key: 'agent',
+                title: 'Browser or program',
+                cell: ({ agent, isCurrent }) => (
+                  <>
+                    {agent || <span class="soft">unknown</span>} {isCurrent && <Badge tone="good">this one</Badge>}
+                  </>
+                ),
+              },
+              { key: 'address', title: 'Address', cell: ({ address }) => <code>{address}</code> },
+              { key: 'scheme', title: 'Scheme', cell: ({ scheme }) => (scheme === 'dpop' ? 'DPoP' : 'Basic') },
+              { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+              { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+              actionsColumn(
+                (session: Session) =>
+                  mayEnd && (
+                    <EndButton
+                      button="End"
+                      buttonKind="quiet"
+                      label={`End the session from ${session.address}`}
+                      name={name}
+                      ended={session}
+                      onEnded={sessions.again}
+                    />
                   ),
-                },
-                { key: 'address', title: 'Address', cell: ({ address }) => <code>{address}</code> },
-                { key: 'scheme', title: 'Scheme', cell: ({ scheme }) => (scheme === 'dpop' ? 'DPoP' : 'Basic') },
-                { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-                { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-                {
-                  key: 'actions',
-                  title: <span class="hidden">Actions</span>,
-                  cell: (session) =>
-                    mayEnd && (
-                      <Button
-                        kind="quiet"
-                        label={`End the session from ${session.address}`}
-                        onPress={() => end(session)}
-                      >
-                        End
-                      </Button>
-                    ),
-                },
-              ]}
-            />
-            {mayEnd && list.length > 0 && (
-              <p>
-                <Button kind="danger" onPress={() => end('all')}>
-                  Sign {name} out everywhere
-                </Button>
-              </p>
-            )}
-          </>
-        )}
-      </CallResult>
-      <Confirm
-        title={ended === 'all' ? `Sign ${name} out everywhere?` : 'End this session?'}
-        isOpen={ended !== undefined}
-        onClose={() => end(undefined)}
-        confirm={ended === 'all' ? 'End all sessions' : 'End session'}
-        onConfirm={async () => {
-          if (ended === undefined) return
-          await withExplanation(endOf(name, ended), { 403: beyond })
-          notify(ended === 'all' ? `${name} is signed out everywhere` : `A session of ${name} has ended`)
-          sessions.again()
-        }}
-      >
-        <p>
-          {ended === 'all' ? `All sessions of ${name} end` : `The session of ${name} from ${ended?.address} ends`} at
-          once, with tokens and sockets. {name} may sign in again; to prevent that, disable the user.
-        </p>
-      </Confirm>
-    </>
+              ),
+            ]}
+          />
+          {mayEnd && list.length > 0 && (
+            <p>
+              <EndButton
+                button={`Sign ${name} out everywhere`}
+                buttonKind="danger"
+                name={name}
+                ended="all"
+                onEnded={sessions.again}
+              />
+            </p>
+          )}
+        </>
+      )}
+    </CallResult>
+  )
+}
+
+interface EndButtonProps extends Pick<ConfirmButtonProps, 'button' | 'buttonKind' | 'label'> {
+  readonly name: string
+  readonly ended: Ended
+  readonly onEnded: () => void
+}
+
+function EndButton({ name, ended, onEnded, ...button }: EndButtonProps) {
+  const isAll = ended === 'all'
+  return (
+    <ConfirmButton
+      {...button}
+      title={isAll ? `Sign ${name} out everywhere?` : 'End this session?'}
+      confirm={isAll ? 'End all sessions' : 'End session'}
+      onConfirm={async () => {
+        await withExplanation(endOf(name, ended), { 403: beyond })
+        notify(isAll ? `${name} is signed out everywhere` : `A session of ${name} has ended`)
+        onEnded()
+      }}
+    >
+      <p>
+        {isAll ? `All sessions of ${name} end` : `The session of ${name} from ${ended.address} ends`} at once, with
+        tokens and sockets. {name} may sign in again; to prevent that, disable the user.
+      </p>
+    </ConfirmButton>
   )
 }
 

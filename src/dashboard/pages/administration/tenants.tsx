@@ -3,7 +3,7 @@ import { namesIn } from '#dashboard/pages/administration/grants'
 import { chosenTenant, mayTenants } from '#dashboard/pages/administration/tenant-choice'
 import { Button } from '#dashboard/parts/button'
 import { ConcurrentEdit, changedOf, type Edit, partOf } from '#dashboard/parts/concurrent-edit'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Command } from '#dashboard/parts/empty'
 import { Checkbox, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -11,7 +11,7 @@ import { go, pathOf } from '#dashboard/parts/link'
 import { CallResult, Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
-import { type Column, Table } from '#dashboard/parts/table'
+import { actionsColumn, type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
@@ -21,11 +21,6 @@ import type { TenantEntry } from '#model/tenant'
 /** Tenants, for holders of `tenants` in tenant `default`. Contract 2. */
 export function Tenants() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
-  /** `new`: a new tenant. */
-  const [edited, edit] = useState<TenantEntry | 'new'>()
-  const [deleted, remove] = useState<TenantEntry>()
-  const close = () => edit(undefined)
-  const before = edited === 'new' ? undefined : edited
 
   const columns: readonly Column<TenantEntry>[] = [
     { key: 'name', title: 'Tenant', cell: (tenant) => <TenantTitle tenant={tenant} /> },
@@ -37,20 +32,16 @@ export function Tenants() {
     { key: 'factor', title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
     { key: 'basic', title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
     { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      key: 'actions',
-      title: <span class="hidden">Actions</span>,
-      cell: (tenant) => <TenantActions tenant={tenant} onEdit={() => edit(tenant)} onDelete={() => remove(tenant)} />,
-    },
+    actionsColumn((tenant) => <TenantActions tenant={tenant} onChanged={tenants.again} />),
   ]
   return (
     <Section
       title="Tenants"
       actions={
         mayTenants('create') && (
-          <Button kind="primary" onPress={() => edit('new')}>
-            New tenant
-          </Button>
+          <DialogButton kind="primary" button="New tenant" title="New tenant">
+            {(close) => <TenantForm onClose={close} onSaved={tenants.again} />}
+          </DialogButton>
         )
       }
     >
@@ -67,32 +58,6 @@ export function Tenants() {
           </>
         )}
       </CallResult>
-      <Dialog title={before ? `Change ${before.name}` : 'New tenant'} isOpen={edited !== undefined} onClose={close}>
-        <TenantForm
-          tenant={before}
-          onCancel={close}
-          onSaved={() => {
-            close()
-            tenants.again()
-          }}
-        />
-      </Dialog>
-      <Confirm
-        title={`Delete tenant ${deleted?.tenantIdentifier ?? ''}?`}
-        isOpen={deleted !== undefined}
-        onClose={() => remove(undefined)}
-        confirm="Delete tenant and all data"
-        typed={deleted?.tenantIdentifier}
-        onConfirm={async () => {
-          if (deleted) await end(deleted)
-          tenants.again()
-        }}
-      >
-        <p>
-          {deleted?.name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its
-          sockets and links are closed at once, and its data is deleted in the background. This cannot be undone.
-        </p>
-      </Confirm>
     </Section>
   )
 }
@@ -112,15 +77,8 @@ function TenantTitle({ tenant: { tenantIdentifier, name } }: { readonly tenant: 
   )
 }
 
-function TenantActions({
-  tenant: { tenantIdentifier, name },
-  onEdit,
-  onDelete,
-}: {
-  readonly tenant: TenantEntry
-  readonly onEdit: () => void
-  readonly onDelete: () => void
-}) {
+function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; readonly onChanged: () => void }) {
+  const { tenantIdentifier, name } = tenant
   const isOwn = tenantIdentifier === session.value.tenant
   return (
     <div class="actions">
@@ -137,14 +95,28 @@ function TenantActions({
         </Button>
       )}
       {mayTenants('update') && (
-        <Button kind="quiet" label={`Change ${name}`} onPress={onEdit}>
-          Change
-        </Button>
+        <DialogButton button="Change" kind="quiet" label={`Change ${name}`} title={`Change ${name}`}>
+          {(close) => <TenantForm tenant={tenant} onClose={close} onSaved={onChanged} />}
+        </DialogButton>
       )}
       {mayTenants('delete') && !isOwn && (
-        <Button kind="quiet" label={`Delete ${name}`} onPress={onDelete}>
-          Delete
-        </Button>
+        <ConfirmButton
+          button="Delete"
+          buttonKind="quiet"
+          label={`Delete ${name}`}
+          title={`Delete tenant ${tenantIdentifier}?`}
+          confirm="Delete tenant and all data"
+          typed={tenantIdentifier}
+          onConfirm={async () => {
+            await end(tenant)
+            onChanged()
+          }}
+        >
+          <p>
+            {name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its sockets
+            and links are closed at once, and its data is deleted in the background. This cannot be undone.
+          </p>
+        </ConfirmButton>
       )}
     </div>
   )
@@ -170,7 +142,7 @@ const policies = [
 interface TenantFormProps {
   readonly tenant?: TenantEntry | undefined
   readonly onSaved: () => void
-  readonly onCancel: () => void
+  readonly onClose: () => void
 }
 
 /** Creates a tenant, or changes the given one. */
@@ -183,7 +155,7 @@ function TenantForm(props: TenantFormProps) {
   )
 }
 
-function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
+function Fields({ tenant, check, onSaved, onClose }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
   const [tenantIdentifier, setIdentifier] = useState(tenant?.tenantIdentifier ?? '')
   const [name, setName] = useState(tenant?.name ?? '')
   const [hosts, setHosts] = useState((tenant?.hosts ?? []).join('\n'))
@@ -197,7 +169,7 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
     if (tenant) {
       const parameters = { tenantIdentifier }
       const changed = changedOf<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
-      if (Object.keys(changed).length === 0) return onSaved()
+      if (Object.keys(changed).length === 0) return onClose()
       const unchanged = await check?.(
         () => client.call('GET /iam/tenants/:tenantIdentifier', { parameters }),
         (now) => partOf(now, changed),
@@ -213,6 +185,7 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       })
     }
     notify(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'created'}`)
+    onClose()
     onSaved()
   }
   return (
@@ -220,7 +193,7 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       label="Tenant"
       submit={tenant ? 'Save' : 'Create tenant'}
       onSubmit={save}
-      onCancel={onCancel}
+      onCancel={onClose}
       isUnsaved="touched"
     >
       {!tenant && (

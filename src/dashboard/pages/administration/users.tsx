@@ -3,14 +3,14 @@ import { type Invitation, InvitationShown } from '#dashboard/pages/administratio
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond, EditForm, InviteForm, lastAdministrator } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { Confirm, Dialog, DialogButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
-import { type Column, PagedTable } from '#dashboard/parts/table'
+import { actionsColumn, type Column, PagedTable } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { usePages } from '#dashboard/parts/use-pages'
@@ -27,7 +27,6 @@ export function Users() {
     pageSize,
     [],
   )
-  const [isInviting, setInviting] = useState(false)
   const [invitation, setInvitation] = useState<Invitation>()
   const [search, setSearch] = useState('')
   const wanted = search.trim().toLowerCase()
@@ -39,20 +38,25 @@ export function Users() {
     { key: 'state', title: 'State', cell: ({ state }) => <Status state={state} /> },
     { key: 'factors', title: 'Second factor', cell: ({ twoFactor }) => <Factors factors={twoFactor} /> },
     { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      key: 'actions',
-      title: <span class="hidden">Actions</span>,
-      cell: (user) => <UserActions user={user} onChanged={users.again} onInvited={setInvitation} />,
-    },
+    actionsColumn((user) => <UserActions user={user} onChanged={users.again} onInvited={setInvitation} />),
   ]
   return (
     <Section
       title="Users"
       actions={
         mayHere('users', 'create') && (
-          <Button kind="primary" onPress={() => setInviting(true)}>
-            Create invitation
-          </Button>
+          <DialogButton kind="primary" button="Create invitation" title="Create invitation">
+            {(close) => (
+              <InviteForm
+                onCancel={close}
+                onInvited={(made) => {
+                  close()
+                  setInvitation(made)
+                  users.again()
+                }}
+              />
+            )}
+          </DialogButton>
         )
       }
     >
@@ -72,16 +76,6 @@ export function Users() {
         shown={(rows) => rows.filter((user) => isWanted(user, wanted))}
         empty={<NoUsers isSearched={wanted !== ''} />}
       />
-      <Dialog title="Create invitation" isOpen={isInviting} onClose={() => setInviting(false)}>
-        <InviteForm
-          onCancel={() => setInviting(false)}
-          onInvited={(made) => {
-            setInviting(false)
-            setInvitation(made)
-            users.again()
-          }}
-        />
-      </Dialog>
     </Section>
   )
 }
@@ -157,7 +151,7 @@ function UserActions(props: UserActionsProps) {
         </>
       )}
       {mayUpdate && state === 'disabled' && (
-        <Button kind="quiet" label={`Enable ${name}`} onPress={() => enable(user, onChanged)}>
+        <Button kind="quiet" label={`Enable ${name}`} onPress={() => setState(user, 'active', onChanged)}>
           Enable
         </Button>
       )}
@@ -203,7 +197,7 @@ function UserDialogs({
         isOpen={asked === 'disable'}
         onClose={onClose}
         confirm={`Disable ${name}`}
-        onConfirm={() => disable(user, onChanged)}
+        onConfirm={() => setState(user, 'disabled', onChanged)}
       >
         <p>
           All sessions of {name} end at once, with their sockets, and {name} cannot sign in until enabled again.
@@ -278,22 +272,10 @@ function codeVerb({ state }: UserEntry): string {
   return state === 'invited' ? 'New code' : 'Reset password'
 }
 
-async function enable({ name }: UserEntry, onChanged: () => void): Promise<void> {
-  const body = { state: 'active' as const }
-  await withExplanation(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
-    403: beyond,
-  })
-  notify(`${name} is enabled`)
-  onChanged()
-}
-
-async function disable({ name }: UserEntry, onChanged: () => void): Promise<void> {
-  const body = { state: 'disabled' as const }
-  await withExplanation(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
-    403: beyond,
-    409: lastAdministrator,
-  })
-  notify(`${name} is disabled, and all sessions have ended`)
+async function setState({ name }: UserEntry, state: 'active' | 'disabled', onChanged: () => void): Promise<void> {
+  const call = client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body: { state } })
+  await withExplanation(call, { 403: beyond, 409: lastAdministrator })
+  notify(state === 'active' ? `${name} is enabled` : `${name} is disabled, and all sessions have ended`)
   onChanged()
 }
 

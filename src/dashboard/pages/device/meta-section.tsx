@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { holdsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
-import { Button } from '#dashboard/parts/button'
-import { Dialog } from '#dashboard/parts/dialog'
+import { DialogButton } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Section } from '#dashboard/parts/page'
@@ -16,14 +15,15 @@ interface MetaSectionProps {
 
 /** Metadata of the device; edited as a whole, sent as a patch. §2.5 */
 export function MetaSection({ identifier, meta }: MetaSectionProps) {
-  const [isEditing, setEditing] = useState(false)
   const entries = Object.entries(meta)
   return (
     <Section
       title="Metadata"
       actions={
         mayI('meta', 'update', { deviceIdentifier: identifier }) && (
-          <Button onPress={() => setEditing(true)}>Edit…</Button>
+          <DialogButton button="Edit…" title={`Metadata of ${identifier}`}>
+            {(close) => <MetaForm identifier={identifier} meta={meta} onClose={close} />}
+          </DialogButton>
         )
       }
     >
@@ -39,9 +39,6 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
           ))}
         </dl>
       )}
-      <Dialog title={`Metadata of ${identifier}`} isOpen={isEditing} onClose={() => setEditing(false)}>
-        <MetaForm identifier={identifier} meta={meta} onClose={() => setEditing(false)} />
-      </Dialog>
     </Section>
   )
 }

@@ -5,7 +5,7 @@ import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection, useHistory } from '#dashboard/pages/device/service-section'
 import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
-import { Page, Section } from '#dashboard/parts/page'
+import { Loading, Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
@@ -37,7 +37,13 @@ export default function DevicePage({ params }: PageProps) {
     const isKnown = connected === 'live' || isGone
     return (
       <Page title={identifier}>
-        {isKnown ? <NoDevice isGone={isGone} /> : connected === 'closed' ? <NotLoaded /> : <Loading />}
+        {isKnown ? (
+          <NoDevice isGone={isGone} />
+        ) : connected === 'closed' ? (
+          <NotLoaded />
+        ) : (
+          <Loading what="the device" />
+        )}
       </Page>
     )
   }
@@ -106,14 +112,6 @@ function NoDevice({ isGone }: { readonly isGone: boolean }) {
         to the <Link to="/">fleet</Link>.
       </p>
     </Empty>
-  )
-}
-
-function Loading() {
-  return (
-    <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Loading the device…
-    </p>
   )
 }
 

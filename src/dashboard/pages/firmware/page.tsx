@@ -1,11 +1,10 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { updatedFleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
 import { isElsewhere } from '#dashboard/pages/firmware/embedded-server'
 import { mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/project-data'
-import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
+import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
 import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
-import { Button } from '#dashboard/parts/button'
 import { Command, Empty } from '#dashboard/parts/empty'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { CallResult, Page, Section } from '#dashboard/parts/page'
@@ -30,7 +29,6 @@ export default function FirmwarePage() {
   const projects = useCall(() => client.call('GET /updates/projects'), [])
   const { devices, isRead } = useFleetFirmware()
   const tallies = useMemo(() => tallyOf(devices), [devices])
-  const [isUploading, setUploading] = useState(false)
   const isOther = isElsewhere(projects.problem)
   const mayUpload = mayForAll('create') && !isOther
   return (
@@ -38,9 +36,14 @@ export default function FirmwarePage() {
       title="Firmware"
       actions={
         mayUpload && (
-          <Button kind="primary" onPress={() => setUploading(true)}>
-            New release
-          </Button>
+          <UploadButton
+            kind="primary"
+            onDone={projects.again}
+            standingOf={(project) => ({
+              hasRollout: Boolean(projects.value?.find((one) => one.project === project)?.rollout),
+              devices: tallies.get(project)?.devices ?? 0,
+            })}
+          />
         )
       }
     >
@@ -59,15 +62,6 @@ export default function FirmwarePage() {
           </CallResult>
         )}
       </Section>
-      <UploadDialog
-        isOpen={isUploading}
-        onClose={() => setUploading(false)}
-        onDone={projects.again}
-        standingOf={(project) => ({
-          hasRollout: Boolean(projects.value?.find((one) => one.project === project)?.rollout),
-          devices: tallies.get(project)?.devices ?? 0,
-        })}
-      />
     </Page>
   )
 }

@@ -4,22 +4,20 @@ import { pinCommand } from '#dashboard/pages/firmware/commands'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
-import { Button } from '#dashboard/parts/button'
-import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
-import { PagedTable } from '#dashboard/parts/table'
+import { actionsColumn, PagedTable } from '#dashboard/parts/table'
 import { notify } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
 import type { PinEntry } from '#model/release'
 
 /** Devices that are pinned to a version. Contract 6. */
 export function Pins({ project, releases, pins }: ProjectData) {
-  const [isPinning, setPinning] = useState(false)
   const versions = versionsOf(releases.value)
   const mayPin = mayI('updates', 'create') || mayI('updates', 'update')
   const remove = async ({ deviceIdentifier }: PinEntry) => {
@@ -30,7 +28,26 @@ export function Pins({ project, releases, pins }: ProjectData) {
     pins.again()
   }
   return (
-    <Section title="Pins" actions={mayPin && <Button onPress={() => setPinning(true)}>Pin device</Button>}>
+    <Section
+      title="Pins"
+      actions={
+        mayPin && (
+          <DialogButton button="Pin device" title="Pin device">
+            {(close) => (
+              <PinForm
+                project={project}
+                versions={versions}
+                onCancel={close}
+                onDone={() => {
+                  close()
+                  pins.again()
+                }}
+              />
+            )}
+          </DialogButton>
+        )
+      }
+    >
       <PagedTable
         caption="List of pins"
         paged={pins}
@@ -56,10 +73,8 @@ export function Pins({ project, releases, pins }: ProjectData) {
               </>
             ),
           },
-          {
-            key: 'actions',
-            title: <span class="hidden">Actions</span>,
-            cell: (pin) =>
+          actionsColumn(
+            (pin: PinEntry) =>
               mayI('updates', 'delete', pin) && (
                 <ConfirmButton
                   button="Remove"
@@ -75,20 +90,9 @@ export function Pins({ project, releases, pins }: ProjectData) {
                   </p>
                 </ConfirmButton>
               ),
-          },
+          ),
         ]}
       />
-      <Dialog title="Pin device" isOpen={isPinning} onClose={() => setPinning(false)}>
-        <PinForm
-          project={project}
-          versions={versions}
-          onCancel={() => setPinning(false)}
-          onDone={() => {
-            setPinning(false)
-            pins.again()
-          }}
-        />
-      </Dialog>
     </Section>
   )
 }

@@ -1,16 +1,14 @@
-import { useState } from 'preact/hooks'
 import { uploadCommand } from '#dashboard/pages/firmware/commands'
 import { bytesText } from '#dashboard/pages/firmware/names'
 import { mayForAll, type ProjectData, releaseText } from '#dashboard/pages/firmware/project-data'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
-import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
-import { Button } from '#dashboard/parts/button'
+import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
 import { Copy } from '#dashboard/parts/copy'
 import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { CallResult, Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
-import { type Column, Table } from '#dashboard/parts/table'
+import { actionsColumn, type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
@@ -19,7 +17,6 @@ import type { ReleaseEntry } from '#model/release'
 /** Firmware with an image, for the devices of a project. Contract 6. */
 export function Releases(known: ProjectData) {
   const { project, releases, rollout, devices } = known
-  const [isUploading, setUploading] = useState(false)
   const mayUpload = mayForAll('create')
   const columns: readonly Column<ReleaseEntry>[] = [
     { key: 'version', title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
@@ -37,10 +34,8 @@ export function Releases(known: ProjectData) {
       ),
     },
     { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      key: 'actions',
-      title: <span class="hidden">Actions</span>,
-      cell: (release) =>
+    actionsColumn(
+      (release) =>
         mayForAll('delete') && (
           <ConfirmButton
             button="Delete"
@@ -61,10 +56,21 @@ export function Releases(known: ProjectData) {
             </p>
           </ConfirmButton>
         ),
-    },
+    ),
   ]
   return (
-    <Section title="Releases" actions={mayUpload && <Button onPress={() => setUploading(true)}>New release</Button>}>
+    <Section
+      title="Releases"
+      actions={
+        mayUpload && (
+          <UploadButton
+            onDone={releases.again}
+            standingOf={() => ({ hasRollout: Boolean(rollout.value), devices: devices.length })}
+            project={project}
+          />
+        )
+      }
+    >
       <CallResult called={releases}>
         {(list) => (
           <Table
@@ -82,13 +88,6 @@ export function Releases(known: ProjectData) {
           />
         )}
       </CallResult>
-      <UploadDialog
-        isOpen={isUploading}
-        onClose={() => setUploading(false)}
-        onDone={releases.again}
-        standingOf={() => ({ hasRollout: Boolean(rollout.value), devices: devices.length })}
-        project={project}
-      />
     </Section>
   )
 }

@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
 import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
-import { Dialog } from '#dashboard/parts/dialog'
+import type { ButtonProps } from '#dashboard/parts/button'
+import { DialogButton } from '#dashboard/parts/dialog'
 import { Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { ExplainedError, problemText, withExplanation } from '#dashboard/parts/problem-text'
@@ -10,9 +11,7 @@ import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import { after } from '#dashboard/world'
 
-interface UploadDialogProps {
-  readonly isOpen: boolean
-  readonly onClose: () => void
+interface UploadButtonProps {
   /** A new release exists. */
   readonly onDone: () => void
   /** For a project: whether it has a rollout, and its number of devices. */
@@ -30,15 +29,17 @@ interface Progress {
 }
 
 /** A release: its image, uploaded in parts, and its version. Closing the dialog cancels the upload. */
-export function UploadDialog(props: UploadDialogProps) {
+export function UploadButton({ kind, ...props }: UploadButtonProps & Pick<ButtonProps, 'kind'>) {
   return (
-    <Dialog title="New release" isOpen={props.isOpen} onClose={props.onClose}>
-      <UploadForm {...props} />
-    </Dialog>
+    <DialogButton kind={kind} button="New release" title="New release">
+      {(close) => <UploadForm {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 
-function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialogProps) {
+type UploadFormProps = UploadButtonProps & { readonly onClose: () => void }
+
+function UploadForm({ project: given, standingOf, onClose, onDone }: UploadFormProps) {
   const [project, setProject] = useState(given ?? '')
   const [firmware, setFirmware] = useState('')
   const [hardware, setHardware] = useState('')

@@ -1,15 +1,13 @@
 import { useState } from 'preact/hooks'
 import { propertyKey } from '#dashboard/pages/fleet/columns'
 import { Button } from '#dashboard/parts/button'
-import { Dialog } from '#dashboard/parts/dialog'
+import { DialogButton } from '#dashboard/parts/dialog'
 import { Checkbox, Field } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { state } from '#dashboard/state'
 import { aboutOf, nameOf } from '#dashboard/values/format-value'
 
-export interface ColumnsDialogProps {
-  readonly isOpen: boolean
-  readonly onClose: () => void
+export interface ColumnsProps {
   readonly chosen: readonly string[]
   readonly service: string
   readonly offers: ReadonlyMap<string, readonly number[]>
@@ -23,15 +21,15 @@ interface Choice {
 }
 
 /** Chooses the columns of the fleet; stored in this browser. */
-export function ColumnsDialog(props: ColumnsDialogProps) {
+export function ColumnsButton(props: ColumnsProps) {
   return (
-    <Dialog title="Columns" isOpen={props.isOpen} onClose={props.onClose} isWide>
-      <ColumnsForm {...props} />
-    </Dialog>
+    <DialogButton button="Columns…" title="Columns" isWide>
+      {(close) => <ColumnsForm {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 
-function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsDialogProps) {
+function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProps & { readonly onClose: () => void }) {
   const [keys, setKeys] = useState(chosen)
   const change = (key: string, isChosen: boolean) =>
     setKeys(isChosen ? [...keys, key] : keys.filter((each) => each !== key))

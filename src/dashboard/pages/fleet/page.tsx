@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, columnsOf, usualKeys } from '#dashboard/pages/fleet/columns'
-import { ColumnsDialog } from '#dashboard/pages/fleet/columns-dialog'
+import { ColumnsButton } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
@@ -10,7 +10,7 @@ import { type Held, useFleet } from '#dashboard/pages/fleet/use-fleet'
 import { everything, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
 import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
-import { Page } from '#dashboard/parts/page'
+import { Loading, Page } from '#dashboard/parts/page'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
 import { state } from '#dashboard/state'
@@ -30,7 +30,6 @@ export default function FleetPage() {
   const connected = useObservable(connection).state
   const [view, change] = useView()
   const [choice, setChoice] = useState(0)
-  const [isChoosing, setChoosing] = useState(false)
   const [isAdding, setAdding] = useState(false)
 
   const sorted = columnOf(view.sort, schemas)
@@ -56,16 +55,19 @@ export default function FleetPage() {
       actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
       {total > 0 && (
-        <FleetToolbar
-          view={view}
-          change={change}
-          counts={counts}
-          offers={offers}
-          schemas={schemas}
-          onColumns={() => setChoosing(true)}
-        />
+        <FleetToolbar view={view} change={change} counts={counts} offers={offers} schemas={schemas}>
+          <ColumnsButton
+            chosen={columns.map(({ key }) => key)}
+            service={view.service}
+            offers={offers}
+            onChoose={(keys) => {
+              storeColumns(view.service, keys)
+              setChoice(choice + 1)
+            }}
+          />
+        </FleetToolbar>
       )}
-      {isUnread && (connected === 'closed' ? <NotLoaded /> : <Loading />)}
+      {isUnread && (connected === 'closed' ? <NotLoaded /> : <Loading what="the fleet" />)}
       {total === 0 && !isUnread && <NoDevices onAdd={() => setAdding(true)} />}
       {total > 0 && identifiers.length === 0 && (
         <Empty title="No devices found">
@@ -87,17 +89,6 @@ export default function FleetPage() {
           onSort={(key) => change({ sort: key, isDescending: key === view.sort && !view.isDescending })}
         />
       )}
-      <ColumnsDialog
-        isOpen={isChoosing}
-        onClose={() => setChoosing(false)}
-        chosen={columns.map(({ key }) => key)}
-        service={view.service}
-        offers={offers}
-        onChoose={(keys) => {
-          storeColumns(view.service, keys)
-          setChoice(choice + 1)
-        }}
-      />
       <AddDevice isOpen={isAdding} onClose={() => setAdding(false)} />
     </Page>
   )
@@ -113,14 +104,6 @@ interface CountProps {
 function Count({ shown, total, isComplete }: CountProps) {
   const all = `${total.toLocaleString()} ${total === 1 ? 'device' : 'devices'}${isComplete ? '' : ' so far'}`
   return <span class="soft number">{shown === total ? all : `${shown.toLocaleString()} of ${all}`}</span>
-}
-
-function Loading() {
-  return (
-    <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Loading the fleet…
-    </p>
-  )
 }
 
 /** The view in the address, and a function to change parts of it. The back button returns to the same view. */

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Arrangement } from '#dashboard/pages/fleet/arrangement'
 import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
@@ -15,7 +16,8 @@ export interface FleetToolbarProps {
   readonly counts: Arrangement['counts']
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
-  readonly onColumns: () => void
+  /** Further buttons. */
+  readonly children: ComponentChildren
 }
 
 const statuses: readonly (readonly [StatusFilter, string])[] = [
@@ -26,7 +28,7 @@ const statuses: readonly (readonly [StatusFilter, string])[] = [
 ]
 
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
-export function FleetToolbar({ view, change, counts, offers, schemas, onColumns }: FleetToolbarProps) {
+export function FleetToolbar({ view, change, counts, offers, schemas, children }: FleetToolbarProps) {
   const search = useRef<HTMLInputElement>(null)
   const [isAsking, setAsking] = useState(false)
   useSlash(() => search.current?.focus())
@@ -76,7 +78,7 @@ export function FleetToolbar({ view, change, counts, offers, schemas, onColumns 
         ) : (
           <Button onPress={() => setAsking(true)}>Condition…</Button>
         )}
-        <Button onPress={onColumns}>Columns…</Button>
+        {children}
       </div>
       <ConditionDialog
         isOpen={isAsking}

@@ -3,15 +3,14 @@ import type { Item, Subscription } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { LocaleField, localeProblem, ownLocale } from '#dashboard/pages/notifications/locale-field'
 import { Outbox } from '#dashboard/pages/notifications/outbox'
-import { Button } from '#dashboard/parts/button'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Select } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { CallResult, Loading, Page, Section } from '#dashboard/parts/page'
-import { refusedFor } from '#dashboard/parts/problem-text'
-import { type Column, Table } from '#dashboard/parts/table'
+import { withExplanation } from '#dashboard/parts/problem-text'
+import { actionsColumn, type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { type Called, useCall } from '#dashboard/parts/use-call'
@@ -118,12 +117,10 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
   const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''
   const subscribe = async () => {
     const name = functions.find(({ resourceIdentifier }) => resourceIdentifier === topic)?.name
-    try {
-      await client.call('POST /notifications/subscribe', { body: { topic, type: 'email', locale } })
-    } catch (problem) {
-      const said = refusedFor(problem, 403, 'Subscribing needs permission to read all devices of this function.')
-      throw refusedFor(said, 409, 'You are already subscribed to it.')
-    }
+    await withExplanation(client.call('POST /notifications/subscribe', { body: { topic, type: 'email', locale } }), {
+      403: 'Subscribing needs permission to read all devices of this function.',
+      409: 'You are already subscribed to it.',
+    })
     notify(`You are subscribed to ${name}`)
   }
   return (
@@ -159,12 +156,8 @@ export interface SubscriptionListProps {
   readonly isRead: boolean
 }
 
-type Doing = { readonly what: 'locale' | 'removal'; readonly subscription: Subscription } | undefined
-
 export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionListProps) {
-  const [doing, setDoing] = useState<Doing>(undefined)
   const nameOf = ({ topic }: Subscription) => names.get(topic) ?? idOf(topic)
-  const done = () => setDoing(undefined)
   const columns: readonly Column<Subscription>[] = [
     {
       key: 'topic',
@@ -179,35 +172,33 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
     { key: 'type', title: 'Channel', cell: ({ type }) => type },
     { key: 'locale', title: 'Locale', cell: ({ locale }) => <span class="code">{locale}</span> },
     { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      key: 'do',
-      title: <span class="hidden">Actions</span>,
-      align: 'end',
-      cell: (subscription) => (
-        <div class="actions">
-          {mayI('notifications', 'update') && (
-            <Button
-              kind="quiet"
-              label={`Change the locale of ${nameOf(subscription)}`}
-              onPress={() => setDoing({ what: 'locale', subscription })}
-            >
-              Locale…
-            </Button>
-          )}
-          {mayI('notifications', 'delete') && (
-            <Button
-              kind="quiet"
-              label={`End the subscription to ${nameOf(subscription)}`}
-              onPress={() => setDoing({ what: 'removal', subscription })}
-            >
-              End…
-            </Button>
-          )}
-        </div>
-      ),
-    },
+    actionsColumn((subscription) => (
+      <div class="actions">
+        {mayI('notifications', 'update') && (
+          <DialogButton
+            button="Locale…"
+            kind="quiet"
+            label={`Change the locale of ${nameOf(subscription)}`}
+            title={`Locale of ${nameOf(subscription)}`}
+          >
+            {(close) => <LocaleForm subscription={subscription} onDone={close} />}
+          </DialogButton>
+        )}
+        {mayI('notifications', 'delete') && (
+          <ConfirmButton
+            button="End…"
+            buttonKind="quiet"
+            label={`End the subscription to ${nameOf(subscription)}`}
+            title={`End the subscription to ${nameOf(subscription)}?`}
+            confirm="End subscription"
+            onConfirm={() => end(subscription)}
+          >
+            <p>You receive no more mails of this function. You can subscribe again.</p>
+          </ConfirmButton>
+        )}
+      </div>
+    )),
   ]
-  const subject = doing && nameOf(doing.subscription)
   return (
     <Section title="Your subscriptions">
       <Table
@@ -229,20 +220,6 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
           )
         }
       />
-      <Dialog title={`Locale of ${subject}`} isOpen={doing?.what === 'locale'} onClose={done}>
-        {doing && <LocaleForm subscription={doing.subscription} onDone={done} />}
-      </Dialog>
-      <Confirm
-        title={`End the subscription to ${subject}?`}
-        isOpen={doing?.what === 'removal'}
-        onClose={done}
-        onConfirm={async () => {
-          if (doing) await end(doing.subscription)
-        }}
-        confirm="End subscription"
-      >
-        <p>You receive no more mails of this function. You can subscribe again.</p>
-      </Confirm>
     </Section>
   )
 }
