@@ -16,6 +16,11 @@ export function valueText(property: PropertyView | undefined, about: PropertySch
   return plainText(property.value, property.type, about)
 }
 
+/** `1 device`, `12 devices`. */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`
+}
+
 export function withUnit(text: string, unit: string | undefined): string {
   return unit ? `${text} ${unit}` : text
 }

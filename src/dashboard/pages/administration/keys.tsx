@@ -20,6 +20,7 @@ import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 
 /** Lists, creates and deletes keys of one kind. Contract 2. */
 
@@ -278,7 +279,7 @@ export function ProvisioningKeys() {
       }}
       endsWith="its links"
       loss={({ name, devices }) =>
-        `All links that use ${name} are closed at once, and its ${countText(devices)} cannot reconnect with it. The devices and their values stay.`
+        `All links that use ${name} are closed at once, and its ${counted(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
   )
@@ -287,10 +288,6 @@ export function ProvisioningKeys() {
 function userName(): string {
   const tenant = tenantName()
   return tenant === 'default' ? '*' : `${tenant}/*`
-}
-
-function countText(devices: number): string {
-  return devices === 1 ? '1 device' : `${devices} devices`
 }
 
 function NoKey({ mayMake }: { readonly mayMake: boolean }) {

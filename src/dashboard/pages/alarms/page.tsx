@@ -16,6 +16,7 @@ import { useCall, useRefreshOnEvents } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import { counted } from '#dashboard/values/format-value'
 import '#dashboard/pages/alarms/alarms.css'
 
 /** All alarms, and where they are active now. */
@@ -72,7 +73,7 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
         <TextField label="Search" type="search" value={search} onInput={setSearch} placeholder="Name or service" />
         <Checkbox label="Only active" isChecked={isActiveOnly} onChange={setActiveOnly} />
       </div>
-      <Section title={shown.length === 1 ? '1 alarm' : `${shown.length} alarms`}>
+      <Section title={counted(shown.length, 'alarm')}>
         <Table
           caption="Alarms, active ones first"
           columns={columns}
@@ -133,7 +134,7 @@ function Now({ standing }: { readonly standing: AlarmSummary | undefined }) {
   if (active === 0) return <Status state="quiet" tone="quiet" />
   return (
     <Status state="active" tone="bad">
-      active on {active} {active === 1 ? 'device' : 'devices'}, since <Time at={since} />
+      active on {counted(active, 'device')}, since <Time at={since} />
     </Status>
   )
 }

@@ -1,9 +1,9 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { nameOfDevice } from '#dashboard/binding/known-names'
 import { firstMessage } from '#dashboard/commands'
-import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection, useHistory } from '#dashboard/pages/device/service-section'
+import { DeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
 import { Loading, Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
@@ -94,7 +94,7 @@ export default function DevicePage({ params }: PageProps) {
               </dl>
             </Section>
           )}
-          {mayI('updates', 'read', { deviceIdentifier: identifier }) && <Firmware identifier={identifier} />}
+          {mayI('updates', 'read', { deviceIdentifier: identifier }) && <DeviceFirmware identifier={identifier} />}
           {mayI('meta', 'read', { deviceIdentifier: identifier }) && (
             <MetaSection identifier={identifier} meta={device.meta} />
           )}

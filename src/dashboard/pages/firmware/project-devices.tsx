@@ -1,25 +1,19 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
+import { useDeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { ProjectData } from '#dashboard/pages/firmware/project-data'
-import { isEnd, isGood, messageText, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
+import { updateText } from '#dashboard/pages/firmware/update-words'
 import { isUnderWay } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
 import { Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { CallResult, Section } from '#dashboard/parts/page'
-import { ExplainedError } from '#dashboard/parts/problem-text'
+import { Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
-import { Time } from '#dashboard/parts/time'
-import { notify } from '#dashboard/parts/toasts'
-import { useFreshFirmware } from '#dashboard/parts/use-call'
-import { useKey } from '#dashboard/parts/use-observable'
 import { VirtualList } from '#dashboard/parts/virtual-list'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import type { FirmwareEntry } from '#model/firmware'
+import { mayI } from '#dashboard/session'
 
 /** The devices of a project, with the progress of their updates. */
 
@@ -75,7 +69,9 @@ export function ProjectDevices(known: ProjectData & { readonly isElsewhere: bool
           )}
         </>
       )}
-      <DeviceDialog {...known} device={opened} onClose={() => open(undefined)} />
+      <Dialog title={opened ?? ''} isOpen={opened !== undefined} onClose={() => open(undefined)}>
+        {opened !== undefined && <OpenedDevice device={opened} pins={pins} />}
+      </Dialog>
     </Section>
   )
 }
@@ -127,56 +123,15 @@ function countText(shown: number, all: number): string {
   return shown === all ? `${all}` : `${shown} of ${all}`
 }
 
-interface DeviceDialogProps extends ProjectData {
-  /** Undefined: closed. */
-  readonly device: string | undefined
-  readonly onClose: () => void
-  readonly isElsewhere: boolean
-}
-
-/** One device: its firmware, the status of its update, and a button to update it now. */
-function DeviceDialog(props: DeviceDialogProps) {
-  const { device, onClose } = props
-  return (
-    <Dialog title={device ?? ''} isOpen={device !== undefined} onClose={onClose}>
-      {device !== undefined && <DeviceFirmware {...props} device={device} />}
-    </Dialog>
-  )
-}
-
-function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device: string }) {
-  const live = useKey(state().updates, device)
-  const [outcome, setOutcome] = useState<string>()
-  const fresh = useFreshFirmware(device, live)
+function OpenedDevice({ device, pins }: Pick<ProjectData, 'pins'> & { readonly device: string }) {
+  const { list, update, outcome } = useDeviceFirmware(device)
   const pin = pins.rows?.find(({ deviceIdentifier }) => deviceIdentifier === device)
-  const update = async () => {
-    setOutcome(undefined)
-    const call = client.call('POST /updates/:deviceIdentifier', { parameters: { deviceIdentifier: device } })
-    const answer = await call
-    const text = outcomeText(device, answer)
-    if (!isGood(answer)) throw new ExplainedError(text)
-    setOutcome(text)
-    notify(text)
-  }
   return (
     <>
       <p>
         <Link to={pathOf('devices', device)}>Device page</Link>
       </p>
-      <CallResult called={fresh}>
-        {(known) => (
-          <ul class="firmware-list">
-            {(live?.firmwares ?? known.firmwares ?? []).map((entry) => (
-              <li key={entry.index}>
-                <Firmware
-                  entry={entry}
-                  isOutdated={known.firmwares?.find(({ index }) => index === entry.index)?.updateAvailable ?? false}
-                />
-              </li>
-            ))}
-          </ul>
-        )}
-      </CallResult>
+      {list}
       {pin && (
         <p>
           It is pinned to <code>{pin.firmware}</code>.
@@ -187,36 +142,9 @@ function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device:
           <Button kind="primary" onPress={update}>
             Update {device} now
           </Button>
-          {outcome !== undefined && <span role="status">{outcome}</span>}
         </div>
       )}
-    </>
-  )
-}
-
-function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readonly isOutdated: boolean }) {
-  const { firmware, hardware, index, update } = entry
-  const text = updateText(entry)
-  return (
-    <>
-      <strong>{firmware}</strong>
-      {hardware !== undefined && <span class="soft"> on {hardware}</span>}
-      {index > 0 && <span class="soft"> index {index}</span>}{' '}
-      {isOutdated && <Status state="warning">update available</Status>}
-      {update && (
-        <div>
-          {text === undefined ? 'checked' : <Status state={update.status}>{text}</Status>} <Time at={update.at} />
-          {update.progress !== undefined && !isEnd(update.status) && (
-            <progress
-              class="upload-progress"
-              max={100}
-              value={update.progress}
-              aria-label={`Progress of ${firmware}`}
-            />
-          )}
-          {update.message !== undefined && <p class="soft">{messageText(update.message)}</p>}
-        </div>
-      )}
+      {outcome}
     </>
   )
 }

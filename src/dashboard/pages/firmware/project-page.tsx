@@ -12,6 +12,7 @@ import { useCall, usePolling } from '#dashboard/parts/use-call'
 import { usePages } from '#dashboard/parts/use-pages'
 import type { PageProps } from '#dashboard/routes'
 import { client } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 import '#dashboard/pages/firmware/firmware.css'
 
 /** One project: firmware of its devices, releases, pins and rollout. Contract 6. */
@@ -82,7 +83,7 @@ function VersionBars({
   return (
     <>
       <p>
-        {devices === 1 ? '1 device' : `${devices} devices`}, {underWay} being updated.
+        {counted(devices, 'device')}, {underWay} being updated.
       </p>
       <ul class="version-bars">
         {versions.map(({ firmware, index, devices: count }) => (

@@ -17,6 +17,7 @@ import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
@@ -151,16 +152,12 @@ function Switch({
         onConfirm={resume}
       >
         <p>
-          {countText(counts.failed + counts.refused)} of {project} failed or refused {firmware}. The rollout continues
-          until {errorThresholdPercent} % of the devices that finish from now on have failed.
+          {counted(counts.failed + counts.refused, 'device')} of {project} failed or refused {firmware}. The rollout
+          continues until {errorThresholdPercent} % of the devices that finish from now on have failed.
         </p>
       </Confirm>
     </>
   )
-}
-
-function countText(devices: number): string {
-  return devices === 1 ? '1 device' : `${devices} devices`
 }
 
 function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly groups: readonly Group[] }) {

@@ -1,3 +1,4 @@
+import { hexOf } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
 import type { Graph, GraphNode } from '#model/graph'
 
@@ -169,11 +170,6 @@ function drawn(node: GraphNode): Keyless<DraftNode> {
       return { id, kind: 'property', service: node.serviceIdentifier, property, ...to }
     }
   }
-}
-
-/** A property id in the form of schemas. §2.4, contract 1.8. */
-function hexOf(propId: number): string {
-  return `0x${propId.toString(16).padStart(4, '0')}`
 }
 
 function sent(node: DraftNode): GraphNode {

@@ -7,6 +7,7 @@ import { CallResult, Section } from '#dashboard/parts/page'
 import { type Column, Table } from '#dashboard/parts/table'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 
 const shownDevices = 4
 
@@ -56,7 +57,7 @@ export default function GroupsPage() {
               )}
             </Empty>
           ) : (
-            <Section title={groups.length === 1 ? '1 group' : `${groups.length} groups`}>
+            <Section title={counted(groups.length, 'group')}>
               <Table
                 caption="Groups"
                 columns={columns}

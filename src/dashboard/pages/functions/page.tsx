@@ -15,6 +15,7 @@ import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 
 type Fn = Item<'GET /functions'>
 
@@ -38,7 +39,7 @@ export default function FunctionsPage() {
           functions.length === 0 ? (
             <NoFunctions />
           ) : (
-            <Section title={functions.length === 1 ? '1 function' : `${functions.length} functions`}>
+            <Section title={counted(functions.length, 'function')}>
               <Table
                 caption="Functions"
                 columns={columns}

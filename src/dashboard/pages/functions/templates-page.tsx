@@ -10,6 +10,7 @@ import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 
 type Template = Item<'GET /templates'>
 
@@ -40,7 +41,7 @@ export default function TemplatesPage() {
               </p>
             </Empty>
           ) : (
-            <Section title={templates.length === 1 ? '1 template' : `${templates.length} templates`}>
+            <Section title={counted(templates.length, 'template')}>
               <Table
                 caption="Templates"
                 columns={columns}

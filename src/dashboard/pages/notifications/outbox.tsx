@@ -7,6 +7,7 @@ import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
+import { counted } from '#dashboard/values/format-value'
 import { every } from '#dashboard/world'
 
 type Figures = Answer<'GET /notifications/outbox'>
@@ -84,8 +85,4 @@ function Shown({ figures }: { readonly figures: Figures }) {
       />
     </div>
   )
-}
-
-function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`
 }

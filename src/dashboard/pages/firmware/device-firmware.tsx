@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks'
-import type { FirmwareView } from '#client/client'
 import { isEnd, isGood, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
 import { Link, pathOf } from '#dashboard/parts/link'
@@ -11,19 +10,28 @@ import { useFreshFirmware } from '#dashboard/parts/use-call'
 import { useIsComplete, useKey } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import type { FirmwareEntry } from '#model/firmware'
 
-type Entry = NonNullable<FirmwareView['firmwares']>[number]
-
-/** The firmware of the device, the status of its update, and a button to request one. §2.7 */
-export function Firmware({ identifier }: { readonly identifier: string }) {
+/** The firmware of a device with its update, live, and a function that requests an update. §2.7 */
+export function useDeviceFirmware(identifier: string) {
   const known = useKey(state().updates, identifier)
   const isRead = useIsComplete(state().updates)
-  const [outcome, setOutcome] = useState<string | undefined>()
   const fresh = useFreshFirmware(identifier, known)
-  const firmwares = (known?.firmwares ?? []).map((entry) => {
+  const [outcome, setOutcome] = useState<string | undefined>()
+  const firmwares = (known?.firmwares ?? fresh.value?.firmwares ?? []).map((entry) => {
     const { updateAvailable } = fresh.value?.firmwares?.find(({ index }) => index === entry.index) ?? entry
     return { ...entry, updateAvailable }
   })
+  const list =
+    firmwares.length === 0 ? (
+      <p class="soft">{isRead ? 'Unknown: the device reports its firmware when it connects.' : 'Loading…'}</p>
+    ) : (
+      <ul class="firmwares">
+        {firmwares.map((entry) => (
+          <Entry key={entry.index} entry={entry} />
+        ))}
+      </ul>
+    )
   const update = async () => {
     setOutcome(undefined)
     const result = await client.call('POST /updates/:deviceIdentifier', {
@@ -33,38 +41,33 @@ export function Firmware({ identifier }: { readonly identifier: string }) {
     setOutcome(text)
     notify(text, isGood(result) ? 'done' : 'failed')
   }
-  const mayUpdate = mayI('updates', 'update', { deviceIdentifier: identifier })
+  const isOutdated = firmwares.some(({ updateAvailable }) => updateAvailable)
+  return { project: known?.project, list, isOutdated, update, outcome: outcome && <p role="status">{outcome}</p> }
+}
+
+/** The section of the device's page. */
+export function DeviceFirmware({ identifier }: { readonly identifier: string }) {
+  const { project, list, isOutdated, update, outcome } = useDeviceFirmware(identifier)
   return (
     <Section
       title="Firmware"
-      beside={known?.project && <Link to={pathOf('firmware', known.project)}>{known.project}</Link>}
+      beside={project && <Link to={pathOf('firmware', project)}>{project}</Link>}
       actions={
-        mayUpdate &&
-        known && (
-          <Button
-            kind={firmwares.some(({ updateAvailable }) => updateAvailable) ? 'primary' : undefined}
-            onPress={update}
-          >
+        mayI('updates', 'update', { deviceIdentifier: identifier }) &&
+        project && (
+          <Button kind={isOutdated ? 'primary' : undefined} onPress={update}>
             Update now
           </Button>
         )
       }
     >
-      {firmwares.length === 0 ? (
-        <p class="soft">{isRead ? 'Unknown: the device reports its firmware when it connects.' : 'Loading…'}</p>
-      ) : (
-        <ul class="firmwares">
-          {firmwares.map((entry) => (
-            <FirmwareEntry key={entry.index} entry={entry} />
-          ))}
-        </ul>
-      )}
-      {outcome && <p role="status">{outcome}</p>}
+      {list}
+      {outcome}
     </Section>
   )
 }
 
-function FirmwareEntry({ entry }: { readonly entry: Entry }) {
+function Entry({ entry }: { readonly entry: FirmwareEntry }) {
   const { firmware, hardware, index, updateAvailable, update } = entry
   const isUnderWay = update && !isEnd(update.status)
   const isIdle = update?.status === 'IDLE'
