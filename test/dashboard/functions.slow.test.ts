@@ -61,7 +61,7 @@ describe('functions in a browser', () => {
     await openList('Templates')
     await ann.reads('No templates')
     await ann.field('Name').fill('too hot')
-    await ann.reads('Only letters, digits and . _ -')
+    await ann.reads('Must be 1 to 64 characters: letters, digits and . _ -.')
     await ann.field('Name').fill('too-hot')
     await ann.button('Create template').click()
     await ann.sees('too-hot')

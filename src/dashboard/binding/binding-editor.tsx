@@ -9,13 +9,11 @@ export interface BindingEditorProps {
   readonly onChange: (binding: Binding) => void
   /** The groups to choose from; undefined if the user may not read groups. */
   readonly groups: readonly GroupOption[] | undefined
-  /** Suggestions; other devices, even unknown ones, may be entered too. */
-  readonly devices: readonly string[]
   readonly problem?: string | undefined
 }
 
 /** All devices, or devices and groups by name. Contract 5.3, 5.4. */
-export function BindingEditor({ label, value, onChange, groups, devices, problem }: BindingEditorProps) {
+export function BindingEditor({ label, value, onChange, groups, problem }: BindingEditorProps) {
   const name = useId()
   const isAll = isAboutAll(value)
   const chosen = value.groups ?? []
@@ -38,7 +36,6 @@ export function BindingEditor({ label, value, onChange, groups, devices, problem
           <DevicePicker
             label="Devices"
             value={value.devices ?? []}
-            suggestions={devices}
             onChange={(next) => onChange({ ...value, devices: next })}
           />
           {ids.length > 0 && (

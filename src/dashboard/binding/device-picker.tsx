@@ -12,7 +12,6 @@ export interface DevicePickerProps {
   readonly label: string
   readonly value: readonly string[]
   readonly onChange: (devices: readonly string[]) => void
-  readonly suggestions: readonly string[]
   readonly problem?: string | undefined
 }
 
@@ -22,13 +21,14 @@ const shownMax = 60
 const namedMax = 5
 
 /** Devices by name: typed, pasted as a list, or picked. They need not exist yet. */
-export function DevicePicker({ label, value, onChange, suggestions, problem }: DevicePickerProps) {
+export function DevicePicker({ label, value, onChange, problem }: DevicePickerProps) {
+  const known = useKnownDevices()
   const [text, setText] = useState('')
   const [isWhole, setWhole] = useState(false)
   const frame = useRef<HTMLDivElement>(null)
   const typed = text.trim().toUpperCase()
   const chosen = useMemo(() => new Set(value), [value])
-  const fitting = useMemo(() => fittingOf(suggestions, typed, chosen, nameOfDevice), [suggestions, typed, chosen])
+  const fitting = useMemo(() => fittingOf(known, typed, chosen, nameOfDevice), [known, typed, chosen])
   const shown = isWhole ? value : value.slice(0, shownMax)
   const { devices } = state()
   const isComplete = useIsComplete(devices)

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { DevicePicker } from '#dashboard/binding/device-picker'
-import { useKnownDevices, useKnownServices } from '#dashboard/binding/known-names'
+import { useKnownServices } from '#dashboard/binding/known-names'
 import {
   type Level,
   levelOf,
@@ -30,7 +30,6 @@ interface GrantFieldsProps {
 
 /** One grant: its permissions, and its devices and services. Read-only without `onChange`. */
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
-  const known = useKnownDevices()
   return (
     <Field label={`Grant ${number}`}>
       {onChange ? (
@@ -40,7 +39,6 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
             <DevicePicker
               label="Devices"
               value={grant.devices}
-              suggestions={known}
               onChange={(devices) => onChange({ ...grant, devices: [...devices] })}
             />
           </AllOf>

@@ -116,7 +116,7 @@ function OwnRoles() {
 }
 
 /** A role that is created or changed. */
-export interface RoleDraft {
+interface RoleDraft {
   /** Undefined: a new role, which needs a name. */
   readonly name?: string | undefined
   readonly grants: readonly Grant[]

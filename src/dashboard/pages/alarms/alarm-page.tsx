@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { nameOfDevice, useGroups, useKnownDevices, useSchemas, useTarget } from '#dashboard/binding/known-names'
+import { nameOfDevice, useGroups, useSchemas, useTarget } from '#dashboard/binding/known-names'
 import { ServiceField } from '#dashboard/binding/service-field'
 import { boundDevices } from '#dashboard/binding/target'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
@@ -224,7 +224,6 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
   const { problem, touch, send, form } = useDraftForm({ isDirty, onDirty })
   const [isChecked, setChecked] = useState(false)
   const groups = useGroups()
-  const devices = useKnownDevices()
   const schema = useSchemas().get(draft.serviceIdentifier)
   const bound = useMemo(() => boundDevices(draft.binding, groups ?? []), [draft.binding, groups])
   const { sample, warning } = useTarget({ service: draft.serviceIdentifier, devices: bound })
@@ -293,7 +292,6 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
         value={draft.binding}
         onChange={(binding) => set({ binding })}
         groups={groups}
-        devices={devices}
         problem={detailUnder(problem, 'devices') ?? detailUnder(problem, 'groups')}
       />
       <p class="hint">

@@ -1,8 +1,8 @@
-import { useState } from 'preact/hooks'
 import { isEnd, isGood, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
+import { ExplainedError } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
@@ -17,7 +17,6 @@ export function useDeviceFirmware(identifier: string) {
   const known = useKey(state().updates, identifier)
   const isRead = useIsComplete(state().updates)
   const fresh = useFreshFirmware(identifier, known)
-  const [outcome, setOutcome] = useState<string | undefined>()
   const firmwares = (known?.firmwares ?? fresh.value?.firmwares ?? []).map((entry) => {
     const { updateAvailable } = fresh.value?.firmwares?.find(({ index }) => index === entry.index) ?? entry
     return { ...entry, updateAvailable }
@@ -33,21 +32,20 @@ export function useDeviceFirmware(identifier: string) {
       </ul>
     )
   const update = async () => {
-    setOutcome(undefined)
     const result = await client.call('POST /updates/:deviceIdentifier', {
       parameters: { deviceIdentifier: identifier },
     })
     const text = outcomeText(identifier, result)
-    setOutcome(text)
-    notify(text, isGood(result) ? 'done' : 'failed')
+    if (!isGood(result)) throw new ExplainedError(text)
+    notify(text)
   }
   const isOutdated = firmwares.some(({ updateAvailable }) => updateAvailable)
-  return { project: known?.project, list, isOutdated, update, outcome: outcome && <p role="status">{outcome}</p> }
+  return { project: known?.project, list, isOutdated, update }
 }
 
 /** The section of the device's page. */
 export function DeviceFirmware({ identifier }: { readonly identifier: string }) {
-  const { project, list, isOutdated, update, outcome } = useDeviceFirmware(identifier)
+  const { project, list, isOutdated, update } = useDeviceFirmware(identifier)
   return (
     <Section
       title="Firmware"
@@ -62,7 +60,6 @@ export function DeviceFirmware({ identifier }: { readonly identifier: string }) 
       }
     >
       {list}
-      {outcome}
     </Section>
   )
 }

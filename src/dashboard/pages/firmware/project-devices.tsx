@@ -124,7 +124,7 @@ function countText(shown: number, all: number): string {
 }
 
 function OpenedDevice({ device, pins }: Pick<ProjectData, 'pins'> & { readonly device: string }) {
-  const { list, update, outcome } = useDeviceFirmware(device)
+  const { list, update } = useDeviceFirmware(device)
   const pin = pins.rows?.find(({ deviceIdentifier }) => deviceIdentifier === device)
   return (
     <>
@@ -144,7 +144,6 @@ function OpenedDevice({ device, pins }: Pick<ProjectData, 'pins'> & { readonly d
           </Button>
         </div>
       )}
-      {outcome}
     </>
   )
 }

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { rolloutCommand } from '#dashboard/pages/firmware/commands'
@@ -8,7 +7,7 @@ import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
 import { partsOf } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
 import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { CallResult, Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
@@ -25,17 +24,13 @@ import type { Action } from '#model/scope'
 
 type Group = Item<'GET /groups'>
 
-/** The open dialog; one at a time. */
-type Asked = 'put' | 'end' | undefined
-
 export function Rollout({ project, releases, rollout, devices, isRead }: ProjectData) {
-  const [asked, ask] = useState<Asked>()
-  const close = () => ask(undefined)
   // Users who may not read groups see their ids.
   const called = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
   const groups = called.value ?? []
   const now = rollout.value
   const may = (action: Action) => mayForGroups(action, now?.groups, groups)
+  const putTitle = now ? 'Change rollout' : 'New rollout'
   // A new rollout may target any group whose members the user may update.
   const mayPut = now
     ? may('update')
@@ -48,14 +43,47 @@ export function Rollout({ project, releases, rollout, devices, isRead }: Project
         <>
           {now && may('update') && <Switch project={project} rollout={now} onSwitched={rollout.again} />}
           {mayPut && now !== undefined && (
-            <Button kind={now ? undefined : 'primary'} onPress={() => ask('put')}>
-              {now ? 'Change rollout' : 'New rollout'}
-            </Button>
+            <DialogButton kind={now ? undefined : 'primary'} button={putTitle} title={putTitle}>
+              {(close) => (
+                <ConcurrentEdit found={now} what="this rollout" filled={bodyOf} isHeld>
+                  {({ begun, check }) => (
+                    <RolloutForm
+                      project={project}
+                      before={begun ?? undefined}
+                      check={async () => void (await check(() => readRollout(project)))}
+                      versions={versionsOf(releases.value)}
+                      groups={groups}
+                      devices={isRead ? devices.length : undefined}
+                      onCancel={close}
+                      onDone={() => {
+                        close()
+                        rollout.again()
+                      }}
+                    />
+                  )}
+                </ConcurrentEdit>
+              )}
+            </DialogButton>
           )}
           {now && may('delete') && (
-            <Button kind="danger" onPress={() => ask('end')}>
-              End rollout…
-            </Button>
+            <ConfirmButton
+              button="End rollout…"
+              buttonKind="danger"
+              title={`End the rollout of ${project}?`}
+              confirm="End rollout"
+              onConfirm={async () => {
+                const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
+                await withExplanation(call, { 403: notAll })
+                notify(`The rollout of ${project} has ended`)
+                rollout.again()
+              }}
+            >
+              <p>
+                Its counts are deleted. From then on{' '}
+                <strong>every device of {project} that connects is updated to the newest release</strong>:{' '}
+                {devices.length} at present. To stop updates, pause the rollout instead.
+              </p>
+            </ConfirmButton>
           )}
         </>
       }
@@ -69,43 +97,6 @@ export function Rollout({ project, releases, rollout, devices, isRead }: Project
           )
         }
       </CallResult>
-      <Dialog title={now ? 'Change rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
-        <ConcurrentEdit found={now ?? null} what="this rollout" filled={bodyOf} isHeld>
-          {({ begun, check }) => (
-            <RolloutForm
-              project={project}
-              before={begun ?? undefined}
-              check={async () => void (await check(() => readRollout(project)))}
-              versions={versionsOf(releases.value)}
-              groups={groups}
-              devices={isRead ? devices.length : undefined}
-              onCancel={close}
-              onDone={() => {
-                close()
-                rollout.again()
-              }}
-            />
-          )}
-        </ConcurrentEdit>
-      </Dialog>
-      <Confirm
-        title={`End the rollout of ${project}?`}
-        isOpen={asked === 'end'}
-        onClose={close}
-        confirm="End rollout"
-        onConfirm={async () => {
-          const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
-          await withExplanation(call, { 403: notAll })
-          notify(`The rollout of ${project} has ended`)
-          rollout.again()
-        }}
-      >
-        <p>
-          Its counts are deleted. From then on{' '}
-          <strong>every device of {project} that connects is updated to the newest release</strong>: {devices.length} at
-          present. To stop updates, pause the rollout instead.
-        </p>
-      </Confirm>
     </Section>
   )
 }
@@ -122,7 +113,6 @@ function Switch({
   readonly rollout: RolloutEntry
   readonly onSwitched: () => void
 }) {
-  const [isAsked, ask] = useState(false)
   const parameters = { project }
   const by = { 403: notAll, 404: notAll }
   const pause = async () => {
@@ -135,28 +125,27 @@ function Switch({
     notify(`The rollout of ${firmware} continues`)
     onSwitched()
   }
+  if (state === 'running') return <Button onPress={pause}>Pause</Button>
+  if (state !== 'stopped') {
+    return (
+      <Button kind="primary" onPress={resume}>
+        Resume
+      </Button>
+    )
+  }
   return (
-    <>
-      {state === 'running' ? (
-        <Button onPress={pause}>Pause</Button>
-      ) : (
-        <Button kind="primary" onPress={state === 'stopped' ? () => ask(true) : resume}>
-          Resume
-        </Button>
-      )}
-      <Confirm
-        title={`Resume the rollout of ${firmware}?`}
-        isOpen={isAsked}
-        onClose={() => ask(false)}
-        confirm="Resume anyway"
-        onConfirm={resume}
-      >
-        <p>
-          {counted(counts.failed + counts.refused, 'device')} of {project} failed or refused {firmware}. The rollout
-          continues until {errorThresholdPercent} % of the devices that finish from now on have failed.
-        </p>
-      </Confirm>
-    </>
+    <ConfirmButton
+      button="Resume"
+      buttonKind="primary"
+      title={`Resume the rollout of ${firmware}?`}
+      confirm="Resume anyway"
+      onConfirm={resume}
+    >
+      <p>
+        {counted(counts.failed + counts.refused, 'device')} of {project} failed or refused {firmware}. The rollout
+        continues until {errorThresholdPercent} % of the devices that finish from now on have failed.
+      </p>
+    </ConfirmButton>
   )
 }
 

@@ -14,7 +14,7 @@ import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups, useKnownDevices } from '#dashboard/binding/known-names'
+import { useGroups } from '#dashboard/binding/known-names'
 import { boundDevices } from '#dashboard/binding/target'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import {
@@ -151,7 +151,6 @@ export function FunctionForm(props: FunctionFormProps) {
   const { problem, touch: touchAny, send, form } = useDraftForm({ isDirty, onDirty })
   const [serverFaults, setServerFaults] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
-  const devices = useKnownDevices()
   const bound = useMemo(() => boundDevices(binding, groups ?? []), [binding, groups])
   // The server's faults are about the sent draft: the next change removes them.
   const faults = hasFaults(serverFaults) ? serverFaults : isChecked ? faultsIn(draft) : noFaults
@@ -215,7 +214,6 @@ export function FunctionForm(props: FunctionFormProps) {
             value={binding}
             onChange={touch(setBinding)}
             groups={groups}
-            devices={devices}
             problem={detailUnder(problem, 'binding')}
           />
         </div>

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { DevicePicker } from '#dashboard/binding/device-picker'
-import { useKnownDevices } from '#dashboard/binding/known-names'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { ConcurrentEdit, type Edit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton } from '#dashboard/parts/dialog'
@@ -123,7 +122,6 @@ function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
   const [name, setName] = useState(edit?.begun.name ?? '')
   const [devices, setDevices] = useState<readonly string[]>(edit?.begun.devices ?? [])
   const { problem, touch, send, form } = useDraftForm({ isDirty: edit?.isDirty, onDirty: edit?.touch })
-  const known = useKnownDevices()
   const submitAll = () =>
     send(() => onSubmit({ name, devices: [...devices] }), 'A group needs permission to read all of its devices.')
   return (
@@ -143,7 +141,6 @@ function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
       <DevicePicker
         label="Devices"
         value={devices}
-        suggestions={known}
         onChange={(next) => {
           setDevices(next)
           touch()

@@ -6,6 +6,7 @@ import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { CallResult, Section } from '#dashboard/parts/page'
+import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { useCall } from '#dashboard/parts/use-call'
@@ -59,23 +60,22 @@ export default function TemplatesPage() {
 
 function NewTemplate() {
   const [name, setName] = useState('')
-  const isGood = /^[A-Za-z0-9._-]{1,64}$/.test(name)
   return (
     <Section title="New template">
       <Form
         submit="Create template"
         label="New template"
-        isDisabled={!isGood}
+        isDisabled={!isShortName(name)}
         onSubmit={() => go(pathOfTemplate(name))}
       >
         <TextField
           label="Name"
-          hint="Letters, digits and . _ -. Functions refer to it by this name."
+          hint={`${shortNameRule}. Functions refer to it by this name.`}
           value={name}
           onInput={setName}
           maxLength={64}
           placeholder="too-hot"
-          problem={name === '' || isGood ? undefined : 'Only letters, digits and . _ -'}
+          problem={nameProblem(name)}
           isCode
         />
       </Form>
