@@ -97,10 +97,7 @@ export async function storeInBlocks(
     const newPoints = part(points, from, to)
     const newMarks = part(marks, from, to)
     const before = readDay(storage, series, day)
-    const first = Math.min(
-      newPoints.times[0] ?? Number.POSITIVE_INFINITY,
-      newMarks.times[0] ?? Number.POSITIVE_INFINITY,
-    )
+    const first = Math.min(newPoints.firstTime, newMarks.firstTime)
     if (!before || before.isBefore(first)) {
       const summary = before ?? new DaySummary()
       summary.add(newPoints, newMarks)

@@ -16,6 +16,11 @@ export class Points {
     this.values = new Float64Array(capacity)
   }
 
+  /** The time of the first point; infinity if there is none. */
+  get firstTime(): number {
+    return this.count > 0 ? (this.times[0] as number) : Number.POSITIVE_INFINITY
+  }
+
   clear(): void {
     this.count = 0
     if (this.texts.size > 0) this.texts.clear()

@@ -267,7 +267,7 @@ async function feed(
     const markBlocks = summary && summary.firstMark > 0 ? await readBlocks(storage, id + 1, day, day) : []
     const dayMarks = between(merged([...markBlocks, ...(fresh.get(id + 1) ?? [])]), begin, end)
     shown.append(between(dayMarks, Math.max(begin, buckets.from), end))
-    const first = Math.min(freshValues.times[0] ?? Infinity, freshMarks.times[0] ?? Infinity)
+    const first = Math.min(freshValues.firstTime, freshMarks.firstTime)
     const isSummed = buckets.areOfHours && !names.includes('duration') && summary?.isBefore(first)
     if (summary && isSummed) {
       const hours = summary.inOrder()

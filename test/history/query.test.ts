@@ -220,6 +220,26 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     }
   })
 
+  test('has the same hours when its points are kept no longer', async () => {
+    const fixture = await Fixture.make(seed)
+    await fixture.fill()
+    await fixture.store.flush()
+    fixture.store.confirm(fixture.store.flushed)
+    await fixture.store.merge({ all: true, pause: async () => {} })
+    const buckets = { interval: hourMs, zone: 'UTC', aggregates: names }
+    const before = await fixture.ask({ propIds: [0], buckets })
+    const count = before.series[0]?.time.length
+    expect(count).toBeGreaterThan(0)
+    await fixture.store.expire(fixture.now + 302 * dayMs, async () => {})
+    const after = await fixture.ask({ propIds: [0], buckets })
+    // Marks are kept as long as points.
+    expect(after.series).toEqual(before.series.map((series) => ({ ...series, marks: [] })))
+    expect((await fixture.ask({ propIds: [0] })).series[0]?.time).toEqual([])
+    await fixture.store.expire(fixture.now + 702 * dayMs, async () => {})
+    const days = await fixture.ask({ propIds: [0], buckets: { ...buckets, interval: dayMs } })
+    expect(days.series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)).toBe(fixture.points.size)
+  })
+
   test('says how long each value of a switch held', async () => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
