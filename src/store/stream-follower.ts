@@ -15,6 +15,9 @@ export interface StreamFollowerOptions {
 /** How often it looks for new chunks when it has all of them. */
 const idleMs = 100
 const failedMs = 5_000
+/** The share of the loop from which on it is busy. */
+const busyShare = 0.7
+const confirmMsMax = 60_000
 /** Copied at once: about a millisecond of the event loop. */
 const batchBytes = 512 * 1024
 
@@ -32,6 +35,8 @@ export class StreamFollower {
   #isStopped = true
   /** Where to go on must be decided anew: after a failure, and when the store lost entries. */
   #isLost = true
+  /** World.monotonic. */
+  #confirmDueAt: number | undefined
   #waiting: { readonly tenant: string; readonly offset: number; readonly resolve: () => void }[] = []
   /** When the newest applied chunk of each tenant was stored. */
   readonly #times = new Map<string, number>()
@@ -168,11 +173,22 @@ export class StreamFollower {
         resolve()
         return false
       })
-      if (!applied.isConfirmDue) continue
+      if (!this.#mayConfirm(applied.isConfirmDue)) continue
       await journal.sync()
       await projection.confirm(applied.stored)
     }
     return isAny
+  }
+
+  /** What follows takes processors, so it waits while the loop is busy, but not for ever. */
+  #mayConfirm(isDue: boolean): boolean {
+    const { world } = this.#options
+    if (!isDue) {
+      this.#confirmDueAt = undefined
+      return false
+    }
+    this.#confirmDueAt ??= world.monotonic()
+    return world.loopShare() < busyShare || world.monotonic() - this.#confirmDueAt >= confirmMsMax
   }
 
   async #skip(tenant: string): Promise<void> {
