@@ -38,11 +38,6 @@ export interface Target {
   readonly case: string
   readonly variant: string
   readonly figure: string
-  /**
-   * Judged instead, by the same bounds, if the load was full with this variant or with the baseline: for example
-   * throughput per second of the server's CPU, where the load limits throughput per second.
-   */
-  readonly whenLoadIsFull?: string
   readonly isRatio?: boolean
   readonly atLeast?: number
   readonly atMost?: number

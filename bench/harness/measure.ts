@@ -176,9 +176,6 @@ function keyOf(caseName: string, variant: string): string {
 
 export interface Verdict {
   readonly target: Target
-  /** The judged figure: the target's own, or its alternative for a full load. */
-  readonly figure: string
-  readonly isLoadFull: boolean
   /** Undefined if nothing was measured: then the target is missed. */
   readonly reached: Spread | undefined
   readonly isHeld: boolean
@@ -194,15 +191,13 @@ export function judge(
   hasFailed = false,
 ): readonly Verdict[] {
   return targets.map((target) => {
-    const { variants = [], baseline } = results.find(({ name }) => name === target.case) ?? {}
+    const { figure } = target
+    const { variants = [] } = results.find(({ name }) => name === target.case) ?? {}
     const variant = variants.find(({ name }) => name === target.variant)
-    const compared = target.isRatio ? variants.find(({ name }) => name === baseline) : undefined
-    const isLoadFull = variant?.isLoadFull === true || compared?.isLoadFull === true
-    const figure = (isLoadFull ? target.whenLoadIsFull : undefined) ?? target.figure
     const reached = (target.isRatio ? variant?.ratios : variant?.figures)?.[figure]
     if (!reached && !(variant && hasFailed)) throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
     const { atLeast = -Infinity, atMost = Infinity } = target
     const isHeld = reached !== undefined && reached.median >= atLeast && reached.median <= atMost
-    return { target, figure, isLoadFull, reached, isHeld }
+    return { target, reached, isHeld }
   })
 }

@@ -55,16 +55,16 @@ export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark
   }
   if (verdicts.length > 0) {
     lines.push('', '## Targets', '', '| | wanted | reached | |', '|---|---:|---:|---|')
-    for (const { target, figure, isLoadFull, reached, isHeld } of verdicts) {
+    for (const { target, reached, isHeld } of verdicts) {
+      const { figure } = target
       const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
-      const instead = figure === target.figure ? '' : ` instead of ${figures[target.figure]?.title}: load full`
       const wanted = [
         ...(target.atLeast === undefined ? [] : [`≥ ${target.atLeast}`]),
         ...(target.atMost === undefined ? [] : [`≤ ${target.atMost}`]),
       ].join(', ')
       const digits = target.isRatio ? 2 : digitsOf(figure)
-      const text = reached ? textOf(reached, digits, noteOf(figure, isLoadFull)) : 'not measured'
-      lines.push(`| ${what}${instead} | ${wanted} | ${text} | ${isHeld ? 'held' : '**not held**'} |`)
+      const text = reached ? textOf(reached, digits) : 'not measured'
+      lines.push(`| ${what} | ${wanted} | ${text} | ${isHeld ? 'held' : '**not held**'} |`)
     }
   }
   if (failures.length > 0) {
