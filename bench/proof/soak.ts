@@ -97,7 +97,6 @@ async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments 
     await pass((minutes * 60_000) / samplesCount)
     samples.push({ ...(await sampleOf(server)), minutes: minutesPassed() })
     if (samples.length % printEverySamples > 0) return
-    await server.runner.readMails()
     const live = ((samples.at(-1)?.live ?? 0) / gauges.live.scale).toFixed(1)
     print(`${minutesPassed().toFixed(1)} min: ${server.changesAcknowledged} changes acknowledged; ${live} MB in use`)
   }

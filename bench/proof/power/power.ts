@@ -43,7 +43,6 @@ const lives = 3
 const clockMs = 2
 /** The fleets that report over links: devices and changes a second, all together. */
 const fleetSize = { devices: 50, rate: 600 } as const
-const mailMsMax = 5_000
 const floodMsMax = 15_000
 const problemsMax = 5
 
@@ -191,8 +190,6 @@ async function faultsOf(
       ...faults,
       ...(await fleets.sessionFaults(port, lastFrames)),
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
-      // Mails that were not sent before are sent by the copy.
-      ...(await runner.unmailedAt(at, folder, mailMsMax)),
     ]
   } finally {
     await left.running?.stop()

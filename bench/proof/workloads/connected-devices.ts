@@ -4,24 +4,17 @@ import type { Change, Observed, Workload } from '#bench/proof/workloads/expected
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { until } from '#bench/time'
 
-/**
- * Writes, actions and updates that reach connected devices: each device's answer is kept, and no device applies
- * anything twice.
- */
+/** Writes and updates that reach connected devices: each device's answer is kept, and none applies a write twice. */
 
 const { serviceIdentifier } = controlsService
 const setpoint = '0x2000'
 const setpointPropId = 0x2000
 const prefix = 'LINKED'
-const devicesCount = 6
+const devicesCount = 4
 const onlineMsMax = 20_000
 const doneMsMax = 30_000
-const pollMs = 50
 /** Each time the update is requested again. */
 const updatePollMs = 500
-/** How many of the last actions are read again after every kill. */
-const actionsAgain = 5
-const actionSlot = 'action on connected devices'
 /** A simulated device starts with the first. */
 const versions = ['1.4.2', '1.5.0'] as const
 const imageBytes = 3_000
@@ -30,7 +23,6 @@ const imageBytes = 3_000
 export class ConnectedDevices {
   readonly #fleet: Fleet
   readonly written: readonly string[]
-  readonly acted: readonly string[]
   readonly updated: readonly string[]
 
   /** `url`: `http://host:port`; `key`: a provisioning key. */
@@ -42,8 +34,7 @@ export class ConnectedDevices {
     this.#fleet.pause()
     const identifiers = this.#fleet.devices.map(({ identifier }) => identifier)
     this.written = identifiers.slice(0, 2)
-    this.acted = identifiers.slice(2, 4)
-    this.updated = identifiers.slice(4)
+    this.updated = identifiers.slice(2)
   }
 
   /** Creates the releases, which a device gets only by its pin, and connects. */
@@ -65,13 +56,8 @@ export class ConnectedDevices {
       project: plan.kind.code.toLowerCase(),
       version: firmware.version,
       isWelcome,
-      asked: controls?.received ?? [],
+      asked: controls?.received ?? new Map(),
     }
-  }
-
-  /** The server closed a connection because its store refused writes: devices may have been offline for an action. */
-  get wereDisconnected(): boolean {
-    return (this.#fleet.counts.closes.get('1013') ?? 0) > 0
   }
 
   /**
@@ -84,11 +70,11 @@ export class ConnectedDevices {
     if (!areBack) throw new Error(`devices are not connected again within ${onlineMsMax / 1000} s`)
   }
 
-  /** How often a device applied it: each value is written once, by one id. `idPrefix`: of the WRITE. */
-  timesDone(identifier: string, value: number, idPrefix = ''): number {
+  /** How often a device applied it: each value is written once, by one id. */
+  timesDone(identifier: string, value: number): number {
     const order = JSON.stringify([serviceIdentifier, [{ propId: setpointPropId, value }]])
     const { asked } = this.of(identifier)
-    return [...asked].filter(([id, it]) => id.startsWith(idPrefix) && it.order === order && it.results).length
+    return [...asked.values()].filter((it) => it.order === order && it.results).length
   }
 
   async end(): Promise<void> {
@@ -146,78 +132,6 @@ async function setpointsOf(api: ProofApi, identifiers: readonly string[]): Promi
 /** Above every initial value. */
 function setpointOf(number: number): number {
   return 1_000 + number
-}
-
-interface Action {
-  readonly state: string
-  readonly counts: { readonly total: number }
-  readonly devices: readonly { readonly deviceIdentifier: string; readonly status: string }[]
-}
-
-/** Actions go on after a kill until each device has answered; earlier answers are kept. */
-export function connectedActionsWorkload(devices: ConnectedDevices): Workload {
-  /** By id, the last acknowledged actions: the value, and all answers once they are complete. */
-  const last = new Map<string, { readonly value: number; answers: string | undefined }>()
-  const keep = (id: string, value: number) => {
-    last.set(id, { value, answers: undefined })
-    for (const old of [...last.keys()].slice(0, -actionsAgain)) last.delete(old)
-    return id
-  }
-  const read = (api: ProofApi, id: string) => api.must<Action>('GET', `/devices/actions/${id}`)
-  return {
-    name: actionSlot,
-    slots: [actionSlot],
-    pauseMs: 200,
-    nextChange: (_, __, number) => ({
-      method: 'POST',
-      path: '/devices/actions',
-      body: { devices: devices.acted, serviceIdentifier, updates: { [setpoint]: setpointOf(number) } },
-      content: ({ text }) => keep((JSON.parse(text) as { id: string }).id, setpointOf(number)),
-    }),
-    async observe(api, entries) {
-      const id = entries.get(actionSlot)?.observed?.content
-      const found = new Map(id === undefined ? [] : [[actionSlot, { content: id, id }]])
-      if (api.isCopy) {
-        if (id !== undefined && (await read(api, id)).counts.total !== devices.acted.length) return new Map()
-        return found
-      }
-      await devices.back()
-      for (const [each, action] of last) await mustBeDone(devices, each, action, () => read(api, each))
-      return found
-    },
-  }
-}
-
-async function mustBeDone(
-  devices: ConnectedDevices,
-  id: string,
-  action: { readonly value: number; answers: string | undefined },
-  read: () => Promise<Action>,
-): Promise<void> {
-  const statuses = await statusesOf(read)
-  const answers = statuses.map(({ deviceIdentifier, status }) => `${deviceIdentifier} ${status}`).join(', ')
-  if (action.answers !== undefined && action.answers !== answers)
-    throw new Error(`action ${id} was ${action.answers}, and is ${answers}`)
-  action.answers = answers
-  for (const device of devices.acted) {
-    const status = statuses.find(({ deviceIdentifier }) => deviceIdentifier === device)?.status
-    const times = devices.timesDone(device, action.value, `a:${id}:`)
-    const wasAway = devices.wereDisconnected && (status === 'DEVICE_OFFLINE' || status === 'DEVICE_TIMEOUT')
-    if (times > 1 || (status === 'OK' ? times === 0 : !wasAway))
-      throw new Error(`action ${id} is ${status} on ${device}, which did it ${times} times`)
-  }
-}
-
-/** Waits until all devices have answered. */
-async function statusesOf(read: () => Promise<Action>): Promise<Action['devices']> {
-  let action = await read()
-  const isDone = async () => {
-    if (action.state !== 'done') action = await read()
-    return action.state === 'done'
-  }
-  if (!(await until(isDone, doneMsMax, pollMs)))
-    throw new Error(`an action is ${action.state} after ${doneMsMax / 1000} s`)
-  return action.devices
 }
 
 /**

@@ -204,15 +204,6 @@ export class ExpectedState {
     }
   }
 
-  /** Texts of the events of all changes that were answered before a moment. */
-  eventsBefore(at: number): readonly string[] {
-    return [...this.#history.values()]
-      .flat()
-      .flatMap(({ change, answeredAt }) =>
-        answeredAt < at && change.eventText !== undefined ? [change.eventText] : [],
-      )
-  }
-
   /** Only the last change before the moment can be pending: the next one is sent after its outcome is known. */
   #entryAt(slot: string, at: number): SlotEntry {
     const last = (this.#history.get(slot) ?? []).findLast(({ sentAt }) => sentAt < at + clockDifferenceMs)

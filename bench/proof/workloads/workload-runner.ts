@@ -4,26 +4,22 @@ import { administrator, callApi, createUser, gateway, readToken } from '#bench/h
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import {
   ConnectedDevices,
-  connectedActionsWorkload,
   isConnectedDevice,
   updatesWorkload,
   writesWorkload,
 } from '#bench/proof/workloads/connected-devices'
 import { type ChangeCounts, ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
 import { imagesWorkload } from '#bench/proof/workloads/images'
-import { createMailFunction, createMailTemplate, Mails } from '#bench/proof/workloads/mails'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import {
-  alarmStatesWorkload,
-  delayedAlarm,
-  delayedAlarmsWorkload,
   floodedDevice,
-  mailedDevice,
-  mailedReportsWorkload,
+  reportedAlarm,
+  reportedPropId,
+  reportedService,
+  reportingDevices,
   reportsWorkload,
   secretDevices,
   secretsWorkload,
-  turningAlarm,
   uncountedDevices,
 } from '#bench/proof/workloads/reports'
 import { createReferenced, notedDevices, resourceWorkloads, topicNames } from '#bench/proof/workloads/resources'
@@ -44,8 +40,6 @@ export class WorkloadRunner {
   /** The administrator receives every event after it. */
   readonly first: StreamPosition
   readonly #states: readonly ExpectedState[]
-  readonly #mails: Mails
-  readonly #mailed: ExpectedState
   readonly api: ProofApi
   readonly #gateway: string
   readonly #connected: ConnectedDevices
@@ -65,12 +59,9 @@ export class WorkloadRunner {
     this.first = parts.first
     this.#gateway = parts.gateway
     this.#connected = parts.connected
-    this.#mails = new Mails(api.dataFolder)
     let number = 0
     const next = () => ++number
-    const stateOf = (workload: Workload) => new ExpectedState(workload, api, random, next, pauseTimes)
-    this.#mailed = stateOf(mailedReportsWorkload(parts.gateway))
-    this.#states = [...workloads.map(stateOf), this.#mailed]
+    this.#states = workloads.map((workload) => new ExpectedState(workload, api, random, next, pauseTimes))
   }
 
   /** Creates what the workloads need. */
@@ -83,10 +74,12 @@ export class WorkloadRunner {
       body: { name: 'Devices' },
     })
     const authorization = gateway(key)
-    await createMailTemplate(api)
+    await api.must('PUT', `/templates/${mailTemplate}`, {
+      body: { locales: { en: { subject: 'A', text: '{{value}}' } } },
+    })
     const topics: string[] = []
     for (const name of topicNames) topics.push(await createMailFunction(api, name, notedDevices, false))
-    const mailing = await createMailFunction(api, 'mailing', [mailedDevice])
+    const mailing = await createMailFunction(api, 'mailing', reportingDevices, true)
     const reader = await createUser(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
     const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
     await api.must('POST', '/notifications/subscribe', {
@@ -97,7 +90,7 @@ export class WorkloadRunner {
     const first = (await readState(api.url, person)).position
     await createReferenced(api)
     for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
-    const [turning, delayed] = [await createAlarm(api, turningAlarm), await createAlarm(api, delayedAlarm)]
+    await api.must('POST', '/alarms', { body: reportedAlarm })
     const connected = new ConnectedDevices(api.url, key)
     await connected.start(api)
     const workloads = [
@@ -105,11 +98,8 @@ export class WorkloadRunner {
       reportsWorkload(authorization),
       secretsWorkload(),
       writesWorkload(connected),
-      connectedActionsWorkload(connected),
       accountsWorkload(),
       signingKeysWorkload(),
-      alarmStatesWorkload(authorization, turning),
-      delayedAlarmsWorkload(authorization, delayed),
       imagesWorkload(),
       updatesWorkload(connected),
     ]
@@ -141,13 +131,7 @@ export class WorkloadRunner {
 
   /** Differences between the server and the expected states. */
   async check(): Promise<readonly string[]> {
-    await this.readMails()
     return (await Promise.all(this.#states.map((state) => state.check()))).flat()
-  }
-
-  /** Called before there are ten thousand more: then the server deletes the oldest. */
-  readMails(): Promise<void> {
-    return this.#mails.read()
   }
 
   /** Whether the event is of a workload. */
@@ -174,16 +158,6 @@ export class WorkloadRunner {
     return (await Promise.all(this.#states.map((state) => state.faultsAt(at, api)))).flat()
   }
 
-  /** Acknowledged reports without a mail, after waiting for them. */
-  unmailed(timeoutMs: number): Promise<readonly string[]> {
-    return this.#mails.missing(this.#mailed.requiredEvents, timeoutMs)
-  }
-
-  /** The same of reports that were acknowledged before a moment, in a copy of the folder. */
-  unmailedAt(at: number, dataFolder: string, timeoutMs: number): Promise<readonly string[]> {
-    return new Mails(dataFolder).missing(this.#mailed.eventsBefore(at), timeoutMs)
-  }
-
   get counts(): Readonly<Record<string, ChangeCounts>> {
     return Object.assign({}, ...this.#states.map(({ counts }) => counts))
   }
@@ -197,6 +171,19 @@ function isUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): b
   return uncountedDevices.includes(device) || isConnectedDevice(device)
 }
 
-async function createAlarm(api: ProofApi, body: object): Promise<string> {
-  return (await api.must<{ resourceIdentifier: string }>('POST', '/alarms', { body })).resourceIdentifier
+const mailTemplate = 'mailed'
+
+/** Mails every report of these devices. Returns its resource name. */
+async function createMailFunction(
+  api: ProofApi,
+  name: string,
+  devices: readonly string[],
+  enabled: boolean,
+): Promise<string> {
+  const nodes = [
+    { id: 'report', type: 'trigger', on: 'property', serviceIdentifier: reportedService, propId: reportedPropId },
+    { id: 'mail', type: 'email', template: mailTemplate },
+  ]
+  const body = { name, enabled, binding: { devices }, graph: { nodes, edges: [['report', 'mail']] } }
+  return (await api.must<{ resourceIdentifier: string }>('POST', '/functions', { body })).resourceIdentifier
 }
