@@ -199,8 +199,7 @@ class DiskRun {
   async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
     const label = faultText(fault, from)
     if (fault.activity === 'read') {
-      // Files that were read before are open already, and background work after a start opens the files that it
-      // creates.
+      // Files that were read before are open already, and a start opens the files that it creates.
       await this.#server?.kill()
       this.#server = await startServer(this.#settings())
       await pass(settledMs)
@@ -229,8 +228,8 @@ class DiskRun {
   /** Checks a server that serves after or during the fault. */
   async #judge(label: string, fault: DiskFault, refusals: number, received: readonly StreamEvent[]): Promise<void> {
     await this.#mustAnswer(label, refusals)
-    const isReadable = fault.isOnce || fault.activity !== 'read'
-    if (!isReadable) return
+    // Tables cannot be read.
+    if (!fault.isOnce && fault.activity === 'read') return
     const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }

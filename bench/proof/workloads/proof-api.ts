@@ -13,7 +13,7 @@ interface DeviceRow {
   }[]
 }
 
-export function queryOf(devices: readonly string[]): string {
+function queryOf(devices: readonly string[]): string {
   return devices.map((device) => `&deviceIdentifier=${device}`).join('')
 }
 
