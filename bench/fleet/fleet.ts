@@ -122,6 +122,7 @@ export class Fleet {
     }
     if (!this.#hasBegun && (now - this.#startedAt > gatherMsMax || this.devicesOnline === this.devices.length)) {
       this.#hasBegun = true
+      this.#nextAt = now
       for (const link of this.#links) this.#fill(link)
     }
     if (now >= this.#livenessAt) {
