@@ -28,7 +28,7 @@ const command = new Command('npm run proof --')
 --report, is written to bench/results/proof.md. Exit code: 0 no fault found, 1 a fault found, 2 the proof could not run.`,
   )
   .action(async () => {
-    for (const name of whole) await prove(name, proofCommands.get(name)?.opts() ?? {}, true)
+    for (const name of whole) await prove(name, proofCommands.get(name)?.opts() ?? {}, [], true)
   })
 const proofCommands = new Map(Object.entries(proofs).map(([name, proof]) => [name, proofCommand(name, proof)]))
 for (const each of [...proofCommands.values(), seedsCommand, mutantsCommand]) command.addCommand(each)
@@ -37,12 +37,21 @@ function proofCommand(name: string, { about, help, options }: Proof): Command {
   const made = new Command(name).summary(about).description(help).addOption(seedOption)
   for (const each of options) made.addOption(each)
   return made.option('--report', 'writes the result to bench/results/proof.md').action(({ report, ...given }) => {
-    const isPlain = Object.keys(given).every((each) => made.getOptionValueSource(each) === 'default')
-    return prove(name, given, isPlain || report === true)
+    const asked = [seedOption, ...options].flatMap((each) => {
+      const name = each.attributeName()
+      return made.getOptionValueSource(name) === 'cli' ? [`${each.long} ${given[name]}`] : []
+    })
+    return prove(name, given, asked, asked.length === 0 || report === true)
   })
 }
 
-async function prove(name: string, given: { seed?: number }, isReported: boolean): Promise<void> {
+/** `asked`: the options that were given, for the report. */
+async function prove(
+  name: string,
+  given: { seed?: number },
+  asked: readonly string[],
+  isReported: boolean,
+): Promise<void> {
   const proof = proofs[name] as Proof<object>
   const seed = given.seed ?? seedOfClock()
   console.log(`== ${name}: ${proof.about}; seed ${seed}`)
@@ -54,7 +63,6 @@ async function prove(name: string, given: { seed?: number }, isReported: boolean
   const isHeld = outcome.problems.length === 0
   const end = isHeld ? 'the promise held' : 'the promise was broken'
   console.log(`${name}: ${end}; ${outcome.seconds.toFixed(0)} s, seed ${seed}`)
-  const asked = Object.entries(given).map(([option, value]) => `--${option} ${value}`)
   if (isReported) keepOutcome(name, proof, outcome, thisMachine(), asked)
   if (!isHeld) process.exitCode = 1
 }
