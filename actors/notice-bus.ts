@@ -25,11 +25,11 @@ export type NoticeListener = Partial<Notices>
 
 const names: Readonly<Record<keyof Notices, true>> = {
   sessionEnded: true,
-  rolesChanged: true,
+  roleChanged: true,
   userChanged: true,
   tenantChanged: true,
   keyEnded: true,
-  signingKeysChanged: true,
+  signingKeyChanged: true,
   signingKeyIsOld: true,
   alarmChanged: true,
   groupChanged: true,
@@ -81,8 +81,8 @@ export function noticeBus(...listeners: readonly NoticeListener[]): NoticeBus {
 }
 
 /**
- * Notices about stored changes of users, sessions, keys and roles. Called as effects: after the commit, before the
- * caller continues.
+ * Notices about stored records of users, sessions, keys and roles: after the commit, before the caller continues, and on
+ * a node that applies the commits of another one.
  *
  * Each notice contains the committed values. The actor may have uncommitted newer values, so listeners must not read
  * the actor.
@@ -90,13 +90,14 @@ export function noticeBus(...listeners: readonly NoticeListener[]): NoticeBus {
 export interface IdentityNotices {
   sessionEnded(tenant: string, session: string): void
   /** `stored` undefined: the role was deleted. */
-  rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void
+  roleChanged(tenant: string, role: string, stored: StoredRole | undefined): void
   /** `row` undefined: the user was deleted. */
-  userChanged(tenant: string, user: string, row: UserRow | undefined): void
+  userChanged(user: string, row: UserRow | undefined): void
   /** `row` undefined: the tenant was deleted with all of its data. */
   tenantChanged(tenant: string, row: TenantRow | undefined): void
   keyEnded(tenant: string, key: string, kind: KeyKind): void
-  signingKeysChanged(keys: readonly StoredSigningKey[]): void
+  /** `stored` undefined: the key was removed. */
+  signingKeyChanged(kid: string, stored: StoredSigningKey | undefined): void
   /** The signing key is old and should be replaced. Repeated every hour until it is. */
   signingKeyIsOld(): void
 }

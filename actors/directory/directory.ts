@@ -36,19 +36,24 @@ export function directoryActor(notices: IdentityNotices): ActorDefinition<Direct
     isForgettable: () => false,
     empty: emptyDirectory,
     put,
+    recordStored: (_, { name, value }) => {
+      const stored = value ?? undefined
+      if (name.startsWith(userPrefix)) notices.userChanged(name.slice(userPrefix.length), stored as UserRow | undefined)
+      else notices.tenantChanged(name.slice(tenantPrefix.length), stored as TenantRow | undefined)
+    },
     decisions: {
-      add_user: (state, command, turn) => decideAddUser(state, command, turn, notices),
-      add_administrator: (state, command, turn) => decideAddAdministrator(state, command, turn, notices),
-      update_user: (state, command, turn) => decideUpdateUser(state, command, turn, notices),
-      remove_user: (state, command) => decideRemoveUser(state, command, notices),
-      activated: (state, command) => decideAccountChanged(state, command, notices),
-      factors_changed: (state, command) => decideAccountChanged(state, command, notices),
+      add_user: decideAddUser,
+      add_administrator: decideAddAdministrator,
+      update_user: decideUpdateUser,
+      remove_user: decideRemoveUser,
+      activated: decideAccountChanged,
+      factors_changed: decideAccountChanged,
       roles_settled: decideRolesSettled,
-      add_tenant: (state, command, turn) => decideAddTenant(state, command, turn, notices),
-      update_tenant: (state, command) => decideUpdateTenant(state, command, notices),
-      delete_tenant: (state, command) => decideDeleteTenant(state, command, notices),
-      forget_users: (state, command) => decideForgetUsers(state, command, notices),
-      tenant_swept: (state, command) => decideTenantSwept(state, command, notices),
+      add_tenant: decideAddTenant,
+      update_tenant: decideUpdateTenant,
+      delete_tenant: decideDeleteTenant,
+      forget_users: decideForgetUsers,
+      tenant_swept: decideTenantSwept,
     },
   })
 }

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AddTenant, DeleteTenantStep, NewTenant, UpdateTenant } from '#actors/directory/commands'
 import { tenantRow } from '#actors/directory/queries'
 import { type DirectoryState, type TenantRow, tenantRecord, userRecord } from '#actors/directory/state'
-import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-actor'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -22,7 +21,6 @@ export function decideAddTenant(
   state: DirectoryState,
   { tenant, isRepeated }: AddTenant,
   { now }: Turn,
-  notices: IdentityNotices,
 ): Decision<Entry> {
   const existing = state.tenants.get(tenant.tenantIdentifier)
   // `record` makes the answer wait for a commit: if the store is failing, `existing` may still be rolled back.
@@ -32,68 +30,48 @@ export function decideAddTenant(
   if (state.tenants.size >= tenantsMax) {
     return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
   }
-  return stored({ ...tenant, createdAt: now, state: 'active' }, notices)
+  return stored({ ...tenant, createdAt: now, state: 'active' })
 }
 
-export function decideUpdateTenant(
-  state: DirectoryState,
-  { tenant, change }: UpdateTenant,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideUpdateTenant(state: DirectoryState, { tenant, change }: UpdateTenant): Decision<Entry> {
   const before = tenantRow(state, tenant)
   if (!before) return refuse(new Problem('not_found'))
-  return stored({ ...before, ...change }, notices)
+  return stored({ ...before, ...change })
 }
 
 /** The tenant is unreachable at once (contract 2). The default tenant, which manages the others, cannot be deleted. */
-export function decideDeleteTenant(
-  state: DirectoryState,
-  { tenant }: DeleteTenantStep,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideDeleteTenant(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (tenant === defaultTenant) return refuse(new Problem('conflict', `tenant ${defaultTenant} always exists`))
   const before = tenantRow(state, tenant)
   if (!before) return refuse(new Problem('not_found'))
-  return stored({ ...before, state: 'deleting' }, notices)
+  return stored({ ...before, state: 'deleting' })
 }
 
 /** Removes only rows of the directory. Accounts and sessions are removed with the other data of the tenant. */
-export function decideForgetUsers(
-  state: DirectoryState,
-  { tenant }: DeleteTenantStep,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   const names = state.byTenant.get(tenant)
   const forgotten = (names?.after('', forgottenMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
   return recordOnly(
     forgotten.map((user) => ({ name: userRecord(user), value: null })),
     {
-      effects: forgotten.map((user) => () => notices.userChanged(tenant, user, undefined)),
       answer: (names?.size ?? 0) - forgotten.length,
     },
   )
 }
 
-export function decideTenantSwept(
-  state: DirectoryState,
-  { tenant }: DeleteTenantStep,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideTenantSwept(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'it still has users'))
-  return recordOnly([{ name: tenantRecord(tenant), value: null }], {
-    effects: [() => notices.tenantChanged(tenant, undefined)],
-  })
+  return recordOnly([{ name: tenantRecord(tenant), value: null }])
 }
 
 function isSameTenant({ createdAt, ...row }: TenantRow, tenant: NewTenant): boolean {
   return isDeepStrictEqual(row, { ...tenant, state: 'active' })
 }
 
-function stored(row: TenantRow, notices: IdentityNotices): Decision<Entry> {
+function stored(row: TenantRow): Decision<Entry> {
   return recordOnly([{ name: tenantRecord(row.tenantIdentifier), value: row }], {
-    effects: [() => notices.tenantChanged(row.tenantIdentifier, row)],
     answer: row,
   })
 }

@@ -11,7 +11,6 @@ import type {
 import { rowById, tenantRow } from '#actors/directory/queries'
 import { isAdministrator } from '#actors/directory/rows'
 import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
-import type { IdentityNotices } from '#actors/notice-bus'
 import { newEdit, recordOnly } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/commands'
 import { defaultTenant } from '#actors/tenant/state'
@@ -27,15 +26,10 @@ export const usersMax = 100_000
 export const tenantUsersMax = 25_000
 
 /** Contract 2: the name is unique in all tenants, ignoring case; the e-mail address is unique in the tenant. */
-export function decideAddUser(
-  state: DirectoryState,
-  { user, code }: AddUser,
-  turn: Turn,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideAddUser(state: DirectoryState, { user, code }: AddUser, turn: Turn): Decision<Entry> {
   const problem = userProblem(state, user)
   if (problem) return refuse(problem)
-  return stored(newRow(user, turn, 'invited'), notices, { tells: [tellAccount(user, { type: 'invite', code })] })
+  return stored(newRow(user, turn, 'invited'), { tells: [tellAccount(user, { type: 'invite', code })] })
 }
 
 /** Contract 2, First administrator: an existing user with this name stays unchanged. */
@@ -43,7 +37,6 @@ export function decideAddAdministrator(
   state: DirectoryState,
   { user, passwordHash }: AddAdministrator,
   turn: Turn,
-  notices: IdentityNotices,
 ): Decision<Entry> {
   if (state.byName.has(foldName(user.name))) return answer(false)
   const problem = userProblem(state, user)
@@ -51,7 +44,7 @@ export function decideAddAdministrator(
   const tenant = tenantRow(state, user.tenant)
   const stamped: RecordChange[] =
     tenant?.createdAt === 0 ? [{ name: tenantRecord(user.tenant), value: { ...tenant, createdAt: turn.now } }] : []
-  return stored(newRow(user, turn, 'active'), notices, {
+  return stored(newRow(user, turn, 'active'), {
     records: stamped,
     tells: [tellAccount(user, { type: 'open', passwordHash })],
     answer: true,
@@ -59,46 +52,32 @@ export function decideAddAdministrator(
 }
 
 /** Contract 2. Disabling ends every session; the account does that. */
-export function decideUpdateUser(
-  state: DirectoryState,
-  update: UpdateUser,
-  turn: Turn,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideUpdateUser(state: DirectoryState, update: UpdateUser, turn: Turn): Decision<Entry> {
   const before = rowById(state, update.user)
   if (!before) return refuse(new Problem('not_found'))
   const row = updated(before, update, turn)
   if (row.email !== before.email && isEmailTaken(state, row)) return refuse(emailTaken())
   if (!isAdministrator(row) && isLastAdministrator(state, before)) return refuse(lastAdministrator())
-  if (update.state === undefined || row.state === before.state) return stored(row, notices)
-  return stored(row, notices, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
+  if (update.state === undefined || row.state === before.state) return stored(row)
+  return stored(row, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
 }
 
-export function decideRemoveUser(
-  state: DirectoryState,
-  { user }: RemoveUser,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideRemoveUser(state: DirectoryState, { user }: RemoveUser): Decision<Entry> {
   const row = rowById(state, user)
   if (!row) return refuse(new Problem('not_found'))
   if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
   return recordOnly([{ name: userRecord(user), value: null }], {
     tells: [tellAccount(row, { type: 'erase' }), eraseSubscriber(row.tenant, user)],
-    effects: [() => notices.userChanged(row.tenant, user, undefined)],
   })
 }
 
 /** Updates the public data of an account. The user may have been deleted meanwhile. */
-export function decideAccountChanged(
-  state: DirectoryState,
-  { type, user, factors }: AccountChanged,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideAccountChanged(state: DirectoryState, { type, user, factors }: AccountChanged): Decision<Entry> {
   const before = state.users.get(user)
   if (!before) return answer(undefined)
-  if (type === 'factors_changed') return stored({ ...before, factors }, notices)
+  if (type === 'factors_changed') return stored({ ...before, factors })
   const isFirst = before.state === 'invited'
-  return stored({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state }, notices)
+  return stored({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state })
 }
 
 /** Only the latest edit is settled; a later edit sends its own command. */
@@ -174,7 +153,6 @@ function tellAccount({ tenant, id }: Pick<UserRow, 'tenant' | 'id'>, command: Ac
 
 function stored(
   row: UserRow,
-  notices: IdentityNotices,
   more: {
     readonly records?: readonly RecordChange[]
     readonly tells?: readonly Tell[]
@@ -183,7 +161,6 @@ function stored(
 ): Decision<Entry> {
   return recordOnly([{ name: userRecord(row.id), value: row }, ...(more.records ?? [])], {
     tells: more.tells ?? [],
-    effects: [() => notices.userChanged(row.tenant, row.id, row)],
     answer: more.answer ?? row,
   })
 }

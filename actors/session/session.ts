@@ -30,12 +30,15 @@ export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionS
     records: { [sessionRecord]: 'session' },
     empty: ({ tenant, id }) => ({ tenant, id, session: undefined }),
     put,
+    recordStored({ tenant, id }, { value }) {
+      if (value === null) notices.sessionEnded(tenant, id)
+    },
     decisions: {
       begin: decideBegin,
-      rotate: (state, command, turn) => decideRotate(state, command, turn, notices),
+      rotate: decideRotate,
       use: decideUse,
-      end: (state) => (state.session ? endedByAccount(state, notices) : answer(undefined)),
-      reminder_due: (state, _, turn) => decideDue(state, turn, notices),
+      end: (state) => (state.session ? endedByAccount() : answer(undefined)),
+      reminder_due: (state, _, turn) => decideDue(state, turn),
     },
   })
 }
@@ -68,10 +71,10 @@ function decideUse({ session }: SessionState, { address }: UseSession, { now }: 
 }
 
 /** The session has expired. If a clock was set back since, it has not, and the reminder is set again. */
-function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
+function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
   const { session } = state
   if (!session) return answer(undefined)
-  if (isOver(session, now)) return endedByItself(state, session, notices, undefined)
+  if (isOver(session, now)) return endedByItself(state, session, undefined)
   return recordOnly([], { reminder: session.endsAt })
 }
 
@@ -79,12 +82,7 @@ function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices)
 const rotatedBeforeMax = 16
 
 /** Contract 2, Refresh. */
-function decideRotate(
-  state: SessionState,
-  { number, endsAt }: RotateSession,
-  turn: Turn,
-  notices: IdentityNotices,
-): Decision<Entry> {
+function decideRotate(state: SessionState, { number, endsAt }: RotateSession, turn: Turn): Decision<Entry> {
   const { session } = state
   // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
   if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
@@ -98,7 +96,7 @@ function decideRotate(
     })
   }
   if (mayRepeat(session, number, turn.now)) return answerWith({ outcome: 'repeated', ...tokenOf(session) })
-  return endedByItself(state, session, notices, { outcome: 'reused' } satisfies Rotation)
+  return endedByItself(state, session, { outcome: 'reused' } satisfies Rotation)
 }
 
 /** Only for tokens bound to a key: an unbound token could be in the hands of an attacker. */
@@ -121,24 +119,17 @@ function answerWith(rotation: Rotation): Decision<Entry> {
 }
 
 /** The account ended the session, so it needs no command. */
-function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
+function endedByAccount(): Decision<Entry> {
   return recordOnly([{ name: sessionRecord, value: null }], {
     reminder: null,
-    effects: [() => notices.sessionEnded(tenant, id)],
   })
 }
 
 /** The session ends by itself: the account has to remove it from its list. */
-function endedByItself(
-  { tenant, id }: SessionState,
-  { user }: StoredSession,
-  notices: IdentityNotices,
-  answer: unknown,
-): Decision<Entry> {
+function endedByItself({ tenant, id }: SessionState, { user }: StoredSession, answer: unknown): Decision<Entry> {
   return recordOnly([{ name: sessionRecord, value: null }], {
     reminder: null,
     tells: [tell(accountAddress(tenant, user), { type: 'session_over', session: id })],
-    effects: [() => notices.sessionEnded(tenant, id)],
     answer,
   })
 }

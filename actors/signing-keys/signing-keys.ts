@@ -33,6 +33,8 @@ export function signingKeysActor(
     isForgettable: () => false,
     empty: () => ({ keys: new Map() }),
     put,
+    recordStored: (_, { name, value }) =>
+      notices.signingKeyChanged(name.slice(prefix.length), (value ?? undefined) as StoredSigningKey | undefined),
     decisions: {
       add: (state, command, turn) => decideAdd(state, command, turn, notices),
       reminder_due: (state, _, turn) => decideDue(state, turn, notices),
@@ -71,7 +73,7 @@ function decideDue(state: SigningKeysState, { now }: Turn, notices: IdentityNoti
   return decisionFor([], gone, left, now, notices)
 }
 
-/** Stores the changed keys, sends the notices and sets the next reminder. */
+/** Stores the changed keys and sets the next reminder. */
 function decisionFor(
   changed: readonly StoredSigningKey[],
   gone: readonly StoredSigningKey[],
@@ -92,10 +94,7 @@ function decisionFor(
     ],
     {
       reminder: Number.isFinite(next) ? next : null,
-      effects: [
-        ...(changed.length + gone.length > 0 ? [() => notices.signingKeysChanged(keys)] : []),
-        ...(isOld ? [() => notices.signingKeyIsOld()] : []),
-      ],
+      ...(isOld && { effects: [() => notices.signingKeyIsOld()] }),
       answer,
     },
   )

@@ -1,4 +1,3 @@
-import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/commands'
 import { quotaFault } from '#actors/tenant/authorship'
@@ -42,20 +41,15 @@ export function decideAddProvisioningKey(
   return decideAdd(state, 'provisioning_key', id, key)
 }
 
-export function decideDeleteKey(
-  state: TenantState,
-  { kind, id }: DeleteKey,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideDeleteKey(state: TenantState, { kind, id }: DeleteKey): Decision<Entry> {
   if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
   return recordOnly([{ name: keyRecord(kind, id), value: null }], {
     tells: subscriptionsEnded(state, [{ kind, id }]),
-    effects: [() => notices.keyEnded(state.tenant, id, kind)],
   })
 }
 
 /** Ends expired keys and sets the reminder for the next expiry. */
-export function decideKeysDue(state: TenantState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
+export function decideKeysDue(state: TenantState, { now }: Turn): Decision<Entry> {
   const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
   const ended = all.filter(({ key }) => isExpired(key, now))
   return recordOnly(
@@ -63,11 +57,6 @@ export function decideKeysDue(state: TenantState, { now }: Turn, notices: Identi
     {
       reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
       tells: subscriptionsEnded(state, ended),
-      effects: ended.map(
-        ({ kind, id }) =>
-          () =>
-            notices.keyEnded(state.tenant, id, kind),
-      ),
     },
   )
 }

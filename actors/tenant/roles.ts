@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { IdentityNotices } from '#actors/notice-bus'
 import { newEdit, recordOnly } from '#actors/record-actor'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
@@ -18,9 +17,8 @@ export function decidePutRole(
   state: TenantState,
   { role, grants, author, isNarrow }: PutRole,
   turn: Turn,
-  notices: IdentityNotices,
 ): Decision<Entry> {
-  const { tenant, roles } = state
+  const { roles } = state
   if (isBuiltIn(role)) return refuse(builtIn())
   const before = roles.get(role)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
@@ -33,7 +31,6 @@ export function decidePutRole(
   const since = before ? null : -1
   const stored: StoredRole = { grants, since, edit: newEdit(turn), ...(createdBy !== undefined && { createdBy }) }
   return recordOnly([{ name: roleRecord(role), value: stored }], {
-    effects: [() => notices.rolesChanged(tenant, role, stored)],
     answer: { isNew: !before },
   })
 }
@@ -41,19 +38,13 @@ export function decidePutRole(
 /**
  * Contract 2: a role in use is not deleted. The directory knows the users with the role; the caller has checked them.
  */
-export function decideDeleteRole(
-  { tenant, roles, apiKeys }: TenantState,
-  { role }: DeleteRole,
-  notices: IdentityNotices,
-): Decision<Entry> {
+export function decideDeleteRole({ roles, apiKeys }: TenantState, { role }: DeleteRole): Decision<Entry> {
   if (isBuiltIn(role)) return refuse(builtIn())
   if (!roles.has(role)) return refuse(new Problem('not_found'))
   if ([...apiKeys.values()].some((key) => key.roles.includes(role))) {
     return refuse(new Problem('conflict', 'the role is in use'))
   }
-  return recordOnly([{ name: roleRecord(role), value: null }], {
-    effects: [() => notices.rolesChanged(tenant, role, undefined)],
-  })
+  return recordOnly([{ name: roleRecord(role), value: null }])
 }
 
 /** Only the latest edit is settled; a later edit sends its own command. */

@@ -21,6 +21,7 @@ import {
   putIn,
   putMemory,
   rolePrefix,
+  type StoredRole,
   schemaPrefix,
   type TenantCounters,
   type TenantState,
@@ -61,7 +62,7 @@ export function tenantActor(
     isForgettable: () => false,
     empty: ({ tenant }) => emptyTenant(tenant),
     put,
-    recordStored: ({ tenant }, change) => notifyRules(notices, tenant, change),
+    recordStored: ({ tenant }, change) => notify(notices, tenant, change),
     apply(state, entry) {
       switch (entry.kind) {
         case 'schema_set':
@@ -86,12 +87,12 @@ export function tenantActor(
       device_sized: (_, command) => decideSized(command),
       put_schema: decidePutSchema,
       delete_schema: decideDeleteSchema,
-      put_role: (state, command, turn) => decidePutRole(state, command, turn, notices),
-      delete_role: (state, command) => decideDeleteRole(state, command, notices),
+      put_role: decidePutRole,
+      delete_role: decideDeleteRole,
       role_settled: decideRoleSettled,
       add_api_key: decideAddApiKey,
       add_provisioning_key: decideAddProvisioningKey,
-      delete_key: (state, command) => decideDeleteKey(state, command, notices),
+      delete_key: decideDeleteKey,
       put_group: decidePutGroup,
       delete_group: decideDeleteGroup,
       put_alarm: decidePutAlarm,
@@ -103,7 +104,7 @@ export function tenantActor(
       delete_template: decideDeleteTemplate,
       sweep_progress: decideSweepProgress,
       sweep_done: decideSweepDone,
-      reminder_due: (state, _, turn) => decideKeysDue(state, turn, notices),
+      reminder_due: (state, _, turn) => decideKeysDue(state, turn),
     },
   })
 }
@@ -130,11 +131,20 @@ function emptyTenant(tenant: string): TenantState {
   }
 }
 
-/** Alarms and functions learn what they depend on from the stored records, so that every node can do the same. */
-function notifyRules(notices: RuleNotices, tenant: string, { name, value }: RecordChange): void {
+/** Views of roles, keys and rules are made of the stored records alone, so that every node can have the same ones. */
+function notify(notices: IdentityNotices & RuleNotices, tenant: string, { name, value }: RecordChange): void {
   const prefix = name.slice(0, name.indexOf('/') + 1)
   const id = name.slice(prefix.length)
   switch (prefix) {
+    case rolePrefix:
+      notices.roleChanged(tenant, id, (value ?? undefined) as StoredRole | undefined)
+      break
+    case apiKeyPrefix:
+      if (value === null) notices.keyEnded(tenant, id, 'api_key')
+      break
+    case provisioningKeyPrefix:
+      if (value === null) notices.keyEnded(tenant, id, 'provisioning_key')
+      break
     case schemaPrefix:
       notices.schemaChanged(tenant, id, (value ?? undefined) as ServiceSchema | undefined)
       break

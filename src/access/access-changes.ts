@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Accesses, type AccessView, hasSameRights, type PublishedUser } from '#access/accesses'
 import type { AuthoredRules, CredentialLinks } from '#access/options'
 import type { SessionSockets } from '#access/session-sockets'
@@ -27,7 +28,7 @@ export interface AccessChangesParts {
   readonly callerOf: (session: SessionKey) => Caller | undefined
   /** Other tenants in which rules depend on rights in this one. */
   readonly dependentsOf: (tenant: string) => Iterable<string>
-  readonly keys: { changed(keys: readonly StoredSigningKey[]): void; rotateOld(): void }
+  readonly keys: { changed(kid: string, stored: StoredSigningKey | undefined): void; rotateOld(): void }
   /** The tenant was deleted; its data has to be removed. */
   readonly tenantEnded: (tenant: string) => void
   readonly failed: (error: unknown, where: string) => void
@@ -58,20 +59,23 @@ export class AccessChanges implements IdentityNotices {
     this.#parts.connections.sockets.endSession({ kind: 'session', tenant, id: session }, closeCodes.sessionOver)
   }
 
-  rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
+  roleChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
     const { accesses } = this.#parts
     const { hub } = this.#parts.connections
     if (!accesses.hasTenant(tenant)) return
     const since = stored?.since ?? hub.publishedTo(tenant)
+    const hadSameGrants = isDeepStrictEqual(stored?.grants, accesses.grantsOf(tenant, role))
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
-    this.#rightsChanged(tenant)
+    if (!hadSameGrants) this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
   }
 
-  userChanged(tenant: string, user: string, row: UserRow | undefined): void {
+  userChanged(user: string, row: UserRow | undefined): void {
     const { accesses } = this.#parts
-    if (row?.state !== 'active' && accesses.publishUser(undefined, user)) this.#rightsChanged(tenant)
-    if (!row || !accesses.hasTenant(tenant)) return
+    const before = accesses.user(user)
+    if (row?.state !== 'active' && accesses.publishUser(undefined, user) && before) this.#rightsChanged(before.tenant)
+    if (!row || !accesses.hasTenant(row.tenant)) return
+    const { tenant } = row
     const since = row.rolesSince ?? this.#sinceOf(tenant, row)
     const published = publishedUser(row, since)
     if (row.state === 'active' && !isKnown(published, accesses.user(user))) {
@@ -103,8 +107,8 @@ export class AccessChanges implements IdentityNotices {
     }
   }
 
-  signingKeysChanged(keys: readonly StoredSigningKey[]): void {
-    this.#parts.keys.changed(keys)
+  signingKeyChanged(kid: string, stored: StoredSigningKey | undefined): void {
+    this.#parts.keys.changed(kid, stored)
   }
 
   signingKeyIsOld(): void {

@@ -116,6 +116,11 @@ export class Accesses {
     return this.#tenants.get(tenant)?.publish(role, grants, since) ?? new Map()
   }
 
+  /** Undefined if the tenant has no such role. */
+  grantsOf(tenant: string, role: string): readonly Grant[] | undefined {
+    return this.#tenants.get(tenant)?.grantsOf(role)
+  }
+
   /** `user` undefined: deleted, or may no longer sign in. Returns whether the rights changed. */
   publishUser(user: PublishedUser | undefined, id: string): boolean {
     const before = this.user(id)
@@ -179,6 +184,10 @@ class TenantAccesses {
 
   get count(): number {
     return this.#accesses.size
+  }
+
+  grantsOf(role: string): readonly Grant[] | undefined {
+    return this.#roles.get(role)?.grants
   }
 
   publish(role: string, grants: readonly Grant[] | undefined, since: number): ReadonlyMap<string, Scope> {

@@ -58,11 +58,16 @@ export class KeyRing {
 
   /** @throws WrongFileKey */
   reloaded(): void {
-    this.changed([...this.#parts.system.wake(signingKeysAddress).keys.values()])
+    this.#use([...this.#parts.system.wake(signingKeysAddress).keys.values()])
   }
 
-  /** The stored keys changed. @throws WrongFileKey */
-  changed(stored: readonly StoredSigningKey[]): void {
+  /** A key was stored; `stored` undefined: removed. @throws WrongFileKey */
+  changed(kid: string, stored: StoredSigningKey | undefined): void {
+    const others = this.#stored.filter((key) => key.kid !== kid)
+    this.#use(stored ? [...others, stored] : others)
+  }
+
+  #use(stored: readonly StoredSigningKey[]): void {
     const opened = new Map(stored.map((key) => [key.kid, this.#keys.find(key.kid) ?? this.#open(key)]))
     const signing = stored.find(({ retiresAt }) => retiresAt === null)
     const current = signing && opened.get(signing.kid)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { DirectoryCommand } from '#actors/directory/commands'
+import { type DirectoryCommand, directoryAddress } from '#actors/directory/commands'
 import { isReachable, rowById, rowByName, rowsAfter, rowsByLogin, tenantRow } from '#actors/directory/queries'
 import { putUser } from '#actors/directory/rows'
 import { forgottenMax, tenantsMax } from '#actors/directory/tenants'
 import type { Entry } from '#model/entry'
-import type { Decision } from '#runtime/actor'
+import { type Decision, effectsOf } from '#runtime/actor'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
 
@@ -123,7 +123,7 @@ describe('a tenant', () => {
     expect(isReachable(state, 'acme', 'any')).toBe(false)
     expect(directory.notices.heard).toEqual(['tenant acme deleting'])
     expect(outcomeOf(directory.act({ type: 'forget_users', tenant: 'acme' }))).toBe(0)
-    expect(directory.notices.heard).toEqual(['user acme/ROOT gone'])
+    expect(directory.notices.heard).toEqual(['user ROOT gone'])
     directory.act({ type: 'tenant_swept', tenant: 'acme' })
     expect(directory.notices.heard).toEqual(['tenant acme gone'])
     expect(directory.records.size).toBe(0)
@@ -142,7 +142,7 @@ describe('a tenant', () => {
       const decision = definition.decide(state, command, turnAt())
       if (decision.type === 'record') {
         for (const change of decision.changes ?? []) definition.change?.(state, change)
-        for (const effect of decision.effects ?? []) effect()
+        for (const effect of effectsOf(definition, directoryAddress, decision) ?? []) effect()
       }
       return outcomeOf(decision)
     }

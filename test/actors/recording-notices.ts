@@ -13,13 +13,13 @@ export class RecordingNotices implements IdentityNotices {
     this.said.push(`session ${tenant}/${session} ended`)
   }
 
-  rolesChanged: IdentityNotices['rolesChanged'] = (tenant, role, stored) => {
+  roleChanged: IdentityNotices['roleChanged'] = (tenant, role, stored) => {
     this.said.push(`role ${tenant}/${role} ${stored ? `since ${stored.since}` : 'gone'}`)
   }
 
-  userChanged: IdentityNotices['userChanged'] = (tenant, user, row) => {
+  userChanged: IdentityNotices['userChanged'] = (user, row) => {
     this.said.push(
-      `user ${tenant}/${user} ${row ? `${row.state} ${row.roles.join()} since ${row.rolesSince}` : 'gone'}`,
+      `user ${user} ${row ? `of ${row.tenant} ${row.state} ${row.roles.join()} since ${row.rolesSince}` : 'gone'}`,
     )
   }
 
@@ -31,8 +31,8 @@ export class RecordingNotices implements IdentityNotices {
     this.said.push(`${kind} ${tenant}/${key} ended`)
   }
 
-  signingKeysChanged: IdentityNotices['signingKeysChanged'] = (keys) => {
-    this.said.push(`signing keys ${keys.map(({ kid, retiresAt }) => `${kid}:${retiresAt}`).join(' ')}`)
+  signingKeyChanged: IdentityNotices['signingKeyChanged'] = (kid, stored) => {
+    this.said.push(`signing key ${kid} ${stored ? `retires at ${stored.retiresAt}` : 'gone'}`)
   }
 
   signingKeyIsOld: IdentityNotices['signingKeyIsOld'] = () => {
