@@ -11,10 +11,10 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   'src/rules': ['src/model'],
   'src/events': ['src/model', 'src/runtime'],
   'src/store': ['src/model', 'src/runtime'],
-  'src/cluster': ['src/runtime', 'src/store'],
   'src/history': ['src/model', 'src/runtime', 'src/store'],
   actors: ['src/model', 'src/runtime', 'src/rules'],
   'src/http': ['src/model', 'src/runtime', 'src/api'],
+  'src/cluster': ['src/model', 'src/runtime', 'src/store', 'src/api', 'src/http'],
   'src/access': ['src/model', 'src/runtime', 'src/api', 'src/events', 'src/http', 'actors'],
   'src/link': ['src/model', 'src/runtime', 'src/http', 'src/access', 'actors'],
   'src/workers': ['src/model', 'src/runtime', 'src/rules', 'src/link', 'actors'],
@@ -48,6 +48,10 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   'classic-level': ['src/store'],
   'abstract-level': ['src/store'],
   msgpackr: ['src/store', 'src/link', 'src/cluster'],
+  '@nats-io/transport-node': ['src/cluster'],
+  '@nats-io/jetstream': ['src/cluster'],
+  '@nats-io/kv': ['src/cluster'],
+  ws: ['src/cluster/link-tunnel'],
   xstate: ['actors'],
   'json-logic-engine': ['src/rules'],
   semver: ['src/model/firmware-order'],
@@ -82,13 +86,14 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/notifications',
     'src/routes/pages',
+    'src/cluster/nats',
     'src/cli',
     'src/app/main',
     'src/app/metrics/process-metrics',
     'src/routes/health',
   ],
-  'node:http': ['src/firmware/get-json', 'src/http', 'src/cli/exchange'],
-  'node:https': ['src/firmware/get-json', 'src/cli/exchange'],
+  'node:http': ['src/firmware/get-json', 'src/http', 'src/cluster/forwarder', 'src/cli/exchange'],
+  'node:https': ['src/firmware/get-json', 'src/cluster/forwarder', 'src/cli/exchange'],
   'node:net': ['src/notifications', 'src/http', 'src/cli'],
   'node:tls': ['src/notifications'],
   'node:dns': ['src/notifications'],
@@ -275,6 +280,19 @@ test('imports of files have no circle, types included', () => {
     finished.add(path)
   }
   for (const path of imports.keys()) if (/^(src|actors)\//.test(path)) visit(path, [])
+})
+
+test('a server that is no node of a cluster loads nothing of NATS', () => {
+  const loaded = new Set<string>()
+  const visit = (path: string) => {
+    if (loaded.has(path)) return
+    loaded.add(path)
+    for (const next of filesImportedBy(sources.find((source) => source.path === path) as Source)) visit(next)
+  }
+  for (const path of ['src/app/main.ts', 'src/app/serve.ts', 'src/cli/main.ts']) visit(path)
+  const packages = [...loaded].flatMap((path) => importsOf(sources.find((source) => source.path === path)?.text ?? ''))
+  expect(packages).toContain('uWebSockets.js')
+  expect(packages.filter((name) => name.startsWith('@nats-io/'))).toEqual([])
 })
 
 function filesImportedBy({ path, text }: Source): readonly string[] {

@@ -169,13 +169,20 @@ export function openIdentity(options: IdentityOptions) {
     /** Signs unsubscribe URLs. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
+    /** The store was read on a node that follows another one. @throws WrongFileKey, an error of the file key's source */
+    async follow() {
+      derivedKeys ??= fileKeysOf(await options.fileKey(true))
+      ring.reloaded()
+      changes.load()
+    },
+
     /**
      * Call when the store is open, before the first request. `printed`: the random password of the first
      * administrator, to be shown once. @throws WrongFileKey, Problem `storage`, an error of the file key's source
      */
     async open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }> {
       const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
-      derivedKeys = fileKeysOf(await options.fileKey(isNeeded))
+      derivedKeys ??= fileKeysOf(await options.fileKey(isNeeded))
       await ring.open()
       changes.load()
       removal.resume()

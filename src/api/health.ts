@@ -29,6 +29,9 @@ const bytes = z.int().min(0)
 const percent = z.number().min(0)
 const count = z.int().min(0)
 
+/** `entries`: messages of the log that a node has not stored. `ms`: how long it has been behind. */
+const Lag = z.object({ entries: count, ms: count })
+
 export const HealthStatus = z.object({
   cpu: z.object({ cpuUsagePercent: z.array(percent), cpuAverageUsagePercent: percent }),
   memory: z.object({
@@ -45,6 +48,17 @@ export const HealthStatus = z.object({
   devices: count,
   stream: z.object({ epoch: z.string(), offset: count, retainedFrom: count }),
   history: z.object({ lag: z.object({ entries: count, ms: z.number().min(0) }) }).optional(),
+  /** Only on a node of a cluster. Contract 11. */
+  cluster: z
+    .object({
+      node: z.string(),
+      owner: z.string().nullable(),
+      generation: count,
+      isOwner: z.boolean(),
+      lag: Lag,
+      nodes: z.array(z.object({ node: z.string(), url: z.string(), lag: Lag })),
+    })
+    .optional(),
 })
 export type HealthStatus = z.infer<typeof HealthStatus>
 

@@ -88,9 +88,10 @@ export interface Assembly {
   readonly identity: Identity | undefined
   /**
    * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once.
-   * If it rejects, everything it opened is closed again.
+   * If it rejects, everything it opened is closed again. On a node of a cluster it calls `following` when the node
+   * answers reads, and resolves when the node is the owner.
    */
-  open(): Promise<{ readonly printed?: Printed }>
+  open(following?: () => void): Promise<{ readonly printed?: Printed }>
   /** Starts no new work. Call before sockets are closed. */
   stop(): void
   /** Stores pending work, and closes the store. Sockets must be closed before. */
@@ -100,10 +101,8 @@ export interface Assembly {
 export function assemble(options: AssemblyOptions): Assembly {
   const { world, storage, limits = {}, publisher, log } = options
   const startedAt = world.now()
-  const journal = new StoreJournal({
-    isSynced: storage.isSynced,
-    retainedBytesMax: storage.retention.bytesMax,
-  })
+  const { isSynced, retention } = storage
+  const journal = new StoreJournal({ isSynced, retainedBytesMax: retention.bytesMax })
   const listing = new StoreListing(() => journal.storage)
   const messages = new LogMessages(log)
 
@@ -254,6 +253,11 @@ export function assemble(options: AssemblyOptions): Assembly {
     ...(storage.bulkWake && { bulkWake: storage.bulkWake }),
     log: messages.ofDatabase,
     reloaded: (isRewound) => components.reloaded(isRewound),
+    listener: hub,
+    async following() {
+      await components.follow()
+      whenFollowing?.()
+    },
   })
 
   const identity: Identity | undefined =
@@ -325,6 +329,11 @@ export function assemble(options: AssemblyOptions): Assembly {
     failed: messages.failed('could not delete expired idempotency keys'),
   })
 
+  let whenFollowing: (() => void) | undefined
+  const loadPositions = () => {
+    system.registry.head(defaultTenant)
+    for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
+  }
   let printed: Printed | undefined
   const components = new Components([
     { open: () => database.open(system), close: () => database.close() },
@@ -338,14 +347,16 @@ export function assemble(options: AssemblyOptions): Assembly {
     images,
     mail,
     {
-      open() {
-        system.registry.head(defaultTenant)
-        for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
+      follow() {
+        hub.reloaded((tenant) => journal.stream(tenant).last, false)
+        loadPositions()
       },
+      open: loadPositions,
       reloaded: (isRewound) => hub.reloaded((tenant) => journal.stream(tenant).last, isRewound),
     },
     ...(follower ? [follower] : []),
     {
+      follow: () => identity?.follow(),
       async open() {
         printed = (await identity?.open())?.printed
       },
@@ -353,6 +364,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       stop: () => identity?.stop(),
     },
     {
+      follow: loadRules,
       open: loadRules,
       reloaded: loadRules,
       tenantEnded(tenant) {
@@ -375,7 +387,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     watched: { journal, follower, rules, functions, updates, deliveries },
     eventRoom,
     identity,
-    async open() {
+    async open(following) {
+      whenFollowing = following
       await components.open()
       return printed ? { printed } : {}
     },

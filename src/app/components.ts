@@ -3,7 +3,9 @@
  * to the first, every other step from the first to the last.
  */
 export interface Component {
-  /** The components before this one are open. A promise is awaited. */
+  /** On a node that follows another one: the store was read. Called before `open`, and again after each failure. */
+  follow?(): unknown
+  /** The components before this one are open, and the store can be written. A promise is awaited. */
   open?(): unknown
   /** The store was read again after a failed write; `isRewound`: the store holds less than was published. */
   reloaded?(isRewound: boolean): void
@@ -17,6 +19,7 @@ export interface Component {
 
 export class Components implements Component {
   readonly #list: readonly Component[]
+  #closing: Promise<void> | undefined
 
   constructor(list: readonly Component[]) {
     this.#list = list
@@ -34,6 +37,10 @@ export class Components implements Component {
     }
   }
 
+  async follow(): Promise<void> {
+    for (const component of this.#list) await component.follow?.()
+  }
+
   reloaded(isRewound: boolean): void {
     for (const component of this.#list) component.reloaded?.(isRewound)
   }
@@ -46,7 +53,12 @@ export class Components implements Component {
     for (const component of this.#list) component.stop?.()
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     this.stop()
     for (const component of this.#list.toReversed()) {
       await component.close?.()

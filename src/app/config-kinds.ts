@@ -105,6 +105,16 @@ export const smtpUrl: Kind<string> = {
   },
 }
 
+/** A server of NATS, with optional user and password. */
+export const natsUrl: Kind<string> = {
+  takes: 'nats://[user:password@]host[:port] or tls://…',
+  read(text) {
+    const url = urlOf(text)
+    if (!url || !['nats:', 'tls:'].includes(url.protocol) || !url.hostname) return undefined
+    return /[?#]/.test(text) || !['', '/'].includes(url.pathname) ? undefined : text
+  },
+}
+
 /** The sender of mails. */
 export const mailFrom: Kind<string> = {
   takes: 'an address such as devices@example.com or Devices <devices@example.com>',

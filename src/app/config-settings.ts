@@ -6,6 +6,7 @@ import {
   listOf,
   mailFrom,
   matching,
+  natsUrl,
   oneOf,
   onOrOff,
   smtpUrl,
@@ -265,6 +266,46 @@ export const settings = {
     fallback: '60',
     about: 'Mails per hour to one subscriber. Further mails are combined into one digest.',
   }),
+  natsUrls: withFallback({
+    name: 'NATS_URL',
+    kind: listOf(natsUrl, 'addresses such as nats://nats-1.example.com:4222, separated by commas'),
+    fallback: '',
+    isSecret: true,
+    about:
+      'Servers of NATS JetStream, 2.11 or later: this process becomes a node of a cluster. Without it, it is alone.',
+  }),
+  cluster: withFallback({
+    name: 'CLUSTER',
+    kind: matching(/^[A-Za-z0-9_-]{1,32}$/, '1 to 32 letters, digits, _ and -'),
+    fallback: 'devices',
+    about: 'Name of the cluster: nodes with the same name share their data.',
+  }),
+  nodeName: {
+    name: 'NODE_NAME',
+    kind: matching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,62}$/, '1 to 63 letters, digits, ., _ and -'),
+    about: 'Name of this node, different on each. Default: the name of the host.',
+  },
+  nodeUrl: {
+    name: 'NODE_URL',
+    kind: baseUrl(['http:', 'https:'], 'an address such as http://10.0.0.5:8080'),
+    about: 'How other nodes reach this one. Needed with NATS_URL. They send credentials there: use a private network.',
+  },
+  natsReplicas: withFallback({
+    name: 'NATS_REPLICAS',
+    kind: wholeNumber(1, 5),
+    fallback: '3',
+    about: 'How many NATS servers store each change; 1 is for trying it out.',
+  }),
+  natsCredentials: {
+    name: 'NATS_CREDS',
+    kind: matching(/^[^\0]+$/, 'a path'),
+    about: 'File with the credentials for NATS.',
+  },
+  natsSystemCredentials: {
+    name: 'NATS_SYS_CREDS',
+    kind: matching(/^[^\0]+$/, 'a path'),
+    about: 'File with credentials of a NATS system account. Needed for DURABILITY=disk, to check the servers.',
+  },
   metricsToken: {
     name: 'METRICS_TOKEN',
     kind: token,

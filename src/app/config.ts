@@ -56,6 +56,12 @@ function mistakesBetween(config: Config, mistakes: readonly string[]): string[] 
   if (config.adminName && !config.adminPassword && !isMistaken('ADMIN_PASSWORD')) {
     found.push('ADMIN_PASSWORD: got nothing, takes a password when ADMIN_NAME is set (both or neither)')
   }
+  if (config.natsUrls?.length && !config.nodeUrl && !isMistaken('NODE_URL')) {
+    found.push('NODE_URL: got nothing, takes the address of this node when NATS_URL is set')
+  }
+  if (config.natsUrls?.length && config.durability === 'disk' && !config.natsSystemCredentials) {
+    found.push('NATS_SYS_CREDS: got nothing, takes a file when NATS_URL is set and DURABILITY is disk')
+  }
   return found
 }
 

@@ -14,9 +14,11 @@ import { metricsOf } from '#app/metrics/metrics'
 import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { MetricSources } from '#app/metrics/sources'
 import { loopTimes, realWorld } from '#app/world'
+import { ClusterFailure } from '#cluster/cluster-failure'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { UpdateSettings } from '#firmware/options'
 import { defaultLimits } from '#history/history-store'
+import { ofEachNode } from '#http/call'
 import { HttpMetrics } from '#http/http-metrics'
 import { CannotListen, openServer, type Server } from '#http/server'
 import { version } from '#model/version'
@@ -32,7 +34,7 @@ import { readPageFiles } from '#routes/pages/page-files'
 import { pageRoutes } from '#routes/pages/page-routes'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
-import { StorageFailure } from '#runtime/storage'
+import { StorageFailure, type StoragePlace } from '#runtime/storage'
 import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
@@ -73,7 +75,7 @@ export interface Running {
 }
 
 /** Their messages say what is wrong and what to do, so no stack is needed. */
-const plain = [StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
+const plain = [ClusterFailure, StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
 
 /** Whether the operator can fix an error of `serve`. Any other error is a bug. */
 export function isPlainFailure(error: unknown): error is Error {
@@ -92,14 +94,18 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     updateServerUrl === undefined
       ? undefined
       : new ExternalUpdateServer({ url: updateServerUrl, world: realWorld, ...(token !== undefined && { token }) })
-  const assembly = assemble({
+  const localPlace = levelPlace({
+    folder: config.dataDirectory,
+    headroomBytes: config.storageHeadroomBytes,
+    isShared: config.natsUrls.length > 0,
+    torn: (finding) => log.warn({}, `${finding}: a commit that was never acknowledged, or damage; it is ignored`),
+  })
+  const isWritable = () => assembly.context.system.isServing && assembly.context.system.gate.isOpen
+  const cluster = await clusterOf(config, log, localPlace, isWritable)
+  const assembly: Assembly = assemble({
     world: realWorld,
     storage: {
-      place: levelPlace({
-        folder: config.dataDirectory,
-        headroomBytes: config.storageHeadroomBytes,
-        torn: (finding) => log.warn({}, `${finding}: a commit that was never acknowledged, or damage; it is ignored`),
-      }),
+      place: cluster?.place ?? localPlace,
       isSynced: config.durability === 'disk',
       retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     },
@@ -124,12 +130,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     log,
   })
   const pages = await readPageFiles(pagesFolder)
-  const { printed } = await assembly.open().catch(async (error: unknown) => {
-    const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
-    throw isOfOthers ? error : await findDamage(error, config.dataDirectory)
-  })
-  // At once: a later failure must not hide the password.
-  if (printed) options.madeAdministrator?.(printed)
+  await opened(assembly, config, log, options)
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
@@ -148,12 +149,17 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
             dataDirectory,
             databaseStatus: () => database.status,
             proofOf: (challenge) => proofOf(key, challenge),
+            cluster: cluster && (() => cluster.node.status()),
             backups,
           }),
-          ...descriptionRoutes(pages),
+          ...descriptionRoutes(pages).map(ofEachNode),
         ],
-        rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
-        sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
+        rootBindings: [
+          ...rootBindingsOf(identity),
+          ...[...watch.bindings, ...pageRoutes(pages)].map(ofEachNode),
+          ...(cluster?.routesOf(assembly) ?? []),
+        ],
+        sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax, cluster?.socketsOf(assembly)),
         ...(!identity && { notFound: identityIsOff }),
       },
       authentication: identity ?? { authenticate: anonymousCallers(config.updateHookSecret) },
@@ -172,11 +178,13 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         closeGraceMs: stopGraceMs,
       },
       idempotency: idempotencyOf(context),
+      otherNodes: cluster?.forwarder,
       redactPath,
       metrics: watch.http,
     })
   } catch (error) {
     await assembly.close()
+    await cluster?.close()
     throw error
   }
   listener.server = server
@@ -196,13 +204,44 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       updateServer?.stop()
       context.links.stop()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
+      await cluster?.handOver(assembly)
       await server.close()
       await file.remove()
       await assembly.close()
+      await cluster?.close()
       watch.process.stop()
       log.info({}, 'stopped')
     },
   }
+}
+
+/** Undefined without `NATS_URL`: then nothing of a cluster is loaded. */
+async function clusterOf(config: Config, log: Log, place: StoragePlace, isWritable: () => boolean) {
+  if (config.natsUrls.length === 0) return undefined
+  const { joinCluster } = await import('#app/cluster')
+  return await joinCluster(config, log, place, isWritable)
+}
+
+/** Resolves when the server answers: a node of a cluster also while another one is the owner. */
+async function opened(assembly: Assembly, { dataDirectory }: Config, log: Log, options: ServeOptions): Promise<void> {
+  let following = () => {}
+  const isFollowing = new Promise<void>((resolve) => {
+    following = resolve
+  })
+  const opening = assembly
+    .open(() => following())
+    .then(
+      ({ printed }) => {
+        // At once: a later failure must not hide the password.
+        if (printed) options.madeAdministrator?.(printed)
+      },
+      async (error: unknown) => {
+        const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
+        throw isOfOthers ? error : await findDamage(error, dataDirectory)
+      },
+    )
+  await Promise.race([isFollowing, opening])
+  opening.catch((error: unknown) => log.fatal({ err: error }, 'this node can no longer follow the others'))
 }
 
 /** The sources of `/metrics`: existing counters, and the few that only metrics need. Contract 8. */

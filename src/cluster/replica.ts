@@ -37,6 +37,9 @@ interface Appended {
   settle(failure?: StorageFailure): void
 }
 
+/** Bytes of messages that wait to be written, above which the log is read no further. */
+const unwrittenBytesMax = 16 * 1024 * 1024
+
 /**
  * The store of one node as a copy of the shared log: each commit that counts is written to it, together with its place
  * in the log. As the owner it also appends commits. A commit is fulfilled when its messages have come back from the
@@ -48,11 +51,14 @@ interface Appended {
 export class Replica {
   readonly #options: ReplicaOptions
   readonly #chain: LogChain
-  readonly #stopFollowing: () => void
+  #stopFollowing: () => void = () => {}
+  #stored: (operations: readonly Operation[]) => Promise<void> = async () => {}
+  #ended: (failure: StorageFailure) => void = () => {}
   /** The sequence of the last message that arrived, whether it counts or not. */
   #arrived: number
   #isOwner = false
   #failure: StorageFailure | undefined
+  #unwrittenBytes = 0
   #appended: Appended | undefined
   /** Writes to the store, in the order of the log. */
   #written: Promise<void> = Promise.resolve()
@@ -66,7 +72,31 @@ export class Replica {
     this.#chain = new LogChain(position)
     // Reads the last applied message again, to check that the log still has it.
     this.#arrived = Math.max(0, position.sequence - 1)
-    this.#stopFollowing = options.log.follow(this.#arrived, (sequence, message) => this.#receive(sequence, message))
+  }
+
+  /** The last message that counts. */
+  get position(): ChainPosition {
+    return this.#chain.position
+  }
+
+  get isOwner(): boolean {
+    return this.#isOwner && !this.#failure
+  }
+
+  /** Resolves when everything is written that the log contained at the time of the call. */
+  async follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void> {
+    this.#stored = stored
+    this.#stopFollowing = this.#options.log.follow(this.#arrived, (sequence, message) =>
+      this.#receive(sequence, message),
+    )
+    await this.#reachEnd()
+    await this.#written
+    if (this.#failure) throw this.#failure
+  }
+
+  /** Calls once if another node becomes the owner, or if this one can follow no more. */
+  whenEnded(task: (failure: StorageFailure) => void): void {
+    this.#ended = task
   }
 
   /** Applies everything in the log, and then becomes its owner. */
@@ -152,7 +182,14 @@ export class Replica {
     return new LogChain(this.#chain.position).accept(0, claim).kind === 'claim'
   }
 
-  #receive(sequence: number, message: Uint8Array): void {
+  /** The returned promise: wait for it before the next message. */
+  #receive(sequence: number, message: Uint8Array): Promise<void> | undefined {
+    this.#handle(sequence, message)
+    if (this.#unwrittenBytes < unwrittenBytesMax) return undefined
+    return this.#written.catch(() => {})
+  }
+
+  #handle(sequence: number, message: Uint8Array): void {
     if (this.#failure) return
     const { position } = this.#chain
     if (sequence === position.sequence) {
@@ -177,8 +214,8 @@ export class Replica {
         return
       }
       this.#isOwner = isOwn
-      this.#write([])
-    } else if (effect.kind === 'commit') this.#write(effect.operations)
+      this.#write([], message.length)
+    } else if (effect.kind === 'commit') this.#write(effect.operations, message.length)
     this.#arrive(sequence)
     if (isOwn && effect.kind !== 'none') this.#appended?.settle()
   }
@@ -194,13 +231,18 @@ export class Replica {
     }
   }
 
-  #write(operations: readonly Operation[]): void {
+  #write(operations: readonly Operation[], bytes: number): void {
     // Called only for whole commits and claims: after a restart the node reads the parts of an unfinished commit again.
     const position = { key: keys.replica, value: packRecord(positionFormat, this.#chain.position) }
-    const written = this.#options.storage.write([...operations, position], { sync: false })
-    this.#written = Promise.all([this.#written, written]).then(() => {})
-    written.catch((error) => this.#fail(error as StorageFailure))
-    this.#written.catch(() => {})
+    const isFollowing = !this.#isOwner
+    this.#unwrittenBytes += bytes
+    // One after the other: memory is never more than one commit behind the store.
+    this.#written = this.#written.then(async () => {
+      await this.#options.storage.write([...operations, position], { sync: false })
+      if (isFollowing && operations.length > 0) await this.#stored(operations)
+      this.#unwrittenBytes -= bytes
+    })
+    this.#written.catch((error) => this.#fail(asStorageFailure(error)))
   }
 
   #arrive(sequence: number): void {
@@ -211,6 +253,7 @@ export class Replica {
   }
 
   #fail(failure: StorageFailure): void {
+    if (!this.#failure && failure.code !== 'closed') this.#ended(failure)
     this.#failure ??= failure
     this.#stopFollowing()
     this.#appended?.settle(this.#failure)
@@ -250,4 +293,9 @@ export class Replica {
   #randomText(): string {
     return Buffer.from(this.#options.world.random(12)).toString('base64url')
   }
+}
+
+function asStorageFailure(error: unknown): StorageFailure {
+  if (error instanceof StorageFailure) return error
+  return new StorageFailure('damaged', 'a commit of another node could not be applied', { cause: error })
 }

@@ -1,9 +1,11 @@
+import { type ChainPosition, chainStart } from '#cluster/log-chain'
 import { Replica, type ReplicaOptions } from '#cluster/replica'
 import type { Lease } from '#cluster/shared-log'
 import {
   type Operation,
   type Scan,
   type ScanRange,
+  type SharedStorage,
   type Storage,
   StorageFailure,
   type StoragePlace,
@@ -17,25 +19,19 @@ export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage'> 
   readonly lease: Lease
 }
 
-/**
- * A store that several nodes share by a log. `open` follows the log, which keeps the copy of this node up to date, and
- * resolves when this node owns the log.
- */
-export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace {
+/** A store that several nodes share by a log. */
+export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace & { readonly position: ChainPosition } {
   const { place, lease, node } = options
+  let replica: Replica | undefined
   return {
     keepsEpoch: true,
+    get position() {
+      return replica?.position ?? chainStart
+    },
     async open() {
       const storage = await place.open()
-      const replica = new Replica({ ...options, storage })
-      try {
-        await lease.acquire()
-        await replica.claim(node)
-      } catch (error) {
-        await closeAll(replica, storage, lease)
-        throw error
-      }
-      return new ReplicatedStorage(replica, storage, lease)
+      replica = new Replica({ ...options, storage })
+      return new ReplicatedStorage(replica, storage, lease, node)
     },
     hasRoom: () => place.hasRoom(),
     releaseHeadroom: () => place.releaseHeadroom(),
@@ -44,16 +40,37 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace {
 }
 
 /** `sync` has no effect, because the servers of the log decide how durable a commit is. */
-class ReplicatedStorage implements Storage {
+class ReplicatedStorage implements Storage, SharedStorage {
   readonly #replica: Replica
   readonly #storage: Storage
   readonly #lease: Lease
+  readonly #node: string
   #closing: Promise<void> | undefined
 
-  constructor(replica: Replica, storage: Storage, lease: Lease) {
+  constructor(replica: Replica, storage: Storage, lease: Lease, node: string) {
     this.#replica = replica
     this.#storage = storage
     this.#lease = lease
+    this.#node = node
+  }
+
+  get shared(): SharedStorage {
+    return this
+  }
+
+  /** A node asks for the lease only when it has everything that the log has: then its take-over is short. */
+  async follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void> {
+    await this.#replica.follow(stored)
+    await this.#lease.acquire()
+    await this.#replica.claim(this.#node)
+  }
+
+  whenEnded(task: (failure: StorageFailure) => void): void {
+    this.#replica.whenEnded((failure) => {
+      // Another node has to take over, even if this one only has a problem with its disk.
+      void this.#lease.release()
+      task(failure)
+    })
   }
 
   get(key: string): Uint8Array | undefined {

@@ -13,8 +13,11 @@ export interface SharedLog {
   append(message: Uint8Array, after: number): Promise<number>
   /** The last sequence at the time of the call, or a later one; 0 for an empty log. */
   lastSequence(): Promise<number>
-  /** Calls `receive` with all messages after `after`, stored and future ones, until the returned function is called. */
-  follow(after: number, receive: (sequence: number, message: Uint8Array) => void): () => void
+  /**
+   * Calls `receive` with all messages after `after`, stored and future ones, until the returned function is called. If
+   * `receive` returns a promise, the next message waits for it.
+   */
+  follow(after: number, receive: (sequence: number, message: Uint8Array) => Promise<void> | undefined): () => void
 }
 
 /** Permits a node to claim the log. Two nodes may still hold it at once; then only the commits of one count. */

@@ -89,9 +89,12 @@ export class BodyReader {
     else this.discard()
   }
 
-  /** Calls once with the bytes when the body is complete, or with undefined when it exceeds the limit. */
-  whenSettled(listener: (bytes: Uint8Array | undefined) => void): void {
-    const settled = () => listener(this.#state === 'complete' ? this.#bytes() : undefined)
+  /**
+   * Calls once with the bytes when the body is complete, or with undefined when it exceeds the limit. `isKept`: the
+   * bytes can be read again.
+   */
+  whenSettled(listener: (bytes: Uint8Array | undefined) => void, isKept = false): void {
+    const settled = () => listener(this.#state === 'complete' ? this.#bytes(isKept) : undefined)
     if (this.#state === 'reading') this.#settled = settled
     else settled()
   }
@@ -136,10 +139,10 @@ export class BodyReader {
     settled?.()
   }
 
-  #bytes(): Uint8Array {
+  #bytes(isKept: boolean): Uint8Array {
     const [only] = this.#chunks
     const bytes = this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks)
-    this.#chunks = []
+    this.#chunks = isKept ? [bytes] : []
     return bytes
   }
 }

@@ -73,6 +73,13 @@ export interface Binding {
   readonly answer: Answerer
   /** Replaces names in a body by identifiers, before it is validated. @throws Problem for names without a meaning */
   readonly resolve?: (caller: Caller, body: unknown) => unknown
+  /** Each node of a cluster answers it about itself. */
+  readonly isOfEachNode?: true
+}
+
+/** The same route, answered by each node of a cluster about itself. */
+export function ofEachNode(binding: Binding): Binding {
+  return { ...binding, isOfEachNode: true }
 }
 
 /** Binds an entry to its handler with the entry's own types. */

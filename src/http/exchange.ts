@@ -161,14 +161,14 @@ export class Exchange implements PendingRequest {
    * Runs the step when the body has arrived, or at once if its declared length is too large. `read` returns the body, or
    * throws Problem `too_large`.
    */
-  readBody(step: (read: () => Uint8Array) => void): void {
+  readBody(step: (read: () => Uint8Array) => void, isKept = false): void {
     const read = (bytes?: Uint8Array) => () => {
       if (!bytes) throw this.#tooLarge()
       return bytes
     }
     if (!this.#reader) step(read(noBytes))
     else if (this.#isTooLong) step(read())
-    else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)))
+    else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)), isKept)
   }
 
   /** @throws Problem `too_large` if the declared length is above the limit */

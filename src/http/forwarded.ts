@@ -4,6 +4,8 @@ import type { ForwardedRequest } from '#model/forwarded-request'
 export interface ForwardingOptions {
   /** Whether the peer is a trusted proxy, whose `X-Forwarded-…` headers count. */
   readonly isProxyTrusted: boolean
+  /** Whether another node of the cluster sent the request: then its headers count. Default: none did. */
+  readonly isFromNode?: (headers: ForwardingHeaders) => boolean
   readonly publicUrls: readonly string[]
 }
 
@@ -27,19 +29,24 @@ export interface Forwarding {
   hosts(headers: ForwardingHeaders): readonly string[]
   /** `peer` returns the peer's address; only called when the address is needed. */
   requestOf(headers: ForwardingHeaders, peer: () => string): ForwardedRequest
+  /** Headers by which another node gives the same results. Names and values, alternating. */
+  headersForNode(headers: ForwardingHeaders, peer: () => string): readonly string[]
 }
 
 /** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
 const hostsMax = 1024
 
-export function forwardingOf({ isProxyTrusted, publicUrls }: ForwardingOptions): Forwarding {
+export function forwardingOf(options: ForwardingOptions): Forwarding {
+  const { isProxyTrusted, publicUrls, isFromNode = () => false } = options
   const publicOrigins = publicUrls.flatMap(publicOriginOf)
   const known = new Map<string, Pick<ForwardedRequest, 'origins' | 'host'>>()
 
   const forwardedHeader = (headers: ForwardingHeaders, name: string) =>
-    isProxyTrusted ? lastOf(headers.get(name)) : ''
+    isProxyTrusted || isFromNode(headers) ? lastOf(headers.get(name)) : ''
   const schemeOf = (headers: ForwardingHeaders) =>
     /^(?:https|wss)$/i.test(forwardedHeader(headers, 'x-forwarded-proto')) ? 'https' : 'http'
+  const addressOf = (headers: ForwardingHeaders, peer: () => string) =>
+    addressOfText(forwardedHeader(headers, 'x-forwarded-for')) ?? peer()
   const placeOf = (url: string, host: string, isForwarded: boolean) => ({
     origins: isForwarded || publicOrigins.length === 0 ? requestOriginOf(url, host) : publicOrigins,
     host: host.toLowerCase(),
@@ -63,7 +70,15 @@ export function forwardingOf({ isProxyTrusted, publicUrls }: ForwardingOptions):
         if (known.size >= hostsMax) known.clear()
         known.set(key, place)
       }
-      return new LazyForwardedRequest(place, () => addressOfText(forwardedHeader(headers, 'x-forwarded-for')) ?? peer())
+      return new LazyForwardedRequest(place, () => addressOf(headers, peer))
+    },
+    headersForNode(headers, peer) {
+      const lines = ['X-Forwarded-For', addressOf(headers, peer)]
+      for (const name of ['x-forwarded-proto', 'x-forwarded-host']) {
+        const value = forwardedHeader(headers, name)
+        if (value !== '') lines.push(name, value)
+      }
+      return lines
     },
   }
 }

@@ -4,6 +4,7 @@ import { type Authenticate, permit, tokenProblem } from '#http/authentication'
 import type { Binding, BodyStream, Call, Reply } from '#http/call'
 import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
 import { Exchange } from '#http/exchange'
+import { forward } from '#http/forwarded-requests'
 import type { RouteMetrics } from '#http/http-metrics'
 import type { PathMatch, PathTable } from '#http/paths'
 import { isPromiseLike } from '#http/reply'
@@ -71,6 +72,8 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
     refuseAndCut(exchange, framingFault)
     return false
   }
+  // The node that the client is connected to has checked it.
+  if (exchange.context.otherNodes?.isFromNode(exchange.headers)) return true
   const { cors, forwarding } = exchange.context.origins
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
   // Also where only the page is kept from reading the answer.
@@ -122,13 +125,27 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   exchange.metrics = destination.metrics
   const { binding } = destination
   const { entry } = binding
-  const { access, body } = entry
+  const { body } = entry
   if (!body && exchange.bodyLength === 'chunked') {
     // Some of these routes stream their answer, and a stream can't close the connection after it.
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
   exchange.expectBody(bytesMaxOf(exchange.context.limits, entry), body !== undefined)
   const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
+  const { otherNodes } = exchange.context
+  const answerHere = () => authenticated(exchange, binding, rawParameters, upload || undefined, authenticate)
+  if (!otherNodes || otherNodes.isOwner || binding.isOfEachNode) answerHere()
+  else forward(exchange, otherNodes, entry.path, upload || undefined, answerHere)
+}
+
+function authenticated(
+  exchange: Exchange,
+  binding: Binding,
+  rawParameters: PathMatch<Destination>['rawParameters'],
+  upload: BodyStream | undefined,
+  authenticate: Authenticate,
+): void {
+  const { access } = binding.entry
   exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
     // The request may have ended while a signature was checked: aborted, or past its deadline.
     if (!exchange.isOpen) return

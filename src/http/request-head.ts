@@ -15,6 +15,11 @@ export class RequestHeaders {
     this.#lines = lines
   }
 
+  /** Names and values, alternating, without the names of this pattern. */
+  linesWithout(pattern: RegExp): readonly string[] {
+    return this.#lines.filter((_, index) => !pattern.test(this.#lines[index - (index % 2)] ?? ''))
+  }
+
   get(name: string): string {
     let value: string | undefined
     for (let index = 0; index < this.#lines.length; index += 2) {

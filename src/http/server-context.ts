@@ -3,6 +3,7 @@ import type { Cors } from '#http/cors'
 import type { Forwarding } from '#http/forwarded'
 import type { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
+import type { OtherNodes } from '#http/other-nodes'
 import type { PendingRequests } from '#http/pending-requests'
 import type { OverloadLog, RefusedOrigins, ServerLog } from '#http/server-log'
 import type { Problem } from '#model/problem'
@@ -17,6 +18,8 @@ export interface ServerContext {
   readonly load: ServerLoad
   readonly limits: BodyLimits
   readonly metrics: HttpMetrics
+  /** Undefined: this server is not a node of a cluster. */
+  readonly otherNodes: OtherNodes | undefined
   /** Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
   /**

@@ -7,6 +7,7 @@ import { forwardingOf } from '#http/forwarded'
 import { type Destination, httpHandler } from '#http/http'
 import { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
+import type { OtherNodes } from '#http/other-nodes'
 import { type PathRow, pathTable } from '#http/paths'
 import { PendingRequests } from '#http/pending-requests'
 import { requestIds } from '#http/request-head'
@@ -37,6 +38,8 @@ export interface ServerOptions {
     readonly isProxyTrusted?: boolean
   }
   readonly limits?: ServerLimits
+  /** Absent: this server is not a node of a cluster. */
+  readonly otherNodes?: OtherNodes | undefined
   /** Default: `Idempotency-Key` is ignored. */
   readonly idempotency?: IdempotencyGuard
   /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
@@ -116,7 +119,14 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       requestId: requestIds(world),
       redactPath: options.redactPath ?? ((path) => path),
     },
-    origins: { cors: corsOf(cors), forwarding: forwardingOf({ isProxyTrusted, publicUrls: cors.publicUrls }) },
+    origins: {
+      cors: corsOf(cors),
+      forwarding: forwardingOf({
+        isProxyTrusted,
+        publicUrls: cors.publicUrls,
+        isFromNode: (headers) => options.otherNodes?.isFromNode(headers) ?? false,
+      }),
+    },
     load: {
       pending: new PendingRequests(world, limits.requestDeadlineMs ?? 60_000, requests),
       receiving: new PendingRequests(world, limits.bodyPaceMs ?? bodyPaceMs),
@@ -129,6 +139,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       streamedBytesMax: limits.streamedBytesMax ?? 256 * 1024 * 1024,
     },
     metrics: options.metrics ?? new HttpMetrics(),
+    otherNodes: options.otherNodes,
     idempotency: options.idempotency,
     failedSignIn: authentication.failedSignIn ?? (() => {}),
     notFound: (path) => routes.notFound?.(path) ?? new Problem('not_found'),

@@ -10,7 +10,7 @@ import { basicTokenRoutes } from '#routes/basic-tokens'
 import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
 import type { EventRoom } from '#routes/event-socket-room'
-import { eventRoutes, eventSockets } from '#routes/events'
+import { type EventSocketParts, eventRoutes, eventSockets } from '#routes/events'
 import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
@@ -98,11 +98,23 @@ export function socketsOf(
   identity: Identity | undefined,
   room: EventRoom,
   frameBytesMax: number,
+  cluster: ClusterSockets = {},
 ): AnyWebsocketRoute[] {
+  const {
+    callerOfTicket = (ticket) => context.tickets.consume(ticket),
+    awaitPosition,
+    tunnelled = (link) => link,
+  } = cluster
   return [
-    ...eventSockets(context, room, identity?.authenticate ?? (() => anonymous)),
-    linkSocket(context, identity, frameBytesMax),
+    ...eventSockets({ room, authenticate: identity?.authenticate ?? (() => anonymous), callerOfTicket, awaitPosition }),
+    tunnelled(linkSocket(context, identity, frameBytesMax)),
   ]
+}
+
+/** How websockets differ on a node of a cluster. */
+export interface ClusterSockets extends Partial<Pick<EventSocketParts, 'callerOfTicket' | 'awaitPosition'>> {
+  /** Sends device connections to the owner. */
+  readonly tunnelled?: (link: AnyWebsocketRoute) => AnyWebsocketRoute
 }
 
 function signedInBindings(context: RouteContext, identity: Identity): Binding[] {

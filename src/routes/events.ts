@@ -35,22 +35,40 @@ export function eventRoutes(context: RouteContext): Binding[] {
   ]
 }
 
+export interface EventSocketParts {
+  readonly room: EventRoom
+  readonly authenticate: Authenticate
+  /** Uses a ticket. @throws Problem `unauthorized` */
+  readonly callerOfTicket: (ticket: string) => Caller | Promise<Caller>
+  /** On a node of a cluster: waits for the events that the client had received from another node. */
+  readonly awaitPosition?: ((opening: EventsOpening) => Promise<void>) | undefined
+}
+
 /**
  * `GET /events/:ticket`, and `GET /events` for clients that can send headers, with the rights that a ticket needs.
  * Contract 4.1.
  */
-export function eventSockets(context: RouteContext, room: EventRoom, authenticate: Authenticate): AnyWebsocketRoute[] {
+export function eventSockets({
+  room,
+  authenticate,
+  callerOfTicket,
+  awaitPosition,
+}: EventSocketParts): AnyWebsocketRoute[] {
+  const open = (request: UpgradeRequest) => (caller: Caller) => {
+    const decided = opening(room, caller, request)
+    return awaitPosition ? awaitPosition(decided).then(() => decided) : decided
+  }
   const limits = { maxPayloadBytes: payloadBytesMax, maxBackpressureBytes: backpressureBytesMax, room }
   return [
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events/:ticket',
-      upgrade: (request) => opening(room, context.tickets.consume(ticketOf(request)), request),
+      upgrade: (request) => onward(callerOfTicket(ticketOf(request)), open(request)),
     }),
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events',
-      upgrade: (request) => onward(authenticate(request, 'session'), (caller) => opening(room, caller, request)),
+      upgrade: (request) => onward(authenticate(request, 'session'), open(request)),
     }),
   ]
 }

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem, uptime } from 'node:os'
 import { tenantAddress } from '#actors/tenant/commands'
 import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
-import { type Binding, bind } from '#http/call'
+import { type Binding, bind, ofEachNode } from '#http/call'
 import type { Caller } from '#model/caller'
 import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
@@ -12,24 +12,33 @@ export interface HealthOptions {
   readonly databaseStatus: () => HealthStatus['database']['status']
   /** Proves which data folder this is, to callers that may read it. */
   readonly proofOf: (challenge: string) => string
+  /** Absent: this server is not a node of a cluster. */
+  readonly cluster?: (() => HealthStatus['cluster']) | undefined
 }
 
 /** Routes for the server's health. Contract 8. */
 export function healthRoutes(context: RouteContext, options: HealthOptions): Binding[] {
   const cpu = new CpuUsage()
   return [
-    bind(readHealth, (call) => {
-      const challenge = call.header(challengeHeader)
-      const headers = isChallenge(challenge) ? { [proofHeader]: options.proofOf(challenge) } : {}
-      return { status: 200, headers, json: { status: 'ok' } }
-    }),
-    bind(readHealthStatus, async ({ caller }) => ({ status: 200, json: await status(context, options, caller, cpu) })),
+    ofEachNode(
+      bind(readHealth, (call) => {
+        const challenge = call.header(challengeHeader)
+        const headers = isChallenge(challenge) ? { [proofHeader]: options.proofOf(challenge) } : {}
+        return { status: 200, headers, json: { status: 'ok' } }
+      }),
+    ),
+    ofEachNode(
+      bind(readHealthStatus, async ({ caller }) => ({
+        status: 200,
+        json: await status(context, options, caller, cpu),
+      })),
+    ),
   ]
 }
 
 async function status(
   { system, links, hub, reader, history }: RouteContext,
-  { dataDirectory, databaseStatus }: HealthOptions,
+  { dataDirectory, databaseStatus, cluster }: HealthOptions,
   { tenant, scope }: Caller,
   cpu: CpuUsage,
 ): Promise<HealthStatus> {
@@ -61,6 +70,7 @@ async function status(
       retainedFrom: reader.retainedFrom(tenant),
     },
     ...(history && { history: { lag: history.lag } }),
+    ...(cluster && { cluster: cluster() }),
   }
 }
 

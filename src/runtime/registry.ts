@@ -128,6 +128,13 @@ export class Registry<Event> {
     this.#sweep = undefined
   }
 
+  /** Another node stored a snapshot of a redo actor, which includes all events that were applied here. */
+  snapshotStored(address: ActorAddress): void {
+    const awake = this.#activations.get(address)
+    if (awake) this.forget(awake)
+    this.head(address.tenant).redo.saved(address, awake)
+  }
+
   /** Tracks whether a written-through actor has this record. */
   trackRecord(address: ActorAddress, name: string, isThere: boolean): void {
     if (this.definition(address.kind).fixedRecords) return

@@ -21,6 +21,19 @@ export interface Storage {
   memoryBytes(): number
   /** Waits for a pending write and unlocks the folder. Later reads and writes reject. Idempotent. */
   close(): Promise<void>
+  /** Present if other nodes write to the store too. */
+  readonly shared?: SharedStorage
+}
+
+/** A store to which one node at a time may write: its owner. Until this node is the owner, `write` rejects. */
+export interface SharedStorage {
+  /**
+   * Begins to receive the commits of other nodes. Each is written, and then passed to `stored`; the next one waits for
+   * its promise. Resolves when this node is the owner, and no more commits are passed. Rejects if it can't follow.
+   */
+  follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void>
+  /** Called once if this node stops being the owner, or can follow no more. */
+  whenEnded(task: (failure: StorageFailure) => void): void
 }
 
 /**

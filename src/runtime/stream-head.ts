@@ -90,6 +90,14 @@ class RedoQueue<Event> {
     leave(activation)
   }
 
+  /** A snapshot of the actor was stored. `awake`: its activation, if it has one. */
+  saved(address: ActorAddress, awake: Activation<Event> | undefined): void {
+    const activation = awake ?? this.#dead.get(addressKey(address))
+    if (!activation) return
+    this.#dead.delete(addressKey(address))
+    this.remove(activation)
+  }
+
   /** The activation ended, its events are still unsaved. */
   died(activation: Activation<Event>): void {
     if (activation.isUnsaved) this.#dead.set(addressKey(activation.address), activation)

@@ -94,7 +94,7 @@ export class System<Event> {
       journal,
       listener: options.listener,
       beforeSeal: () => this.#checkpoints.put(),
-      failed: (error) => this.#commitFailed(error),
+      failed: (error) => this.storageFailed(error),
       bug: (error) => log.bug(error, 'release'),
       uncommittedBytesMax: options.uncommittedBytesMax,
     })
@@ -222,6 +222,7 @@ export class System<Event> {
 
   /** Serves reads from the store, but records nothing, because the store refuses writes. */
   serveReadOnly(): void {
+    this.gate.close(new Problem('storage'))
     this.#isServing = true
   }
 
@@ -366,7 +367,8 @@ export class System<Event> {
     this.turn(address, due, responder, 0)
   }
 
-  #commitFailed(error: unknown): void {
+  /** Nothing can be stored any more: pending changes are refused. */
+  storageFailed(error: unknown): void {
     this.forgetAll(new Problem('storage'))
     this.#options.commitFailed(error)
   }

@@ -1,11 +1,14 @@
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Scan, type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
+import type { EventListener } from '#runtime/gate'
+import { Slices } from '#runtime/slices'
+import { type Operation, type Scan, type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
+import { applyCommit, inOrderOfUse } from '#store/apply-commit'
 import type { BulkWakeLimits } from '#store/bulk-wake'
-import { everyKey, keySpace, keys } from '#store/keys'
-import { load } from '#store/loader'
+import { below, everyKey, isChunkKey, keySpace, keys, tenantOfChunk } from '#store/keys'
+import { load, loadBeginning } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
 import { sweepShapes } from '#store/shape-sweep'
@@ -29,6 +32,10 @@ export interface DatabaseOptions {
   readonly log: DatabaseLog
   /** The store was read again after a failure; `isRewound`: some published events were lost. */
   readonly reloaded: (isRewound: boolean) => void
+  /** For a shared store: it was read, and is followed from now on. */
+  readonly following?: () => Promise<void>
+  /** Receives the events of the commits of other nodes. */
+  readonly listener: EventListener<Entry>
 }
 
 interface DatabaseLog {
@@ -86,9 +93,47 @@ export class Database {
     this.#system = system
     const { place, journal } = this.#options
     await this.#read(await place.open())
+    await this.#becomeOwner()
     if (!place.keepsEpoch || journal.epoch === '') await this.#beginEpoch()
     await place.restoreHeadroom()
     this.#serve()
+  }
+
+  /** For a shared store: serves reads and applies the commits of other nodes, until this node may write. */
+  async #becomeOwner(): Promise<void> {
+    const { journal } = this.#options
+    const { shared } = journal.storage
+    if (shared) {
+      const system = this.#requireSystem()
+      shared.whenEnded((failure) => {
+        if (!this.#isClosed()) system.storageFailed(failure)
+      })
+      this.#status = 'ok'
+      system.serveReadOnly()
+      await this.#options.following?.()
+      await shared.follow((operations) => this.#apply(operations))
+    }
+    if (journal.storage.get(keys.format) === undefined)
+      await journal.storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
+  }
+
+  async #apply(operations: readonly Operation[]): Promise<void> {
+    const { world, journal, listener } = this.#options
+    const follower = { journal, system: this.#requireSystem(), listener }
+    const slices = new Slices(world)
+    const trimmed = new Set<string>()
+    let isEpochNew = false
+    listener.beforeRelease()
+    for (const operation of inOrderOfUse(operations)) {
+      applyCommit(follower, [operation])
+      if (operation.value === null && isChunkKey(operation.key)) trimmed.add(tenantOfChunk(operation.key))
+      if (operation.key.startsWith(below('epoch').after)) isEpochNew = true
+      if (!slices.isOver) continue
+      await slices.next()
+      listener.beforeRelease()
+    }
+    for (const tenant of trimmed) await loadBeginning(journal, tenant)
+    if (isEpochNew) journal.epochs = await journal.loadEpochs()
   }
 
   /**
@@ -119,6 +164,8 @@ export class Database {
     this.#retention.stop()
     this.#cancelSweep?.()
     this.#cancelRetry?.()
+    // Ends the wait of a node that follows.
+    if (this.#storage?.shared) await this.#storage.close()
     await this.#reopening
     await this.#storage?.close()
   }
@@ -127,15 +174,10 @@ export class Database {
     const { journal } = this.#options
     this.#storage = storage
     journal.open(storage)
-    await this.#checkFormat(storage)
+    const format = storage.get(keys.format)
+    if (format) unpackRecord(keySpace, format)
     journal.epochs = await journal.loadEpochs()
     await load(journal, this.#requireSystem(), this.#options.bulkWake)
-  }
-
-  async #checkFormat(storage: Storage): Promise<void> {
-    const bytes = storage.get(keys.format)
-    if (bytes) unpackRecord(keySpace, bytes)
-    else await storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
   }
 
   async #beginEpoch(): Promise<void> {
@@ -170,6 +212,14 @@ export class Database {
 
   async #recover(failure: StorageFailure): Promise<void> {
     const { journal, log } = this.#options
+    if (!journal.storage.shared) await this.#serveOldHandle()
+    if (this.#isClosed()) return
+    log.readOnly(failure)
+    if (failure.code !== 'io') this.#retryLater()
+  }
+
+  async #serveOldHandle(): Promise<void> {
+    const { journal, log } = this.#options
     const system = this.#requireSystem()
     try {
       // The old handle still reads: queries are answered from the stored state until there is space.
@@ -180,9 +230,6 @@ export class Database {
     } catch (error) {
       log.stillFailing(error)
     }
-    if (this.#isClosed()) return
-    log.readOnly(failure)
-    if (failure.code !== 'io') this.#retryLater()
   }
 
   #retryLater(): void {
@@ -208,6 +255,7 @@ export class Database {
     await this.#read(await place.open())
     const isRewound = [...this.#publishedOffsets].some(([tenant, committed]) => journal.stream(tenant).last < committed)
     if (isRewound) await this.#beginEpoch()
+    await this.#becomeOwner()
     await place.restoreHeadroom()
     if (this.#isClosed()) return
     this.#serve()

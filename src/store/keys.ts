@@ -78,6 +78,15 @@ export function numberOf(key: string): number {
   return Number.parseInt(key.slice(-14), 16)
 }
 
+export function isChunkKey(key: string): boolean {
+  return key.startsWith('stream/')
+}
+
+/** The tenant of a `chunk` key. */
+export function tenantOfChunk(key: string): string {
+  return key.slice('stream/'.length, key.lastIndexOf('/'))
+}
+
 /** The inverse of `reminder`, and of the actor part of `part`. */
 export function addressOf(key: string): ActorAddress {
   return addressFrom(key.slice(key.indexOf('/') + 1))

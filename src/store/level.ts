@@ -62,21 +62,24 @@ export interface LevelPlaceOptions {
   readonly roomBytes?: number
   /** Called with a text when an opening drops the end of a log, whose write was interrupted. */
   readonly torn?: (message: string) => void
+  /** The folder of a node of a cluster. Default: false. */
+  readonly isShared?: boolean
 }
 
 /** A storage place in a folder on a disk. `open` deletes nothing and repairs nothing. */
-export function levelPlace({ folder, headroomBytes, roomBytes, torn }: LevelPlaceOptions): StoragePlace {
+export function levelPlace(options: LevelPlaceOptions): StoragePlace {
+  const { folder, headroomBytes, roomBytes, torn = () => {}, isShared = false } = options
   const home = resolve(folder)
   const headroom = headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes))
   return {
-    open: () => openLevel(home, torn ?? (() => undefined)),
+    open: () => openLevel(home, isShared, torn),
     hasRoom: headroom.hasRoom,
     releaseHeadroom: headroom.release,
     restoreHeadroom: headroom.restore,
   }
 }
 
-async function openLevel(folder: string, torn: (message: string) => void): Promise<Storage> {
+async function openLevel(folder: string, isShared: boolean, torn: (message: string) => void): Promise<Storage> {
   let home: string | undefined
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -85,7 +88,7 @@ async function openLevel(folder: string, torn: (message: string) => void): Promi
     foldersOpen.add(found)
     home = found
     await refuseInterrupted(found)
-    if (await isDatabaseMissing(found)) throw new NamedDamage(missingDatabaseText(found))
+    if (await isDatabaseMissing(found, isShared)) throw new NamedDamage(missingDatabaseText(found))
     await assertUndamaged(found, torn)
     await beginDatabase(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {

@@ -34,22 +34,31 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
       stream.redoFrom = unpackRecord(redoFormat, value) as number
       const whole = storage.get(keys.whole(tenant))
       if (whole) stream.wholeFrom = unpackRecord(wholeFormat, whole) as number
-      const range = { ...below(`stream/${tenant}`), hasValues: true }
-      const last = await firstRowOf(storage, { ...range, isReverse: true })
-      const first = await firstRowOf(storage, range)
-      if (!first || !last) {
-        stream.forgetBefore(Math.max(stream.redoFrom, stream.wholeFrom))
+      const last = await firstRowOf(storage, { ...below(`stream/${tenant}`), isReverse: true, hasValues: true })
+      if (!last) {
+        await loadBeginning(journal, tenant)
         continue
       }
       const head = headOf(last.value)
       // While a tenant is deleted its redo mark may lie after its last chunk. No offset is assigned twice.
       stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
       stream.bytesEnd = head.bytesBefore + last.value.length
-      stream.storedFrom = numberOf(first.key)
-      stream.retainedFrom = Math.max(stream.storedFrom, stream.wholeFrom)
-      stream.bytesStart = headOf(first.value).bytesBefore
+      await loadBeginning(journal, tenant)
     }
   }
+}
+
+/** Reads where the stored stream of a tenant begins. */
+export async function loadBeginning(journal: StoreJournal, tenant: string): Promise<void> {
+  const stream = journal.stream(tenant)
+  const first = await firstRowOf(journal.storage, { ...below(`stream/${tenant}`), hasValues: true })
+  if (!first) {
+    stream.forgetBefore(Math.max(stream.redoFrom, stream.wholeFrom))
+    return
+  }
+  stream.storedFrom = numberOf(first.key)
+  stream.retainedFrom = Math.max(stream.storedFrom, stream.wholeFrom)
+  stream.bytesStart = headOf(first.value).bytesBefore
 }
 
 /**

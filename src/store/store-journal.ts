@@ -1,6 +1,6 @@
 import type { Entry } from '#model/entry'
 import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
-import type { Chunk, Journal, SealedCommit, StreamEvent, StreamReader } from '#runtime/journal'
+import type { Chunk, Journal, SealedCommit, StreamEvent, StreamPart, StreamReader } from '#runtime/journal'
 import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
 import type { ValueReader, ValueWriter } from '#runtime/value-codec'
@@ -169,8 +169,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       }
       if (packer) this.#revert(packer)
       partBytes.push(bytes)
-      if (part.redoFrom !== stream.redoFrom || stream.last === 0) {
-        operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, part.redoFrom) })
+      const redoFrom = redoFromOf(part, stream)
+      if (redoFrom !== stream.redoFrom || stream.last === 0) {
+        operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, redoFrom) })
       }
     }
     for (const [key, value] of commit.records) operations.push({ key, value })
@@ -183,7 +184,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
     for (const { tenant, firstOffset } of drops) this.#forgetBefore(tenant, firstOffset)
     for (const { stream, chunk } of appended) stream.append(chunk)
-    for (const part of commit.streams) this.stream(part.tenant).setRedoFrom(part.redoFrom)
+    for (const part of commit.streams) {
+      const stream = this.stream(part.tenant)
+      stream.setRedoFrom(redoFromOf(part, stream))
+    }
     for (const { stream, retainedFrom, bytesStart } of trims) {
       // The stream may have been dropped during the read.
       stream.storedFrom = Math.max(stream.storedFrom, retainedFrom)
@@ -325,6 +329,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     this.#unpacked.set(key, chunk)
     return chunk
   }
+}
+
+/** A node that followed another one may queue an actor longer than the node that stored its snapshot. */
+function redoFromOf({ redoFrom }: StreamPart<Entry>, stream: TenantStream): number {
+  return Math.max(redoFrom, stream.redoFrom)
 }
 
 /** The number of streams that most commits append to. */

@@ -1,7 +1,7 @@
 import { pack } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
-import { replicatedPlace } from '#cluster/replicated-place'
-import type { Storage } from '#runtime/storage'
+import { type ReplicatedPlaceOptions, replicatedPlace } from '#cluster/replicated-place'
+import type { Storage, StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { everyonesLease, type LogFaults, noFaults, SimulatedLog } from '#test/cluster/simulated-log'
 import { SimulatedWorld, settle } from '#test/simulation/simulated-world'
@@ -11,11 +11,29 @@ import { put, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 
 const partBytesMax = 64
 
+/** A place whose stores are open when this node owns them. */
+function owned(options: ReplicatedPlaceOptions): StoragePlace {
+  const place = replicatedPlace(options)
+  return {
+    ...place,
+    async open() {
+      const storage = await place.open()
+      try {
+        await storage.shared?.follow(async () => {})
+      } catch (error) {
+        await storage.close()
+        throw error
+      }
+      return storage
+    },
+  }
+}
+
 storageSuite('a replicated store', async () => {
   const world = idleWorld(1)
   const log = new SimulatedLog(world).of(world)
   const options = { world, log, lease: everyonesLease, node: 'a', partBytesMax: 100_000 }
-  return { place: replicatedPlace({ ...options, place: memoryPlace() }) }
+  return { place: owned({ ...options, place: memoryPlace() }) }
 })
 
 /** A process that may be stopped and continued: nothing runs meanwhile, and everything due runs afterwards. */
@@ -93,7 +111,7 @@ class CountingCluster {
     node.failure = undefined
     const { world } = paused
     const options = { world, log: this.log.of(world), lease: everyonesLease, node: node.name, partBytesMax }
-    replicatedPlace({ ...options, place: node.disk })
+    owned({ ...options, place: node.disk })
       .open()
       .then(
         (storage) => {
@@ -172,7 +190,7 @@ async function runCluster(seed: number, faults: LogFaults): Promise<CountingClus
 async function rowsAfterAll(cluster: CountingCluster, disk: MemoryPlace) {
   const { world } = cluster.world.process()
   const options = { world, log: cluster.log.of(world), lease: everyonesLease, node: 'reader', partBytesMax }
-  const opening = replicatedPlace({ ...options, place: disk }).open()
+  const opening = owned({ ...options, place: disk }).open()
   let storage: Storage | undefined
   void opening.then((opened) => {
     storage = opened
@@ -211,7 +229,7 @@ describe('a node whose copy does not fit to the log', () => {
     const servers = new SimulatedLog(world)
     const place = memoryPlace()
     const open = (disk = place) =>
-      replicatedPlace({
+      owned({
         world,
         log: servers.of(world),
         lease: everyonesLease,
@@ -268,7 +286,7 @@ test('without the log a commit fails after 15 seconds', async () => {
   const world = idleWorld(1)
   const servers = new SimulatedLog(world)
   const options = { world, log: servers.of(world), lease: everyonesLease, node: 'a', partBytesMax }
-  const storage = await replicatedPlace({ ...options, place: memoryPlace() }).open()
+  const storage = await owned({ ...options, place: memoryPlace() }).open()
   servers.faults = { ...noFaults, isAway: true }
   const startedAt = world.monotonic()
   await expect(storage.write([put('a', '1')], { sync: false })).rejects.toMatchObject({ code: 'poisoned' })

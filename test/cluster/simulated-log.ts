@@ -62,10 +62,10 @@ export class SimulatedLog {
         const pass = () => {
           if (isWaiting || !isFollowing || next >= this.messages.length) return
           isWaiting = true
-          node.after(this.#below(4), () => {
-            isWaiting = false
+          node.after(this.#below(4), async () => {
             const end = this.messages.length
-            while (isFollowing && next < end) receive(++next, this.messages[next - 1] as Uint8Array)
+            while (isFollowing && next < end) await receive(++next, this.messages[next - 1] as Uint8Array)
+            isWaiting = false
             pass()
           })
         }

@@ -3,6 +3,7 @@ import type { Problem } from '#model/problem'
 import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress, Tell } from '#runtime/actor'
 import type { RedoLimits } from '#runtime/checkpoints'
+import type { EventListener } from '#runtime/gate'
 import type { SealedCommit } from '#runtime/journal'
 import { System } from '#runtime/system'
 import type { BulkWakeLimits } from '#store/bulk-wake'
@@ -64,6 +65,21 @@ export class RuntimeFixture {
   /** Runs with the offset of each released event. */
   onReleased: (offset: number) => void = () => {}
 
+  readonly listener: EventListener<Entry> = {
+    beforeRelease: () => {
+      this.releases++
+    },
+    released: ({ tenant }, event, offset) => {
+      this.outputs.push(`event ${tenant} ${offset}`)
+      this.events.push({ tenant, offset, event })
+      this.onReleased(offset)
+      return 1
+    },
+    lost: ({ tenant, released }) => {
+      this.outputs.push(`lost ${tenant} ${released}`)
+    },
+  }
+
   constructor(options: RuntimeFixtureOptions = {}) {
     this.world = options.world ?? new ManualWorld()
     this.place = options.place ?? memoryPlace({ world: this.world })
@@ -77,20 +93,7 @@ export class RuntimeFixture {
       world: this.world,
       journal: this.journal,
       definitions: options.definitions?.(this.journal) ?? tallies,
-      listener: {
-        beforeRelease: () => {
-          this.releases++
-        },
-        released: ({ tenant }, event, offset) => {
-          this.outputs.push(`event ${tenant} ${offset}`)
-          this.events.push({ tenant, offset, event })
-          this.onReleased(offset)
-          return 1
-        },
-        lost: ({ tenant, released }) => {
-          this.outputs.push(`lost ${tenant} ${released}`)
-        },
-      },
+      listener: this.listener,
       log: {
         bug: (error, where) => this.bugs.push(`${where}: ${error instanceof Error ? error.message : String(error)}`),
         refusedTell: (_, tell) => this.refusedTells.push(tell),
@@ -106,6 +109,7 @@ export class RuntimeFixture {
       world: this.world,
       place: this.place,
       journal: this.journal,
+      listener: this.listener,
       ...(options.bulkWake ? { bulkWake: options.bulkWake } : {}),
       ...(options.neededFrom ? { neededFrom: options.neededFrom } : {}),
       retention: options.retention ?? { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },

@@ -274,7 +274,7 @@ test('a following node receives the stored records that the first one received a
   await owner.settle()
   owner.send(k, { type: 'add', add: [6] })
   await owner.settle()
-  for (const operations of commits) applyCommit({ ...node, isServing: true }, operations)
+  for (const operations of commits) applyCommit(node, operations)
   expect(owned).toEqual([4, 5, 6].map((page) => ['K', `page/${page}`, page]))
   expect(followed).toEqual(owned)
 })

@@ -57,14 +57,15 @@ async function isFileBehind(link: string): Promise<boolean> {
 
 /**
  * Whether the folder holds files that are only created after a database, but no database. A start would create a new
- * database there, and delete the images that it does not name.
+ * database there, and delete the images that it does not name. `isShared`: a new node of a cluster begins with the key
+ * alone.
  *
  * @throws errors of the file system
  */
-export async function isDatabaseMissing(folder: string): Promise<boolean> {
+export async function isDatabaseMissing(folder: string, isShared: boolean): Promise<boolean> {
   const { names, notFiles } = await filesIn(join(folder, 'db'))
   if (names.length > 0 || notFiles.length > 0) return false
-  if ((await namesIn(folder)).includes(keyFileName)) return true
+  if (!isShared && (await namesIn(folder)).includes(keyFileName)) return true
   return (await namesIn(join(folder, imageFolder))).some((name) => /^[0-9a-f]{64}$/.test(name))
 }
 

@@ -67,7 +67,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupError(`${folder} holds no database: set DATA_DIR`)
     const database = join(folder, 'db')
-    if (await isDatabaseMissing(folder))
+    if (await isDatabaseMissing(folder, false))
       throw new BackupError(`${missingDatabaseText(folder)}; there is nothing to repair`)
     const { damage } = await checkDatabase(database, 'whole')
     if (damage.length === 0 && !isForced) return { damage, rows: 0, leftOut: [], missing: [], keptIn: undefined }

@@ -1,0 +1,132 @@
+import { hostname } from 'node:os'
+import { anonymous } from '#access/anonymous'
+import type { Assembly } from '#app/assembly'
+import type { AssemblyLog } from '#app/assembly-options'
+import type { Config } from '#app/config'
+import { realWorld } from '#app/world'
+import { ClusterFailure } from '#cluster/cluster-failure'
+import { Forwarder } from '#cluster/forwarder'
+import { tunnelledLinks } from '#cluster/link-tunnel'
+import { connectNats } from '#cluster/nats'
+import { ClusterNode } from '#cluster/node'
+import { replicatedPlace } from '#cluster/replicated-place'
+import type { Binding } from '#http/call'
+import type { ClusterSockets } from '#routes/bindings'
+import { clusterRoutes, ticketUser } from '#routes/cluster'
+import type { StoragePlace } from '#runtime/storage'
+import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
+
+/** This server as a node of a cluster. Contract 11. */
+export interface Cluster {
+  readonly place: StoragePlace
+  readonly node: ClusterNode
+  readonly forwarder: Forwarder
+  /** Websockets and routes of this node. */
+  socketsOf(assembly: Assembly): ClusterSockets
+  routesOf(assembly: Assembly): Binding[]
+  /** Stores what was taken, and lets another node become the owner: requests that still come are sent there. */
+  handOver(assembly: Assembly): Promise<void>
+  close(): Promise<void>
+}
+
+/** Space for the parts of a message other than a commit. */
+const messageSpareBytes = 1024
+/** How long a node that stops waits for its last commit before another node takes over. */
+const handOverMs = 1_000
+/** How long an event socket waits for events that its client received from another node. */
+const positionMsMax = 1_000
+/** Larger parts would delay each other. */
+const partBytesMax = 512 * 1024
+
+/**
+ * Connects to the cluster of the settings. `place`: the store of this node. `isWritable`: whether it may be written.
+ * @throws ClusterFailure, KeyFileFailure
+ */
+export async function joinCluster(
+  config: Config,
+  log: AssemblyLog,
+  place: StoragePlace,
+  isWritable: () => boolean,
+): Promise<Cluster> {
+  const name = config.nodeName ?? hostname()
+  const node = { name, url: config.nodeUrl ?? '' }
+  const nats = await connectNats(
+    {
+      servers: config.natsUrls,
+      cluster: config.cluster,
+      node,
+      replicas: config.natsReplicas,
+      credentialsFile: config.natsCredentials,
+      systemCredentialsFile: config.durability === 'disk' ? config.natsSystemCredentials : undefined,
+      fileKey: (isFirst) => fileKeyOf(config, isFirst),
+    },
+    realWorld,
+    () => log.warn({}, 'waiting for a NATS server of NATS_URL'),
+  )
+  const replicated = replicatedPlace({
+    world: realWorld,
+    log: nats.log,
+    lease: nats.lease,
+    node: name,
+    partBytesMax: Math.min(partBytesMax, nats.messageBytesMax - messageSpareBytes),
+    place,
+  })
+  nats.nodes.sequence = () => replicated.position.sequence
+  const clusterNode = new ClusterNode({
+    world: realWorld,
+    node,
+    lease: nats.lease,
+    nodes: nats.nodes,
+    fileKey: nats.fileKey,
+    isWritable,
+    position: () => replicated.position,
+  })
+  const forwarder = new Forwarder(clusterNode)
+  return {
+    place: replicated,
+    node: clusterNode,
+    forwarder,
+    socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder),
+    routesOf: ({ context }) =>
+      clusterRoutes({ context, otherNodes: forwarder, sequence: () => replicated.position.sequence }),
+    async handOver({ context: { system }, database }) {
+      const timeout = new Promise<void>((resolve) => realWorld.after(handOverMs, resolve))
+      if (system.gate.isOpen) await Promise.race([system.gate.settled().catch(() => {}), timeout])
+      await database.close()
+    },
+    async close() {
+      forwarder.close()
+      await nats.close()
+    },
+  }
+}
+
+function clusterSockets({ context, identity }: Assembly, node: ClusterNode, forwarder: Forwarder): ClusterSockets {
+  const { hub } = context
+  return {
+    callerOfTicket: ticketUser({
+      otherNodes: forwarder,
+      context,
+      reach: (sequence) => node.reach(sequence),
+      callerOf: identity?.callerOf,
+      anonymous,
+    }),
+    async awaitPosition({ caller, resume }) {
+      if (node.isOwner || typeof resume !== 'object' || resume.after.epoch !== context.reader.epoch) return
+      await node.until(() => hub.publishedTo(caller.tenant) >= resume.after.offset, positionMsMax)
+    },
+    tunnelled: (route) => tunnelledLinks({ world: realWorld, node, route, path: `/api/v1${route.path}` }),
+  }
+}
+
+async function fileKeyOf({ dataDirectory, cluster }: Config, isFirst: boolean): Promise<Uint8Array> {
+  const random = (byteCount: number) => realWorld.random(byteCount)
+  try {
+    return (await readOrMakeKeyFile(dataDirectory, { random, isNeeded: !isFirst })).bytes
+  } catch (error) {
+    if (!(error instanceof KeyFileMissing)) throw error
+    throw new ClusterFailure(
+      `identity.key is missing in ${dataDirectory}: copy it from the data folder of another node of cluster ${cluster}`,
+    )
+  }
+}

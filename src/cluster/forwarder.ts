@@ -1,0 +1,147 @@
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
+import { idempotencyKeyHeader } from '#api/entry'
+import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
+import type { Reply } from '#http/call'
+import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
+import { Problem } from '#model/problem'
+
+/** The answer of a node that is not the owner: it has not handled the request. */
+const notOwnerHeader = 'x-not-owner'
+
+/** Of one connection, or added to each answer by the node that the client talks to. RFC 9110 §7.6.1. */
+const notPassedOn = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
+  ...['x-content-type-options', 'vary', 'date', 'uwebsockets', notOwnerHeader, nodeKeyHeader],
+  ...['access-control-allow-origin', 'access-control-expose-headers'],
+])
+
+/** A JSON answer up to this size is written at once. */
+const wholeBytesMax = 8 * 1024
+
+/**
+ * Sends requests to the owner. Contract 11: if the owner dies, GETs and requests with an `Idempotency-Key` are sent
+ * again to the next one; any other request may have taken effect, and is answered with 503.
+ */
+export class Forwarder implements OtherNodes {
+  readonly #node: ClusterNode
+  readonly #agents = { 'http:': new Agent({ keepAlive: true }), 'https:': new TlsAgent({ keepAlive: true }) }
+
+  constructor(node: ClusterNode) {
+    this.#node = node
+  }
+
+  get isOwner(): boolean {
+    return this.#node.isOwner
+  }
+
+  isFromNode(headers: { get(name: string): string }): boolean {
+    return this.#node.isKey(headers.get(nodeKeyHeader))
+  }
+
+  async notOwner(): Promise<Reply | undefined> {
+    return (await this.#node.becomesOwner()) ? undefined : { status: 503, headers: { [notOwnerHeader]: 'true' } }
+  }
+
+  async forward(request: ForwardableRequest): Promise<Reply | undefined> {
+    const deadline = this.#node.deadline()
+    const isInMemory = request.body instanceof Uint8Array
+    const mayRepeat = isInMemory && (isSafe(request.method) || headerOf(request, idempotencyKeyHeader) !== undefined)
+    for (;;) {
+      const { place } = this.#node
+      if (place === 'here' || (place === undefined && isStateRead(request) && this.#node.mayRead)) return undefined
+      if (place === undefined) {
+        await this.#node.pause(deadline)
+        continue
+      }
+      let wasSent = false
+      try {
+        const answer = await this.#send(place, request, () => {
+          wasSent = true
+        })
+        if (answer.headers[notOwnerHeader] === undefined) return replyOf(request, answer)
+        answer.resume()
+        if (!isInMemory) throw new Problem('storage')
+      } catch (error) {
+        if (request.signal.aborted || error instanceof Problem) throw error
+        if (!mayRepeat && (wasSent || !isInMemory)) throw new Problem('storage')
+      }
+      await this.#node.pause(deadline)
+    }
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy()
+  }
+
+  #send(place: URL, request: ForwardableRequest, sent: () => void): Promise<IncomingMessage> {
+    const { method, target, body, signal } = request
+    const headers = [...passedOn(request.headers), nodeKeyHeader, this.#node.key]
+    const isTls = place.protocol === 'https:'
+    const agent = isTls ? this.#agents['https:'] : this.#agents['http:']
+    return new Promise((resolve, reject) => {
+      const options = { method, path: target, headers, agent, signal, host: place.hostname, port: place.port }
+      const outgoing = (isTls ? httpsRequest : httpRequest)(options, resolve)
+      outgoing.on('error', reject)
+      outgoing.on('socket', (socket) => {
+        if (socket.connecting) socket.once('connect', sent)
+        else sent()
+      })
+      if (body instanceof Uint8Array) outgoing.end(body)
+      else void pipe(body, outgoing).catch((error) => outgoing.destroy(error))
+    })
+  }
+}
+
+async function pipe(body: AsyncIterable<Uint8Array>, outgoing: ReturnType<typeof httpRequest>): Promise<void> {
+  for await (const piece of body) {
+    // A copy: the piece is valid until the next one is requested.
+    if (!outgoing.write(Uint8Array.from(piece))) await new Promise((resolve) => outgoing.once('drain', resolve))
+  }
+  outgoing.end()
+}
+
+async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage): Promise<Reply> {
+  const { statusCode: status = 502 } = answer
+  const lines = passedOn(answer.rawHeaders)
+  // `Exchange` adds the request id itself.
+  const headers: Record<string, string> = {}
+  for (let index = 0; index < lines.length; index += 2) {
+    const name = lines[index] ?? ''
+    if (name.toLowerCase() !== 'x-request-id') headers[name] = lines[index + 1] ?? ''
+  }
+  const type = answer.headers['content-type'] ?? ''
+  const length = Number(answer.headers['content-length'] ?? Number.NaN)
+  if (method === 'HEAD' || !(length <= wholeBytesMax) || !type.startsWith('application/json')) {
+    return { status, headers, chunks: answer }
+  }
+  const pieces: Uint8Array[] = []
+  for await (const piece of answer) pieces.push(piece as Uint8Array)
+  return { status, headers, text: Buffer.concat(pieces).toString() }
+}
+
+function passedOn(headers: readonly string[]): string[] {
+  const lines: string[] = []
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] ?? ''
+    if (!notPassedOn.has(name.toLowerCase())) lines.push(name, headers[index + 1] ?? '')
+  }
+  return lines
+}
+
+function headerOf({ headers }: ForwardableRequest, name: string): string | undefined {
+  const wanted = name.toLowerCase()
+  for (let index = 0; index < headers.length; index += 2) {
+    if (headers[index]?.toLowerCase() === wanted) return headers[index + 1]
+  }
+  return undefined
+}
+
+/** Contract 11: each node can answer these from its own store. */
+function isStateRead({ method, path }: ForwardableRequest): boolean {
+  return isSafe(method) && /^\/(?:devices|services|meta|schemas)(?:\/|$)/.test(path)
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}

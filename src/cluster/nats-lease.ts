@@ -1,0 +1,131 @@
+import type { KV, KvWatchEntry } from '@nats-io/kv'
+import type { Lease } from '#cluster/shared-log'
+import type { World } from '#runtime/world'
+
+export interface NodeAddress {
+  readonly name: string
+  readonly url: string
+}
+
+/** How long an entry is valid after it was renewed. */
+export const leaseMs = 2_000
+const key = 'owner'
+const renewEveryMs = 500
+const askEveryMs = 100
+
+/**
+ * The lease of the owner: an entry of a bucket whose entries expire. It is renewed in time to outlive a lost request.
+ * Each node also sees who has it, which is where other nodes forward requests to.
+ */
+export class NatsLease implements Lease {
+  readonly #world: World
+  readonly #bucket: KV
+  readonly #node: NodeAddress
+  #holder: NodeAddress | undefined
+  /** World.monotonic of the last entry of the holder. */
+  #heardAt: number
+  /** Of this node's entry; undefined: another node has the lease, or none. */
+  #revision: number | undefined
+  #heldUntil = Number.NEGATIVE_INFINITY
+  #isWanted = false
+  #isAsking = false
+  #cancelTimer: (() => void) | undefined
+  #waiting: { resolve(): void; reject(error: Error): void }[] = []
+  #stopWatching: (() => void) | undefined
+  /** Called when the holder changes. */
+  changed: () => void = () => {}
+
+  constructor(world: World, bucket: KV, node: NodeAddress) {
+    this.#world = world
+    this.#bucket = bucket
+    this.#node = node
+    this.#heardAt = world.monotonic()
+  }
+
+  async start(): Promise<void> {
+    const entries = await this.#bucket.watch({ key })
+    this.#stopWatching = () => entries.stop()
+    const watch = async () => {
+      for await (const entry of entries) this.#see(entry)
+    }
+    void watch().catch(() => {})
+    this.#runAfter(0)
+  }
+
+  /** The node that has the lease, as far as this node knows. */
+  get holder(): NodeAddress | undefined {
+    if (this.isHeld) return this.#node
+    return this.#isExpired ? undefined : this.#holder
+  }
+
+  /** Whether this node has the lease, by its own clock: for so long no other node can get it. */
+  get isHeld(): boolean {
+    return this.#world.monotonic() < this.#heldUntil
+  }
+
+  acquire(): Promise<void> {
+    this.#isWanted = true
+    if (this.isHeld) return Promise.resolve()
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
+  }
+
+  async release(): Promise<void> {
+    this.#isWanted = false
+    for (const { reject } of this.#waiting.splice(0)) reject(new Error('the lease is not wanted any more'))
+    const revision = this.#revision
+    this.#revision = undefined
+    this.#heldUntil = Number.NEGATIVE_INFINITY
+    if (revision !== undefined) await this.#bucket.delete(key, { previousSeq: revision }).catch(() => {})
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelTimer?.()
+    this.#stopWatching?.()
+    await this.release()
+  }
+
+  #see(entry: KvWatchEntry): void {
+    const before = this.#holder?.name
+    this.#holder = entry.operation === 'PUT' ? entry.json<NodeAddress>() : undefined
+    this.#heardAt = this.#world.monotonic()
+    if (this.#holder?.name !== before) this.changed()
+    if (!this.#holder) this.#runAfter(0)
+  }
+
+  get #isExpired(): boolean {
+    return this.#world.monotonic() - this.#heardAt > leaseMs
+  }
+
+  #runAfter(delayMs: number): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = this.#world.after(delayMs, () => void this.#run())
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    const isRenewal = this.#revision !== undefined
+    if (this.#isWanted && (isRenewal || !this.#holder || this.#isExpired)) await this.#ask()
+    this.#isAsking = false
+    this.#runAfter(this.#revision === undefined ? askEveryMs : renewEveryMs)
+  }
+
+  async #ask(): Promise<void> {
+    const askedAt = this.#world.monotonic()
+    const text = JSON.stringify(this.#node)
+    try {
+      const revision = this.#revision
+      this.#revision =
+        revision === undefined ? await this.#bucket.create(key, text) : await this.#bucket.update(key, text, revision)
+      if (!this.#isWanted) return await this.release()
+      this.#heldUntil = askedAt + leaseMs
+      for (const { resolve } of this.#waiting.splice(0)) resolve()
+    } catch (error) {
+      // Another node has it. After any other error the entry may still be this node's, and is renewed again.
+      if (error instanceof Error && /wrong last sequence|exists/i.test(error.message)) {
+        this.#revision = undefined
+        this.#heardAt = this.#world.monotonic()
+      }
+    }
+  }
+}

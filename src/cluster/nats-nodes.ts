@@ -1,0 +1,81 @@
+import type { KV, KvWatchEntry } from '@nats-io/kv'
+import type { NodeAddress } from '#cluster/nats-lease'
+import { leaseMs } from '#cluster/nats-lease'
+import type { World } from '#runtime/world'
+
+/** What each node publishes about itself. */
+export interface NodeState extends NodeAddress {
+  /** The last message of the log that is in its store. */
+  readonly sequence: number
+}
+
+const keyPrefix = 'node.'
+const publishEveryMs = 500
+
+/** The nodes of a cluster: each publishes its state in an entry that expires when it stops doing so. */
+export class NatsNodes {
+  readonly #world: World
+  readonly #bucket: KV
+  readonly #node: NodeAddress
+  readonly #others = new Map<string, { readonly state: NodeState; readonly seenAt: number }>()
+  #cancelTimer: (() => void) | undefined
+  #stopWatching: (() => void) | undefined
+  /** World.monotonic of the last answer of the servers. */
+  #answeredAt: number
+  /** The last message of the log that is in the store of this node. */
+  sequence: () => number = () => 0
+
+  constructor(world: World, bucket: KV, node: NodeAddress) {
+    this.#world = world
+    this.#bucket = bucket
+    this.#node = node
+    this.#answeredAt = world.monotonic()
+  }
+
+  async start(): Promise<void> {
+    const entries = await this.#bucket.watch({ key: `${keyPrefix}>` })
+    this.#stopWatching = () => entries.stop()
+    const watch = async () => {
+      for await (const entry of entries) this.#see(entry)
+    }
+    void watch().catch(() => {})
+    await this.#publish()
+  }
+
+  /** All nodes that published within the last seconds, this one included, by name. */
+  all(): readonly NodeState[] {
+    const now = this.#world.monotonic()
+    const others = [...this.#others.values()].filter(({ seenAt }) => now - seenAt < 2 * leaseMs)
+    const own = { ...this.#node, sequence: this.sequence() }
+    return [own, ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** How long the servers have not answered. */
+  get silentMs(): number {
+    return this.#world.monotonic() - this.#answeredAt
+  }
+
+  stop(): void {
+    this.#cancelTimer?.()
+    this.#stopWatching?.()
+  }
+
+  #see(entry: KvWatchEntry): void {
+    const name = entry.key.slice(keyPrefix.length)
+    if (name === this.#node.name) return
+    if (entry.operation === 'PUT') {
+      this.#others.set(name, { state: entry.json<NodeState>(), seenAt: this.#world.monotonic() })
+    } else this.#others.delete(name)
+  }
+
+  async #publish(): Promise<void> {
+    const state: NodeState = { ...this.#node, sequence: this.sequence() }
+    await this.#bucket.put(keyPrefix + this.#node.name, JSON.stringify(state)).then(
+      () => {
+        this.#answeredAt = this.#world.monotonic()
+      },
+      () => {},
+    )
+    this.#cancelTimer = this.#world.after(publishEveryMs, () => void this.#publish())
+  }
+}

@@ -1,0 +1,143 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { HealthStatus } from '#api/health'
+import type { NodeAddress } from '#cluster/nats-lease'
+import type { NodeState } from '#cluster/nats-nodes'
+import { Problem } from '#model/problem'
+import type { World } from '#runtime/world'
+
+export interface ClusterNodeParts {
+  readonly world: World
+  readonly node: NodeAddress
+  readonly lease: { readonly isHeld: boolean; readonly holder: NodeAddress | undefined }
+  readonly nodes: { all(): readonly NodeState[]; readonly silentMs: number }
+  /** The bytes of `identity.key`, which all nodes have. */
+  readonly fileKey: Uint8Array
+  /** Whether the store of this node may be written. */
+  readonly isWritable: () => boolean
+  /** The position of this node in the log. */
+  readonly position: () => { readonly sequence: number; readonly generation: number }
+}
+
+type ClusterStatus = NonNullable<HealthStatus['cluster']>
+type Lag = ClusterStatus['lag']
+
+/** How long a request waits for an owner. Contract 11. */
+const ownerMsMax = 15_000
+const askAgainMs = 20
+/** How long another node that takes this one for the owner waits for it. */
+const becomeOwnerMsMax = 1_000
+/** How long a node answers reads while the servers of the log are silent. Contract 11. */
+const silentMsMax = 60_000
+
+/** The header by which nodes recognise requests of each other. */
+export const nodeKeyHeader = 'x-node-key'
+
+/** This node among the others: who is the owner, and which node answers a request. */
+export class ClusterNode {
+  readonly #parts: ClusterNodeParts
+  readonly #behindSince = new Map<string, number>()
+  /** Sent with requests to other nodes. */
+  readonly key: string
+
+  constructor(parts: ClusterNodeParts) {
+    this.#parts = parts
+    this.key = createHmac('sha256', parts.fileKey).update('requests between nodes').digest('base64url')
+  }
+
+  /** Whether this node decides: it owns the log, and no other node can have the lease. */
+  get isOwner(): boolean {
+    return this.#parts.isWritable() && this.#parts.lease.isHeld
+  }
+
+  get sequence(): number {
+    return this.#parts.position().sequence
+  }
+
+  /** Where requests are answered: here, at the URL of another node, or nowhere at this moment. */
+  get place(): 'here' | URL | undefined {
+    if (this.isOwner) return 'here'
+    const { holder } = this.#parts.lease
+    return holder && holder.name !== this.#parts.node.name ? new URL(holder.url) : undefined
+  }
+
+  /** Waits for an owner. @throws Problem `storage` if there is none for too long */
+  async find(): Promise<'here' | URL> {
+    for (const deadline = this.deadline(); ; ) {
+      const { place } = this
+      if (place !== undefined) return place
+      await this.pause(deadline)
+    }
+  }
+
+  /** Waits a short time for this node to become the owner. */
+  async becomesOwner(): Promise<boolean> {
+    return await this.until(() => this.isOwner, becomeOwnerMsMax)
+  }
+
+  /** Waits for a condition, and returns whether it is met. */
+  async until(isMet: () => boolean, msMax: number): Promise<boolean> {
+    const { world } = this.#parts
+    const until = world.monotonic() + msMax
+    while (!isMet() && world.monotonic() < until) await this.#pause()
+    return isMet()
+  }
+
+  /** World.monotonic at which a request that begins now has waited long enough. */
+  deadline(): number {
+    return this.#parts.world.monotonic() + ownerMsMax
+  }
+
+  /** @throws Problem `storage` after the deadline */
+  async pause(deadline: number): Promise<void> {
+    const { world } = this.#parts
+    if (world.monotonic() > deadline) throw new Problem('storage')
+    await this.#pause()
+  }
+
+  async #pause(): Promise<void> {
+    await new Promise<void>((resolve) => this.#parts.world.after(askAgainMs, resolve))
+  }
+
+  /** Whether reads may be answered from this node's store while there is no owner. */
+  get mayRead(): boolean {
+    return this.#parts.nodes.silentMs < silentMsMax
+  }
+
+  /** Waits until this node has stored this message of the log. @throws Problem `storage` */
+  async reach(sequence: number): Promise<void> {
+    const deadline = this.deadline()
+    while (this.sequence < sequence) await this.pause(deadline)
+  }
+
+  isKey(given: string): boolean {
+    return given.length === this.key.length && timingSafeEqual(Buffer.from(given), Buffer.from(this.key))
+  }
+
+  /** For `/health/status`. Contract 11. */
+  status(): ClusterStatus {
+    const { node, lease, nodes, position } = this.#parts
+    const all = nodes.all()
+    const end = Math.max(...all.map(({ sequence }) => sequence))
+    const lags = new Map(all.map(({ name, sequence }) => [name, this.#lagOf(name, end - sequence)]))
+    const noLag: Lag = { entries: 0, ms: 0 }
+    return {
+      node: node.name,
+      owner: lease.holder?.name ?? null,
+      generation: position().generation,
+      isOwner: this.isOwner,
+      lag: lags.get(node.name) ?? noLag,
+      nodes: all.map(({ name, url }) => ({ node: name, url, lag: lags.get(name) ?? noLag })),
+    }
+  }
+
+  #lagOf(name: string, entries: number): Lag {
+    const now = this.#parts.world.monotonic()
+    if (entries <= 0) {
+      this.#behindSince.delete(name)
+      return { entries: 0, ms: 0 }
+    }
+    const since = this.#behindSince.get(name) ?? now
+    this.#behindSince.set(name, since)
+    return { entries, ms: Math.round(now - since) }
+  }
+}

@@ -1,0 +1,29 @@
+import type { Reply } from '#http/call'
+
+/** A request that another node of the cluster answers. */
+export interface ForwardableRequest {
+  /** The path of the route, with its parameters as `:name`. */
+  readonly path: string
+  readonly method: string
+  /** Path and query as sent. */
+  readonly target: string
+  /** Names and values, alternating: those of the request, and those about its client. */
+  readonly headers: readonly string[]
+  /** Bytes can be sent again, a stream can't. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+  readonly signal: AbortSignal
+}
+
+/** The other nodes of a cluster, as the HTTP server uses them. Implemented in `src/cluster`. */
+export interface OtherNodes {
+  /** Whether this node answers all requests itself now. */
+  readonly isOwner: boolean
+  /** Whether another node sent this request. */
+  isFromNode(headers: { get(name: string): string }): boolean
+  /** The answer of the owner; undefined if this node has to answer itself. @throws Problem `storage` */
+  forward(request: ForwardableRequest): Promise<Reply | undefined>
+  /**
+   * The answer to another node that takes this one for the owner; undefined if this node becomes the owner in time.
+   */
+  notOwner(): Promise<Reply | undefined>
+}
