@@ -85,12 +85,15 @@ export function tunnelledLinks({ world, node, route, path }: LinkTunnelOptions):
     async upgrade(request) {
       if (node.isOwner) return await route.upgrade(request)
       if (node.isKey(request.header(nodeKeyHeader))) throw new Problem('storage')
-      const place = await node.find()
-      if (place === 'here') return await route.upgrade(request)
-      const owner = await connectTo(place, path, request, node.key)
-      // The device may have gone meanwhile: then the room never opens.
-      world.after(joinMsMax, () => owner.isPaused && owner.terminate())
-      return { owner } satisfies Tunnel
+      for (const deadline = node.deadline(); ; await node.pause(deadline)) {
+        const { place } = node
+        if (place === 'here') return await route.upgrade(request)
+        const owner = place && (await connectTo(place, path, request, node.key))
+        if (!owner) continue
+        // The device may have gone meanwhile: then the room never opens.
+        world.after(joinMsMax, () => owner.isPaused && owner.terminate())
+        return { owner } satisfies Tunnel
+      }
     },
   })
 }
@@ -99,8 +102,8 @@ function isTunnel(opening: unknown): opening is Tunnel {
   return typeof opening === 'object' && opening !== null && 'owner' in opening
 }
 
-/** @throws Problem as the owner refused the upgrade */
-function connectTo(place: URL, path: string, request: UpgradeRequest, key: string): Promise<WebSocket> {
+/** Undefined: that node is not reached, or is not the owner. @throws Problem as the owner refused the upgrade */
+function connectTo(place: URL, path: string, request: UpgradeRequest, key: string): Promise<WebSocket | undefined> {
   const url = new URL(path, place)
   url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
   url.search = request.query
@@ -122,9 +125,11 @@ function connectTo(place: URL, path: string, request: UpgradeRequest, key: strin
     owner.once('open', () => resolve(owner))
     owner.once('unexpected-response', (_, response) => {
       response.resume()
-      reject(new Problem(problemsByStatus[response.statusCode ?? 0] ?? 'storage'))
+      const code = problemsByStatus[response.statusCode ?? 0]
+      if (code) reject(new Problem(code))
+      else resolve(undefined)
     })
-    owner.on('error', () => reject(new Problem('storage')))
+    owner.on('error', () => resolve(undefined))
   })
 }
 

@@ -60,15 +60,6 @@ export class ClusterNode {
     return holder && holder.name !== this.#parts.node.name ? new URL(holder.url) : undefined
   }
 
-  /** Waits for an owner. @throws Problem `storage` if there is none for too long */
-  async find(): Promise<'here' | URL> {
-    for (const deadline = this.deadline(); ; ) {
-      const { place } = this
-      if (place !== undefined) return place
-      await this.pause(deadline)
-    }
-  }
-
   /** Waits a short time for this node to become the owner. */
   async becomesOwner(): Promise<boolean> {
     return await this.until(() => this.isOwner, becomeOwnerMsMax)
