@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { anonymous } from '#access/anonymous'
+import { anonymous } from '#access/built-in-callers'
 import type { Assembly } from '#app/assembly'
 import type { AssemblyLog } from '#app/assembly-options'
 import type { Config } from '#app/config'
