@@ -86,6 +86,7 @@ export interface Assembly {
   readonly eventRoom: EventRoom
   /** Undefined: authentication is off. */
   readonly identity: Identity | undefined
+  readonly components: Pick<Components, 'isOpen'>
   /**
    * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once.
    * If it rejects, everything it opened is closed again. On a node of a cluster it calls `following` when the node
@@ -387,6 +388,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     watched: { journal, follower, rules, functions, updates, deliveries },
     eventRoom,
     identity,
+    components,
     async open(following) {
       whenFollowing = following
       await components.open()

@@ -20,6 +20,8 @@ export interface Component {
 export class Components implements Component {
   readonly #list: readonly Component[]
   #closing: Promise<void> | undefined
+  /** All of them are open. */
+  isOpen = false
 
   constructor(list: readonly Component[]) {
     this.#list = list
@@ -31,6 +33,7 @@ export class Components implements Component {
       for (const component of this.#list) {
         await component.open?.()
       }
+      this.isOpen = true
     } catch (error) {
       await this.close()
       throw error

@@ -7,7 +7,8 @@ import type { IdentitySettings } from '#access/options'
 import { WrongFileKey } from '#access/signing-key-ring'
 import { adminCommand } from '#app/admin-command'
 import { type Assembly, assemble } from '#app/assembly'
-import { type Config, isLoopback } from '#app/config'
+import type { Config } from '#app/config'
+import { greet, outboxIn, urlOf } from '#app/greeting'
 import { HistoryThread } from '#app/history-thread'
 import { type Log, redactPath } from '#app/log'
 import { metricsOf } from '#app/metrics/metrics'
@@ -100,7 +101,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     isShared: config.natsUrls.length > 0,
     torn: (finding) => log.warn({}, `${finding}: a commit that was never acknowledged, or damage; it is ignored`),
   })
-  const isWritable = () => assembly.context.system.isServing && assembly.context.system.gate.isOpen
+  const isWritable = () => {
+    const { system } = assembly.context
+    return assembly.components.isOpen && assembly.database.status === 'ok' && system.isServing && system.gate.isOpen
+  }
   const cluster = await clusterOf(config, log, localPlace, isWritable)
   const assembly: Assembly = assemble({
     world: realWorld,
@@ -130,7 +134,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     log,
   })
   const pages = await readPageFiles(pagesFolder)
-  await opened(assembly, config, log, options)
+  await opened(assembly, config, log, options).catch(async (error: unknown) => {
+    await cluster?.close()
+    throw error
+  })
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
@@ -241,7 +248,9 @@ async function opened(assembly: Assembly, { dataDirectory }: Config, log: Log, o
       },
     )
   await Promise.race([isFollowing, opening])
-  opening.catch((error: unknown) => log.fatal({ err: error }, 'this node can no longer follow the others'))
+  opening.catch((error: unknown) => {
+    if (assembly.database.status !== 'closed') log.fatal({ err: error }, 'this node can no longer follow the others')
+  })
 }
 
 /** The sources of `/metrics`: existing counters, and the few that only metrics need. Contract 8. */
@@ -321,13 +330,10 @@ function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | unde
   }
 }
 
-/** The folder for mails if no mail server is configured, under the data folder. Contract 5.7. */
-const outboxFolder = 'outbox'
-
 function mailOf({ smtpUrl: url, mailFrom: from, dataDirectory }: Config, log: Log): Mail {
   if (url !== undefined) return smtpMail({ url, from, world: realWorld })
   return emlMail({
-    folder: join(dataDirectory, outboxFolder),
+    folder: outboxIn(dataDirectory),
     from,
     failed: (error) => log.warn({ err: error }, 'an old mail could not be removed'),
   })
@@ -375,25 +381,4 @@ function backupsOf({ context, database }: Assembly, dataDirectory: string, log: 
       aborted: (user, bytes) => log.warn({ user, bytes }, 'a backup was interrupted'),
     },
   })
-}
-
-function urlOf({ host }: Config, port: number): string {
-  const written = host.includes(':') ? `[${host}]` : host
-  return `http://${host === '0.0.0.0' ? 'localhost' : written}:${port}/api/v1`
-}
-
-function greet(config: Config, log: Log, url: string, port: number): void {
-  const { dataDirectory } = config
-  const dashboard = new URL('/', url).href
-  if (config.smtpUrl === undefined) {
-    log.info({ folder: join(dataDirectory, outboxFolder) }, 'mails are saved as files, not sent: SMTP_URL is not set')
-  }
-  if (config.isIamOn) {
-    log.info({ port, dataDirectory }, `dashboard ${dashboard}, API ${url}, sign in at ${url}/iam/token`)
-    return
-  }
-  const warning = 'IAM is OFF: no sign-in is needed, and anyone who can reach this port may read and change everything'
-  if (isLoopback(config.host)) log.warn({}, warning)
-  else log.error({ host: config.host }, warning)
-  log.info({ port, dataDirectory }, `dashboard ${dashboard}, API ${url}, try ${url}/devices?depth=2`)
 }

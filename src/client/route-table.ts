@@ -17,6 +17,7 @@ type Entries =
   | Of<typeof import('#api/functions')>
   | Of<typeof import('#api/groups')>
   | Of<typeof import('#api/health')>
+  | Of<typeof import('#api/history')>
   | Of<typeof import('#api/identity')>
   | Of<typeof import('#api/jwks')>
   | Of<typeof import('#api/link')>

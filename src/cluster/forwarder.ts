@@ -16,6 +16,9 @@ const notPassedOn = new Set([
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ])
 
+/** Connections are closed before the other node closes them: it does so after ten seconds without a request. */
+const agentOptions = { keepAlive: true, timeout: 5_000 }
+
 /** A JSON answer up to this size is written at once. */
 const wholeBytesMax = 8 * 1024
 
@@ -25,10 +28,17 @@ const wholeBytesMax = 8 * 1024
  */
 export class Forwarder implements OtherNodes {
   readonly #node: ClusterNode
-  readonly #agents = { 'http:': new Agent({ keepAlive: true }), 'https:': new TlsAgent({ keepAlive: true }) }
+  readonly #agents = { 'http:': new Agent(agentOptions), 'https:': new TlsAgent(agentOptions) }
+
+  /** Requests that are not answered yet, and where they were sent. */
+  readonly #waiting = new Map<AbortController, string>()
 
   constructor(node: ClusterNode) {
     this.#node = node
+    // A node that stands still does not close its connections.
+    node.onOwnerChanged(() => {
+      for (const [attempt, place] of this.#waiting) if (place !== node.ownerUrl) attempt.abort()
+    })
   }
 
   get isOwner(): boolean {
@@ -46,7 +56,8 @@ export class Forwarder implements OtherNodes {
   async forward(request: ForwardableRequest): Promise<Reply | undefined> {
     const deadline = this.#node.deadline()
     const isInMemory = request.body instanceof Uint8Array
-    const mayRepeat = isInMemory && (isSafe(request.method) || headerOf(request, idempotencyKeyHeader) !== undefined)
+    const isKeyed = request.takesIdempotencyKey && headerOf(request, idempotencyKeyHeader) !== undefined
+    const mayRepeat = isInMemory && (isSafe(request.method) || isKeyed)
     for (;;) {
       const { place } = this.#node
       if (place === 'here' || (place === undefined && isStateRead(request) && this.#node.mayRead)) return undefined
@@ -63,7 +74,9 @@ export class Forwarder implements OtherNodes {
         answer.resume()
         if (!isInMemory) throw new Problem('storage')
       } catch (error) {
-        if (request.signal.aborted || error instanceof Problem) throw error
+        if (error instanceof Problem) throw error
+        // Nobody waits for an answer any more.
+        if (request.signal.aborted) throw new Problem('storage')
         if (!mayRepeat && (wasSent || !isInMemory)) throw new Problem('storage')
       }
       await this.#node.pause(deadline)
@@ -76,11 +89,24 @@ export class Forwarder implements OtherNodes {
 
   #send(place: URL, request: ForwardableRequest, sent: () => void): Promise<IncomingMessage> {
     const { method, target, body, signal } = request
-    const headers = [...passedOn(request.headers), nodeKeyHeader, this.#node.key]
+    // The length of what is sent, not of what the client announced: otherwise the next request would be read as a body.
+    const framing =
+      body instanceof Uint8Array ? ['Content-Length', `${body.byteLength}`] : ['Transfer-Encoding', 'chunked']
+    const headers = [...passedOn(request.headers, 'content-length'), ...framing, nodeKeyHeader, this.#node.key]
     const isTls = place.protocol === 'https:'
     const agent = isTls ? this.#agents['https:'] : this.#agents['http:']
-    return new Promise((resolve, reject) => {
-      const options = { method, path: target, headers, agent, signal, host: place.hostname, port: place.port }
+    const attempt = new AbortController()
+    this.#waiting.set(attempt, place.href)
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      const options = {
+        method,
+        path: target,
+        headers,
+        agent,
+        signal: AbortSignal.any([signal, attempt.signal]),
+        host: place.hostname,
+        port: place.port,
+      }
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, resolve)
       outgoing.on('error', reject)
       outgoing.on('socket', (socket) => {
@@ -90,26 +116,27 @@ export class Forwarder implements OtherNodes {
       if (body instanceof Uint8Array) outgoing.end(body)
       else void pipe(body, outgoing).catch((error) => outgoing.destroy(error))
     })
+    return answered.finally(() => this.#waiting.delete(attempt))
   }
 }
 
 async function pipe(body: AsyncIterable<Uint8Array>, outgoing: ReturnType<typeof httpRequest>): Promise<void> {
   for await (const piece of body) {
     // A copy: the piece is valid until the next one is requested.
-    if (!outgoing.write(Uint8Array.from(piece))) await new Promise((resolve) => outgoing.once('drain', resolve))
+    if (!outgoing.write(Uint8Array.from(piece))) {
+      await new Promise((resolve) => outgoing.once('drain', resolve).once('close', resolve))
+    }
+    if (outgoing.destroyed) return
   }
   outgoing.end()
 }
 
 async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage): Promise<Reply> {
   const { statusCode: status = 502 } = answer
-  const lines = passedOn(answer.rawHeaders)
   // `Exchange` adds the request id itself.
+  const lines = passedOn(answer.rawHeaders, 'x-request-id')
   const headers: Record<string, string> = {}
-  for (let index = 0; index < lines.length; index += 2) {
-    const name = lines[index] ?? ''
-    if (name.toLowerCase() !== 'x-request-id') headers[name] = lines[index + 1] ?? ''
-  }
+  for (let index = 0; index < lines.length; index += 2) headers[lines[index] ?? ''] = lines[index + 1] ?? ''
   const type = answer.headers['content-type'] ?? ''
   const length = Number(answer.headers['content-length'] ?? Number.NaN)
   if (method === 'HEAD' || !(length <= wholeBytesMax) || !type.startsWith('application/json')) {
@@ -120,11 +147,12 @@ async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage):
   return { status, headers, text: Buffer.concat(pieces).toString() }
 }
 
-function passedOn(headers: readonly string[]): string[] {
+function passedOn(headers: readonly string[], without: string): string[] {
   const lines: string[] = []
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index] ?? ''
-    if (!notPassedOn.has(name.toLowerCase())) lines.push(name, headers[index + 1] ?? '')
+    const lower = name.toLowerCase()
+    if (lower !== without && !notPassedOn.has(lower)) lines.push(name, headers[index + 1] ?? '')
   }
   return lines
 }

@@ -18,6 +18,7 @@ export interface LinkTunnelOptions {
 /** The connection to the owner that carries the frames of one device connection. */
 interface Tunnel {
   readonly owner: WebSocket
+  readonly place: URL
 }
 
 /** Unsent bytes of one direction above which the sender is not served any more. */
@@ -79,6 +80,10 @@ export function tunnelledLinks({ world, node, route, path }: LinkTunnelOptions):
       else room.closed(socket, code)
     },
   }
+  // A node that stands still does not close its connections.
+  node.onOwnerChanged(() => {
+    for (const { owner, place } of tunnels.values()) if (place.href !== node.ownerUrl) owner.terminate()
+  })
   return websocketRoute({
     ...route,
     room: own,
@@ -92,7 +97,7 @@ export function tunnelledLinks({ world, node, route, path }: LinkTunnelOptions):
         if (!owner) continue
         // The device may have gone meanwhile: then the room never opens.
         world.after(joinMsMax, () => owner.isPaused && owner.terminate())
-        return { owner } satisfies Tunnel
+        return { owner, place } satisfies Tunnel
       }
     },
   })
@@ -120,9 +125,12 @@ function connectTo(place: URL, path: string, request: UpgradeRequest, key: strin
     autoPong: false,
     perMessageDeflate: false,
   })
-  owner.pause()
   return new Promise((resolve, reject) => {
-    owner.once('open', () => resolve(owner))
+    owner.once('open', () => {
+      // Until the connection of the device is open.
+      owner.pause()
+      resolve(owner)
+    })
     owner.once('unexpected-response', (_, response) => {
       response.resume()
       const code = problemsByStatus[response.statusCode ?? 0]
@@ -134,13 +142,17 @@ function connectTo(place: URL, path: string, request: UpgradeRequest, key: strin
 }
 
 function join(world: World, socket: Socket, owner: WebSocket): void {
+  const { restarting } = closeCodes
+  if (owner.readyState !== WebSocket.OPEN) {
+    world.soon(() => socket.end(restarting.code, restarting.reason))
+    return
+  }
   owner.on('message', (data: Buffer, isBinary) => {
     socket.send(isBinary ? data : data.toString())
   })
   // The device itself answers, so that the owner notices a dead one.
   owner.on('ping', () => socket.ping())
   owner.on('close', (code, reason) => {
-    const { restarting } = closeCodes
     const isBroken = code === 1006 || code === 1005
     world.soon(() => socket.end(isBroken ? restarting.code : code, isBroken ? restarting.reason : reason.toString()))
   })

@@ -32,8 +32,8 @@ export class NatsLease implements Lease {
   #cancelTimer: (() => void) | undefined
   #waiting: { resolve(): void; reject(error: Error): void }[] = []
   #stopWatching: (() => void) | undefined
-  /** Called when the holder changes. */
-  changed: () => void = () => {}
+  /** Called when another node has the lease. */
+  readonly changed: (() => void)[] = []
 
   constructor(world: World, bucket: KV, node: NodeAddress) {
     this.#world = world
@@ -88,7 +88,7 @@ export class NatsLease implements Lease {
     const before = this.#holder?.name
     this.#holder = entry.operation === 'PUT' ? entry.json<NodeAddress>() : undefined
     this.#heardAt = this.#world.monotonic()
-    if (this.#holder?.name !== before) this.changed()
+    if (this.#holder && this.#holder.name !== before) for (const task of this.changed) task()
     if (!this.#holder) this.#runAfter(0)
   }
 

@@ -8,7 +8,12 @@ import type { World } from '#runtime/world'
 export interface ClusterNodeParts {
   readonly world: World
   readonly node: NodeAddress
-  readonly lease: { readonly isHeld: boolean; readonly holder: NodeAddress | undefined }
+  readonly lease: {
+    readonly isHeld: boolean
+    readonly holder: NodeAddress | undefined
+    /** Called when another node has the lease. */
+    readonly changed: (() => void)[]
+  }
   readonly nodes: { all(): readonly NodeState[]; readonly silentMs: number }
   /** The bytes of `identity.key`, which all nodes have. */
   readonly fileKey: Uint8Array
@@ -60,9 +65,20 @@ export class ClusterNode {
     return holder && holder.name !== this.#parts.node.name ? new URL(holder.url) : undefined
   }
 
+  /** Calls when another node may have become the owner. */
+  onOwnerChanged(task: () => void): void {
+    this.#parts.lease.changed.push(task)
+  }
+
   /** Waits a short time for this node to become the owner. */
   async becomesOwner(): Promise<boolean> {
     return await this.until(() => this.isOwner, becomeOwnerMsMax)
+  }
+
+  /** The URL of the node that has the lease. */
+  get ownerUrl(): string | undefined {
+    const { holder } = this.#parts.lease
+    return holder && new URL(holder.url).href
   }
 
   /** Waits for a condition, and returns whether it is met. */
@@ -101,7 +117,8 @@ export class ClusterNode {
   }
 
   isKey(given: string): boolean {
-    return given.length === this.key.length && timingSafeEqual(Buffer.from(given), Buffer.from(this.key))
+    const [bytes, key] = [Buffer.from(given), Buffer.from(this.key)]
+    return bytes.length === key.length && timingSafeEqual(bytes, key)
   }
 
   /** For `/health/status`. Contract 11. */

@@ -59,6 +59,7 @@ export class Replica {
   #isOwner = false
   #failure: StorageFailure | undefined
   #unwrittenBytes = 0
+  #applied: ChainPosition
   #appended: Appended | undefined
   /** Writes to the store, in the order of the log. */
   #written: Promise<void> = Promise.resolve()
@@ -70,13 +71,14 @@ export class Replica {
     const stored = options.storage.get(keys.replica)
     const position = stored ? (unpackRecord(positionFormat, stored) as ChainPosition) : chainStart
     this.#chain = new LogChain(position)
+    this.#applied = position
     // Reads the last applied message again, to check that the log still has it.
     this.#arrived = Math.max(0, position.sequence - 1)
   }
 
-  /** The last message that counts. */
+  /** The last message that is in the store, and in the memory of this node. */
   get position(): ChainPosition {
-    return this.#chain.position
+    return this.#applied
   }
 
   get isOwner(): boolean {
@@ -233,13 +235,15 @@ export class Replica {
 
   #write(operations: readonly Operation[], bytes: number): void {
     // Called only for whole commits and claims: after a restart the node reads the parts of an unfinished commit again.
-    const position = { key: keys.replica, value: packRecord(positionFormat, this.#chain.position) }
+    const applied = this.#chain.position
+    const position = { key: keys.replica, value: packRecord(positionFormat, applied) }
     const isFollowing = !this.#isOwner
     this.#unwrittenBytes += bytes
     // One after the other: memory is never more than one commit behind the store.
     this.#written = this.#written.then(async () => {
       await this.#options.storage.write([...operations, position], { sync: false })
       if (isFollowing && operations.length > 0) await this.#stored(operations)
+      this.#applied = applied
       this.#unwrittenBytes -= bytes
     })
     this.#written.catch((error) => this.#fail(asStorageFailure(error)))

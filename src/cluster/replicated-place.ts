@@ -10,6 +10,8 @@ import {
   StorageFailure,
   type StoragePlace,
 } from '#runtime/storage'
+import { everyKey, keys } from '#store/keys'
+import { firstRowOf } from '#store/pages'
 
 export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage'> {
   /** The name of this node. */
@@ -30,6 +32,13 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace &
     },
     async open() {
       const storage = await place.open()
+      if (storage.get(keys.replica) === undefined && (await firstRowOf(storage, { ...everyKey, hasValues: false }))) {
+        await storage.close()
+        throw new StorageFailure(
+          'damaged',
+          'this data folder is not of a node of a cluster: begin with an empty one, and with identity.key of the others',
+        )
+      }
       replica = new Replica({ ...options, storage })
       return new ReplicatedStorage(replica, storage, lease, node)
     },
@@ -58,9 +67,15 @@ class ReplicatedStorage implements Storage, SharedStorage {
     return this
   }
 
-  /** A node asks for the lease only when it has everything that the log has: then its take-over is short. */
-  async follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void> {
-    await this.#replica.follow(stored)
+  get local(): Storage {
+    return this.#openStorage
+  }
+
+  follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void> {
+    return this.#replica.follow(stored)
+  }
+
+  async own(): Promise<void> {
     await this.#lease.acquire()
     await this.#replica.claim(this.#node)
   }

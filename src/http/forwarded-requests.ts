@@ -1,3 +1,4 @@
+import { type RouteEntry, takesIdempotencyKey } from '#api/entry'
 import type { BodyStream, Reply } from '#http/call'
 import type { Exchange } from '#http/exchange'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
@@ -9,7 +10,7 @@ const forwardingHeader = /^x-(?:forwarded-.*|request-id)$/
 export function forward(
   exchange: Exchange,
   otherNodes: OtherNodes,
-  template: string,
+  entry: RouteEntry,
   upload: BodyStream | undefined,
   answerHere: () => void,
 ): void {
@@ -30,7 +31,15 @@ export function forward(
   ]
   const send = (body: ForwardableRequest['body']) => {
     const target = query === '' ? path : `${path}?${query}`
-    const request = { path: template, method, target, headers: lines, body, signal: exchange.signal }
+    const request = {
+      path: entry.path,
+      takesIdempotencyKey: takesIdempotencyKey(entry),
+      method,
+      target,
+      headers: lines,
+      body,
+      signal: exchange.signal,
+    }
     exchange.proceed(otherNodes.forward(request), respond)
   }
   if (upload) send(upload)

@@ -135,7 +135,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   const { otherNodes } = exchange.context
   const answerHere = () => authenticated(exchange, binding, rawParameters, upload || undefined, authenticate)
   if (!otherNodes || otherNodes.isOwner || binding.isOfEachNode) answerHere()
-  else forward(exchange, otherNodes, entry.path, upload || undefined, answerHere)
+  else forward(exchange, otherNodes, entry, upload || undefined, answerHere)
 }
 
 function authenticated(

@@ -5,6 +5,8 @@ export interface ForwardableRequest {
   /** The path of the route, with its parameters as `:name`. */
   readonly path: string
   readonly method: string
+  /** Whether the route stores its answers by `Idempotency-Key`. */
+  readonly takesIdempotencyKey: boolean
   /** Path and query as sent. */
   readonly target: string
   /** Names and values, alternating: those of the request, and those about its client. */

@@ -67,6 +67,7 @@ export function ticketUser(options: TicketUserOptions): (ticket: string) => Call
     if (otherNodes.isOwner) return context.tickets.consume(ticket)
     const reply = await otherNodes.forward({
       path: useTicket.path,
+      takesIdempotencyKey: false,
       method: 'POST',
       target: useTicket.path,
       headers: ['Content-Type', 'application/json', 'Host', 'node'],

@@ -29,9 +29,13 @@ export interface Storage {
 export interface SharedStorage {
   /**
    * Begins to receive the commits of other nodes. Each is written, and then passed to `stored`; the next one waits for
-   * its promise. Resolves when this node is the owner, and no more commits are passed. Rejects if it can't follow.
+   * its promise. Resolves when all commits are written that were there at the call. Rejects if it can't follow.
    */
   follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void>
+  /** Resolves when this node is the owner, and no more commits are passed. Rejects if it can follow no more. */
+  own(): Promise<void>
+  /** The store of this node alone. */
+  readonly local: Storage
   /** Called once if this node stops being the owner, or can follow no more. */
   whenEnded(task: (failure: StorageFailure) => void): void
 }

@@ -39,7 +39,7 @@ export function applyCommit(follower: Follower, operations: Iterable<Operation>)
         if (value) applyChunk(follower, key, value)
         break
       case 'redo':
-        if (value) journal.stream(key.slice('redo/'.length)).setRedoFrom(unpackRecord(redoFormat, value) as number)
+        if (value) applyRedo(follower, key.slice('redo/'.length), unpackRecord(redoFormat, value) as number)
         break
       case 'actor':
         system.registry.snapshotStored(addressOf(key))
@@ -82,6 +82,17 @@ export function inOrderOfUse(operations: Iterable<Operation>): readonly Operatio
 function endActivation({ registry }: System<Entry>, address: ActorAddress): void {
   const awake = registry.awake(address)
   if (awake) registry.kill(awake)
+}
+
+function applyRedo({ journal, system, listener }: Follower, tenant: string, redoFrom: number): void {
+  const stream = journal.stream(tenant)
+  // The tenant was deleted: its entries are forgotten, and the next one of its name begins here.
+  if (listener && redoFrom > stream.last + 1) {
+    system.forgetTenant(tenant)
+    journal.forgetBefore(tenant, redoFrom)
+    system.registry.head(tenant).skipTo(redoFrom - 1)
+  }
+  stream.setRedoFrom(redoFrom)
 }
 
 function applyChunk({ journal, system, find, listener }: Follower, key: string, value: Uint8Array): void {

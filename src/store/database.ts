@@ -2,7 +2,14 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { EventListener } from '#runtime/gate'
 import { Slices } from '#runtime/slices'
-import { type Operation, type Scan, type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
+import {
+  type Operation,
+  type Scan,
+  type SharedStorage,
+  type Storage,
+  StorageFailure,
+  type StoragePlace,
+} from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import { applyCommit, inOrderOfUse } from '#store/apply-commit'
@@ -65,6 +72,8 @@ export class Database {
   #storage: Storage | undefined
   #cancelRetry: (() => void) | undefined
   #reopening: Promise<void> | undefined
+  /** Settles the first opening of a node of a cluster. */
+  #firstOwned: { resolve(): void; reject(error: unknown): void } | undefined
   /** The last offset of each stream that was stored, and perhaps published, before a write failed. */
   #publishedOffsets: ReadonlyMap<string, number> = new Map()
   #status: DatabaseStatus = 'closed'
@@ -92,29 +101,53 @@ export class Database {
   async open(system: System<Entry>): Promise<void> {
     this.#system = system
     const { place, journal } = this.#options
-    await this.#read(await place.open())
-    await this.#becomeOwner()
+    await this.#openStore()
+    if (journal.storage.shared) await this.#owned(journal.storage.shared)
+    await this.#storeFormat()
     if (!place.keepsEpoch || journal.epoch === '') await this.#beginEpoch()
     await place.restoreHeadroom()
     this.#serve()
   }
 
-  /** For a shared store: serves reads and applies the commits of other nodes, until this node may write. */
-  async #becomeOwner(): Promise<void> {
-    const { journal } = this.#options
-    const { shared } = journal.storage
-    if (shared) {
-      const system = this.#requireSystem()
-      shared.whenEnded((failure) => {
-        if (!this.#isClosed()) system.storageFailed(failure)
-      })
-      this.#status = 'ok'
-      system.serveReadOnly()
-      await this.#options.following?.()
-      await shared.follow((operations) => this.#apply(operations))
+  /** Reads the store. For a shared one, also serves reads and applies the commits of other nodes from now on. */
+  async #openStore(): Promise<void> {
+    const storage = await this.#options.place.open()
+    this.#storage = storage
+    if (this.#isClosed() && this.#reopening !== undefined) return
+    await this.#read(storage)
+    const { shared } = storage
+    if (!shared) {
+      if (storage.get(keys.replica) === undefined) return
+      throw new StorageFailure('damaged', 'this data folder is of a node of a cluster: set NATS_URL, or choose another')
     }
-    if (journal.storage.get(keys.format) === undefined)
-      await journal.storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
+    const system = this.#requireSystem()
+    shared.whenEnded((failure) => {
+      if (!this.#isClosed()) system.storageFailed(failure)
+    })
+    await shared.follow((operations) => this.#apply(operations))
+    if (this.#isClosed() && this.#reopening !== undefined) return
+    this.#status = 'ok'
+    system.serveReadOnly()
+    await this.#options.following?.()
+  }
+
+  /** Waits until this node is the owner for the first time. If it can't follow meanwhile, it is opened again. */
+  async #owned(shared: SharedStorage): Promise<void> {
+    const owned = new Promise<void>((resolve, reject) => {
+      this.#firstOwned = { resolve, reject }
+    })
+    shared.own().then(
+      () => this.#firstOwned?.resolve(),
+      (error) => this.#isClosed() && this.#firstOwned?.reject(error),
+    )
+    await owned
+    this.#firstOwned = undefined
+  }
+
+  async #storeFormat(): Promise<void> {
+    const { storage } = this.#options.journal
+    if (storage.get(keys.format) !== undefined) return
+    await storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
   }
 
   async #apply(operations: readonly Operation[]): Promise<void> {
@@ -166,13 +199,13 @@ export class Database {
     this.#cancelRetry?.()
     // Ends the wait of a node that follows.
     if (this.#storage?.shared) await this.#storage.close()
+    this.#firstOwned?.reject(new StorageFailure('closed', 'the store was closed'))
     await this.#reopening
     await this.#storage?.close()
   }
 
   async #read(storage: Storage): Promise<void> {
     const { journal } = this.#options
-    this.#storage = storage
     journal.open(storage)
     const format = storage.get(keys.format)
     if (format) unpackRecord(keySpace, format)
@@ -233,6 +266,7 @@ export class Database {
   }
 
   #retryLater(): void {
+    this.#cancelRetry?.()
     this.#cancelRetry = this.#options.world.after(roomEveryMs, () => {
       this.#reopening = this.#reopen().catch((error) => {
         this.#options.log.stillFailing(error)
@@ -252,10 +286,17 @@ export class Database {
     system.forgetAll(new Problem('storage'))
     await this.#storage?.close()
     await place.releaseHeadroom()
-    await this.#read(await place.open())
-    const isRewound = [...this.#publishedOffsets].some(([tenant, committed]) => journal.stream(tenant).last < committed)
+    await this.#openStore()
+    if (this.#isClosed()) return
+    const { shared } = journal.storage
+    if (shared) await shared.own()
+    if (this.#firstOwned) {
+      this.#firstOwned.resolve()
+      return
+    }
+    const isRewound =
+      !shared && [...this.#publishedOffsets].some(([tenant, committed]) => journal.stream(tenant).last < committed)
     if (isRewound) await this.#beginEpoch()
-    await this.#becomeOwner()
     await place.restoreHeadroom()
     if (this.#isClosed()) return
     this.#serve()

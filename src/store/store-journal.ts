@@ -182,7 +182,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
     await this.storage.write(operations, { sync: this.#isSynced })
 
-    for (const { tenant, firstOffset } of drops) this.#forgetBefore(tenant, firstOffset)
+    for (const { tenant, firstOffset } of drops) this.forgetBefore(tenant, firstOffset)
     for (const { stream, chunk } of appended) stream.append(chunk)
     for (const part of commit.streams) {
       const stream = this.stream(part.tenant)
@@ -227,7 +227,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return true
   }
 
-  #forgetBefore(tenant: string, offset: number): void {
+  /** Forgets all entries of a tenant before this offset, which becomes the offset of the next one. */
+  forgetBefore(tenant: string, offset: number): void {
     this.stream(tenant).forgetBefore(offset)
     const { after } = below(`stream/${tenant}`)
     for (const key of this.#unpacked.keys()) if (key.startsWith(after)) this.#unpacked.delete(key)
@@ -306,11 +307,14 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return chunks
   }
 
-  /** Resolves when everything stored so far survives a power failure. */
+  /** Resolves when everything that this node has stored so far survives a power failure. */
   async sync(): Promise<void> {
-    if (this.#isSynced) return
+    const { shared } = this.storage
+    if (this.#isSynced && !shared) return
     // A write of a row that never changes: LevelDB writes its log up to it to the disk.
-    await this.storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
+    await (shared?.local ?? this.storage).write([{ key: keys.format, value: packRecord(keySpace, null) }], {
+      sync: true,
+    })
   }
 
   #unpack(tenant: string, firstOffset: number, bytes: Uint8Array): Chunk<Entry> {

@@ -49,6 +49,11 @@ export class StreamFollower {
     return this.#options.projection.name
   }
 
+  /** On a node of a cluster: each node has a projection of its own. */
+  follow(): void {
+    this.open()
+  }
+
   /** The store is open. A projection that cannot be opened is tried again and again; the server does not wait. */
   open(): void {
     this.#isStopped = false
@@ -141,7 +146,8 @@ export class StreamFollower {
   async #run(): Promise<void> {
     let delayMs = idleMs
     try {
-      if (this.#isLost) await this.#begin()
+      // A new node of a cluster has no epoch until it has read the first commits.
+      if (this.#isLost && this.#options.journal.epoch !== '') await this.#begin()
       while (!this.#isStopped && !this.#isLost && (await this.#applyNext()));
     } catch (error) {
       // A read fails if the store is closed meanwhile.

@@ -20,6 +20,7 @@ function owned(options: ReplicatedPlaceOptions): StoragePlace {
       const storage = await place.open()
       try {
         await storage.shared?.follow(async () => {})
+        await storage.shared?.own()
       } catch (error) {
         await storage.close()
         throw error

@@ -129,7 +129,7 @@ describe('a stored answer', () => {
     'conflict_empty',
     'memory_full',
   ]
-  const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown']
+  const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown', 'history_off']
   test.each(refusals)('for an error: %s', async (code) => {
     const fixture = await IdempotencyFixture.open()
     const refuse = () => {

@@ -1,0 +1,288 @@
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { HealthStatus } from '#api/health'
+import { EventClient } from '#test/blackbox/event-client'
+import { freePort } from '#test/blackbox/free-port'
+import { LinkClient } from '#test/blackbox/link-client'
+import { identityOn, Person } from '#test/blackbox/people'
+import { climate, degrees, sensor } from '#test/blackbox/sensor'
+import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { NatsServer, noNats } from '#test/cluster/nats-servers'
+
+const keyFile = 'identity.key'
+
+type ClusterStatus = NonNullable<HealthStatus['cluster']>
+
+/** Three nodes over one NATS server. Contract 11. */
+describe.skipIf(noNats !== undefined)('a cluster', () => {
+  let nats: NatsServer
+  const nodes: StartedServer[] = []
+  const folders: string[] = []
+  let root: Person
+
+  async function environmentOf(name: string): Promise<Environment> {
+    const port = `${await freePort()}`
+    return {
+      ...identityOn,
+      NATS_URL: nats.url,
+      NATS_REPLICAS: '1',
+      NODE_NAME: name,
+      NODE_URL: `http://127.0.0.1:${port}`,
+      PORT: port,
+    }
+  }
+
+  function folderOf(name: string, keyFrom?: string): string {
+    const folder = mkdtempSync(join(tmpdir(), `cluster-${name}-`))
+    folders.push(folder)
+    if (keyFrom !== undefined) copyFileSync(join(keyFrom, keyFile), join(folder, keyFile))
+    return folder
+  }
+
+  beforeAll(async () => {
+    nats = await NatsServer.start()
+    for (const name of ['a', 'b', 'c']) {
+      nodes.push(await StartedServer.start(await environmentOf(name), folderOf(name, nodes[0]?.dataFolder)))
+    }
+    root = await Person.signIn(nodes[0] as StartedServer)
+  })
+  afterAll(async () => {
+    for (const node of nodes) await node.discard()
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    await nats?.discard()
+  })
+
+  /** The same person at another node. */
+  const at = (node: StartedServer): Pick<StartedServer, 'get' | 'ask'> => ({
+    get: (path) => node.get(path, root.headers),
+    ask: (path, ask) => node.ask(path, { ...ask, headers: { ...root.headers, ...ask?.headers } }),
+  })
+  const eventsAt = (node: StartedServer) => EventClient.open(node, { offset: 'now' }, at(node))
+
+  async function statusOf(node: StartedServer): Promise<ClusterStatus> {
+    return ((await at(node).get('/health/status')).json as HealthStatus).cluster as ClusterStatus
+  }
+
+  const running = () => nodes.filter(({ run }) => !run.isEnded)
+
+  async function ownerAndOthers(): Promise<{ owner: StartedServer; others: StartedServer[] }> {
+    const found = await until(async () => {
+      for (const node of running()) if ((await statusOf(node)).isOwner) return node
+      return undefined
+    }, 'an owner')
+    return { owner: found, others: running().filter((node) => node !== found) }
+  }
+
+  async function secretOf(device: string, node: StartedServer): Promise<string> {
+    const answer = await at(node).ask('/devices', { method: 'POST', body: { deviceIdentifier: device } })
+    expect(answer.status).toBe(201)
+    return (answer.json as { secret: string }).secret
+  }
+
+  /** A device that reports 1, 2, 3 … and connects again when it is closed, as the protocol says. */
+  class CountingDevice {
+    readonly #name: string
+    readonly #secret: string
+    readonly #node: StartedServer
+    readonly closings: (number | undefined)[] = []
+    acknowledged = 0
+    #isStopped = false
+    readonly ended: Promise<void>
+
+    constructor(name: string, secret: string, node: StartedServer) {
+      this.#name = name
+      this.#secret = secret
+      this.#node = node
+      this.ended = this.#run()
+    }
+
+    async stop(): Promise<void> {
+      this.#isStopped = true
+      await this.ended
+    }
+
+    async #run(): Promise<void> {
+      while (!this.#isStopped) {
+        try {
+          await this.#connection()
+        } catch {
+          // The node is not there, or refuses the connection.
+        }
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
+
+    async #connection(): Promise<void> {
+      const authorization = `Basic ${Buffer.from(`${this.#name}:${this.#secret}`).toString('base64')}`
+      const link = new LinkClient(this.#node, 'json', undefined, { authorization })
+      await link.opened()
+      const { flakeAddress, seq } = await link.hello(this.#name, sensor, { session: 'boot' })
+      this.acknowledged = Math.max(this.acknowledged, seq)
+      for (let next = seq + 1; !this.#isStopped; next++) {
+        try {
+          await link.report(flakeAddress, next, climate, [degrees(next)])
+        } catch {
+          this.closings.push(link.closing?.code)
+          return
+        }
+        this.acknowledged = next
+      }
+      link.socket.close()
+    }
+  }
+
+  /** What happens to the owner, while a device reports at one other node and dashboards watch at both. */
+  async function disturb(device: string, disturbance: (owner: StartedServer) => Promise<void>) {
+    const { owner, others } = await ownerAndOthers()
+    const [near, far] = others as [StartedServer, StartedServer]
+    const counting = new CountingDevice(device, await secretOf(device, near), near)
+    const dashboards = [await eventsAt(near), await eventsAt(far)]
+    await until(() => counting.acknowledged >= 20, 'the device to report')
+    const { generation } = await statusOf(near)
+    await disturbance(owner)
+    const before = counting.acknowledged
+    await until(() => counting.acknowledged >= before + 20, 'the device to report again', 60_000)
+    await counting.stop()
+    for (const dashboard of dashboards) {
+      await until(
+        () =>
+          dashboard
+            .ofDevice(device)
+            .some((event) => JSON.stringify(event).includes(`"value":${counting.acknowledged},`)),
+        'the last report',
+      )
+      dashboard.check()
+      expect(dashboard.closing).toBeUndefined()
+      const values = dashboard
+        .of('OBJECT_UPDATED')
+        .flatMap(({ updates }) => updates.map((update) => 'value' in update && update.value))
+      expect(values).toEqual(Array.from({ length: counting.acknowledged }, (_, index) => index + 1))
+      const offsets = dashboard.events.map(({ offset }) => offset)
+      expect(offsets).toEqual(offsets.map((_, index) => (offsets[0] as number) + index))
+      dashboard.socket.close()
+    }
+    return { owner, near, generation, counting }
+  }
+
+  test('answers alike at every node: reads, writes, sign-in, tickets, names of nodes', async () => {
+    const [a, b, c] = nodes as [StartedServer, StartedServer, StartedServer]
+    const dashboard = await EventClient.open(c, { offset: 'now' }, at(b))
+    expect((await at(b).ask('/devices', { method: 'POST', body: { deviceIdentifier: 'FIRST' } })).status).toBe(201)
+    await dashboard.caughtUp({ base: c.base, ws: c.ws, ...at(c) })
+    expect(dashboard.ofDevice('FIRST').map(({ type }) => type)).toContain('DEVICE_ADD')
+    const answers = await Promise.all([a, b, c].map((node) => at(node).get('/devices')))
+    expect(answers.map(({ text }) => text)).toEqual([answers[0]?.text, answers[0]?.text, answers[0]?.text])
+    expect((await Person.signIn(b)).claims).toMatchObject({ sub: root.claims.sub })
+    expect((await b.get('/devices')).status).toBe(401)
+    expect((await at(b).get('/devices/NONE')).status).toBe(404)
+    const status = await statusOf(b)
+    expect(status).toMatchObject({ node: 'b', owner: 'a', isOwner: false, generation: 1 })
+    expect(status.nodes.map(({ node }) => node)).toEqual(['a', 'b', 'c'])
+    dashboard.socket.close()
+  })
+
+  test('a change of a role reaches the dashboards of every node', async () => {
+    const [a, b, c] = nodes as [StartedServer, StartedServer, StartedServer]
+    const grants = [{ resource: 'devices', actions: ['read'] }]
+    expect((await at(b).ask('/iam/roles/watcher', { method: 'PUT', body: { grants } })).status).toBe(201)
+    const code = await at(b).ask('/iam/users', { method: 'POST', body: { name: 'wanda', roles: ['watcher'] } })
+    expect(code.status).toBe(201)
+    const { invitation } = code.json as { invitation: string }
+    const password = 'a password of wanda'
+    expect(
+      (await b.ask('/iam/signup', { method: 'POST', body: { name: 'wanda', password, code: invitation } })).status,
+    ).toBeLessThan(300)
+    const wanda = await Person.signIn(b, { name: 'wanda', password })
+    const sockets = await Promise.all(
+      [a, b, c].map((node) =>
+        EventClient.open(node, { offset: 'now' }, { get: (path) => node.get(path, wanda.headers) }),
+      ),
+    )
+    await at(a).ask('/iam/roles/watcher', {
+      method: 'PUT',
+      body: { grants: [{ resource: 'meta', actions: ['read'] }] },
+    })
+    for (const socket of sockets) {
+      await until(() => socket.controls.some(({ type }) => type === 'RESYNC'), 'RESYNC')
+      socket.socket.close()
+    }
+  })
+
+  test('continues when the owner is killed: nothing acknowledged is lost, no dashboard misses or repeats an event', async () => {
+    const { owner, near, generation, counting } = await disturb('KILLED', (node) => node.kill())
+    expect(counting.closings).toEqual([1012])
+    expect((await statusOf(near)).generation).toBe(generation + 1)
+    await owner.startAgain()
+  })
+
+  test('continues when the owner is stopped by SIGTERM, without a refused read', async () => {
+    const refused: number[] = []
+    let isOver = false
+    const { owner } = await disturb('ENDED', async (node) => {
+      const [other] = running().filter((each) => each !== node)
+      const reading = (async () => {
+        while (!isOver) {
+          const { status } = await at(other as StartedServer).get('/devices')
+          if (status !== 200) refused.push(status)
+        }
+      })()
+      expect(await node.stop()).toBe(0)
+      await ownerAndOthers()
+      isOver = true
+      await reading
+    })
+    expect(refused).toEqual([])
+    await owner.startAgain()
+  })
+
+  test('continues when the owner stands still, which follows afterwards', async () => {
+    const { owner } = await disturb('PAUSED', async (node) => {
+      node.run.signal('SIGSTOP')
+      const others = running().filter((each) => each !== node)
+      await until(async () => {
+        for (const other of others) if ((await statusOf(other)).isOwner) return true
+        return false
+      }, 'another owner')
+      node.run.signal('SIGCONT')
+    })
+    await until(async () => {
+      const { isOwner, lag } = await statusOf(owner)
+      return !isOwner && lag.entries === 0
+    }, 'the former owner to follow')
+    expect((await at(owner).get('/devices/PAUSED')).status).toBe(200)
+  })
+
+  test('without NATS each node answers reads, and everything recovers', async () => {
+    await nats.kill()
+    for (const node of running()) expect((await at(node).get('/devices?depth=2')).status).toBe(200)
+    await nats.startAgain()
+    const { others } = await ownerAndOthers()
+    const answer = await at(others[0] as StartedServer).ask('/devices', {
+      method: 'POST',
+      body: { deviceIdentifier: 'LATER' },
+    })
+    expect(answer.status).toBe(201)
+  })
+
+  test.each([
+    [
+      'without the key of the others',
+      undefined,
+      /identity\.key is missing in .*: copy it from the data folder of another node/,
+    ],
+    [
+      'with another key',
+      `${Buffer.alloc(32, 5).toString('base64url')}\n`,
+      /identity\.key differs from that of the other nodes/,
+    ],
+  ])('refuses a node %s', async (_, key, message) => {
+    const folder = folderOf('d')
+    if (key !== undefined) writeFileSync(join(folder, keyFile), key)
+    const run = new ServerRun({ ...(await environmentOf('d')), DATA_DIR: folder })
+    expect(await run.ended).toBe(1)
+    expect(run.lines.at(-1)).toMatchObject({ level: 'fatal', msg: expect.stringMatching(message) })
+  })
+})
