@@ -49,9 +49,9 @@ export class LogMessages {
       readOnly: (failure) =>
         this.#log.error(
           { reason: failure.code },
-          failure.code === 'io'
-            ? 'read only until the server is restarted'
-            : 'read only until there is free space on the disk',
+          { io: 'read only until the server is restarted', full: 'read only until there is free space on the disk' }[
+            failure.code as string
+          ] ?? 'read only until the store accepts writes again',
         ),
       recovered: () => this.#log.info({}, 'the store accepts writes again'),
       sweepFailed: this.failed('could not delete unused shapes; will try again in an hour'),

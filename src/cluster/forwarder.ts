@@ -4,7 +4,7 @@ import { idempotencyKeyHeader } from '#api/entry'
 import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
 import type { Reply } from '#http/call'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
-import { Problem } from '#model/problem'
+import { Problem, problemKinds } from '#model/problem'
 
 /** The answer of a node that is not the owner: it has not handled the request. */
 const notOwnerHeader = 'x-not-owner'
@@ -18,6 +18,10 @@ const notPassedOn = new Set([
 
 /** Connections are closed before the other node closes them: it does so after ten seconds without a request. */
 const agentOptions = { keepAlive: true, timeout: 5_000 }
+
+/** The owner refuses a request while it hands over, and its body then. Contract 1.3. */
+const handOverMsMax = 2_000
+const storageText = JSON.stringify({ error: problemKinds.storage.text })
 
 /** A JSON answer up to this size is written at once. */
 const wholeBytesMax = 8 * 1024
@@ -58,6 +62,7 @@ export class Forwarder implements OtherNodes {
     const isInMemory = request.body instanceof Uint8Array
     const isKeyed = request.takesIdempotencyKey && headerOf(request, idempotencyKeyHeader) !== undefined
     const mayRepeat = isInMemory && (isSafe(request.method) || isKeyed)
+    const handOverEnd = this.#node.now() + handOverMsMax
     for (;;) {
       const { place } = this.#node
       if (place === 'here' || (place === undefined && isStateRead(request) && this.#node.mayRead)) return undefined
@@ -70,9 +75,14 @@ export class Forwarder implements OtherNodes {
         const answer = await this.#send(place, request, () => {
           wasSent = true
         })
-        if (answer.headers[notOwnerHeader] === undefined) return replyOf(request, answer)
-        answer.resume()
-        if (!isInMemory) throw new Problem('storage')
+        if (answer.headers[notOwnerHeader] !== undefined) {
+          answer.resume()
+          if (!isInMemory) throw new Problem('storage')
+        } else {
+          const reply = await replyOf(request, answer)
+          const isStopping = reply.status === 503 && reply.text === storageText && this.#node.now() < handOverEnd
+          if (!mayRepeat || !isStopping) return reply
+        }
       } catch (error) {
         if (error instanceof Problem) throw error
         // Nobody waits for an answer any more.

@@ -122,10 +122,7 @@ export class NatsLease implements Lease {
       for (const { resolve } of this.#waiting.splice(0)) resolve()
     } catch (error) {
       // Another node has it. After any other error the entry may still be this node's, and is renewed again.
-      if (error instanceof Error && /wrong last sequence|exists/i.test(error.message)) {
-        this.#revision = undefined
-        this.#heardAt = this.#world.monotonic()
-      }
+      if (error instanceof Error && /wrong last sequence|exists/i.test(error.message)) this.#revision = undefined
     }
   }
 }

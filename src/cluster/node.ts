@@ -89,6 +89,11 @@ export class ClusterNode {
     return isMet()
   }
 
+  /** World.monotonic. */
+  now(): number {
+    return this.#parts.world.monotonic()
+  }
+
   /** World.monotonic at which a request that begins now has waited long enough. */
   deadline(): number {
     return this.#parts.world.monotonic() + ownerMsMax

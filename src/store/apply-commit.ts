@@ -84,10 +84,10 @@ function endActivation({ registry }: System<Entry>, address: ActorAddress): void
   if (awake) registry.kill(awake)
 }
 
-function applyRedo({ journal, system, listener }: Follower, tenant: string, redoFrom: number): void {
+function applyRedo({ journal, system }: Follower, tenant: string, redoFrom: number): void {
   const stream = journal.stream(tenant)
   // The tenant was deleted: its entries are forgotten, and the next one of its name begins here.
-  if (listener && redoFrom > stream.last + 1) {
+  if (redoFrom > stream.last + 1) {
     system.forgetTenant(tenant)
     journal.forgetBefore(tenant, redoFrom)
     system.registry.head(tenant).skipTo(redoFrom - 1)

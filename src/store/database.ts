@@ -72,6 +72,11 @@ export class Database {
   #storage: Storage | undefined
   #cancelRetry: (() => void) | undefined
   #reopening: Promise<void> | undefined
+  /** The commit of another node that is being applied. */
+  #applying: Promise<void> = Promise.resolve()
+  #viewsLoaded: Promise<void> = Promise.resolve()
+  /** Views get the commits of other nodes. */
+  #hasViews = false
   /** Settles the first opening of a node of a cluster. */
   #firstOwned: { resolve(): void; reject(error: unknown): void } | undefined
   /** The last offset of each stream that was stored, and perhaps published, before a write failed. */
@@ -111,6 +116,8 @@ export class Database {
 
   /** Reads the store. For a shared one, also serves reads and applies the commits of other nodes from now on. */
   async #openStore(): Promise<void> {
+    this.#hasViews = false
+    this.#viewsLoaded = Promise.resolve()
     const storage = await this.#options.place.open()
     this.#storage = storage
     if (this.#isClosed() && this.#reopening !== undefined) return
@@ -126,9 +133,21 @@ export class Database {
     })
     await shared.follow((operations) => this.#apply(operations))
     if (this.#isClosed() && this.#reopening !== undefined) return
+    await this.#loadViews()
+  }
+
+  /** Views read the whole state, and get each commit from then on. No commit is applied meanwhile. */
+  async #loadViews(): Promise<void> {
+    let loaded = () => {}
+    this.#viewsLoaded = new Promise((resolve) => {
+      loaded = resolve
+    })
+    await this.#applying
     this.#status = 'ok'
-    system.serveReadOnly()
+    this.#hasViews = true
+    this.#requireSystem().serveReadOnly()
     await this.#options.following?.()
+    loaded()
   }
 
   /** Waits until this node is the owner for the first time. If it can't follow meanwhile, it is opened again. */
@@ -151,8 +170,14 @@ export class Database {
   }
 
   async #apply(operations: readonly Operation[]): Promise<void> {
+    await this.#viewsLoaded
+    this.#applying = this.#applyAll(operations)
+    await this.#applying
+  }
+
+  async #applyAll(operations: readonly Operation[]): Promise<void> {
     const { world, journal, listener } = this.#options
-    const follower = { journal, system: this.#requireSystem(), listener }
+    const follower = { journal, system: this.#requireSystem(), ...(this.#hasViews && { listener }) }
     const slices = new Slices(world)
     const trimmed = new Set<string>()
     let isEpochNew = false
