@@ -81,7 +81,7 @@ describe('signing in with a browser', () => {
     // The key may not write schemas, so the page has stored them.
     const described = (await admin.get('/schemas?depth=1')).json as { readonly schema: { readonly name: string } }[]
     expect(described.map(({ schema }) => schema.name).sort()).toEqual([
-      'Climate',
+      'Air',
       'Controls',
       'Diagnostics',
       'Power',
