@@ -41,7 +41,10 @@ function copyPackage(name: string): void {
 
 async function createDevice(): Promise<Credentials> {
   const deviceIdentifier = newName('PACKED').toUpperCase()
-  const { secret } = (await admin.post('/devices', { deviceIdentifier })).json as { secret: string }
+  // On a connection of its own: the server may close an idle one at the moment at which a POST uses it.
+  const headers = { connection: 'close' }
+  const created = await admin.ask('/devices', { method: 'POST', body: { deviceIdentifier }, headers })
+  const { secret } = created.json as { secret: string }
   return { name: deviceIdentifier, password: secret }
 }
 
