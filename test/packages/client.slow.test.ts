@@ -1,6 +1,7 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { build, type PreviewServer, preview } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,8 +25,8 @@ beforeAll(async () => {
   const built = spawnSync(process.execPath, [launcher, 'build', '--client'], { encoding: 'utf8' })
   expect([built.status, built.stderr]).toEqual([0, expect.any(String)])
   project = new EmptyProject()
-  packed = project.pack(join(projectRoot, 'dist/device-data-client'))
-  project.install('--offline', packed.file)
+  packed = await project.pack(join(projectRoot, 'dist/device-data-client'))
+  await project.install('--offline', packed.file)
   server = await startWithIdentity()
   admin = await Person.signIn(server)
 })
@@ -41,9 +42,7 @@ function copyPackage(name: string): void {
 
 async function createDevice(): Promise<Credentials> {
   const deviceIdentifier = newName('PACKED').toUpperCase()
-  // On a connection of its own: the server may close an idle one at the moment at which a POST uses it.
-  const headers = { connection: 'close' }
-  const created = await admin.ask('/devices', { method: 'POST', body: { deviceIdentifier }, headers })
+  const created = await admin.ask('/devices', { method: 'POST', body: { deviceIdentifier } })
   const { secret } = created.json as { secret: string }
   return { name: deviceIdentifier, password: secret }
 }
@@ -67,7 +66,7 @@ test('is small, needs no other package, and contains nothing of the server', () 
 
 test.each(['nodenext', 'bundler'])(
   'has types of its own, as a compiler with module resolution %s finds',
-  (resolution) => {
+  async (resolution) => {
     const program = project.write(
       'typed.ts',
       `import { connect, type Answer, type DeviceView } from 'device-data-client'
@@ -100,11 +99,10 @@ export { view, status, value, seconds, secret }
     const flags = ['--noEmit', '--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--types', '']
     const mode = ['--module', resolution === 'bundler' ? 'esnext' : resolution, '--moduleResolution', resolution]
     const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc')
-    const { status, stdout } = spawnSync(process.execPath, [compiler, ...flags, ...mode, program], {
+    const compiled = promisify(execFile)(process.execPath, [compiler, ...flags, ...mode, program], {
       cwd: project.folder,
-      encoding: 'utf8',
     })
-    expect([status, stdout]).toEqual([0, ''])
+    await expect(compiled).resolves.toMatchObject({ stdout: '' })
   },
 )
 
@@ -125,7 +123,7 @@ describe('in Node', () => {
     })
 
   test('20 without ws, an error names it in one sentence', async (context) => {
-    const node = nodeOf(20, project)
+    const node = await nodeOf(20, project)
     if ('reason' in node) return context.skip(node.reason)
     const child = start(node.path)
     let errors = ''
@@ -142,7 +140,7 @@ describe('in Node', () => {
   })
 
   test.for([22, 24, 20])('%i the example of the guide shows what happens', async (major, context) => {
-    const node = nodeOf(major, project)
+    const node = await nodeOf(major, project)
     if ('reason' in node) return context.skip(node.reason)
     if (major === 20) copyPackage('ws')
     const device = await createDevice()

@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** A package that npm packed, as users get it. */
 export interface Packed {
@@ -26,8 +27,8 @@ export class EmptyProject {
   }
 
   /** Packs the package in `folder` into this project. */
-  pack(folder: string): Packed {
-    const output = npm(folder, 'pack', '--json', '--pack-destination', this.folder)
+  async pack(folder: string): Promise<Packed> {
+    const output = await npm(folder, 'pack', '--json', '--pack-destination', this.folder)
     const described: unknown = JSON.parse(output)
     // A list, or since npm 12 an object by name.
     const [packed] = Object.values(described as Record<string, PackedByNpm>)
@@ -39,8 +40,8 @@ export class EmptyProject {
     }
   }
 
-  install(...line: readonly string[]): void {
-    npm(this.folder, 'install', '--no-audit', '--no-fund', ...line)
+  async install(...line: readonly string[]): Promise<void> {
+    await npm(this.folder, 'install', '--no-audit', '--no-fund', ...line)
   }
 
   remove(): void {
@@ -54,15 +55,15 @@ interface PackedByNpm {
   readonly files: readonly { readonly path: string }[]
 }
 
-/** @throws Error with the output of npm when it fails */
-function npm(cwd: string, ...line: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync('npm', line, {
-    cwd,
-    env: outsideEnvironment(),
-    encoding: 'utf8',
-    shell: process.platform === 'win32',
-  })
-  if (status !== 0) throw new Error(`npm ${line.join(' ')}: ${stderr}${stdout}`)
+/**
+ * Runs npm while the event loop goes on. Otherwise, the next request would go to a connection that the server has closed.
+ *
+ * @returns the output
+ * @throws Error with the output of npm when it fails
+ */
+async function npm(cwd: string, ...line: readonly string[]): Promise<string> {
+  const options = { cwd, env: outsideEnvironment(), shell: process.platform === 'win32', maxBuffer: 2 ** 24 }
+  const { stdout } = await promisify(execFile)('npm', line, options)
   return stdout
 }
 
@@ -74,14 +75,24 @@ export function outsideEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** The executable of this major version: the running one, or one of the registry. Otherwise the reason for a skip. */
-export function nodeOf(major: number, project: EmptyProject): { readonly path: string } | { readonly reason: string } {
+export async function nodeOf(
+  major: number,
+  project: EmptyProject,
+): Promise<{ readonly path: string } | { readonly reason: string }> {
   if (process.versions.node.startsWith(`${major}.`)) return { path: process.execPath }
   const name = `node-${process.platform}-${process.arch}`
   const folder = `nodes/${major}`
   project.write(`${folder}/package.json`, '{}')
   const path = join(project.folder, folder, 'node_modules', name, 'bin/node')
   try {
-    npm(join(project.folder, folder), 'install', '--no-audit', '--no-fund', '--ignore-scripts', `${name}@${major}`)
+    await npm(
+      join(project.folder, folder),
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--ignore-scripts',
+      `${name}@${major}`,
+    )
   } catch (error) {
     if (process.env.CI) throw error
   }

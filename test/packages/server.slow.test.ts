@@ -14,11 +14,11 @@ let packed: Packed
 /** Why nothing was installed. */
 let notInstalled: string | undefined
 
-beforeAll(() => {
+beforeAll(async () => {
   project = new EmptyProject()
-  packed = project.pack(projectRoot)
+  packed = await project.pack(projectRoot)
   try {
-    project.install('--ignore-scripts', packed.file)
+    await project.install('--ignore-scripts', packed.file)
   } catch (error) {
     if (process.env.CI) throw error
     notInstalled = `SKIPPED, not passed: the registry did not provide the dependencies: ${(error as Error).message}`
