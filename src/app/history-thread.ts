@@ -125,9 +125,12 @@ export class HistoryThread implements HistoryService {
   async close(): Promise<void> {
     const worker = this.#worker
     if (!worker) return
-    await this.#call('close', [])
-    this.#worker = undefined
-    await worker.terminate()
+    try {
+      await this.#call('close', [])
+    } finally {
+      this.#worker = undefined
+      await worker.terminate()
+    }
   }
 
   #addShape(id: string, shapes: [string, Uint8Array][]): void {

@@ -26,8 +26,7 @@ export async function startPrivateServer({ config, offlineReason }: NoServer, no
 async function started(config: Config, operatorToken: string, notes: Writable): Promise<Running> {
   // Standard output is for results only.
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
-  // The next start of the server continues its history.
-  const ours = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false, isHistoryOn: false }
+  const ours = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false }
   try {
     return await serve(ours, log, { operatorToken })
   } catch (error) {

@@ -104,6 +104,8 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
       columns.push(id, entry.at, DeviceStatus.options.indexOf(entry.status))
       return
     }
+    // A device of this name may have been deleted by an entry that was skipped.
+    case 'device_added':
     case 'device_removed': {
       const device = table.find(tenant, entry.device)
       if (device) target.removed(device)

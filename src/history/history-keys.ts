@@ -14,11 +14,13 @@ import { ordered } from '#store/keys'
  * | `sum/<series>/<day>` | summaries of the hours of a day, or of the whole day, of the points in blocks |
  * | `dead/<series>` | a series of a deleted device, whose blocks and summaries are still to be deleted |
  * | `gap/<tenant>/<time>` | a span in which points may be missing |
+ * | `merged` | when everything was merged into blocks for the last time |
  * | `base` | the checkpoint up to which everything is merged into blocks or larger runs |
  */
 export const historyKeys = {
   format: 'format',
   base: 'base',
+  merged: 'merged',
   device: (tenant: string, device: string) => `device/${tenant}/${device}`,
   deviceOf(key: string): [tenant: string, device: string] {
     const tenantAt = 'device/'.length

@@ -9,7 +9,7 @@ import type { StreamFollower } from '#store/stream-follower'
 export interface HistoryReadsOptions {
   readonly world: World
   readonly service: Pick<HistoryService, 'query'>
-  readonly follower: Pick<StreamFollower, 'reached' | 'lag'>
+  readonly follower: Pick<StreamFollower, 'whenReached' | 'lag'>
   /** Up to here, sockets of a tenant have received everything. */
   readonly positionOf: (tenant: string) => Position
 }
@@ -58,8 +58,12 @@ export class HistoryReads {
   #reached(tenant: string, offset: number): Promise<void> {
     const { world, follower } = this.#options
     return new Promise((resolve, reject) => {
-      const cancel = world.after(behindMsMax, () => reject(new Problem('history_behind')))
-      void follower.reached(tenant, offset).then(() => {
+      const giveUp = () => {
+        endWait()
+        reject(new Problem('history_behind'))
+      }
+      const cancel = world.after(behindMsMax, giveUp)
+      const endWait = follower.whenReached(tenant, offset, () => {
         cancel()
         resolve()
       })

@@ -1,6 +1,7 @@
 import { walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
 import { expireSeries } from '#history/expiry'
+import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
 import { dayMs, dayOf, historyKeys } from '#history/history-keys'
 import { mergeRuns } from '#history/merge'
 import { PageWriter } from '#history/pages'
@@ -49,6 +50,7 @@ const unstoredCharactersMax = 8 * 1024 * 1024
 
 const keySpace = { name: 'key space of the history', version: 1, upgrades: {} }
 const baseFormat = { name: 'base of the history', version: 1, upgrades: {} }
+const mergedFormat = { name: 'last merge of the history', version: 1, upgrades: {} }
 const deadFormat = { name: 'deleted series of the history', version: 1, upgrades: {} }
 
 /**
@@ -148,6 +150,8 @@ export class HistoryStore {
     for await (const page of pagesOf(this.#storage, { ...below('dead'), hasValues: true }))
       for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
     await this.#deleteStrayPages()
+    // The store keeps a limited number of epochs: the checkpoint stays confirmed however often the server is started.
+    if (checkpoint.epoch !== epoch) await this.flush()
   }
 
   /** The last offset of a tenant that is in history. */
@@ -155,16 +159,8 @@ export class HistoryStore {
     return this.#offsets.get(tenant) ?? 0
   }
 
-  get seriesCount(): number {
-    return this.#table.count
-  }
-
   get unstored(): number {
     return this.#columns.count
-  }
-
-  get runCount(): number {
-    return this.#runs.length
   }
 
   /** Adds a chunk; calls of this and of other methods that change something come one after the other. Entries that are in history already are skipped. */
@@ -189,29 +185,19 @@ export class HistoryStore {
     const from = this.#times.get(tenant) ?? 0
     await this.flush()
     this.#offsets.set(tenant, offset)
-    const value = packRecord(gapFormat, to)
-    await this.#storage.write([{ key: historyKeys.gap(tenant, from), value }], { sync: false })
+    await this.#storage.write([gapRow(tenant, { from, to })], { sync: false })
   }
 
-  async gapsOf(tenant: string, from: number, to: number): Promise<{ from: number; to: number }[]> {
-    const gaps: { from: number; to: number }[] = []
-    for await (const page of pagesOf(this.#storage, { ...below(`gap/${tenant}`), hasValues: true })) {
-      for (const { key, value } of page) {
-        const gap = { from: numberOf(key), to: unpackRecord(gapFormat, value) as number }
-        if (gap.to > from && gap.from < to) gaps.push(gap)
-      }
-    }
-    return gaps
+  gapsOf(tenant: string, from: number, to: number): Promise<Gap[]> {
+    return readGaps(this.#storage, tenant, { from, to })
   }
 
   /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */
   async removeTenant(tenant: string, offset: number): Promise<void> {
     this.#offsets.set(tenant, offset)
+    this.#times.delete(tenant)
     for (const device of [...this.#table.devicesOf(tenant)]) this.#remove(device)
-    const gaps: Operation[] = []
-    for await (const page of pagesOf(this.#storage, { ...below(`gap/${tenant}`), hasValues: false }))
-      for (const { key } of page) gaps.push({ key, value: null })
-    if (gaps.length > 0) await this.#storage.write(gaps, { sync: false })
+    await deleteGaps(this.#storage, tenant)
     await this.flush()
   }
 
@@ -262,13 +248,12 @@ export class HistoryStore {
   /** The confirmed runs to be merged now: enough of one level, or all of them. */
   #due(all: boolean): readonly Run[] {
     const confirmed = this.#runs.filter(({ sequence }) => sequence <= this.#confirmed)
-    if (all) return confirmed
-    return this.#fullLevel(confirmed)
+    return all ? confirmed : this.#fullLevel(confirmed)
   }
 
-  /** Whether there are enough runs to be merged, confirmed or not. */
+  /** There are enough runs to be merged, confirmed or not, and none are being merged. */
   get isMergeDue(): boolean {
-    return this.#fullLevel(this.#runs).length > 0
+    return this.#merging === undefined && this.#fullLevel(this.#runs).length > 0
   }
 
   #fullLevel(runs: readonly Run[]): readonly Run[] {
@@ -281,10 +266,16 @@ export class HistoryStore {
 
   /** Merges confirmed runs, if there are enough. With `all`, everything confirmed goes into blocks. */
   merge(options: { readonly all?: boolean; readonly pause: () => Promise<void> }): Promise<void> {
-    this.#merging ??= this.#merge(options.all ?? false, options.pause).finally(() => {
-      this.#merging = undefined
-    })
-    return this.#merging
+    const { all = false, pause } = options
+    if (this.#merging && !all) return this.#merging
+    const before = this.#merging ?? Promise.resolve()
+    const merging = before
+      .then(() => this.#merge(all, pause))
+      .finally(() => {
+        if (this.#merging === merging) this.#merging = undefined
+      })
+    this.#merging = merging
+    return merging
   }
 
   async #merge(all: boolean, pause: () => Promise<void>): Promise<void> {
@@ -303,6 +294,16 @@ export class HistoryStore {
       if (all) break
     }
     await this.#deleteDead()
+  }
+
+  /** When everything was merged for the last time. */
+  get mergedAllAt(): number | undefined {
+    const row = this.#storage.get(historyKeys.merged)
+    return row && (unpackRecord(mergedFormat, row) as number)
+  }
+
+  async setMergedAllAt(now: number): Promise<void> {
+    await this.#storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
   }
 
   /** Deletes what is kept no longer. */
@@ -391,4 +392,3 @@ function undead(row: Uint8Array): Operation[] {
 }
 
 type StoredBase = readonly [sequence: number, checkpoint: StoredCheckpoint, nextId: number]
-const gapFormat = { name: 'gap of the history', version: 1, upgrades: {} }

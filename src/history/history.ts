@@ -39,6 +39,7 @@ export class History implements HistoryService {
   #isConfirmDue = false
   /** A row could not be read: the next `open` begins anew. */
   #isDamaged = false
+  #hasRoom = false
   #roomCheckedAt = Number.NEGATIVE_INFINITY
   /** Changes run one after the other. */
   #changes: Promise<unknown> = Promise.resolve()
@@ -50,6 +51,7 @@ export class History implements HistoryService {
 
   /** @throws StorageFailure `locked`, `full`, `io` */
   async open(): Promise<readonly Checkpoint[]> {
+    await this.#assertRoom()
     await this.#closeStore()
     try {
       if (!this.#isDamaged) await this.#openStore()
@@ -66,7 +68,10 @@ export class History implements HistoryService {
     if (index === undefined) await this.#beginAnew()
     const checkpoint = this.store.checkpoints[index ?? 0]
     if (checkpoint) await this.store.resume(checkpoint, epoch)
-    this.#mergedAllAt = this.#options.world.now()
+    const now = this.#options.world.now()
+    const mergedAllAt = this.store.mergedAllAt
+    this.#mergedAllAt = mergedAllAt ?? now
+    if (mergedAllAt === undefined) await this.store.setMergedAllAt(now)
     this.#flushLater()
   }
 
@@ -78,7 +83,8 @@ export class History implements HistoryService {
   apply(chunks: readonly StreamChunk[]): Promise<Applied> {
     const copied = chunks.map((chunk) => ({ ...chunk, bytes: Buffer.from(chunk.bytes) }))
     return this.#change(async (store) => {
-      await this.#assertUsable()
+      if (this.#isDamaged) throw damagedRow()
+      await this.#assertRoom()
       for (const chunk of copied) await store.apply(chunk, this.#options.world.now())
       return { stored: store.flushed, isConfirmDue: store.isMergeDue || this.#isConfirmDue }
     })
@@ -89,14 +95,18 @@ export class History implements HistoryService {
     const all = this.#isConfirmDue
     this.#isConfirmDue = false
     const { store } = this
+    const { world } = this.#options
     const pause = async () => {
-      await new Promise<void>((resolve) => this.#options.world.soon(resolve))
+      await new Promise<void>((resolve) => world.soon(resolve))
+      await this.#assertRoom()
       // The history is being closed: the merge is made again after the next start.
       if (this.#store !== store) throw new StorageFailure('closed', 'history is closed')
     }
-    const merged = store
-      .merge({ all, pause })
-      .then(() => (all ? store.expire(this.#options.world.now(), pause) : undefined))
+    const merged = store.merge({ all, pause }).then(async () => {
+      if (!all) return
+      await store.expire(world.now(), pause)
+      await store.setMergedAllAt(world.now())
+    })
     this.#merging = merged.catch((error) => {
       this.#noteDamage(error)
       if (this.#store === store) this.#options.failed(error)
@@ -132,12 +142,12 @@ export class History implements HistoryService {
    * History ends before the space that the server's own store needs is used. The stream keeps what is missing, as long as it
    * can.
    */
-  async #assertUsable(): Promise<void> {
-    if (this.#isDamaged) throw damagedRow()
+  async #assertRoom(): Promise<void> {
     const now = this.#options.world.monotonic()
-    if (now - this.#roomCheckedAt < roomEveryMs) return
+    if (this.#hasRoom && now - this.#roomCheckedAt < roomEveryMs) return
     this.#roomCheckedAt = now
-    if (!(await this.#options.place.hasRoom())) throw new StorageFailure('full', 'too little disk space for history')
+    this.#hasRoom = await this.#options.place.hasRoom()
+    if (!this.#hasRoom) throw new StorageFailure('full', 'too little disk space for history')
   }
 
   #noteDamage(error: unknown): void {

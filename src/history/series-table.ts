@@ -73,7 +73,6 @@ export class SeriesTable {
   /** Whether each series has an owner, by half of its id. */
   #alive = new Uint8Array(1024)
   nextId = 2
-  count = 0
 
   static async load(storage: Storage): Promise<SeriesTable> {
     const table = new SeriesTable()
@@ -158,7 +157,6 @@ export class SeriesTable {
     if (byHash?.get(textHash(name, 0)) === device) byHash.delete(textHash(name, 0))
     this.#changed.delete(device)
     this.#removed.set(historyKeys.device(tenant, name), device)
-    this.count -= ids.length
     for (const id of ids) this.#alive[id >> 1] = 0
     return ids.flatMap((id) => [id, id + 1])
   }
@@ -182,7 +180,6 @@ export class SeriesTable {
     device.kinds.push(known)
     device.ids.push(id)
     this.nextId = Math.max(this.nextId, id + 2)
-    this.count++
     const place = id >> 1
     if (place >= this.#alive.length) {
       const grown = new Uint8Array(place * 2)

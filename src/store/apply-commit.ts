@@ -10,7 +10,7 @@ import type { System } from '#runtime/system'
 import { headOf, replayChunk } from '#store/chunk'
 import { addressOf, numberOf, partNameOf, tenantOfChunk } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
-import { redoFormat, type StoreJournal } from '#store/store-journal'
+import { beginFormat, redoFormat, type StoreJournal } from '#store/store-journal'
 
 /** The part of the system that commits are applied to. */
 export interface Follower {
@@ -26,45 +26,47 @@ export interface Follower {
 }
 
 /**
- * Applies stored operations of commits to memory: streams, states of actors, reminders and stored messages. It decides
- * nothing. The operations are already in the store, and each is applied once, in the order of the commits.
+ * Applies a stored operation of a commit to memory: streams, states of actors, reminders and stored messages. It decides
+ * nothing. The operation is already in the store, and each is applied once, in the order of the commits; those of one
+ * commit `inOrderOfUse`.
  *
  * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.
  */
-export function applyCommit(follower: Follower, operations: Iterable<Operation>): void {
+export function applyOperation(follower: Follower, { key, value }: Operation): void {
   const { journal, system, listener } = follower
-  for (const { key, value } of inOrderOfUse(operations)) {
-    switch (key.slice(0, key.indexOf('/'))) {
-      case 'stream':
-        if (value) applyChunk(follower, key, value)
-        break
-      case 'redo':
-        if (value) applyRedo(follower, key.slice('redo/'.length), unpackRecord(redoFormat, value) as number)
-        break
-      case 'actor':
-        system.registry.snapshotStored(addressOf(key))
-        break
-      case 'part': {
-        const address = addressOf(key)
-        const definition = system.registry.definition(address.kind)
-        if (definition.persistence !== 'write_through') break
-        const name = partNameOf(key)
-        endActivation(system, address)
-        system.registry.trackRecord(address, name, value !== null)
-        if (listener)
-          definition.recordStored?.(address, {
-            name,
-            value: value && journal.unpack(formatOf(definition, name), value),
-          })
-        break
-      }
-      case 'reminder':
-        system.reminders.set(addressOf(key), value && (unpackRecord(reminderFormat, value) as number))
-        break
-      case 'tell':
-        system.loadTell(numberOf(key), value && (unpackRecord(tellFormat, value) as Tell))
-        break
+  switch (key.slice(0, key.indexOf('/'))) {
+    case 'stream':
+      if (value) applyChunk(follower, key, value)
+      break
+    case 'begin':
+      if (value) applyBegin(follower, key.slice('begin/'.length), unpackRecord(beginFormat, value) as number)
+      break
+    case 'redo':
+      if (value) journal.stream(key.slice('redo/'.length)).setRedoFrom(unpackRecord(redoFormat, value) as number)
+      break
+    case 'actor':
+      system.registry.snapshotStored(addressOf(key))
+      break
+    case 'part': {
+      const address = addressOf(key)
+      const definition = system.registry.definition(address.kind)
+      if (definition.persistence !== 'write_through') break
+      const name = partNameOf(key)
+      endActivation(system, address)
+      system.registry.trackRecord(address, name, value !== null)
+      if (listener)
+        definition.recordStored?.(address, {
+          name,
+          value: value && journal.unpack(formatOf(definition, name), value),
+        })
+      break
     }
+    case 'reminder':
+      system.reminders.set(addressOf(key), value && (unpackRecord(reminderFormat, value) as number))
+      break
+    case 'tell':
+      system.loadTell(numberOf(key), value && (unpackRecord(tellFormat, value) as Tell))
+      break
   }
 }
 
@@ -84,15 +86,11 @@ function endActivation({ registry }: System<Entry>, address: ActorAddress): void
   if (awake) registry.kill(awake)
 }
 
-function applyRedo({ journal, system }: Follower, tenant: string, redoFrom: number): void {
-  const stream = journal.stream(tenant)
-  // The tenant was deleted: its entries are forgotten, and the next one of its name begins here.
-  if (redoFrom > stream.last + 1) {
-    system.forgetTenant(tenant)
-    journal.forgetBefore(tenant, redoFrom)
-    system.registry.head(tenant).skipTo(redoFrom - 1)
-  }
-  stream.setRedoFrom(redoFrom)
+/** The entries of a deleted tenant are forgotten; the next one of its name begins here. */
+function applyBegin({ journal, system }: Follower, tenant: string, offset: number): void {
+  system.forgetTenant(tenant)
+  journal.beginAt(tenant, offset)
+  system.registry.head(tenant).skipTo(offset - 1)
 }
 
 function applyChunk({ journal, system, find, listener }: Follower, key: string, value: Uint8Array): void {

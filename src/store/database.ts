@@ -12,7 +12,7 @@ import {
 } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
-import { applyCommit, inOrderOfUse } from '#store/apply-commit'
+import { applyOperation, inOrderOfUse } from '#store/apply-commit'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import { below, everyKey, isChunkKey, keySpace, keys, tenantOfChunk } from '#store/keys'
 import { load, loadBeginning } from '#store/loader'
@@ -183,7 +183,7 @@ export class Database {
     let isEpochNew = false
     listener.beforeRelease()
     for (const operation of inOrderOfUse(operations)) {
-      applyCommit(follower, [operation])
+      applyOperation(follower, operation)
       if (operation.value === null && isChunkKey(operation.key)) trimmed.add(tenantOfChunk(operation.key))
       if (operation.key.startsWith(below('epoch').after)) isEpochNew = true
       if (!slices.isOver) continue

@@ -18,6 +18,7 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
  * | `redo/<tenant>` | the offset from which entries are applied again at a start; it stays after its tenant is deleted:
  * no offset is assigned twice |
+ * | `begin/<tenant>` | a tenant of this name was deleted: the offset at which the stream of the next one begins |
  * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
@@ -35,6 +36,7 @@ export const keys = {
   tell: (sequence: number) => `tell/${ordered(sequence)}`,
   chunk: (tenant: string, offset: number) => `stream/${tenant}/${ordered(offset)}`,
   redo: (tenant: string) => `redo/${tenant}`,
+  begin: (tenant: string) => `begin/${tenant}`,
   whole: (tenant: string) => `whole/${tenant}`,
   shape: (id: string) => `shape/${id}`,
   epoch: (number: number) => `epoch/${ordered(number)}`,

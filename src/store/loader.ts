@@ -2,13 +2,13 @@ import type { Entry } from '#model/entry'
 import { Slices } from '#runtime/slices'
 import { type ScanRange, StorageFailure } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { applyCommit, type Follower } from '#store/apply-commit'
+import { applyOperation, type Follower } from '#store/apply-commit'
 import { type BulkWakeLimits, bulkWakeLimits, wakeInBulk } from '#store/bulk-wake'
 import { headOf } from '#store/chunk'
 import { addressOf, below, keys, numberOf } from '#store/keys'
 import { firstRowOf, pagesOf } from '#store/pages'
 import { unpackRecord } from '#store/record-codec'
-import { redoFormat, type StoreJournal, wholeFormat } from '#store/store-journal'
+import { beginFormat, redoFormat, type StoreJournal, wholeFormat } from '#store/store-journal'
 
 /**
  * Brings the runtime to the stored state: ends of the streams, names of records, reminders, stored messages between
@@ -32,6 +32,8 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
       const tenant = key.slice('redo/'.length)
       const stream = journal.stream(tenant)
       stream.redoFrom = unpackRecord(redoFormat, value) as number
+      const begin = storage.get(keys.begin(tenant))
+      if (begin) stream.beginsAt = unpackRecord(beginFormat, begin) as number
       const whole = storage.get(keys.whole(tenant))
       if (whole) stream.wholeFrom = unpackRecord(wholeFormat, whole) as number
       const last = await firstRowOf(storage, { ...below(`stream/${tenant}`), isReverse: true, hasValues: true })
@@ -81,7 +83,8 @@ async function loadPartNames(follower: Follower): Promise<void> {
 
 /** Applies rows page by page. */
 async function applyRows(follower: Follower, range: ScanRange): Promise<void> {
-  for await (const page of pagesOf(follower.journal.storage, range)) applyCommit(follower, page)
+  for await (const page of pagesOf(follower.journal.storage, range))
+    for (const row of page) applyOperation(follower, row)
 }
 
 async function redo({ journal, system }: Follower, tenant: string, bulkWake: BulkWakeLimits): Promise<void> {
@@ -103,7 +106,7 @@ async function redo({ journal, system }: Follower, tenant: string, bulkWake: Bul
       const firstOffset = numberOf(row.key)
       if (firstOffset !== expected && firstOffset > stream.wholeFrom) throw gap(tenant, expected, firstOffset)
       expected = firstOffset + headOf(row.value).count
-      applyCommit(follower, [row])
+      applyOperation(follower, row)
       if (slices.isOver) await slices.next()
     }
   }

@@ -15,6 +15,7 @@ import { Shapes, shapeFormat } from '#store/shapes'
 import { type RecentChunk, recentBytesMax, TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
+export const beginFormat = { name: 'begin', version: 1, upgrades: {} }
 export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
 
 /** The number of unpacked chunks in memory: many clients that missed the same moment read the same chunks. */
@@ -155,6 +156,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   async write(commit: SealedCommit<Entry>): Promise<readonly number[]> {
     this.#rotateRecordWriters()
     const operations: Operation[] = []
+    const drops = commit.streams.filter(({ tenant }) => this.#drops.delete(tenant))
+    for (const { tenant, firstOffset } of drops) {
+      operations.push({ key: keys.begin(tenant), value: packRecord(beginFormat, firstOffset) })
+    }
     const partBytes: number[] = []
     const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
     for (const part of commit.streams) {
@@ -175,14 +180,13 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       }
     }
     for (const [key, value] of commit.records) operations.push({ key, value })
-    const drops = commit.streams.filter(({ tenant }) => this.#drops.delete(tenant))
     const trims = this.#trims
     this.#trims = []
     for (const trim of trims) for (const key of trim.keys) operations.push({ key, value: null })
 
     await this.storage.write(operations, { sync: this.#isSynced })
 
-    for (const { tenant, firstOffset } of drops) this.forgetBefore(tenant, firstOffset)
+    for (const { tenant, firstOffset } of drops) this.beginAt(tenant, firstOffset)
     for (const { stream, chunk } of appended) stream.append(chunk)
     for (const part of commit.streams) {
       const stream = this.stream(part.tenant)
@@ -227,9 +231,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return true
   }
 
-  /** Forgets all entries of a tenant before this offset, which becomes the offset of the next one. */
-  forgetBefore(tenant: string, offset: number): void {
-    this.stream(tenant).forgetBefore(offset)
+  /** A tenant was deleted: forgets its entries. The first entry of the next one of this name has this offset. */
+  beginAt(tenant: string, offset: number): void {
+    const stream = this.stream(tenant)
+    stream.beginsAt = offset
+    stream.forgetBefore(offset)
     const { after } = below(`stream/${tenant}`)
     for (const key of this.#unpacked.keys()) if (key.startsWith(after)) this.#unpacked.delete(key)
   }

@@ -1,4 +1,5 @@
-import type { Checkpoint, Projection, StreamChunk } from '#runtime/projection'
+import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
+import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { headOf } from '#store/chunk'
 import type { StoreJournal } from '#store/store-journal'
@@ -10,6 +11,12 @@ export interface StreamFollowerOptions {
   /** The log receives what went wrong, and that the projection begins anew. */
   readonly failed: (error: unknown) => void
   readonly begunAnew: () => void
+}
+
+interface Wait {
+  readonly tenant: string
+  readonly offset: number
+  readonly reached: () => void
 }
 
 /** How often it looks for new chunks when it has all of them. */
@@ -37,7 +44,11 @@ export class StreamFollower {
   #isLost = true
   /** World.monotonic. */
   #confirmDueAt: number | undefined
-  #waiting: { readonly tenant: string; readonly offset: number; readonly resolve: () => void }[] = []
+  readonly #waits = new Set<Wait>()
+  /** After an error in a batch, to find the chunk that has it. */
+  #isOneByOne = false
+  /** A chunk that the projection cannot read: a gap takes its place. */
+  #unreadable: { readonly tenant: string; readonly firstOffset: number } | undefined
   /** When the newest applied chunk of each tenant was stored. */
   readonly #times = new Map<string, number>()
 
@@ -62,7 +73,7 @@ export class StreamFollower {
 
   /** The store was read again after a failure; `isRewound`: it holds less than before. */
   reloaded(isRewound: boolean): void {
-    if (isRewound) this.#isLost = true
+    if (isRewound) this.#lose()
   }
 
   stop(): void {
@@ -72,19 +83,10 @@ export class StreamFollower {
 
   async close(): Promise<void> {
     this.stop()
+    const { projection, failed } = this.#options
     await this.#work
-    await this.#options.projection.close()
-  }
-
-  tenantEnded(tenant: string): void {
-    const { projection, journal, failed } = this.#options
-    this.#work = this.#work
-      .then(async () => {
-        const { last } = journal.stream(tenant)
-        await projection.removeTenant(tenant, last)
-        this.#positions.set(tenant, last)
-      })
-      .catch(failed)
+    // The server's own store is closed after this.
+    await projection.close().catch(failed)
   }
 
   /** Entries of a tenant before this offset are not needed any more. */
@@ -110,13 +112,22 @@ export class StreamFollower {
     return { entries, ms }
   }
 
-  /** Resolves when this offset of a tenant is applied. */
-  reached(tenant: string, offset: number): Promise<void> {
-    if (this.positionOf(tenant) >= offset) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#waiting.push({ tenant, offset, resolve })
-      if (!this.#isRunning) this.#runAfter(0)
-    })
+  /** Calls `reached` as soon as this offset of a tenant is applied. Returns a function that ends the wait. */
+  whenReached(tenant: string, offset: number, reached: () => void): () => void {
+    if (this.positionOf(tenant) >= offset) {
+      reached()
+      return () => {}
+    }
+    const wait = { tenant, offset, reached }
+    this.#waits.add(wait)
+    // After a failure, the next attempt has its own time.
+    if (!this.#isRunning && !this.#isLost) this.#runAfter(0)
+    return () => this.#waits.delete(wait)
+  }
+
+  #lose(): void {
+    this.#isLost = true
+    this.#positions.clear()
   }
 
   async #begin(): Promise<void> {
@@ -152,7 +163,7 @@ export class StreamFollower {
     } catch (error) {
       // A read fails if the store is closed meanwhile.
       if (!this.#isStopped) this.#options.failed(error)
-      this.#isLost = true
+      this.#lose()
       delayMs = failedMs
     }
     this.#isRunning = false
@@ -163,27 +174,63 @@ export class StreamFollower {
   async #applyNext(): Promise<boolean> {
     const { journal, projection } = this.#options
     let isAny = false
-    for (const { tenant, last } of [...journal.streams()]) {
+    for (const { tenant, last, beginsAt } of [...journal.streams()]) {
       if (this.positionOf(tenant) >= last) continue
-      isAny = true
+      if (this.positionOf(tenant) < beginsAt - 1) {
+        await projection.removeTenant(tenant, beginsAt - 1)
+        this.#move(tenant, beginsAt - 1)
+        isAny = true
+        continue
+      }
       if (journal.retainedFrom(tenant) > this.positionOf(tenant) + 1) await this.#skip(tenant)
       // The bytes in memory are valid in this turn only, in which the projection copies them.
-      const chunks = this.#recent(tenant) ?? (await this.#stored(tenant))
+      const found = this.#recent(tenant) ?? (await this.#stored(tenant))
+      const chunks = this.#isOneByOne ? found.slice(0, 1) : found
       const newest = chunks.at(-1)
       if (!newest) continue
-      const applied = await projection.apply(chunks)
-      this.#positions.set(tenant, newest.firstOffset + newest.count - 1)
+      isAny = true
+      if (this.#unreadable?.tenant === tenant && this.#unreadable.firstOffset === newest.firstOffset) {
+        await this.#leaveOut(newest)
+        continue
+      }
+      const applied = await this.#apply(chunks)
       this.#times.set(tenant, newest.time)
-      this.#waiting = this.#waiting.filter(({ tenant: of, offset, resolve }) => {
-        if (this.positionOf(of) < offset) return true
-        resolve()
-        return false
-      })
+      this.#move(tenant, newest.firstOffset + newest.count - 1)
       if (!this.#mayConfirm(applied.isConfirmDue)) continue
+      this.#confirmDueAt = undefined
       await journal.sync()
       await projection.confirm(applied.stored)
     }
     return isAny
+  }
+
+  async #apply(chunks: readonly StreamChunk[]): Promise<Applied> {
+    try {
+      return await this.#options.projection.apply(chunks)
+    } catch (error) {
+      if (!(error instanceof StorageFailure)) {
+        this.#unreadable = this.#isOneByOne ? chunks[0] : undefined
+        this.#isOneByOne = true
+      }
+      throw error
+    }
+  }
+
+  async #leaveOut({ tenant, firstOffset, count, time }: StreamChunk): Promise<void> {
+    const last = firstOffset + count - 1
+    await this.#options.projection.skip(tenant, last, time + 1)
+    this.#move(tenant, last)
+    this.#isOneByOne = false
+    this.#unreadable = undefined
+  }
+
+  #move(tenant: string, offset: number): void {
+    this.#positions.set(tenant, offset)
+    for (const wait of this.#waits) {
+      if (wait.tenant !== tenant || wait.offset > offset) continue
+      this.#waits.delete(wait)
+      wait.reached()
+    }
   }
 
   /** What follows takes processors, so it waits while the loop is busy, but not for ever. */
@@ -202,7 +249,7 @@ export class StreamFollower {
     const retainedFrom = journal.retainedFrom(tenant)
     const [first] = await this.#stored(tenant, retainedFrom)
     await projection.skip(tenant, retainedFrom - 1, first?.time ?? world.now())
-    this.#positions.set(tenant, retainedFrom - 1)
+    this.#move(tenant, retainedFrom - 1)
   }
 
   #recent(tenant: string): StreamChunk[] | undefined {

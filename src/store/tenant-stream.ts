@@ -19,6 +19,8 @@ export class TenantStream {
   retainedFrom = 1
   /** The first offset of the first stored chunk: after a repair it may lie before the first readable entry. */
   storedFrom = 1
+  /** Entries before this offset belong to a deleted tenant of the same name. */
+  beginsAt = 1
   /** After a repair, entries before this offset may be missing. */
   wholeFrom = 1
   /** The stored redo position: entries from this offset on are applied again at a start. */

@@ -98,6 +98,7 @@ describe('history', () => {
     const fixture = new Fixture()
     await fixture.open()
     fixture.place.setRoom(false)
+    await fixture.world.advance(1_000)
     await expect(fixture.report(1)).rejects.toThrow('space')
     fixture.place.setRoom(true)
     await fixture.world.advance(2_000)
@@ -105,13 +106,18 @@ describe('history', () => {
     expect(fixture.failures).toEqual([])
   })
 
-  test('stores points after ten seconds, and merges everything once a day', async () => {
+  test('stores points after ten seconds, and merges everything once a day, however often it is opened', async () => {
     const fixture = new Fixture()
     await fixture.open()
     const { stored } = (await fixture.report(1)) as { stored: number }
     await fixture.world.advance(11_000)
     expect(await fixture.report(2)).toEqual({ stored: stored + 1, isConfirmDue: false })
-    await fixture.world.advance(dayMs)
+    for (let hour = 0; hour < 24; hour += 6) {
+      await fixture.world.advance(dayMs / 4)
+      await fixture.history.close()
+      await fixture.open()
+    }
+    await fixture.world.advance(11_000)
     const applied = (await fixture.report(3)) as { stored: number; isConfirmDue: boolean }
     expect(applied.isConfirmDue).toBe(true)
     await fixture.history.confirm(applied.stored)

@@ -22,6 +22,7 @@ test('the keys have the documented form', () => {
     tell: keys.tell(255),
     chunk: keys.chunk('default', 2 ** 53 - 1),
     redo: keys.redo('default'),
+    begin: keys.begin('default'),
     shape: keys.shape('x_-1'),
     epoch: keys.epoch(1),
   }).toEqual({
@@ -33,6 +34,7 @@ test('the keys have the documented form', () => {
     tell: 'tell/000000000000ff',
     chunk: 'stream/default/1fffffffffffff',
     redo: 'redo/default',
+    begin: 'begin/default',
     shape: 'shape/x_-1',
     epoch: 'epoch/00000000000001',
   })
@@ -121,7 +123,7 @@ describe('the order of keys', () => {
       offset.map((number) => keys.epoch(number)),
       name.map((id) => keys.shape(id)),
     )
-    const prefixes = ['actor', 'part', 'reminder', 'tell', 'stream', 'redo', 'shape', 'epoch', 'index']
+    const prefixes = ['actor', 'part', 'reminder', 'tell', 'stream', 'redo', 'begin', 'shape', 'epoch', 'index']
     fc.assert(
       fc.property(all, (key) => {
         const inside = prefixes.filter((prefix) => {

@@ -3,7 +3,7 @@ import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import type { Operation } from '#runtime/storage'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
-import { applyCommit } from '#store/apply-commit'
+import { applyOperation, inOrderOfUse } from '#store/apply-commit'
 import { keys } from '#store/keys'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
@@ -219,7 +219,7 @@ test('a second node that applies the commits of the first has the same state, af
     await owner.settle()
     for (const operations of commits.splice(0)) {
       await during(node.world, node.journal.storage.write(operations, { sync: false }))
-      applyCommit(node, operations)
+      for (const operation of inOrderOfUse(operations)) applyOperation(node, operation)
     }
     for (const address of [a, b, k]) expect(node.system.peek(address)).toEqual(owner.system.peek(address))
     for (const tenant of ['default', 'other-1']) {
@@ -274,7 +274,7 @@ test('a following node receives the stored records that the first one received a
   await owner.settle()
   owner.send(k, { type: 'add', add: [6] })
   await owner.settle()
-  for (const operations of commits) applyCommit(node, operations)
+  for (const operations of commits) for (const operation of inOrderOfUse(operations)) applyOperation(node, operation)
   expect(owned).toEqual([4, 5, 6].map((page) => ['K', `page/${page}`, page]))
   expect(followed).toEqual(owned)
 })

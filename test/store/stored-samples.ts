@@ -27,7 +27,7 @@ import { epochFormat } from '#store/epochs'
 import { keys } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
-import { redoFormat } from '#store/store-journal'
+import { beginFormat, redoFormat } from '#store/store-journal'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { noopUpdates } from '#test/actors/noop-updates'
 import { shownState } from '#test/actors/shown-state'
@@ -318,6 +318,7 @@ export const storedSamples: readonly StoredSample[] = [
   recordSample('format', keys.format, { name: 'key space', version: 1, upgrades: {} }, null),
   recordSample('shape', keys.shape(written.id), shapeFormat, contentOf(written.serviceIdentifier, written.properties)),
   recordSample('epoch', keys.epoch(3), epochFormat, { name: 'q83vEjRWeJCrze8S', heads: { default: 12, other: 0 } }),
+  recordSample('begin', keys.begin('default'), beginFormat, 4_294_967_296),
   recordSample('redo', keys.redo('default'), redoFormat, 4_294_967_296),
   recordSample('reminder', keys.reminder(device), reminderFormat, at),
   recordSample('tell', keys.tell(17), tellFormat, {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
+import { StorageFailure } from '#runtime/storage'
 import { StreamFollower } from '#store/stream-follower'
 import { during, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress } from '#test/runtime/tally-actors'
@@ -21,6 +22,8 @@ class Recorder implements Projection {
   #epoch = ''
   confirmAfter = Number.POSITIVE_INFINITY
   failNext = false
+  /** Chunks with this offset are never applied. */
+  unreadable: number | undefined
 
   constructor(stored: Stored) {
     this.#stored = stored
@@ -47,9 +50,10 @@ class Recorder implements Projection {
   async apply(chunks: readonly StreamChunk[]): Promise<Applied> {
     if (this.failNext) {
       this.failNext = false
-      throw new Error('the disk is full')
+      throw new StorageFailure('full', 'the disk is full')
     }
     for (const { firstOffset, count } of chunks) {
+      if (this.unreadable === firstOffset) throw new TypeError('a mistake in the code')
       for (let offset = firstOffset; offset < firstOffset + count; offset++) {
         if (offset > (this.#stored.offsets.at(-1) ?? 0)) this.#stored.offsets.push(offset)
       }
@@ -108,7 +112,7 @@ describe('a projection', () => {
     await write(fixture, 3)
     const { follower } = await follow(fixture, stored)
     await write(fixture, 3)
-    const reached = follower.reached(tenant, 30)
+    const reached = new Promise<void>((resolve) => follower.whenReached(tenant, 30, resolve))
     expect(follower.lag.entries).toBeGreaterThan(0)
     await fixture.world.advance(200)
     await reached
@@ -171,7 +175,18 @@ describe('a projection', () => {
     expect(stored.offsets).toEqual(upTo(5))
   })
 
-  test('skips entries that were deleted, and those of a deleted tenant', async () => {
+  test('leaves out a chunk that it cannot read', async () => {
+    const fixture = await openRuntime()
+    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const { recorder } = await follow(fixture, stored)
+    recorder.unreadable = 6
+    await write(fixture, 4)
+    await fixture.world.advance(20_000)
+    expect(recorder.calls).toEqual(['resume 0', 'resume 0', 'resume 0', 'skip to 10'])
+    expect(stored.offsets).toEqual([...upTo(5), ...upTo(20).slice(10)])
+  })
+
+  test('skips entries that were deleted', async () => {
     const retention = { bytesMax: 500, ageMsMax: never }
     const fixture = await openRuntime({ retention })
     await write(fixture, 50)
@@ -183,10 +198,46 @@ describe('a projection', () => {
     await fixture.world.advance(200)
     expect(recorder.calls).toEqual(['resume 0', `skip to ${retainedFrom - 1}`])
     expect(stored.offsets).toEqual(upTo(last).slice(retainedFrom - 1))
-    await write(fixture, 1)
-    follower.tenantEnded(tenant)
     await during(fixture.world, follower.close())
-    expect(recorder.calls.slice(2)).toEqual([`remove up to ${last + 5}`, 'close'])
+    expect(recorder.calls.slice(2)).toEqual(['close'])
+  })
+
+  test.each(['while it follows', 'before it follows'])('removes a tenant that was deleted %s', async (when) => {
+    const fixture = await openRuntime()
+    const stored: Stored = { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] }
+    const first = await follow(fixture, stored)
+    await write(fixture, 1)
+    await fixture.world.advance(200)
+    const isWatched = when === 'while it follows'
+    if (!isWatched) await during(fixture.world, first.follower.close())
+    const head = fixture.system.registry.head(tenant)
+    fixture.system.forgetTenant(tenant)
+    expect(fixture.journal.dropStream(tenant)).toBe(true)
+    head.skipOffset()
+    fixture.system.gate.touch(head)
+    await fixture.settle()
+    // The next tenant of this name.
+    await write(fixture, 1)
+    await fixture.world.advance(200)
+    if (!isWatched) fixture.crash()
+    const again = isWatched ? fixture : await fixture.restart()
+    const { recorder } = isWatched ? first : await follow(again, stored)
+    await again.world.advance(200)
+    expect(recorder.calls).toEqual(['resume 0', 'remove up to 6'])
+    expect(stored.offsets).toEqual([...upTo(5), ...upTo(11).slice(6)])
+  })
+
+  test('ends a wait for an offset that is not reached', async () => {
+    const fixture = await openRuntime()
+    const { follower } = await follow(fixture, { checkpoints: [{ epoch: '', offsets: new Map() }], offsets: [] })
+    const reached: string[] = []
+    const end = follower.whenReached(tenant, 5, () => reached.push('ended'))
+    follower.whenReached(tenant, 5, () => reached.push('waiting'))
+    end()
+    await write(fixture, 1)
+    await fixture.world.advance(200)
+    follower.whenReached(tenant, 5, () => reached.push('late'))
+    expect(reached).toEqual(['waiting', 'late'])
   })
 
   test('keeps entries that it still needs, until the stream is twice as big as it may be', async () => {
