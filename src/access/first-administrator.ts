@@ -1,3 +1,4 @@
+import type { Administrator, IdentitySettings } from '#access/options'
 import type { SignInParts } from '#access/sign-in'
 import { directoryAddress } from '#actors/directory/commands'
 import { rowByName } from '#actors/directory/queries'
@@ -10,31 +11,25 @@ const nameByDefault = 'admin'
 /** 117 bits. */
 const passwordCharacters = 20
 
-export interface Administrator {
-  readonly name: string
-  readonly password: string
-}
-
 /**
  * Creates the configured administrator unless the name is taken; an existing account is never changed. If none is
- * configured and there is no account at all, creates one with a random password, returned once it is stored so that
- * it can be shown once. Contract 2, First administrator.
+ * configured and there is no account at all, creates one with a random password, which can be shown only now. Contract 2, First administrator.
  */
 export async function firstAdministrator(
   parts: SignInParts,
-  configured: Administrator | undefined,
-  nameExists: (name: string) => void = () => {},
-): Promise<Administrator | undefined> {
+  { administrator, administratorExists, administratorGenerated }: IdentitySettings,
+): Promise<void> {
   const { system, world } = parts
-  if (configured) {
-    if (rowByName(system.wake(directoryAddress), configured.name)) nameExists(configured.name)
-    else await add(parts, configured)
-    return undefined
+  const directory = system.wake(directoryAddress)
+  if (administrator) {
+    if (rowByName(directory, administrator.name)) administratorExists?.(administrator.name)
+    else await add(parts, administrator)
+    return
   }
-  if (system.wake(directoryAddress).users.size > 0) return undefined
+  if (directory.users.size > 0) return
   const password = randomId((byteCount) => world.random(byteCount), passwordCharacters)
-  const made = { name: nameByDefault, password }
-  return (await add(parts, made)) ? made : undefined
+  const generated = { name: nameByDefault, password }
+  if (await add(parts, generated)) administratorGenerated?.(generated)
 }
 
 /** False when the name is taken. */

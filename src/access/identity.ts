@@ -177,19 +177,17 @@ export function openIdentity(options: IdentityOptions) {
     },
 
     /**
-     * Call when the store is open, before the first request. `printed`: the random password of the first
-     * administrator, to be shown once. @throws WrongFileKey, Problem `storage`, an error of the file key's source
+     * Call when the store is open, before the first request.
+     * @throws WrongFileKey, Problem `storage`, an error of the file key's source
      */
-    async open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }> {
+    async open(): Promise<void> {
       const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
       derivedKeys ??= fileKeysOf(await options.fileKey(isNeeded))
       await ring.open()
       changes.load()
       removal.resume()
       // A local operator already has full access, so no administrator is needed.
-      if (options.operatorToken !== undefined) return {}
-      const printed = await firstAdministrator(parts, options.administrator, options.administratorExists)
-      return printed ? { printed } : {}
+      if (options.operatorToken === undefined) await firstAdministrator(parts, options)
     },
 
     /** The store was read again after a failed write. */

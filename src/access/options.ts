@@ -13,6 +13,11 @@ export interface Lifetimes {
   readonly refreshMs: number
 }
 
+export interface Administrator {
+  readonly name: string
+  readonly password: string
+}
+
 /** The settings of authentication and access. */
 export interface IdentitySettings {
   /**
@@ -25,10 +30,12 @@ export interface IdentitySettings {
   readonly publicUrls: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly areRateLimitsOn: boolean
-  /** The first administrator, if one is configured. Contract 2. */
-  readonly administrator?: { readonly name: string; readonly password: string }
+  /** The first administrator. Undefined: one is generated if there is no account. Contract 2. */
+  readonly administrator?: Administrator
   /** The configured administrator exists already, and keeps its password. */
   readonly administratorExists?: (name: string) => void
+  /** Called once the generated administrator is stored. Only a hash of the password is: show it now. */
+  readonly administratorGenerated?: (generated: Administrator) => void
   /** Its bearer may do everything while this process runs. Created by a local start of the server. */
   readonly operatorToken?: string
   /** The port of the server, once it listens. */

@@ -1,29 +1,16 @@
 import { type Identity, openIdentity } from '#access/identity'
 import { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import { Tickets } from '#access/tickets'
-import { accountActor } from '#actors/account/account'
-import { actionActor } from '#actors/action/action'
-import { actionPageActor } from '#actors/action/page'
-import { deliveryActor } from '#actors/delivery/delivery'
-import { deviceActor, deviceAddress } from '#actors/device/device'
+import { deviceAddress } from '#actors/device/device'
 import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/property-override'
 import type { DeviceState } from '#actors/device/state'
-import { directoryActor } from '#actors/directory/directory'
 import { activeTenants } from '#actors/directory/queries'
-import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
 import { noticeBus } from '#actors/notice-bus'
-import { outboxActor } from '#actors/outbox/outbox'
-import { projectActor } from '#actors/project/project'
-import { sessionActor } from '#actors/session/session'
-import { signingKeysActor } from '#actors/signing-keys/signing-keys'
-import { subscriberActor } from '#actors/subscriber/subscriber'
 import { tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant } from '#actors/tenant/state'
-import { tenantActor } from '#actors/tenant/tenant'
-import { updateActor } from '#actors/update/update'
-import { updateScheduleActor } from '#actors/update-schedule/schedule'
+import { actorDefinitions } from '#app/actor-definitions'
 import type { AssemblyOptions } from '#app/assembly-options'
 import { Components } from '#app/components'
 import { LogMessages } from '#app/log-messages'
@@ -45,7 +32,6 @@ import { EventRoom } from '#routes/event-socket-room'
 import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
-import type { AnyDefinition } from '#runtime/activation'
 import { inSlices } from '#runtime/slices'
 import { System } from '#runtime/system'
 import { Database } from '#store/database'
@@ -69,12 +55,6 @@ const openKey = new Uint8Array(32)
 /** How long a stop waits for the results of mails to be stored: a mail that is not stored as sent is sent again. */
 const mailsSettledMs = 5_000
 
-/** The first administrator's name and random password. */
-interface Printed {
-  readonly name: string
-  readonly password: string
-}
-
 /**
  * The server without sockets and disk: everything between these two ports. The real server and the simulation use the
  * same assembly.
@@ -88,11 +68,10 @@ export interface Assembly {
   readonly identity: Identity | undefined
   readonly components: Pick<Components, 'isOpen'>
   /**
-   * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once.
-   * If it rejects, everything it opened is closed again. On a node of a cluster it calls `following` when the node
-   * answers reads, and resolves when the node is the owner.
+   * Opens the store and answers from then on. If it rejects, everything it opened is closed again. On a node of a
+   * cluster it calls `following` when the node answers reads, and resolves when the node is the owner.
    */
-  open(following?: () => void): Promise<{ readonly printed?: Printed }>
+  open(following?: () => void): Promise<void>
   /** Starts no new work. Call before sockets are closed. */
   stop(): void
   /** Stores pending work, and closes the store. Sockets must be closed before. */
@@ -128,11 +107,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       journal,
       projection: history,
       failed: messages.failed('history failed; it will go on from what it has stored'),
-      begunAnew: () =>
-        log.warn(
-          {},
-          'the store does not hold what the history was made of: a new history begins, the old one is set aside',
-        ),
+      begunAnew: messages.historyBegunAnew,
     })
 
   const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
@@ -154,23 +129,12 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const memory = { ...(limits.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
   const notices = noticeBus()
-  const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),
-    tenantActor(notices),
-    subscriberActor(notices),
-    deliveryActor({ notices, storedRequestsMax: requestsMax }),
-    outboxActor,
-    directoryActor(notices),
-    accountActor,
-    sessionActor(notices),
-    signingKeysActor(notices),
-    idempotencyActor,
-    actionActor,
-    actionPageActor,
-    updateActor({ notices, offerTimeoutMs }),
-    projectActor(notices),
-    updateScheduleActor,
-  ] as unknown as AnyDefinition<Entry>[]
+  const definitions = actorDefinitions({
+    device: { shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory },
+    notices,
+    storedRequestsMax: requestsMax,
+    offerTimeoutMs,
+  })
 
   const system: System<Entry> = new System<Entry>({
     world,
@@ -335,7 +299,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     system.registry.head(defaultTenant)
     for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
   }
-  let printed: Printed | undefined
   const components = new Components([
     { open: () => database.open(system), close: () => database.close() },
     // The store stays open until it holds the pending commits and the results of mails.
@@ -356,14 +319,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       reloaded: (isRewound) => hub.reloaded((tenant) => journal.stream(tenant).last, isRewound),
     },
     ...(follower ? [follower] : []),
-    {
-      follow: () => identity?.follow(),
-      async open() {
-        printed = (await identity?.open())?.printed
-      },
-      reloaded: () => identity?.reloaded(),
-      stop: () => identity?.stop(),
-    },
+    ...(identity ? [identity] : []),
     {
       follow: loadRules,
       open: loadRules,
@@ -392,7 +348,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     async open(following) {
       whenFollowing = following
       await components.open()
-      return printed ? { printed } : {}
     },
     stop: () => components.stop(),
     close: () => components.close(),

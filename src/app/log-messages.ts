@@ -25,6 +25,9 @@ export class LogMessages {
     else this.bug(error, 'catching up')
   }
 
+  readonly historyBegunAnew = (): void =>
+    this.#log.warn({}, 'the stored history does not belong to this store: it was set aside, and a new one begins')
+
   get ofSystem(): SystemLog {
     return {
       bug: this.bug,

@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   // `--help` and configuration errors do not wait until the whole server is loaded.
   const { isPlainFailure, serve } = await import('#app/serve')
   try {
-    const starting = serve(config, log, { madeAdministrator: show })
+    const starting = serve(config, log, { administratorGenerated: show })
     stopOnSignal(starting, log)
     await starting
   } catch (error) {

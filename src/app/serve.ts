@@ -63,8 +63,8 @@ const pagesFolder = fileURLToPath(new URL('../../pages', import.meta.url))
 export interface ServeOptions {
   /** Anyone who sends it as Bearer token may do everything until this server stops. For a local start. */
   readonly operatorToken?: string
-  /** The first administrator's random password. Only its hash is stored, so this is the only way to learn it. */
-  readonly madeAdministrator?: (made: { readonly name: string; readonly password: string }) => void
+  /** Only a hash of the generated password is stored: show it. */
+  readonly administratorGenerated?: NonNullable<IdentitySettings['administratorGenerated']>
 }
 
 export interface Running {
@@ -134,7 +134,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     log,
   })
   const pages = await readPageFiles(pagesFolder)
-  await opened(assembly, config, log, options).catch(async (error: unknown) => {
+  await untilItAnswers(assembly, config, log).catch(async (error: unknown) => {
     await cluster?.close()
     throw error
   })
@@ -230,23 +230,17 @@ async function clusterOf(config: Config, log: Log, place: StoragePlace, isWritab
 }
 
 /** Resolves when the server answers: a node of a cluster also while another one is the owner. */
-async function opened(assembly: Assembly, { dataDirectory }: Config, log: Log, options: ServeOptions): Promise<void> {
+async function untilItAnswers(assembly: Assembly, { dataDirectory }: Config, log: Log): Promise<void> {
   let following = () => {}
   const isFollowing = new Promise<void>((resolve) => {
     following = resolve
   })
   const opening = assembly
     .open(() => following())
-    .then(
-      ({ printed }) => {
-        // At once: a later failure must not hide the password.
-        if (printed) options.madeAdministrator?.(printed)
-      },
-      async (error: unknown) => {
-        const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
-        throw isOfOthers ? error : await findDamage(error, dataDirectory)
-      },
-    )
+    .catch(async (error: unknown) => {
+      const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
+      throw isOfOthers ? error : await findDamage(error, dataDirectory)
+    })
   await Promise.race([isFollowing, opening])
   opening.catch((error: unknown) => {
     if (assembly.database.status !== 'closed') log.fatal({ err: error }, 'this node can no longer follow the others')
@@ -339,7 +333,7 @@ function mailOf({ smtpUrl: url, mailFrom: from, dataDirectory }: Config, log: Lo
   })
 }
 
-function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, port: () => number): IdentitySettings {
+function identityOf(config: Config, log: Log, options: ServeOptions, port: () => number): IdentitySettings {
   const { adminName: name, adminPassword: password } = config
   return {
     async fileKey(isNeeded) {
@@ -363,7 +357,7 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
         { name: existing },
         `ADMIN_PASSWORD is not applied: ${existing} exists and keeps its password; for another one, run ${adminCommand} user invite ${existing}`,
       ),
-    ...(operatorToken !== undefined && { operatorToken }),
+    ...options,
     port,
   }
 }

@@ -6,7 +6,7 @@ const unasked = { administrator: undefined } as never
 
 test('the administrator of the settings is created with every permission, and nothing is printed', async () => {
   const fixture = await IdentityFixture.open()
-  expect(fixture.printed).toBeUndefined()
+  expect(fixture.generated).toBeUndefined()
   expect(fixture.row('root')).toMatchObject({ tenant: 'default', roles: ['admin'], state: 'active' })
   const { token } = await fixture.basic('root')
   expect((await fixture.bearer(token)).scope.isWhole('tenants', 'delete')).toBe(true)
@@ -14,19 +14,19 @@ test('the administrator of the settings is created with every permission, and no
 
 test('without settings and users, user admin is created with a random password, which is printed once', async () => {
   const fixture = await IdentityFixture.open({ settings: unasked })
-  const { name = '', password = '' } = fixture.printed ?? {}
+  const { name = '', password = '' } = fixture.generated ?? {}
   expect(name).toBe('admin')
   expect(password).toMatch(/^[1-9A-HJ-NP-Za-km-z]{20}$/)
   const token = fixture.identity.logins.basicToken(fixture.basicOf(name, false, password))
   expect(await fixture.refusal(token)).toBeUndefined()
   const later = await fixture.restart(unasked)
-  expect(later.printed).toBeUndefined()
+  expect(later.generated).toBeUndefined()
   expect(later.directoryState.users.size).toBe(1)
 })
 
 test('no administrator is created if there is a user', async () => {
   const fixture = await IdentityFixture.open()
   const later = await fixture.restart(unasked)
-  expect(later.printed).toBeUndefined()
+  expect(later.generated).toBeUndefined()
   expect(later.directoryState.users.size).toBe(1)
 })

@@ -1,5 +1,5 @@
 import type { Identity } from '#access/identity'
-import type { IdentitySettings } from '#access/options'
+import type { Administrator, IdentitySettings } from '#access/options'
 import type { LoginRequest, Pair, SignInPlace } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { accountAddress } from '#actors/account/commands'
@@ -57,7 +57,8 @@ export class IdentityFixture {
   readonly errors: string[] = []
   /** The headers of the last answer. */
   replyHeaders = new Map<string, string>()
-  printed: { readonly name: string; readonly password: string } | undefined
+  /** The administrator that was generated at the start. */
+  generated: Administrator | undefined
 
   constructor({ settings, world = new ManualWorld(), stored }: IdentityFixtureOptions = {}) {
     this.world = world
@@ -81,6 +82,9 @@ export class IdentityFixture {
         areRateLimitsOn: true,
         administrator: { name: 'root', password },
         port: () => 8080,
+        administratorGenerated: (administrator) => {
+          this.generated = administrator
+        },
         ...settings,
       },
       log: {
@@ -94,7 +98,7 @@ export class IdentityFixture {
 
   static async open(options: IdentityFixtureOptions = {}): Promise<IdentityFixture> {
     const fixture = new IdentityFixture(options)
-    fixture.printed = (await during(fixture.world, fixture.assembly.open())).printed
+    await during(fixture.world, fixture.assembly.open())
     return fixture
   }
 
