@@ -11,10 +11,8 @@ import { ServerMadeId } from '#model/identifier'
 export const exampleAction = '6Hn3wRt5Mz'
 const body = { devices: [exampleDevice], serviceIdentifier: exampleService, updates: { '0x2000': 22.5 } }
 
-export const createAction = defineRoute({
-  name: 'createAction',
-  method: 'POST',
-  path: '/devices/actions',
+export const createAction = defineRoute('createAction', {
+  route: 'POST /devices/actions',
   source: 'contract 3.6',
   summary: 'Write properties of one service of many devices',
   access: { resource: 'service', action: 'update', within: 'tenant' },
@@ -26,10 +24,8 @@ export const createAction = defineRoute({
   example: { body, status: 202, answer: { id: exampleAction } },
 })
 
-export const readAction = defineRoute({
-  name: 'readAction',
-  method: 'GET',
-  path: '/devices/actions/:actionId',
+export const readAction = defineRoute('readAction', {
+  route: 'GET /devices/actions/:actionId',
   source: 'contract 3.6',
   summary: 'Read an action and its outcome for each device',
   access: { resource: 'service', action: 'read', within: 'tenant' },

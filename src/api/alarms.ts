@@ -44,10 +44,8 @@ export const AlarmStatusQuery = z.object({
 })
 export type AlarmStatusQuery = z.infer<typeof AlarmStatusQuery>
 
-export const listAlarms = defineRoute({
-  name: 'listAlarms',
-  method: 'GET',
-  path: '/alarms',
+export const listAlarms = defineRoute('listAlarms', {
+  route: 'GET /alarms',
   source: 'contract 5.3',
   summary: 'List the alarms whose devices the caller may all read',
   access: { resource: 'alarms', action: 'read', within: 'list' },
@@ -56,22 +54,18 @@ export const listAlarms = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const createAlarm = defineRoute({
-  name: 'createAlarm',
-  method: 'POST',
-  path: '/alarms',
+export const createAlarm = defineRoute('createAlarm', {
+  route: 'POST /alarms',
   source: 'contract 5.3',
   summary: 'Create an alarm on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody, acceptsNames: true },
-  answers: { 201: { description: 'Made', schema: AlarmEntry }, ...errorAnswers(400, 401, 403, 404, 409, 429) },
+  answers: { 201: { description: 'Created', schema: AlarmEntry }, ...errorAnswers(400, 401, 403, 404, 409, 429) },
   example: { body, status: 201, answer: example },
 })
 
-export const readAlarm = defineRoute({
-  name: 'readAlarm',
-  method: 'GET',
-  path: '/alarms/:alarmId',
+export const readAlarm = defineRoute('readAlarm', {
+  route: 'GET /alarms/:alarmId',
   source: 'contract 5.3',
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
@@ -80,10 +74,8 @@ export const readAlarm = defineRoute({
   example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
 })
 
-export const putAlarm = defineRoute({
-  name: 'putAlarm',
-  method: 'PUT',
-  path: '/alarms/:alarmId',
+export const putAlarm = defineRoute('putAlarm', {
+  route: 'PUT /alarms/:alarmId',
   source: 'contract 5.3',
   summary: `Replace an alarm; from then on the caller's permissions count for it`,
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
@@ -96,22 +88,18 @@ export const putAlarm = defineRoute({
   example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
 })
 
-export const deleteAlarm = defineRoute({
-  name: 'deleteAlarm',
-  method: 'DELETE',
-  path: '/alarms/:alarmId',
+export const deleteAlarm = defineRoute('deleteAlarm', {
+  route: 'DELETE /alarms/:alarmId',
   source: 'contract 5.3',
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   parameters: alarm,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { alarmId: exampleAlarm }, status: 204 },
 })
 
-export const listAlarmStatus = defineRoute({
-  name: 'listAlarmStatus',
-  method: 'GET',
-  path: '/alarms/status',
+export const listAlarmStatus = defineRoute('listAlarmStatus', {
+  route: 'GET /alarms/status',
   source: 'contract 5.3',
   summary: 'List the devices on which alarms are or were active',
   access: { resource: 'alarms', action: 'read', within: 'list' },

@@ -25,10 +25,8 @@ const ApiKeyEntry = z.object({
   isSuspended: z.boolean(),
 })
 
-export const listApiKeys = defineRoute({
-  name: 'listApiKeys',
-  method: 'GET',
-  path: '/iam/api-keys',
+export const listApiKeys = defineRoute('listApiKeys', {
+  route: 'GET /iam/api-keys',
   source: 'contract 2',
   summary: 'List the API keys, without their secrets',
   access: { resource: 'users', action: 'read', within: 'tenant' },
@@ -50,10 +48,8 @@ export const listApiKeys = defineRoute({
   },
 })
 
-export const createApiKey = defineRoute({
-  name: 'createApiKey',
-  method: 'POST',
-  path: '/iam/api-keys',
+export const createApiKey = defineRoute('createApiKey', {
+  route: 'POST /iam/api-keys',
   source: 'contract 2',
   summary: 'Create an API key; it is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
@@ -61,7 +57,7 @@ export const createApiKey = defineRoute({
   query: TenantQuery,
   body: { schema: z.strictObject({ name: KeyName, roles: RoleNames, expiresIn: keyLifetimeField.optional() }) },
   answers: {
-    201: { description: 'Made', schema: z.object({ id: ServerMadeId, key: z.string() }) },
+    201: { description: 'Created', schema: z.object({ id: ServerMadeId, key: z.string() }) },
     ...errorAnswers(400, 401, 403, 404, 409),
   },
   example: {
@@ -71,10 +67,8 @@ export const createApiKey = defineRoute({
   },
 })
 
-export const deleteApiKey = defineRoute({
-  name: 'deleteApiKey',
-  method: 'DELETE',
-  path: '/iam/api-keys/:id',
+export const deleteApiKey = defineRoute('deleteApiKey', {
+  route: 'DELETE /iam/api-keys/:id',
   source: 'contract 2',
   summary: 'Delete an API key, with its tickets and sockets',
   access: { resource: 'users', action: 'delete', within: 'tenant' },

@@ -3,10 +3,8 @@ import { errorAnswers } from '#api/error-answers'
 
 /** A backup of all data that a server has stored, in one answer. Contract 8. */
 
-export const readBackup = defineRoute({
-  name: 'readBackup',
-  method: 'GET',
-  path: '/backup',
+export const readBackup = defineRoute('readBackup', {
+  route: 'GET /backup',
   source: 'contract 8',
   summary: 'Read a backup of all tenants at one moment, including all secrets',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },

@@ -14,10 +14,8 @@ const Token = z.object({ token: z.string() })
 const TokenPair = Token.extend({ refreshToken: z.string() })
 const example = { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln', refreshToken: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }
 
-export const readToken = defineRoute({
-  name: 'readToken',
-  method: 'GET',
-  path: '/iam/token',
+export const readToken = defineRoute('readToken', {
+  route: 'GET /iam/token',
   source: '§4.1, contract 2',
   summary: 'Sign in with `Authorization: Basic`; with `scope=offline` also for a refresh token',
   access: 'none',
@@ -30,10 +28,8 @@ export const readToken = defineRoute({
   example: { query: { scope: 'offline' }, status: 200, answer: example },
 })
 
-export const refreshToken = defineRoute({
-  name: 'refreshToken',
-  method: 'POST',
-  path: '/iam/token',
+export const refreshToken = defineRoute('refreshToken', {
+  route: 'POST /iam/token',
   source: '§4.1, contract 2',
   summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'none',

@@ -6,10 +6,8 @@ import { errorAnswers } from '#api/error-answers'
 
 const info = { title: 'Device Data Backend', version: '0.1.0' }
 
-export const readOpenApi = defineRoute({
-  name: 'readOpenApi',
-  method: 'GET',
-  path: '/openapi.json',
+export const readOpenApi = defineRoute('readOpenApi', {
+  route: 'GET /openapi.json',
   source: 'contract 8',
   summary: 'All routes, as OpenAPI 3.1',
   access: 'none',
@@ -24,10 +22,8 @@ export const readOpenApi = defineRoute({
   example: { status: 200, answer: { openapi: '3.1.1', info } },
 })
 
-export const readAsyncApi = defineRoute({
-  name: 'readAsyncApi',
-  method: 'GET',
-  path: '/asyncapi.json',
+export const readAsyncApi = defineRoute('readAsyncApi', {
+  route: 'GET /asyncapi.json',
   source: 'contract 8',
   summary: 'The device link and the stream of events, as AsyncAPI 3.0',
   access: 'none',

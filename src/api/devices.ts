@@ -21,10 +21,8 @@ export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional()
 export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
 
-export const listDevices = defineRoute({
-  name: 'listDevices',
-  method: 'GET',
-  path: '/devices',
+export const listDevices = defineRoute('listDevices', {
+  route: 'GET /devices',
   source: '§4.2, contract 3.1, 3.7',
   summary: 'Read the state of all devices, or of those that meet a condition, by device',
   access: { ...read, within: 'list' },
@@ -42,17 +40,15 @@ export const listDevices = defineRoute({
   },
 })
 
-export const createDevice = defineRoute({
-  name: 'createDevice',
-  method: 'POST',
-  path: '/devices',
+export const createDevice = defineRoute('createDevice', {
+  route: 'POST /devices',
   source: 'contract 3.11',
   summary: 'Create a device before it first connects; its secret is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   isSecret: true,
   body: { schema: z.strictObject({ deviceIdentifier: DeviceIdentifier, meta: Meta.optional() }) },
   answers: {
-    201: { description: 'Made', schema: DeviceSecret },
+    201: { description: 'Created', schema: DeviceSecret },
     404: {
       description: 'It lies outside of the devices that the caller may create, whether it exists or not.',
       schema: ErrorBody,
@@ -67,10 +63,8 @@ export const createDevice = defineRoute({
   },
 })
 
-export const readDevice = defineRoute({
-  name: 'readDevice',
-  method: 'GET',
-  path: '/devices/:deviceIdentifier',
+export const readDevice = defineRoute('readDevice', {
+  route: 'GET /devices/:deviceIdentifier',
   source: 'contract 3.3',
   summary: 'Read a device',
   access: { ...read, within: 'device' },
@@ -84,22 +78,18 @@ export const readDevice = defineRoute({
   },
 })
 
-export const deleteDevice = defineRoute({
-  name: 'deleteDevice',
-  method: 'DELETE',
-  path: '/devices/:deviceIdentifier',
+export const deleteDevice = defineRoute('deleteDevice', {
+  route: 'DELETE /devices/:deviceIdentifier',
   source: 'contract 3.11',
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...errorAnswers(401, 403) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 204 },
 })
 
-export const rotateDeviceSecret = defineRoute({
-  name: 'rotateDeviceSecret',
-  method: 'POST',
-  path: '/devices/:deviceIdentifier/secret',
+export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
+  route: 'POST /devices/:deviceIdentifier/secret',
   source: 'contract 3.11',
   summary: `Replace a device's secret; the old one is void and its link is closed`,
   access: { resource: 'device', action: 'update', within: 'device' },
@@ -117,10 +107,8 @@ export const rotateDeviceSecret = defineRoute({
   },
 })
 
-export const listDeviceServices = defineRoute({
-  name: 'listDeviceServices',
-  method: 'GET',
-  path: '/devices/:deviceIdentifier/services',
+export const listDeviceServices = defineRoute('listDeviceServices', {
+  route: 'GET /devices/:deviceIdentifier/services',
   source: 'contract 3.3',
   summary: 'Read the services of a device',
   access: { ...read, within: 'device' },
@@ -134,10 +122,8 @@ export const listDeviceServices = defineRoute({
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: [serviceExample] },
 })
 
-export const readDeviceService = defineRoute({
-  name: 'readDeviceService',
-  method: 'GET',
-  path: '/devices/:deviceIdentifier/services/:serviceIdentifier',
+export const readDeviceService = defineRoute('readDeviceService', {
+  route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier',
   source: 'contract 3.3',
   summary: 'Read a service of a device',
   access: { ...read, within: 'service of device' },
@@ -155,10 +141,8 @@ export const readDeviceService = defineRoute({
   },
 })
 
-export const readDeviceProperties = defineRoute({
-  name: 'readDeviceProperties',
-  method: 'GET',
-  path: '/devices/:deviceIdentifier/services/:serviceIdentifier/properties',
+export const readDeviceProperties = defineRoute('readDeviceProperties', {
+  route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   source: 'contract 3.3',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
@@ -177,10 +161,8 @@ export const readDeviceProperties = defineRoute({
 const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const deviceExample = { deviceIdentifier: exampleDevice, properties: { '8192': exampleProperty } }
 
-export const listServices = defineRoute({
-  name: 'listServices',
-  method: 'GET',
-  path: '/services',
+export const listServices = defineRoute('listServices', {
+  route: 'GET /services',
   source: '§2.3, §4.2, contract 3.1',
   summary: 'Read the state of all devices, by service',
   access: { ...read, within: 'list' },
@@ -198,10 +180,8 @@ export const listServices = defineRoute({
   },
 })
 
-export const readService = defineRoute({
-  name: 'readService',
-  method: 'GET',
-  path: '/services/:serviceIdentifier',
+export const readService = defineRoute('readService', {
+  route: 'GET /services/:serviceIdentifier',
   source: 'contract 3.3',
   summary: 'Read a service, with the devices that offer it',
   access: { ...read, within: 'service' },
@@ -215,10 +195,8 @@ export const readService = defineRoute({
   },
 })
 
-export const listServiceDevices = defineRoute({
-  name: 'listServiceDevices',
-  method: 'GET',
-  path: '/services/:serviceIdentifier/devices',
+export const listServiceDevices = defineRoute('listServiceDevices', {
+  route: 'GET /services/:serviceIdentifier/devices',
   source: 'contract 3.3',
   summary: 'Read the devices that offer a service',
   access: { ...read, within: 'service' },
@@ -232,10 +210,8 @@ export const listServiceDevices = defineRoute({
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
 })
 
-export const readServiceDevice = defineRoute({
-  name: 'readServiceDevice',
-  method: 'GET',
-  path: '/services/:serviceIdentifier/devices/:deviceIdentifier',
+export const readServiceDevice = defineRoute('readServiceDevice', {
+  route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier',
   source: 'contract 3.3',
   summary: 'Read a device that offers a service',
   access: { ...read, within: 'service of device' },
@@ -253,10 +229,8 @@ export const readServiceDevice = defineRoute({
   },
 })
 
-export const readServiceProperties = defineRoute({
-  name: 'readServiceProperties',
-  method: 'GET',
-  path: '/services/:serviceIdentifier/devices/:deviceIdentifier/properties',
+export const readServiceProperties = defineRoute('readServiceProperties', {
+  route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   source: 'contract 3.3',
   summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },

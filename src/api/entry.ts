@@ -97,20 +97,13 @@ interface RouteExample {
   readonly answer?: unknown
 }
 
-/** A route of the API. The router, tests, the API description and the client library read it. */
-export interface RouteEntry<
-  Path extends string = string,
-  P extends z.ZodType = z.ZodType,
-  Q extends z.ZodType = z.ZodType,
-  B extends z.ZodType = z.ZodType,
-  M extends Method = Method,
-  A extends RouteAnswers = RouteAnswers,
+interface RouteDetails<
+  Path extends string,
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  A extends RouteAnswers,
 > {
-  /** Unique, camelCase; becomes the operation's id. */
-  readonly name: string
-  readonly method: M
-  /** Below `/api/v1`, parameters as `:name`. */
-  readonly path: Path
   /** The section of the specification. */
   readonly source: string
   readonly summary: string
@@ -133,16 +126,39 @@ export interface RouteEntry<
   readonly example: RouteExample
 }
 
-/** Checks an entry's shape at compile time and keeps its exact types. */
+/** A route of the API. The router, tests, the API description and the client library read it. */
+export interface RouteEntry<
+  Path extends string = string,
+  P extends z.ZodType = z.ZodType,
+  Q extends z.ZodType = z.ZodType,
+  B extends z.ZodType = z.ZodType,
+  M extends Method = Method,
+  A extends RouteAnswers = RouteAnswers,
+> extends RouteDetails<Path, P, Q, B, A> {
+  readonly name: string
+  readonly method: M
+  /** Below `/api/v1`, parameters as `:name`. */
+  readonly path: Path
+}
+
+/**
+ * Checks an entry's shape at compile time and keeps its exact types.
+ *
+ * @param name unique, camelCase; becomes the operation's id
+ */
 export function defineRoute<
+  const M extends Method,
   const Path extends string,
   P extends z.ZodType,
   Q extends z.ZodType,
   B extends z.ZodType,
-  const M extends Method,
   A extends RouteAnswers,
->(entry: RouteEntry<Path, P, Q, B, M, A>): RouteEntry<Path, P, Q, B, M, A> {
-  return entry
+>(
+  name: string,
+  { route, ...details }: { readonly route: `${M} ${Path}` } & RouteDetails<Path, P, Q, B, A>,
+): RouteEntry<Path, P, Q, B, M, A> {
+  const space = route.indexOf(' ')
+  return { name, method: route.slice(0, space) as M, path: route.slice(space + 1) as Path, ...details }
 }
 
 /** Requests that may be repeated and take effect once. Contract 1.10. */

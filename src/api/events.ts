@@ -4,10 +4,8 @@ import { errorAnswers } from '#api/error-answers'
 
 /** The event stream. §4.3, contract 4. */
 
-export const createTicket = defineRoute({
-  name: 'createTicket',
-  method: 'GET',
-  path: '/events/ticket',
+export const createTicket = defineRoute('createTicket', {
+  route: 'GET /events/ticket',
   source: '§4.2, contract 4.1',
   summary: 'Create a ticket for the event socket: valid once, for half a minute',
   access: 'session',

@@ -85,10 +85,8 @@ export const TriedFunction = z.object({
 })
 export type TriedFunction = Readonly<z.infer<typeof TriedFunction>>
 
-export const listFunctions = defineRoute({
-  name: 'listFunctions',
-  method: 'GET',
-  path: '/functions',
+export const listFunctions = defineRoute('listFunctions', {
+  route: 'GET /functions',
   source: 'contract 5.4',
   summary: 'List the functions whose devices the caller may all read',
   access: { resource: 'functions', action: 'read', within: 'list' },
@@ -97,22 +95,18 @@ export const listFunctions = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const createFunction = defineRoute({
-  name: 'createFunction',
-  method: 'POST',
-  path: '/functions',
+export const createFunction = defineRoute('createFunction', {
+  route: 'POST /functions',
   source: 'contract 5.4',
   summary: 'Create a function that sends mails on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody, acceptsNames: true },
-  answers: { 201: { description: 'Made', schema: FunctionEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Created', schema: FunctionEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { body, status: 201, answer: example },
 })
 
-export const readFunction = defineRoute({
-  name: 'readFunction',
-  method: 'GET',
-  path: '/functions/:functionId',
+export const readFunction = defineRoute('readFunction', {
+  route: 'GET /functions/:functionId',
   source: 'contract 5.4',
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
@@ -125,10 +119,8 @@ export const readFunction = defineRoute({
   example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
 })
 
-export const updateFunction = defineRoute({
-  name: 'updateFunction',
-  method: 'PATCH',
-  path: '/functions/:functionId',
+export const updateFunction = defineRoute('updateFunction', {
+  route: 'PATCH /functions/:functionId',
   source: 'contract 5.4',
   summary: `Change a function; from then on the caller's permissions count for it`,
   access: { resource: 'functions', action: 'update', within: 'tenant' },
@@ -141,22 +133,18 @@ export const updateFunction = defineRoute({
   example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
 })
 
-export const deleteFunction = defineRoute({
-  name: 'deleteFunction',
-  method: 'DELETE',
-  path: '/functions/:functionId',
+export const deleteFunction = defineRoute('deleteFunction', {
+  route: 'DELETE /functions/:functionId',
   source: 'contract 5.4',
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: fn,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { functionId: exampleFunction }, status: 204 },
 })
 
-export const testFunction = defineRoute({
-  name: 'testFunction',
-  method: 'POST',
-  path: '/functions/:functionId/test',
+export const testFunction = defineRoute('testFunction', {
+  route: 'POST /functions/:functionId/test',
   source: 'contract 2, 5.4',
   summary: 'Test a function: its path through the graph, and its mails; nothing is sent',
   access: { resource: 'functions', action: 'read', within: 'tenant' },

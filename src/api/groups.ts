@@ -21,10 +21,8 @@ const example = {
   updatedAt: 1_790_000_000_000,
 }
 
-export const listGroups = defineRoute({
-  name: 'listGroups',
-  method: 'GET',
-  path: '/groups',
+export const listGroups = defineRoute('listGroups', {
+  route: 'GET /groups',
   source: 'contract 5.1',
   summary: 'List the groups whose devices the caller may all read',
   access: { resource: 'functions', action: 'read', within: 'list' },
@@ -33,22 +31,18 @@ export const listGroups = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const createGroup = defineRoute({
-  name: 'createGroup',
-  method: 'POST',
-  path: '/groups',
+export const createGroup = defineRoute('createGroup', {
+  route: 'POST /groups',
   source: 'contract 5.1',
   summary: 'Create a group of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: GroupBody },
-  answers: { 201: { description: 'Made', schema: GroupEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Created', schema: GroupEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { body, status: 201, answer: example },
 })
 
-export const readGroup = defineRoute({
-  name: 'readGroup',
-  method: 'GET',
-  path: '/groups/:groupId',
+export const readGroup = defineRoute('readGroup', {
+  route: 'GET /groups/:groupId',
   source: 'contract 5.1',
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
@@ -57,10 +51,8 @@ export const readGroup = defineRoute({
   example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
 })
 
-export const updateGroup = defineRoute({
-  name: 'updateGroup',
-  method: 'PATCH',
-  path: '/groups/:groupId',
+export const updateGroup = defineRoute('updateGroup', {
+  route: 'PATCH /groups/:groupId',
   source: 'contract 5.1',
   summary: 'Change the name or the devices of a group; alarms and functions bound to it follow',
   access: { resource: 'functions', action: 'update', within: 'tenant' },
@@ -73,14 +65,12 @@ export const updateGroup = defineRoute({
   example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
 })
 
-export const deleteGroup = defineRoute({
-  name: 'deleteGroup',
-  method: 'DELETE',
-  path: '/groups/:groupId',
+export const deleteGroup = defineRoute('deleteGroup', {
+  route: 'DELETE /groups/:groupId',
   source: 'contract 5.1',
   summary: 'Delete a group that no alarm or function is bound to',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 409, 412) },
   example: { parameters: { groupId: exampleGroup }, status: 204 },
 })

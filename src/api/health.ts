@@ -14,10 +14,8 @@ export const challengeBytes = 32
 /** A challenge is Base64url; any other text is ignored. */
 export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text)
 
-export const readHealth = defineRoute({
-  name: 'readHealth',
-  method: 'GET',
-  path: '/health',
+export const readHealth = defineRoute('readHealth', {
+  route: 'GET /health',
   source: 'contract 8',
   summary: 'Check whether the server answers',
   access: 'none',
@@ -62,10 +60,8 @@ export const HealthStatus = z.object({
 })
 export type HealthStatus = z.infer<typeof HealthStatus>
 
-export const readHealthStatus = defineRoute({
-  name: 'readHealthStatus',
-  method: 'GET',
-  path: '/health/status',
+export const readHealthStatus = defineRoute('readHealthStatus', {
+  route: 'GET /health/status',
   source: 'contract 8',
   summary: 'Read load, memory, disk and connections',
   access: { resource: 'health', action: 'read', within: 'tenant' },

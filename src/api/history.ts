@@ -111,7 +111,6 @@ export const ServiceHistory = z.object({
 })
 
 const route = {
-  method: 'GET',
   source: 'contract 9',
   access: { resource: 'service', action: 'read', within: 'service of device' },
   hasPosition: true,
@@ -142,18 +141,16 @@ const example = {
   },
 }
 
-export const readDeviceHistory = defineRoute({
+export const readDeviceHistory = defineRoute('readDeviceHistory', {
   ...route,
-  name: 'readDeviceHistory',
-  path: '/devices/:deviceIdentifier/services/:serviceIdentifier/history',
+  route: 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/history',
   summary: 'Read the history of the properties of a service of a device',
   example,
 })
 
-export const readServiceHistory = defineRoute({
+export const readServiceHistory = defineRoute('readServiceHistory', {
   ...route,
-  name: 'readServiceHistory',
-  path: '/services/:serviceIdentifier/devices/:deviceIdentifier/history',
+  route: 'GET /services/:serviceIdentifier/devices/:deviceIdentifier/history',
   summary: 'Read the history of the properties of a service of a device',
   example,
 })
@@ -163,10 +160,8 @@ export type StatusHistoryQuery = z.infer<typeof StatusHistoryQuery>
 
 export const StatusHistory = z.object({ from: time, to: time, time: times, status: z.array(DeviceStatus) })
 
-export const readStatusHistory = defineRoute({
-  name: 'readStatusHistory',
-  method: 'GET',
-  path: '/meta/:deviceIdentifier/history',
+export const readStatusHistory = defineRoute('readStatusHistory', {
+  route: 'GET /meta/:deviceIdentifier/history',
   source: 'contract 9',
   summary: 'Read when a device changed its status',
   access: { resource: 'meta', action: 'read', within: 'device' },

@@ -6,10 +6,8 @@ import { Grant } from '#model/scope'
 import { SecondFactor } from '#model/user'
 
 /** The caller of a request. Contract 2. */
-export const readMe = defineRoute({
-  name: 'readMe',
-  method: 'GET',
-  path: '/iam/me',
+export const readMe = defineRoute('readMe', {
+  route: 'GET /iam/me',
   source: 'contract 2',
   summary: 'Read the caller and their permissions',
   access: 'session',

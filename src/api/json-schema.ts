@@ -29,7 +29,7 @@ export function noteReference(name: string): JsonSchema {
 const notePlace = '#/named/'
 
 /**
- * The JSON Schemas of one document, made of zod's. Named ones are written to `#/components/schemas/` and referenced
+ * The JSON Schemas of one document, from zod's. Named ones are written to `#/components/schemas/` and referenced
  * elsewhere. A schema whose input differs from its output is written twice, as `Name` and `NameInput`. Objects are
  * open: answers may get more fields later.
  */

@@ -2,10 +2,8 @@ import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 
 /** The public keys that tokens are verified with, below `/api/v1` and at the root. RFC 7517, contract 2, Tokens. */
-export const readJwks = defineRoute({
-  name: 'readJwks',
-  method: 'GET',
-  path: '/.well-known/jwks.json',
+export const readJwks = defineRoute('readJwks', {
+  route: 'GET /.well-known/jwks.json',
   source: '§5.1.4, contract 2',
   summary: 'Read the public keys that verify tokens',
   access: 'none',

@@ -4,10 +4,8 @@ import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 
 /** The device link without a websocket. Contract 7. */
-export const postLink = defineRoute({
-  name: 'postLink',
-  method: 'POST',
-  path: '/link',
+export const postLink = defineRoute('postLink', {
+  route: 'POST /link',
   source: 'contract 7',
   summary: 'Report properties of a device; the answer comes when they are stored',
   access: 'link',

@@ -28,10 +28,8 @@ const TenantConflict = z.object({
   ),
 })
 
-export const logIn = defineRoute({
-  name: 'logIn',
-  method: 'POST',
-  path: '/auth/login',
+export const logIn = defineRoute('logIn', {
+  route: 'POST /auth/login',
   source: '§4.1, contract 2',
   summary: 'Sign in with an e-mail address, or a name, and a password',
   access: 'proof',
@@ -59,10 +57,8 @@ export const logIn = defineRoute({
   },
 })
 
-export const refreshSession = defineRoute({
-  name: 'refreshSession',
-  method: 'POST',
-  path: '/auth/token',
+export const refreshSession = defineRoute('refreshSession', {
+  route: 'POST /auth/token',
   source: '§4.1, contract 2',
   summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'proof',
@@ -72,10 +68,8 @@ export const refreshSession = defineRoute({
   example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
 })
 
-export const logOut = defineRoute({
-  name: 'logOut',
-  method: 'POST',
-  path: '/auth/logout',
+export const logOut = defineRoute('logOut', {
+  route: 'POST /auth/logout',
   source: 'contract 2',
   summary: 'End the session, or all sessions of the user; by either scheme, or by refresh token and proof',
   access: 'user or proof',

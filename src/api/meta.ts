@@ -23,10 +23,8 @@ const notFound = {
   schema: ErrorBody,
 }
 
-export const listMeta = defineRoute({
-  name: 'listMeta',
-  method: 'GET',
-  path: '/meta',
+export const listMeta = defineRoute('listMeta', {
+  route: 'GET /meta',
   source: '§4.2, contract 3.10',
   summary: 'Read the status of all devices; with their metadata from depth 1',
   access: { resource: 'meta', action: 'read', within: 'list' },
@@ -40,10 +38,8 @@ export const listMeta = defineRoute({
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
-export const readMeta = defineRoute({
-  name: 'readMeta',
-  method: 'GET',
-  path: '/meta/:deviceIdentifier',
+export const readMeta = defineRoute('readMeta', {
+  route: 'GET /meta/:deviceIdentifier',
   source: 'contract 3.10',
   summary: 'Read the record of a device',
   access: { resource: 'meta', action: 'read', within: 'device' },
@@ -53,10 +49,8 @@ export const readMeta = defineRoute({
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
-export const patchMeta = defineRoute({
-  name: 'patchMeta',
-  method: 'PATCH',
-  path: '/meta/:deviceIdentifier',
+export const patchMeta = defineRoute('patchMeta', {
+  route: 'PATCH /meta/:deviceIdentifier',
   source: 'contract 3.10, RFC 7396',
   summary: 'Change the metadata of a device, by a merge patch of `meta`',
   access: { resource: 'meta', action: 'update', within: 'device' },
@@ -76,14 +70,12 @@ export const patchMeta = defineRoute({
   },
 })
 
-export const deleteMetaKey = defineRoute({
-  name: 'deleteMetaKey',
-  method: 'DELETE',
-  path: '/meta/:deviceIdentifier/:key',
+export const deleteMetaKey = defineRoute('deleteMetaKey', {
+  route: 'DELETE /meta/:deviceIdentifier/:key',
   source: 'contract 2, 3.10',
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...errorAnswers(401, 403) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

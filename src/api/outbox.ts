@@ -26,10 +26,8 @@ const Outbox = z.object({
 })
 export type Outbox = Readonly<z.infer<typeof Outbox>>
 
-export const readOutbox = defineRoute({
-  name: 'readOutbox',
-  method: 'GET',
-  path: '/notifications/outbox',
+export const readOutbox = defineRoute('readOutbox', {
+  route: 'GET /notifications/outbox',
   source: 'contract 5.7',
   summary: 'Read how many mails wait, were sent, or were not, and why; for users with the role admin',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },

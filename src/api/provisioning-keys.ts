@@ -23,10 +23,8 @@ const ProvisioningKeyEntry = z.object({
   resourceIdentifier: ResourceIdentifier,
 })
 
-export const listProvisioningKeys = defineRoute({
-  name: 'listProvisioningKeys',
-  method: 'GET',
-  path: '/iam/provisioning-keys',
+export const listProvisioningKeys = defineRoute('listProvisioningKeys', {
+  route: 'GET /iam/provisioning-keys',
   source: 'contract 2',
   summary: 'List the provisioning keys, without their secrets',
   access: { resource: 'device', action: 'read', within: 'tenant' },
@@ -47,10 +45,8 @@ export const listProvisioningKeys = defineRoute({
   },
 })
 
-export const createProvisioningKey = defineRoute({
-  name: 'createProvisioningKey',
-  method: 'POST',
-  path: '/iam/provisioning-keys',
+export const createProvisioningKey = defineRoute('createProvisioningKey', {
+  route: 'POST /iam/provisioning-keys',
   source: 'contract 2',
   summary: 'Create a provisioning key; it is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
@@ -64,7 +60,7 @@ export const createProvisioningKey = defineRoute({
     }),
   },
   answers: {
-    201: { description: 'Made', schema: z.object({ id: ServerMadeId, key: z.string() }) },
+    201: { description: 'Created', schema: z.object({ id: ServerMadeId, key: z.string() }) },
     ...errorAnswers(400, 401, 403, 404, 409),
   },
   example: {
@@ -74,10 +70,8 @@ export const createProvisioningKey = defineRoute({
   },
 })
 
-export const deleteProvisioningKey = defineRoute({
-  name: 'deleteProvisioningKey',
-  method: 'DELETE',
-  path: '/iam/provisioning-keys/:id',
+export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
+  route: 'DELETE /iam/provisioning-keys/:id',
   source: 'contract 2',
   summary: 'Delete a provisioning key; its links are closed',
   access: { resource: 'device', action: 'delete', within: 'tenant' },

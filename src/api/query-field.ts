@@ -21,7 +21,7 @@ export const limitField = wholeNumber.refine(
   `must be from 1 to ${limitMax}`,
 )
 
-/** Made by the server, from the last item of the page before; opaque to clients. */
+/** Created by the server from the last item of the page before; opaque to clients. */
 export const cursorField = z
   .string()
   .max(512)

@@ -10,10 +10,8 @@ const role = z.object({ role: RoleName })
 const grant = { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] }
 const example = { name: 'ops', grants: [grant], builtIn: false, resourceIdentifier: 'crn#role:default/ops' }
 
-export const listRoles = defineRoute({
-  name: 'listRoles',
-  method: 'GET',
-  path: '/iam/roles',
+export const listRoles = defineRoute('listRoles', {
+  route: 'GET /iam/roles',
   source: 'contract 2',
   summary: 'List the roles, including the built-in ones, by name',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
@@ -22,10 +20,8 @@ export const listRoles = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const readRole = defineRoute({
-  name: 'readRole',
-  method: 'GET',
-  path: '/iam/roles/:role',
+export const readRole = defineRoute('readRole', {
+  route: 'GET /iam/roles/:role',
   source: 'contract 2',
   summary: 'Read a role',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
@@ -35,10 +31,8 @@ export const readRole = defineRoute({
   example: { parameters: { role: 'ops' }, status: 200, answer: example },
 })
 
-export const putRole = defineRoute({
-  name: 'putRole',
-  method: 'PUT',
-  path: '/iam/roles/:role',
+export const putRole = defineRoute('putRole', {
+  route: 'PUT /iam/roles/:role',
   source: 'contract 2',
   summary: 'Create or replace a role; it takes effect on issued tokens and open sockets within a second',
   access: { resource: 'roles', action: 'update', mayCreate: true, within: 'tenant' },
@@ -49,15 +43,13 @@ export const putRole = defineRoute({
   example: { parameters: { role: 'ops' }, body: { grants: [grant] }, status: 200, answer: example },
 })
 
-export const deleteRole = defineRoute({
-  name: 'deleteRole',
-  method: 'DELETE',
-  path: '/iam/roles/:role',
+export const deleteRole = defineRoute('deleteRole', {
+  route: 'DELETE /iam/roles/:role',
   source: 'contract 2',
   summary: 'Delete a role that no user has',
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   parameters: role,
   query: TenantQuery,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
   example: { parameters: { role: 'ops' }, status: 204 },
 })

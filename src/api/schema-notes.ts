@@ -62,7 +62,7 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [FlakeAddress, note('Number of a device within its tenant, assigned at its creation and never again.')],
   [Timestamp, note('Unix milliseconds.')],
   [Offset, note(`Position in the tenant's stream of events; 0 is before the first.`)],
-  [ServerMadeId, note('An id that the server made.')],
+  [ServerMadeId, note('An id that the server created.')],
   [Sha256, note('SHA-256 in lower-case hexadecimal.')],
   [FirmwareVersion, note('A semantic version, as `1.4.2`.')],
   [ResourceIdentifier, note('The unique name of a resource in the API: `crn#<type>:<id>`.')],

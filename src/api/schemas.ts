@@ -23,10 +23,8 @@ const notFound = {
   schema: ErrorBody,
 }
 
-export const listSchemas = defineRoute({
-  name: 'listSchemas',
-  method: 'GET',
-  path: '/schemas',
+export const listSchemas = defineRoute('listSchemas', {
+  route: 'GET /schemas',
   source: '§4.2, contract 3.9',
   summary: 'List the schemas: identifiers, or whole schemas from depth 1',
   access: { resource: 'schemas', action: 'read', within: 'list' },
@@ -40,10 +38,8 @@ export const listSchemas = defineRoute({
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
-export const readSchema = defineRoute({
-  name: 'readSchema',
-  method: 'GET',
-  path: '/schemas/:serviceIdentifier',
+export const readSchema = defineRoute('readSchema', {
+  route: 'GET /schemas/:serviceIdentifier',
   source: 'contract 3.9',
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
@@ -57,10 +53,8 @@ export const readSchema = defineRoute({
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
 
-export const putSchema = defineRoute({
-  name: 'putSchema',
-  method: 'PUT',
-  path: '/schemas/:serviceIdentifier',
+export const putSchema = defineRoute('putSchema', {
+  route: 'PUT /schemas/:serviceIdentifier',
   source: 'contract 3.9',
   summary: 'Create or replace the schema of a service; needs create if there is none, otherwise update',
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
@@ -74,14 +68,12 @@ export const putSchema = defineRoute({
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
 
-export const deleteSchema = defineRoute({
-  name: 'deleteSchema',
-  method: 'DELETE',
-  path: '/schemas/:serviceIdentifier',
+export const deleteSchema = defineRoute('deleteSchema', {
+  route: 'DELETE /schemas/:serviceIdentifier',
   source: 'contract 3.9',
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...errorAnswers(401, 403, 412) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403, 412) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

@@ -12,10 +12,8 @@ const WithCode = z.strictObject({ token: tokenField, code: factorCodeField })
 
 export const RecoveryCodes = z.array(z.string())
 
-export const useTotp = defineRoute({
-  name: 'useTotp',
-  method: 'POST',
-  path: '/auth/2fa/totp',
+export const useTotp = defineRoute('useTotp', {
+  route: 'POST /auth/2fa/totp',
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a one-time code',
   access: 'user or proof',
@@ -25,10 +23,8 @@ export const useTotp = defineRoute({
   example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
 })
 
-export const useRecoveryCode = defineRoute({
-  name: 'useRecoveryCode',
-  method: 'POST',
-  path: '/auth/2fa/recovery',
+export const useRecoveryCode = defineRoute('useRecoveryCode', {
+  route: 'POST /auth/2fa/recovery',
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a recovery code, which is valid once',
   access: 'user or proof',
@@ -38,10 +34,8 @@ export const useRecoveryCode = defineRoute({
   example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
 })
 
-export const enrollTotp = defineRoute({
-  name: 'enrollTotp',
-  method: 'POST',
-  path: '/auth/2fa/totp/enroll',
+export const enrollTotp = defineRoute('enrollTotp', {
+  route: 'POST /auth/2fa/totp/enroll',
   source: '§5.2.8, contract 2',
   summary: 'Create a secret for one-time codes; it is active after its activation',
   access: 'user or proof',
@@ -61,10 +55,8 @@ export const enrollTotp = defineRoute({
   },
 })
 
-export const activateTotp = defineRoute({
-  name: 'activateTotp',
-  method: 'POST',
-  path: '/auth/2fa/totp/activate',
+export const activateTotp = defineRoute('activateTotp', {
+  route: 'POST /auth/2fa/totp/activate',
   source: '§5.2.8, contract 2',
   summary: 'Activate one-time codes with the first of them; completes a login that requires enrolment',
   access: 'user or proof',
@@ -91,15 +83,13 @@ export const activateTotp = defineRoute({
   },
 })
 
-export const removeTotp = defineRoute({
-  name: 'removeTotp',
-  method: 'DELETE',
-  path: '/auth/2fa/totp',
+export const removeTotp = defineRoute('removeTotp', {
+  route: 'DELETE /auth/2fa/totp',
   source: '§5.2.8, contract 2',
   summary: 'Turn off one-time codes; the other sessions end',
   access: 'user or proof',
   isSecret: true,
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
   example: { body: { password: 'correct horse battery' }, status: 204 },
 })

@@ -31,10 +31,8 @@ const example = {
 }
 const session = z.object({ id: ServerMadeId })
 
-export const listSessions = defineRoute({
-  name: 'listSessions',
-  method: 'GET',
-  path: '/auth/sessions',
+export const listSessions = defineRoute('listSessions', {
+  route: 'GET /auth/sessions',
   source: 'contract 2',
   summary: `List the caller's own sessions`,
   access: 'user',
@@ -42,10 +40,8 @@ export const listSessions = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const endSession = defineRoute({
-  name: 'endSession',
-  method: 'DELETE',
-  path: '/auth/sessions/:id',
+export const endSession = defineRoute('endSession', {
+  route: 'DELETE /auth/sessions/:id',
   source: 'contract 2',
   summary: `End one of the caller's own sessions`,
   access: 'user',
@@ -54,10 +50,8 @@ export const endSession = defineRoute({
   example: { parameters: { id: example.id }, status: 204 },
 })
 
-export const changePassword = defineRoute({
-  name: 'changePassword',
-  method: 'PUT',
-  path: '/auth/password',
+export const changePassword = defineRoute('changePassword', {
+  route: 'PUT /auth/password',
   source: 'contract 2',
   summary: `Change the caller's password; the other sessions end`,
   access: 'user',
@@ -67,10 +61,8 @@ export const changePassword = defineRoute({
   example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },
 })
 
-export const changeEmail = defineRoute({
-  name: 'changeEmail',
-  method: 'PUT',
-  path: '/auth/email',
+export const changeEmail = defineRoute('changeEmail', {
+  route: 'PUT /auth/email',
   source: 'contract 2',
   summary: `Change the caller's mail address, or remove it`,
   access: 'user',
@@ -80,10 +72,8 @@ export const changeEmail = defineRoute({
   example: { body: { current: 'correct horse battery', email: null }, status: 204 },
 })
 
-export const listUserSessions = defineRoute({
-  name: 'listUserSessions',
-  method: 'GET',
-  path: '/iam/users/:name/sessions',
+export const listUserSessions = defineRoute('listUserSessions', {
+  route: 'GET /iam/users/:name/sessions',
   source: 'contract 2',
   summary: 'List the sessions of a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
@@ -93,10 +83,8 @@ export const listUserSessions = defineRoute({
   example: { parameters: { name: 'ann' }, status: 200, answer: [{ ...example, isCurrent: false }] },
 })
 
-export const endUserSessions = defineRoute({
-  name: 'endUserSessions',
-  method: 'DELETE',
-  path: '/iam/users/:name/sessions',
+export const endUserSessions = defineRoute('endUserSessions', {
+  route: 'DELETE /iam/users/:name/sessions',
   source: 'contract 2',
   summary: 'End all sessions of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
@@ -106,10 +94,8 @@ export const endUserSessions = defineRoute({
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 
-export const endUserSession = defineRoute({
-  name: 'endUserSession',
-  method: 'DELETE',
-  path: '/iam/users/:name/sessions/:id',
+export const endUserSession = defineRoute('endUserSession', {
+  route: 'DELETE /iam/users/:name/sessions/:id',
   source: 'contract 2',
   summary: 'End one session of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },

@@ -4,10 +4,8 @@ import { errorAnswers } from '#api/error-answers'
 import { Password, UserName } from '#model/user'
 
 /** Sign-up with an invitation, and a new password with a code. Contract 2, Sign-up. */
-export const signUp = defineRoute({
-  name: 'signUp',
-  method: 'POST',
-  path: '/iam/signup',
+export const signUp = defineRoute('signUp', {
+  route: 'POST /iam/signup',
   source: 'contract 2',
   summary: 'Set the password with an invitation or reset code; all earlier sessions end',
   access: 'none',

@@ -13,10 +13,8 @@ const SigningKeyEntry = z.object({
 })
 const example = { kid: 'x2Vb7qYx9KdT5mXwZr2NcVd9KpLhGfA1bC3dE5fG7h', createdAt: 1_790_000_000_000 }
 
-export const listSigningKeys = defineRoute({
-  name: 'listSigningKeys',
-  method: 'GET',
-  path: '/iam/signing-keys',
+export const listSigningKeys = defineRoute('listSigningKeys', {
+  route: 'GET /iam/signing-keys',
   source: 'contract 2',
   summary: 'List the keys that sign tokens, and earlier ones',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
@@ -24,10 +22,8 @@ export const listSigningKeys = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const rotateSigningKey = defineRoute({
-  name: 'rotateSigningKey',
-  method: 'POST',
-  path: '/iam/signing-keys',
+export const rotateSigningKey = defineRoute('rotateSigningKey', {
+  route: 'POST /iam/signing-keys',
   source: 'contract 2',
   summary: 'Sign with a new key from now on; no session ends',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },

@@ -19,10 +19,8 @@ const example = {
 }
 const notFound = { description: 'The caller has no subscription with this id' }
 
-export const listSubscriptions = defineRoute({
-  name: 'listSubscriptions',
-  method: 'GET',
-  path: '/notifications/subscribe',
+export const listSubscriptions = defineRoute('listSubscriptions', {
+  route: 'GET /notifications/subscribe',
   source: '§2.6, §4.4',
   summary: `List the caller's own subscriptions, in order of creation`,
   access: { resource: 'notifications', action: 'read', within: 'list' },
@@ -35,16 +33,14 @@ export const listSubscriptions = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const subscribe = defineRoute({
-  name: 'subscribe',
-  method: 'POST',
-  path: '/notifications/subscribe',
+export const subscribe = defineRoute('subscribe', {
+  route: 'POST /notifications/subscribe',
   source: '§2.6, §3.1, §4.4, §7, contract 5.6',
   summary: 'Subscribe the caller to a function if they may read it and all its devices',
   access: { resource: 'notifications', action: 'create', within: 'tenant' },
   body: { schema: SubscribeBody },
   answers: {
-    201: { description: 'Made', schema: z.object({ resourceIdentifier: ResourceIdentifier }) },
+    201: { description: 'Created', schema: z.object({ resourceIdentifier: ResourceIdentifier }) },
     400: {
       description:
         'The body is not valid; or `type` is not delivered yet, `topic` is not a function, or there are too many',
@@ -56,10 +52,8 @@ export const subscribe = defineRoute({
   example: { body, status: 201, answer: { resourceIdentifier: example.resourceIdentifier } },
 })
 
-export const updateSubscription = defineRoute({
-  name: 'updateSubscription',
-  method: 'PATCH',
-  path: '/notifications/subscribe/:subscriptionId',
+export const updateSubscription = defineRoute('updateSubscription', {
+  route: 'PATCH /notifications/subscribe/:subscriptionId',
   source: '§2.6, §3.1, §4.4, §7',
   summary: 'Set the language of a subscription of the caller',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
@@ -79,10 +73,8 @@ export const updateSubscription = defineRoute({
   },
 })
 
-export const unsubscribe = defineRoute({
-  name: 'unsubscribe',
-  method: 'DELETE',
-  path: '/notifications/subscribe/:subscriptionId',
+export const unsubscribe = defineRoute('unsubscribe', {
+  route: 'DELETE /notifications/subscribe/:subscriptionId',
   source: '§2.6, §3.1, §4.4, §7',
   summary: 'End a subscription of the caller',
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },

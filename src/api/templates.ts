@@ -26,10 +26,8 @@ const example = {
   updatedAt: 1_790_000_000_000,
 }
 
-export const listTemplates = defineRoute({
-  name: 'listTemplates',
-  method: 'GET',
-  path: '/templates',
+export const listTemplates = defineRoute('listTemplates', {
+  route: 'GET /templates',
   source: 'contract 5.5',
   summary: 'List the templates of mails, by name',
   access: { resource: 'functions', action: 'read', within: 'list' },
@@ -38,10 +36,8 @@ export const listTemplates = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const readTemplate = defineRoute({
-  name: 'readTemplate',
-  method: 'GET',
-  path: '/templates/:name',
+export const readTemplate = defineRoute('readTemplate', {
+  route: 'GET /templates/:name',
   source: 'contract 5.5',
   summary: 'Read a template',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
@@ -54,10 +50,8 @@ export const readTemplate = defineRoute({
   example: { parameters: { name: exampleTemplate }, status: 200, answer: example },
 })
 
-export const putTemplate = defineRoute({
-  name: 'putTemplate',
-  method: 'PUT',
-  path: '/templates/:name',
+export const putTemplate = defineRoute('putTemplate', {
+  route: 'PUT /templates/:name',
   source: 'contract 5.5',
   summary: 'Create or replace a template; needs create if there is none, otherwise update, for all devices',
   access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
@@ -70,14 +64,12 @@ export const putTemplate = defineRoute({
   example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
 })
 
-export const deleteTemplate = defineRoute({
-  name: 'deleteTemplate',
-  method: 'DELETE',
-  path: '/templates/:name',
+export const deleteTemplate = defineRoute('deleteTemplate', {
+  route: 'DELETE /templates/:name',
   source: 'contract 5.5',
   summary: 'Delete a template; its mails are no longer sent',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { name: exampleTemplate }, status: 204 },
 })

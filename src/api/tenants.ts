@@ -20,10 +20,8 @@ const example = {
 /** The settings of a tenant. */
 const settings = { hosts: TenantHosts.optional(), twoFactor: TwoFactorPolicy.optional(), basic: z.boolean().optional() }
 
-export const listTenants = defineRoute({
-  name: 'listTenants',
-  method: 'GET',
-  path: '/iam/tenants',
+export const listTenants = defineRoute('listTenants', {
+  route: 'GET /iam/tenants',
   source: 'contract 2',
   summary: 'List the tenants, by identifier',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
@@ -31,15 +29,13 @@ export const listTenants = defineRoute({
   example: { status: 200, answer: [example] },
 })
 
-export const createTenant = defineRoute({
-  name: 'createTenant',
-  method: 'POST',
-  path: '/iam/tenants',
+export const createTenant = defineRoute('createTenant', {
+  route: 'POST /iam/tenants',
   source: 'contract 2',
   summary: 'Create a tenant',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...settings }) },
-  answers: { 201: { description: 'Made', schema: TenantEntry }, ...errorAnswers(400, 401, 403, 409) },
+  answers: { 201: { description: 'Created', schema: TenantEntry }, ...errorAnswers(400, 401, 403, 409) },
   example: {
     body: { tenantIdentifier: 'third', name: 'Third Works' },
     status: 201,
@@ -54,10 +50,8 @@ export const createTenant = defineRoute({
   },
 })
 
-export const readTenant = defineRoute({
-  name: 'readTenant',
-  method: 'GET',
-  path: '/iam/tenants/:tenantIdentifier',
+export const readTenant = defineRoute('readTenant', {
+  route: 'GET /iam/tenants/:tenantIdentifier',
   source: 'contract 2',
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
@@ -66,10 +60,8 @@ export const readTenant = defineRoute({
   example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
 })
 
-export const updateTenant = defineRoute({
-  name: 'updateTenant',
-  method: 'PATCH',
-  path: '/iam/tenants/:tenantIdentifier',
+export const updateTenant = defineRoute('updateTenant', {
+  route: 'PATCH /iam/tenants/:tenantIdentifier',
   source: 'contract 2',
   summary: 'Change the name, the hosts or the sign-in rules of a tenant',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
@@ -87,10 +79,8 @@ export const updateTenant = defineRoute({
   },
 })
 
-export const deleteTenant = defineRoute({
-  name: 'deleteTenant',
-  method: 'DELETE',
-  path: '/iam/tenants/:tenantIdentifier',
+export const deleteTenant = defineRoute('deleteTenant', {
+  route: 'DELETE /iam/tenants/:tenantIdentifier',
   source: 'contract 2',
   summary: 'Delete a tenant with all its data: unreachable at once, data deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },

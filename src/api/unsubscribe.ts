@@ -10,7 +10,6 @@ const signed = z.string().catch('').default('')
 
 /** The signature alone is checked: every signed link was once a subscription. */
 const link = {
-  path: '/notifications/unsubscribe/:subscriptionId',
   access: 'none',
   parameters: z.object({ subscriptionId: z.string() }),
   query: z.object({ tenant: signed, user: signed, sig: signed }),
@@ -21,10 +20,9 @@ const example = {
   query: { tenant: 'default', user: 'crn#user:2Vb7qYx9Kd', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
 } as const
 
-export const readUnsubscribe = defineRoute({
+export const readUnsubscribe = defineRoute('readUnsubscribe', {
   ...link,
-  name: 'readUnsubscribe',
-  method: 'GET',
+  route: 'GET /notifications/unsubscribe/:subscriptionId',
   source: 'contract 5.7, RFC 2369',
   summary:
     'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
@@ -32,10 +30,9 @@ export const readUnsubscribe = defineRoute({
   example: { ...example, status: 200 },
 })
 
-export const unsubscribeByLink = defineRoute({
+export const unsubscribeByLink = defineRoute('unsubscribeByLink', {
   ...link,
-  name: 'unsubscribeByLink',
-  method: 'POST',
+  route: 'POST /notifications/unsubscribe/:subscriptionId',
   source: 'contract 5.7, RFC 8058',
   summary: 'End the subscription, also if it has ended; any body is accepted, also none',
   answers: {

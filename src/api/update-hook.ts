@@ -8,10 +8,8 @@ import { exampleDevice } from '#api/state-shape'
 /** By its lower-case name: `t=<Unix seconds>,sha256=<hex>`. */
 export const hookSignatureHeader = 'x-hook-signature'
 
-export const callUpdateHook = defineRoute({
-  name: 'callUpdateHook',
-  method: 'POST',
-  path: '/updates/hook/:projectIdentifier',
+export const callUpdateHook = defineRoute('callUpdateHook', {
+  route: 'POST /updates/hook/:projectIdentifier',
   source: '§4.5, contract 6',
   summary: 'Check which devices of a project need an update: all, or those in the body',
   access: 'hook',

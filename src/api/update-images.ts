@@ -9,10 +9,8 @@ import { Sha256 } from '#model/identifier'
 /** An invalid field counts as empty: then the signature does not match. */
 const signed = z.string().catch('').default('')
 
-export const readImage = defineRoute({
-  name: 'readImage',
-  method: 'GET',
-  path: '/updates/images/:sha256',
+export const readImage = defineRoute('readImage', {
+  route: 'GET /updates/images/:sha256',
   source: 'contract 6, RFC 9110 §14',
   summary: 'Read an image, whole or one range of it; the URL itself is the credential, and expires',
   access: 'none',

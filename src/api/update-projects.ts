@@ -71,10 +71,8 @@ const exampleRollout = {
   updatedAt: 1_790_000_000_000,
 }
 
-export const listProjects = defineRoute({
-  name: 'listProjects',
-  method: 'GET',
-  path: '/updates/projects',
+export const listProjects = defineRoute('listProjects', {
+  route: 'GET /updates/projects',
   source: 'contract 6',
   summary: 'List the projects with a release, a pin or a rollout',
   access: { resource: 'updates', action: 'read', within: 'list' },
@@ -94,10 +92,8 @@ export const listProjects = defineRoute({
   },
 })
 
-export const listReleases = defineRoute({
-  name: 'listReleases',
-  method: 'GET',
-  path: '/updates/projects/:project/releases',
+export const listReleases = defineRoute('listReleases', {
+  route: 'GET /updates/projects/:project/releases',
   source: 'contract 6',
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
@@ -106,10 +102,8 @@ export const listReleases = defineRoute({
   example: { parameters: { project: exampleProject }, status: 200, answer: [exampleRelease] },
 })
 
-export const readRelease = defineRoute({
-  name: 'readRelease',
-  method: 'GET',
-  path: '/updates/projects/:project/releases/:firmware',
+export const readRelease = defineRoute('readRelease', {
+  route: 'GET /updates/projects/:project/releases/:firmware',
   source: 'contract 6',
   summary: 'Read a release',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
@@ -119,10 +113,8 @@ export const readRelease = defineRoute({
   example: { parameters: { project: exampleProject, firmware: exampleFirmware }, status: 200, answer: exampleRelease },
 })
 
-export const putRelease = defineRoute({
-  name: 'putRelease',
-  method: 'PUT',
-  path: '/updates/projects/:project/releases/:firmware',
+export const putRelease = defineRoute('putRelease', {
+  route: 'PUT /updates/projects/:project/releases/:firmware',
   source: 'contract 6, RFC 9110 §14.4',
   summary: 'Upload the image of a release, whole or in parts with `Content-Range`',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
@@ -146,23 +138,19 @@ export const putRelease = defineRoute({
   },
 })
 
-export const deleteRelease = defineRoute({
-  name: 'deleteRelease',
-  method: 'DELETE',
-  path: '/updates/projects/:project/releases/:firmware',
+export const deleteRelease = defineRoute('deleteRelease', {
+  route: 'DELETE /updates/projects/:project/releases/:firmware',
   source: 'contract 6',
   summary: 'Delete a release that no pin, no rollout and no running update needs',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
 })
 
-export const listPins = defineRoute({
-  name: 'listPins',
-  method: 'GET',
-  path: '/updates/projects/:project/pins',
+export const listPins = defineRoute('listPins', {
+  route: 'GET /updates/projects/:project/pins',
   source: 'contract 6',
   summary: 'List the pins of a project',
   access: { resource: 'updates', action: 'read', within: 'list' },
@@ -176,10 +164,8 @@ export const listPins = defineRoute({
   },
 })
 
-export const readPin = defineRoute({
-  name: 'readPin',
-  method: 'GET',
-  path: '/updates/projects/:project/pins/:deviceIdentifier',
+export const readPin = defineRoute('readPin', {
+  route: 'GET /updates/projects/:project/pins/:deviceIdentifier',
   source: 'contract 6',
   summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
@@ -192,10 +178,8 @@ export const readPin = defineRoute({
   },
 })
 
-export const putPin = defineRoute({
-  name: 'putPin',
-  method: 'PUT',
-  path: '/updates/projects/:project/pins/:deviceIdentifier',
+export const putPin = defineRoute('putPin', {
+  route: 'PUT /updates/projects/:project/pins/:deviceIdentifier',
   source: 'contract 6',
   summary: 'Pin a device to a version, older or newer than its own',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
@@ -210,22 +194,18 @@ export const putPin = defineRoute({
   },
 })
 
-export const deletePin = defineRoute({
-  name: 'deletePin',
-  method: 'DELETE',
-  path: '/updates/projects/:project/pins/:deviceIdentifier',
+export const deletePin = defineRoute('deletePin', {
+  route: 'DELETE /updates/projects/:project/pins/:deviceIdentifier',
   source: 'contract 6',
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   parameters: pin,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice }, status: 204 },
 })
 
-export const readRollout = defineRoute({
-  name: 'readRollout',
-  method: 'GET',
-  path: '/updates/projects/:project/rollout',
+export const readRollout = defineRoute('readRollout', {
+  route: 'GET /updates/projects/:project/rollout',
   source: 'contract 6',
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
@@ -234,10 +214,8 @@ export const readRollout = defineRoute({
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })
 
-export const putRollout = defineRoute({
-  name: 'putRollout',
-  method: 'PUT',
-  path: '/updates/projects/:project/rollout',
+export const putRollout = defineRoute('putRollout', {
+  route: 'PUT /updates/projects/:project/rollout',
   source: 'contract 6',
   summary: 'Create or replace a rollout of a firmware to a part of the fleet; it needs no release yet',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
@@ -250,22 +228,18 @@ export const putRollout = defineRoute({
   example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
 })
 
-export const deleteRollout = defineRoute({
-  name: 'deleteRollout',
-  method: 'DELETE',
-  path: '/updates/projects/:project/rollout',
+export const deleteRollout = defineRoute('deleteRollout', {
+  route: 'DELETE /updates/projects/:project/rollout',
   source: 'contract 6',
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: project,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { project: exampleProject }, status: 204 },
 })
 
-export const pauseRollout = defineRoute({
-  name: 'pauseRollout',
-  method: 'POST',
-  path: '/updates/projects/:project/rollout/pause',
+export const pauseRollout = defineRoute('pauseRollout', {
+  route: 'POST /updates/projects/:project/rollout/pause',
   source: 'contract 6',
   summary: 'Pause a rollout; running updates continue',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
@@ -281,10 +255,8 @@ export const pauseRollout = defineRoute({
   },
 })
 
-export const resumeRollout = defineRoute({
-  name: 'resumeRollout',
-  method: 'POST',
-  path: '/updates/projects/:project/rollout/resume',
+export const resumeRollout = defineRoute('resumeRollout', {
+  route: 'POST /updates/projects/:project/rollout/resume',
   source: 'contract 6',
   summary: 'Resume a rollout that is paused, or stopped because of failures',
   access: { resource: 'updates', action: 'update', within: 'tenant' },

@@ -23,10 +23,8 @@ const notFound = {
   schema: ErrorBody,
 }
 
-export const listUpdates = defineRoute({
-  name: 'listUpdates',
-  method: 'GET',
-  path: '/updates',
+export const listUpdates = defineRoute('listUpdates', {
+  route: 'GET /updates',
   source: '§4.5, contract 6',
   summary: 'List devices whose project or firmware is known; with their firmware from depth 1',
   access: { resource: 'updates', action: 'read', within: 'list' },
@@ -40,10 +38,8 @@ export const listUpdates = defineRoute({
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
-export const readUpdate = defineRoute({
-  name: 'readUpdate',
-  method: 'GET',
-  path: '/updates/:deviceIdentifier',
+export const readUpdate = defineRoute('readUpdate', {
+  route: 'GET /updates/:deviceIdentifier',
   source: '§2.7, §4.5, contract 6',
   summary: 'Read the firmware of a device, and the state of its update from depth 2',
   access: { resource: 'updates', action: 'read', within: 'device' },
@@ -57,10 +53,8 @@ export const readUpdate = defineRoute({
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
-export const triggerUpdate = defineRoute({
-  name: 'triggerUpdate',
-  method: 'POST',
-  path: '/updates/:deviceIdentifier',
+export const triggerUpdate = defineRoute('triggerUpdate', {
+  route: 'POST /updates/:deviceIdentifier',
   source: '§3.2, §4.5, contract 6',
   summary: 'Update a device if there is a newer version; also one that refuses automatic updates',
   access: { resource: 'updates', action: 'update', within: 'device' },

@@ -41,10 +41,8 @@ const exampleInvitation = {
   resourceIdentifier: 'crn#user:9Hf3kWz5Tn',
 }
 
-export const createUser = defineRoute({
-  name: 'createUser',
-  method: 'POST',
-  path: '/iam/users',
+export const createUser = defineRoute('createUser', {
+  route: 'POST /iam/users',
   source: 'contract 2',
   summary: 'Invite a user; the code to sign up with is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
@@ -66,10 +64,8 @@ export const createUser = defineRoute({
   },
 })
 
-export const listUsers = defineRoute({
-  name: 'listUsers',
-  method: 'GET',
-  path: '/iam/users',
+export const listUsers = defineRoute('listUsers', {
+  route: 'GET /iam/users',
   source: 'contract 2',
   summary: 'List the users, by name',
   access: { resource: 'users', action: 'read', within: 'tenant' },
@@ -78,10 +74,8 @@ export const listUsers = defineRoute({
   example: { status: 200, answer: [exampleUser] },
 })
 
-export const readUser = defineRoute({
-  name: 'readUser',
-  method: 'GET',
-  path: '/iam/users/:name',
+export const readUser = defineRoute('readUser', {
+  route: 'GET /iam/users/:name',
   source: 'contract 2',
   summary: 'Read a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
@@ -91,10 +85,8 @@ export const readUser = defineRoute({
   example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
 })
 
-export const updateUser = defineRoute({
-  name: 'updateUser',
-  method: 'PATCH',
-  path: '/iam/users/:name',
+export const updateUser = defineRoute('updateUser', {
+  route: 'PATCH /iam/users/:name',
   source: 'contract 2',
   summary: 'Change address, roles or state; disabling ends every session at once',
   access: { resource: 'users', action: 'update', within: 'tenant' },
@@ -116,23 +108,19 @@ export const updateUser = defineRoute({
   example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
 })
 
-export const deleteUser = defineRoute({
-  name: 'deleteUser',
-  method: 'DELETE',
-  path: '/iam/users/:name',
+export const deleteUser = defineRoute('deleteUser', {
+  route: 'DELETE /iam/users/:name',
   source: 'contract 2',
   summary: 'Delete a user; every session ends at once',
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 
-export const renewUserCode = defineRoute({
-  name: 'renewUserCode',
-  method: 'POST',
-  path: '/iam/users/:name/code',
+export const renewUserCode = defineRoute('renewUserCode', {
+  route: 'POST /iam/users/:name/code',
   source: 'contract 2',
   summary: 'Create a new code for a new password; the old password works until it is used, an older code does not',
   access: { resource: 'users', action: 'update', within: 'tenant' },

@@ -64,10 +64,8 @@ const challenge = 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ'
 const credential = { id, rawId: id, type: 'public-key', clientExtensionResults: {} }
 const clientDataJSON = 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0'
 
-export const startWebauthnRegistration = defineRoute({
-  name: 'startWebauthnRegistration',
-  method: 'POST',
-  path: '/auth/2fa/webauthn/register/options',
+export const startWebauthnRegistration = defineRoute('startWebauthnRegistration', {
+  route: 'POST /auth/2fa/webauthn/register/options',
   source: '§5.2.8, contract 2',
   summary: 'Create options for `navigator.credentials.create`; valid once, for five minutes',
   access: 'user or proof',
@@ -90,10 +88,8 @@ export const startWebauthnRegistration = defineRoute({
   },
 })
 
-export const finishWebauthnRegistration = defineRoute({
-  name: 'finishWebauthnRegistration',
-  method: 'POST',
-  path: '/auth/2fa/webauthn/register/verify',
+export const finishWebauthnRegistration = defineRoute('finishWebauthnRegistration', {
+  route: 'POST /auth/2fa/webauthn/register/verify',
   source: '§5.2.8, contract 2',
   summary: 'Activate a new credential; completes a login that requires enrolment',
   access: 'user or proof',
@@ -125,10 +121,8 @@ export const finishWebauthnRegistration = defineRoute({
   },
 })
 
-export const startWebauthnAuthentication = defineRoute({
-  name: 'startWebauthnAuthentication',
-  method: 'POST',
-  path: '/auth/2fa/webauthn/authenticate/options',
+export const startWebauthnAuthentication = defineRoute('startWebauthnAuthentication', {
+  route: 'POST /auth/2fa/webauthn/authenticate/options',
   source: '§5.2.8, contract 2',
   summary: 'Create options for `navigator.credentials.get`; valid once, for five minutes',
   access: 'user or proof',
@@ -145,10 +139,8 @@ export const startWebauthnAuthentication = defineRoute({
   },
 })
 
-export const finishWebauthnAuthentication = defineRoute({
-  name: 'finishWebauthnAuthentication',
-  method: 'POST',
-  path: '/auth/2fa/webauthn/authenticate/verify',
+export const finishWebauthnAuthentication = defineRoute('finishWebauthnAuthentication', {
+  route: 'POST /auth/2fa/webauthn/authenticate/verify',
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a credential, or confirm the user of a session',
   access: 'user or proof',
@@ -169,10 +161,8 @@ export const finishWebauthnAuthentication = defineRoute({
   },
 })
 
-export const listWebauthnCredentials = defineRoute({
-  name: 'listWebauthnCredentials',
-  method: 'GET',
-  path: '/auth/2fa/webauthn/credentials',
+export const listWebauthnCredentials = defineRoute('listWebauthnCredentials', {
+  route: 'GET /auth/2fa/webauthn/credentials',
   source: '§5.2.8, contract 2',
   summary: `List the caller's own credentials`,
   access: 'user or proof',
@@ -185,16 +175,14 @@ export const listWebauthnCredentials = defineRoute({
   },
 })
 
-export const deleteWebauthnCredential = defineRoute({
-  name: 'deleteWebauthnCredential',
-  method: 'DELETE',
-  path: '/auth/2fa/webauthn/credentials/:id',
+export const deleteWebauthnCredential = defineRoute('deleteWebauthnCredential', {
+  route: 'DELETE /auth/2fa/webauthn/credentials/:id',
   source: '§5.2.8, contract 2',
   summary: 'Delete a credential; the other sessions end',
   access: 'user or proof',
   isSecret: true,
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
+  answers: { 204: { description: 'Deleted' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
   example: { parameters: { id }, body: { password: 'correct horse battery' }, status: 204 },
 })

@@ -52,10 +52,8 @@ const example = {
   answer: { updates: [{ propId: 8192, status: 'OK' }] },
 }
 
-export const writeDeviceProperties = defineRoute({
-  name: 'writeDeviceProperties',
-  method: 'PUT',
-  path: '/devices/:deviceIdentifier/services/:serviceIdentifier/properties',
+export const writeDeviceProperties = defineRoute('writeDeviceProperties', {
+  route: 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   source: '§1.1, contract 3.5',
   summary: 'Write properties of one service of a device',
   access: update,
@@ -66,10 +64,8 @@ export const writeDeviceProperties = defineRoute({
   example,
 })
 
-export const writeServiceProperties = defineRoute({
-  name: 'writeServiceProperties',
-  method: 'PUT',
-  path: '/services/:serviceIdentifier/devices/:deviceIdentifier/properties',
+export const writeServiceProperties = defineRoute('writeServiceProperties', {
+  route: 'PUT /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   source: '§1.1, contract 3.5',
   summary: 'Write properties of one service of a device',
   access: update,

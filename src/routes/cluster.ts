@@ -14,10 +14,8 @@ const TicketHolder = z.object({
 })
 
 /** Between nodes, at the root. Contract 11. */
-const useTicket = defineRoute({
-  name: 'useTicket',
-  method: 'POST',
-  path: '/cluster/tickets',
+const useTicket = defineRoute('useTicket', {
+  route: 'POST /cluster/tickets',
   source: 'contract 11',
   summary: 'For other nodes: uses a ticket for the event websocket',
   // Access by the key of the nodes.

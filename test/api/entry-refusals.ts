@@ -5,8 +5,6 @@ import { defineRoute } from '#api/entry'
  * not match the parameters of the path. An expected error that is missing is an error.
  */
 const rest = {
-  name: 'x',
-  method: 'GET',
   source: '§0',
   summary: '',
   answers: {},
@@ -15,31 +13,35 @@ const rest = {
 const read = { resource: 'service', action: 'read' } as const
 
 // @ts-expect-error Access is missing.
-defineRoute({ ...rest, path: '/devices' })
+defineRoute('x', { ...rest, route: 'GET /devices' })
 // @ts-expect-error The permission has no `within`.
-defineRoute({ ...rest, path: '/devices', access: read })
+defineRoute('x', { ...rest, route: 'GET /devices', access: read })
 // @ts-expect-error The path names no device.
-defineRoute({ ...rest, path: '/devices', access: { ...read, within: 'device' } })
+defineRoute('x', { ...rest, route: 'GET /devices', access: { ...read, within: 'device' } })
 // @ts-expect-error The path names a device.
-defineRoute({ ...rest, path: '/devices/:deviceIdentifier', access: { ...read, within: 'list' } })
+defineRoute('x', { ...rest, route: 'GET /devices/:deviceIdentifier', access: { ...read, within: 'list' } })
 // @ts-expect-error The path names a device before its last part.
-defineRoute({ ...rest, path: '/devices/:deviceIdentifier/services', access: { ...read, within: 'tenant' } })
+defineRoute('x', { ...rest, route: 'GET /devices/:deviceIdentifier/services', access: { ...read, within: 'tenant' } })
 // @ts-expect-error The path has a second parameter.
-defineRoute({ ...rest, path: '/meta/:deviceIdentifier/:key', access: { ...read, within: 'tenant' } })
+defineRoute('x', { ...rest, route: 'GET /meta/:deviceIdentifier/:key', access: { ...read, within: 'tenant' } })
 // @ts-expect-error The path names only a service.
-defineRoute({ ...rest, path: '/schemas/:serviceIdentifier', access: { ...read, within: 'device' } })
-const both = '/devices/:deviceIdentifier/services/:serviceIdentifier/properties'
-const mirrored = '/services/:serviceIdentifier/devices/:deviceIdentifier'
+defineRoute('x', { ...rest, route: 'GET /schemas/:serviceIdentifier', access: { ...read, within: 'device' } })
+const both = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/properties'
+const mirrored = 'GET /services/:serviceIdentifier/devices/:deviceIdentifier'
 // @ts-expect-error The path names both, so one grant must cover both.
-defineRoute({ ...rest, path: both, access: { ...read, within: 'device' } })
+defineRoute('x', { ...rest, route: both, access: { ...read, within: 'device' } })
 // @ts-expect-error The order does not matter.
-defineRoute({ ...rest, path: mirrored, access: { ...read, within: 'service' } })
+defineRoute('x', { ...rest, route: mirrored, access: { ...read, within: 'service' } })
 // @ts-expect-error The resource does not exist.
-defineRoute({ ...rest, path: '/devices', access: { resource: 'devices', action: 'read', within: 'list' } })
+defineRoute('x', { ...rest, route: 'GET /devices', access: { resource: 'devices', action: 'read', within: 'list' } })
 
-defineRoute({ ...rest, path: '/devices', access: { ...read, within: 'list' } })
-defineRoute({ ...rest, path: '/health/status', access: { ...read, within: 'tenant' } })
-defineRoute({ ...rest, path: '/devices/:deviceIdentifier', access: { ...read, within: 'device' } })
-defineRoute({ ...rest, path: '/schemas/:serviceIdentifier', access: { ...read, within: 'service', mayCreate: true } })
-defineRoute({ ...rest, path: both, access: { ...read, within: 'service of device' } })
-defineRoute({ ...rest, path: '/devices/:deviceIdentifier', access: 'none' })
+defineRoute('x', { ...rest, route: 'GET /devices', access: { ...read, within: 'list' } })
+defineRoute('x', { ...rest, route: 'GET /health/status', access: { ...read, within: 'tenant' } })
+defineRoute('x', { ...rest, route: 'GET /devices/:deviceIdentifier', access: { ...read, within: 'device' } })
+defineRoute('x', {
+  ...rest,
+  route: 'GET /schemas/:serviceIdentifier',
+  access: { ...read, within: 'service', mayCreate: true },
+})
+defineRoute('x', { ...rest, route: both, access: { ...read, within: 'service of device' } })
+defineRoute('x', { ...rest, route: 'GET /devices/:deviceIdentifier', access: 'none' })

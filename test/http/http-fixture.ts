@@ -92,10 +92,8 @@ export interface RouteOptions {
 
 /** Declares a route in one line. */
 export function route(method: Method, path: string, answer: Answerer, options: RouteOptions = {}): Binding {
-  const entry = defineRoute({
-    name: 'x',
-    method,
-    path,
+  const entry = defineRoute('x', {
+    route: `${method} ${path}`,
     source: '§0',
     summary: '',
     access: 'none',

@@ -39,10 +39,8 @@ function fileAt(files: PageFiles, path: string): (call: Call) => Reply {
 }
 
 function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
-  const entry = defineRoute({
-    name: 'readPage',
-    method: 'GET',
-    path,
+  const entry = defineRoute('readPage', {
+    route: `GET ${path}`,
     source: 'contract 8',
     summary: 'A page or one of its files',
     access: 'none',
