@@ -7,8 +7,8 @@ import type { Proofs } from '#access/proof'
 import type { SessionCaller, SessionCallers } from '#access/session-callers'
 import type { Tokens, VerifiedToken } from '#access/tokens'
 import type { RouteAccess } from '#api/entry'
-import { logIn } from '#api/login'
-import { hookSignatureHeader } from '#api/update-hook'
+import { logIn } from '#api/sign-in'
+import { hookSignatureHeader } from '#api/updates'
 import {
   type Authenticate,
   type AuthenticationRequest,

@@ -1,5 +1,5 @@
 import { defaultTenant } from '#actors/tenant/state'
-import { hookSignatureHeader } from '#api/update-hook'
+import { hookSignatureHeader } from '#api/updates'
 import type { Authenticate } from '#http/authentication'
 import { type Caller, unauthenticated } from '#model/caller'
 import { everything } from '#model/scope'

@@ -47,18 +47,21 @@ export const securitySchemes = {
 
 type Scheme = keyof typeof securitySchemes
 
-const token = [by('bearer'), by('dpop', 'dpopProof')]
+const token = [schemes('bearer'), schemes('dpop', 'dpopProof')]
 /** For every authenticated caller. */
-export const known: readonly SecurityRequirement[] = [...token, by('apiKey')]
-const proof = [by('dpopProof')]
+export const anyCaller: readonly SecurityRequirement[] = [...token, schemes('apiKey')]
+const proof = [schemes('dpopProof')]
 
-/** Texts for access without a permission. */
-const others: Readonly<
-  Record<Extract<RouteAccess, string>, { readonly security: readonly SecurityRequirement[]; readonly text: string }>
-> = {
+interface AccessText {
+  readonly security: readonly SecurityRequirement[]
+  readonly text: string
+}
+
+/** For access without a permission. */
+const accessTexts: Readonly<Record<Extract<RouteAccess, string>, AccessText>> = {
   none: { security: [], text: 'Needs no authentication.' },
-  link: { security: [by('link')], text: 'For devices and gateways, by credentials of the device link.' },
-  session: { security: known, text: 'For every authenticated caller, including API keys.' },
+  link: { security: [schemes('link')], text: 'For devices and gateways, by credentials of the device link.' },
+  session: { security: anyCaller, text: 'For every authenticated caller, including API keys.' },
   user: { security: token, text: 'For users who signed in; not for API keys.' },
   proof: { security: proof, text: 'For clients with a key pair, which they prove.' },
   'user or proof': {
@@ -66,24 +69,24 @@ const others: Readonly<
     text: 'For users who signed in, and for clients with a key pair.',
   },
   hook: {
-    security: [by('hook'), ...known],
+    security: [schemes('hook'), ...anyCaller],
     text: 'For the update server, which signs the request, or with `update` on `updates`.',
   },
 }
 
 /** For routes whose request has a credential of its own. */
-const own: Readonly<Record<string, { readonly security: readonly SecurityRequirement[]; readonly text: string }>> = {
-  readToken: { security: [by('basic')], text: 'For users, by name and password.' },
+const routeTexts: Readonly<Record<string, AccessText>> = {
+  readToken: { security: [schemes('basic')], text: 'For users, by name and password.' },
   readImage: { security: [], text: 'The URL is the credential: it is signed, for one device, and expires.' },
   readBackup: {
-    security: known,
+    security: anyCaller,
     text: 'Needs every action on every resource, `*` on `*`, on all devices and services, in tenant `default`.',
   },
   readUnsubscribe: { security: [], text: 'The URL is the credential: it is signed, and comes from a mail.' },
   unsubscribeByLink: { security: [], text: 'The URL is the credential: it is signed, and comes from a mail.' },
 }
 
-const within: Readonly<Record<Permission['within'], string>> = {
+const scopeTexts: Readonly<Record<Permission['within'], string>> = {
   'service of device': `Devices and services outside of the caller's grants are not found (404).`,
   device: `Devices outside of the caller's grants are not found (404).`,
   service: `Services outside of the caller's grants are not found (404).`,
@@ -91,23 +94,23 @@ const within: Readonly<Record<Permission['within'], string>> = {
   tenant: '',
 }
 
-export function accessOf({ name, access }: RouteEntry): {
-  readonly security: readonly SecurityRequirement[]
-  readonly text: string
-} {
-  const ownWay = own[name]
-  if (ownWay) return ownWay
-  if (typeof access === 'string') return others[access]
+export function accessOf({ name, access }: RouteEntry): AccessText {
+  const routeAccess = routeTexts[name]
+  if (routeAccess) return routeAccess
+  if (typeof access === 'string') return accessTexts[access]
   const { action, resource, mayCreate } = access
   const right = mayCreate ? `\`${action}\` (\`create\` if it creates something)` : `\`${action}\``
-  return { security: known, text: [`Needs ${right} on \`${resource}\`.`, within[access.within]].join(' ').trim() }
+  return {
+    security: anyCaller,
+    text: [`Needs ${right} on \`${resource}\`.`, scopeTexts[access.within]].join(' ').trim(),
+  }
 }
 
 /** Whether the route accepts proofs, so that it may require and return a nonce. */
-export function mayProve(entry: RouteEntry): boolean {
+export function acceptsProof(entry: RouteEntry): boolean {
   return accessOf(entry).security.some((requirement) => 'dpopProof' in requirement)
 }
 
-function by(...schemes: readonly Scheme[]): SecurityRequirement {
-  return Object.fromEntries(schemes.map((scheme) => [scheme, []]))
+function schemes(...names: readonly Scheme[]): SecurityRequirement {
+  return Object.fromEntries(names.map((scheme) => [scheme, []]))
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { changeAnswer } from '#api/change-answer'
+import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers, notModified } from '#api/error-answers'
-import { booleanField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { exampleDevice, exampleService } from '#api/state-shape'
+import { booleanField, deviceIdentifiersField, pageFields } from '#api/fields'
+import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { AlarmBody, AlarmEntry } from '#model/alarm'
 import { ResourceIdentifier } from '#model/crn'
 import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
@@ -23,10 +22,7 @@ const body = {
 const example = {
   ...body,
   resourceIdentifier: `crn#alarm:${exampleAlarm}`,
-  createdBy: 'crn#user:2Vb7qYx9Kd',
-  createdAt: 1_790_000_000_000,
-  updatedBy: 'crn#user:2Vb7qYx9Kd',
-  updatedAt: 1_790_000_000_000,
+  ...exampleAuthorship,
 }
 
 /** The state of an alarm on a device on which it is or was active. `since`: the time of the last change, Unix ms. */

@@ -1,5 +1,5 @@
-import { about } from '#api/about'
 import { securitySchemes } from '#api/access'
+import { about } from '#api/document'
 import { clientMessages, eventMessages, streamMessages } from '#api/event-messages'
 import { EventsQuery } from '#api/events'
 import { type JsonSchema, SchemaCollection } from '#api/json-schema'
@@ -21,7 +21,7 @@ const eventsText = `One JSON text a message. Open the socket, read the lists, an
 disconnect, resume with the last one. The client receives all events that the caller may read, unless a filter in the query selects fewer.`
 
 /** Close codes of the server, and how the client reacts. */
-const closing = `Close codes: ${Object.values(closeCodes)
+const closeCodeText = `Close codes: ${Object.values(closeCodes)
   .map(({ code, reason }) => `${code} ${reason}`)
   .join(', ')}.`
 
@@ -55,7 +55,7 @@ export function asyncApiDocument(): JsonSchema {
     eventSocket('eventsByTicket', '/events/{ticket}', [], collection),
     eventSocket('events', '/events', ['bearer', 'dpop', 'apiKey'], collection),
   ]
-  return collection.settle({
+  return collection.complete({
     asyncapi: '3.0.0',
     info: { ...about, description: intro },
     defaultContentType: 'application/json',
@@ -91,7 +91,7 @@ function linkSocket(form: keyof typeof subprotocols): Socket {
     channel: {
       address: '/link',
       title: `Device link, ${name}`,
-      description: `${linkText} ${text} ${closing}`,
+      description: `${linkText} ${text} ${closeCodeText}`,
       bindings: { ws: { method: 'GET', headers } },
     },
     contentType,
@@ -114,7 +114,7 @@ function eventSocket(
     channel: {
       address,
       title: isByTicket ? 'Events, by ticket' : 'Events, with credentials',
-      description: `${eventsText} ${closing}`,
+      description: `${eventsText} ${closeCodeText}`,
       ...(isByTicket && {
         parameters: { ticket: { description: 'From `GET /events/ticket`: valid once, for half a minute.' } },
       }),

@@ -1,5 +1,5 @@
+import { errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers } from '#api/error-answers'
 
 /** A backup of all data that a server has stored, in one answer. Contract 8. */
 

@@ -1,8 +1,5 @@
-import * as actions from '#api/actions'
 import * as alarms from '#api/alarms'
-import * as apiKeys from '#api/api-keys'
 import * as backup from '#api/backup'
-import * as basicTokens from '#api/basic-tokens'
 import * as descriptions from '#api/descriptions'
 import * as devices from '#api/devices'
 import type { Method, RouteEntry } from '#api/entry'
@@ -11,25 +8,17 @@ import * as functions from '#api/functions'
 import * as groups from '#api/groups'
 import * as health from '#api/health'
 import * as history from '#api/history'
-import * as identity from '#api/identity'
-import * as jwks from '#api/jwks'
+import * as keys from '#api/keys'
 import * as link from '#api/link'
-import * as login from '#api/login'
 import * as meta from '#api/meta'
-import * as outbox from '#api/outbox'
-import * as provisioningKeys from '#api/provisioning-keys'
+import * as notifications from '#api/notifications'
 import * as roles from '#api/roles'
 import * as schemas from '#api/schemas'
 import * as secondFactors from '#api/second-factors'
 import * as sessions from '#api/sessions'
-import * as signUp from '#api/sign-up'
-import * as signingKeys from '#api/signing-keys'
-import * as subscriptions from '#api/subscriptions'
+import * as signIn from '#api/sign-in'
 import * as templates from '#api/templates'
 import * as tenants from '#api/tenants'
-import * as unsubscribe from '#api/unsubscribe'
-import * as updateHook from '#api/update-hook'
-import * as updateImages from '#api/update-images'
 import * as updateProjects from '#api/update-projects'
 import * as updates from '#api/updates'
 import * as users from '#api/users'
@@ -48,40 +37,24 @@ const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const chapters: readonly Chapter[] = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
   chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history),
-  chapter('Writing', 'Writes to devices: to one device at once, or to many in the background.', writes, actions),
+  chapter('Writing', 'Writes to devices: to one device at once, or to many in the background.', writes),
   chapter('Schemas', 'The schemas of services: names, units, enumerations, ranges.', schemas),
   chapter('Meta', 'Metadata and status of devices.', meta),
   chapter('Events', 'The ticket for the event socket, which the AsyncAPI document describes.', events),
   chapter('Groups', 'Named lists of devices.', groups),
   chapter('Alarms', 'Conditions on properties of devices, and the devices on which they hold.', alarms),
   chapter('Functions', 'Functions that run on events of devices, and templates of their mails.', functions, templates),
-  chapter('Notifications', 'Users who receive the mails.', subscriptions, unsubscribe, outbox),
-  chapter('Firmware', 'Firmware of devices, and its updates.', updates, updateProjects, updateImages, updateHook),
+  chapter('Notifications', 'Users who receive the mails.', notifications),
+  chapter('Firmware', 'Firmware of devices, and its updates.', updates, updateProjects),
   chapter(
     'Device link',
     'Reports of devices without a websocket; the AsyncAPI document describes the websocket.',
     link,
   ),
-  chapter(
-    'Signing in',
-    'Tokens by the Basic scheme, and pairs of tokens bound to a key by DPoP.',
-    signUp,
-    basicTokens,
-    login,
-    jwks,
-  ),
-  chapter('Sessions', 'Sessions, and the caller of a request.', sessions, identity),
+  chapter('Signing in', 'Tokens by the Basic scheme, and pairs of tokens bound to a key by DPoP.', signIn),
+  chapter('Sessions', 'Sessions, and the caller of a request.', sessions),
   chapter('Second factors', 'One-time codes, recovery codes and WebAuthn.', secondFactors, webauthn),
-  chapter(
-    'Administration',
-    'Users, roles, tenants and keys.',
-    users,
-    roles,
-    tenants,
-    apiKeys,
-    provisioningKeys,
-    signingKeys,
-  ),
+  chapter('Administration', 'Users, roles, tenants and keys.', users, roles, tenants, keys),
   chapter('Operation', 'Health of the server, these documents, and a backup.', health, descriptions, backup),
 ]
 

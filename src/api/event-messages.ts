@@ -1,8 +1,8 @@
 import { createAlarm } from '#api/alarms'
+import { updateSubscription } from '#api/notifications'
 import { putSchema } from '#api/schemas'
 import type { SocketMessage } from '#api/socket-message'
 import { exampleDevice, exampleProperty, exampleService } from '#api/state-shape'
-import { updateSubscription } from '#api/subscriptions'
 import { type EventType, eventKinds } from '#model/event'
 import { PingMessage, PongMessage, ResyncMessage, StreamMessage } from '#model/stream-message'
 

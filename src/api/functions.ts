@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { changeAnswer } from '#api/change-answer'
+import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers, notModified } from '#api/error-answers'
-import { pageFields } from '#api/query-field'
-import { exampleDevice, exampleService } from '#api/state-shape'
+import { pageFields } from '#api/fields'
+import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { exampleTemplate } from '#api/templates'
 import { FunctionBody, FunctionEntry, FunctionPatch } from '#model/function'
 import { DeviceIdentifier, ServerMadeId, ShortName, Timestamp } from '#model/identifier'
@@ -36,10 +35,7 @@ const body = {
 const example = {
   ...body,
   resourceIdentifier: `crn#function:${exampleFunction}`,
-  createdBy: 'crn#user:2Vb7qYx9Kd',
-  createdAt: 1_790_000_000_000,
-  updatedBy: 'crn#user:2Vb7qYx9Kd',
-  updatedAt: 1_790_000_000_000,
+  ...exampleAuthorship,
 }
 
 /** A value of a property, an alarm (true: active) or a status; null: none. */

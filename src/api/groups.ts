@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { changeAnswer } from '#api/change-answer'
+import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers, notModified } from '#api/error-answers'
-import { pageFields } from '#api/query-field'
-import { exampleDevice } from '#api/state-shape'
+import { pageFields } from '#api/fields'
+import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 import { ServerMadeId } from '#model/identifier'
 
@@ -15,10 +14,7 @@ const body = { name: 'Hall 3', devices: [exampleDevice] }
 const example = {
   ...body,
   resourceIdentifier: `crn#group:${exampleGroup}`,
-  createdBy: 'crn#user:2Vb7qYx9Kd',
-  createdAt: 1_790_000_000_000,
-  updatedBy: 'crn#user:2Vb7qYx9Kd',
-  updatedAt: 1_790_000_000_000,
+  ...exampleAuthorship,
 }
 
 export const listGroups = defineRoute('listGroups', {

@@ -52,16 +52,16 @@ export class SchemaCollection {
 
   /** A schema of data that the server receives. */
   input(schema: z.ZodType): JsonSchema {
-    return this.#placed(this.#convert(schema, 'input'), 'input')
+    return this.#withTargets(this.#convert(schema, 'input'), 'input')
   }
 
   /** A schema of data that the server sends. */
   output(schema: z.ZodType): JsonSchema {
-    return this.#placed(this.#convert(schema, 'output'), 'output')
+    return this.#withTargets(this.#convert(schema, 'output'), 'output')
   }
 
   /** The document with all referenced schemas; one that is only received gets its plain name. */
-  settle<T extends { readonly components: object }>(document: T): T {
+  complete<T extends { readonly components: object }>(document: T): T {
     const shownAs = (name: string) => {
       const plain = name.replace(/Input$/, '')
       return this.#used.has(plain) ? name : plain
@@ -119,7 +119,7 @@ export class SchemaCollection {
   }
 
   /** Replaces references by references into the document, and adds their targets there. */
-  #placed(schema: JsonSchema, side: Side): JsonSchema {
+  #withTargets(schema: JsonSchema, side: Side): JsonSchema {
     return mapReferences(schema, (name) => {
       const shown = side === 'input' && this.#differing.has(name) ? `${name}Input` : name
       const body = this.#bodies[side].get(name)
@@ -127,7 +127,7 @@ export class SchemaCollection {
       if (!this.#used.has(shown)) {
         // Before its own references are resolved: they may be circular.
         this.#used.set(shown, {})
-        this.#used.set(shown, this.#placed(body, side))
+        this.#used.set(shown, this.#withTargets(body, side))
       }
       return schemaPlace + shown
     })

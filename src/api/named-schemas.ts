@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import * as alarmsApi from '#api/alarms'
-import * as refusalsApi from '#api/error-answers'
+import * as answersApi from '#api/answers'
 import * as functionsApi from '#api/functions'
 import * as healthApi from '#api/health'
 import * as historyApi from '#api/history'
-import * as loginApi from '#api/login'
 import * as secondFactorsApi from '#api/second-factors'
 import * as sessionsApi from '#api/sessions'
+import * as signInApi from '#api/sign-in'
 import * as stateApi from '#api/state-shape'
-import * as tokenPairApi from '#api/token-pair'
 import * as projectsApi from '#api/update-projects'
 import * as usersApi from '#api/users'
 import * as writesApi from '#api/writes'
@@ -61,14 +60,13 @@ const modules: readonly object[] = [
   release,
   rollout,
   linkMessage,
-  refusalsApi,
+  answersApi,
   stateApi,
   writesApi,
   alarmsApi,
   functionsApi,
   usersApi,
-  tokenPairApi,
-  loginApi,
+  signInApi,
   secondFactorsApi,
   sessionsApi,
   projectsApi,

@@ -1,13 +1,13 @@
-import { about } from '#api/about'
-import { known, securitySchemes } from '#api/access'
-import { answerHeaders } from '#api/answer-headers'
+import { z } from 'zod'
+import { accessOf, anyCaller, securitySchemes } from '#api/access'
+import { ErrorBody, ServerErrorBody } from '#api/answers'
 import { chapters } from '#api/chapters'
+import { about } from '#api/document'
+import { type RouteAnswer, type RouteEntry, takesIdempotencyKey } from '#api/entry'
+import { answerHeaders, headersOfAnswer, headersOfRequest, requestHeaders } from '#api/headers'
 import { type JsonSchema, SchemaCollection } from '#api/json-schema'
 import { namedSchemas } from '#api/named-schemas'
-import { generalAnswerOf, generalAnswers, operationOf } from '#api/operation'
-import { requestHeaders } from '#api/request-headers'
 import { schemaNotes } from '#api/schema-notes'
-import { type Paths, shareAnswers } from '#api/shared-answers'
 
 const intro = `Devices offer services, services have numbered properties. Applications read their state, receive its
 changes as events, and write to devices.
@@ -34,11 +34,11 @@ export function openApiDocument(): JsonSchema {
   }
   const general = Object.keys(generalAnswers).map((status) => [status, generalAnswerOf(Number(status), collection)])
   const responses = shareAnswers(paths, Object.fromEntries(general))
-  return collection.settle({
+  return collection.complete({
     openapi: '3.1.1',
     info: { ...about, description: intro },
     servers: [{ url: '/api/v1' }],
-    security: known,
+    security: anyCaller,
     tags: chapters.map(({ name, description }) => ({ name, description })),
     paths,
     components: {
@@ -48,4 +48,209 @@ export function openApiDocument(): JsonSchema {
       responses,
     },
   })
+}
+
+/** The fields that later steps read. */
+interface Operation {
+  readonly [field: string]: unknown
+  readonly responses: Record<string, object>
+}
+
+/** One entry as an operation of OpenAPI. https://spec.openapis.org/oas/v3.1.1.html#operation-object */
+function operationOf(entry: RouteEntry, tag: string, collection: SchemaCollection): Operation {
+  const { name, summary, access, isSecret, parameters, query, body, answers, example } = entry
+  const { security, text } = accessOf(entry)
+  const requestParameters = [
+    ...parametersOf(parameters, 'path', example.parameters, collection),
+    ...parametersOf(query, 'query', example.query, collection),
+    ...headersOfRequest(entry).map((header) => ({ $ref: `#/components/parameters/${header}` })),
+  ]
+  return {
+    tags: [tag],
+    operationId: name,
+    summary,
+    description: isSecret ? `${text} Contains a secret: nothing of it is stored.` : text,
+    ...(typeof access === 'object' && { 'x-permission': access }),
+    // Most have that of the whole document.
+    ...(security !== anyCaller && { security }),
+    ...(requestParameters.length > 0 && { parameters: requestParameters }),
+    ...(body && { requestBody: requestBodyOf(entry, collection) }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [
+          status,
+          responseOf(entry, Number(status), answer, collection),
+        ]),
+      ),
+      ...Object.fromEntries(
+        generalAnswersOf(entry).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  }
+}
+
+/** Errors with the same cause in all routes, for entries without a description of their own. */
+export const generalAnswers: Readonly<Record<number, string>> = {
+  408: 'The body arrived too slowly',
+  413: 'The body exceeds the size limit',
+  415: 'The content type of the body is not accepted',
+  422: 'The `Idempotency-Key` belongs to another request',
+  500: 'An error of the server; a retry is safe. The log has the details under the request id of the answer',
+  503: 'The storage is full, the server is overloaded or stopping, or the request took too long; retry after the time in `Retry-After`',
+}
+
+/** One of them, as a component. */
+function generalAnswerOf(status: number, collection: SchemaCollection): object {
+  const schema = collection.output(status === 500 ? ServerErrorBody : ErrorBody)
+  return {
+    description: generalAnswers[status],
+    ...(status === 503 && { headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } }),
+    content: { 'application/json': { schema } },
+  }
+}
+
+function generalAnswersOf(entry: RouteEntry): number[] {
+  const isPossible: Readonly<Record<number, boolean>> = {
+    408: entry.body !== undefined,
+    413: entry.body !== undefined,
+    415: entry.body !== undefined && entry.body.contentTypes !== 'any',
+    422: takesIdempotencyKey(entry),
+    500: true,
+    503: true,
+  }
+  return Object.keys(generalAnswers)
+    .map(Number)
+    .filter((status) => isPossible[status] && !(status in entry.answers))
+}
+
+function parametersOf(
+  schema: z.ZodType | undefined,
+  place: 'path' | 'query',
+  examples: Readonly<Record<string, string>> | undefined,
+  collection: SchemaCollection,
+): object[] {
+  if (!(schema instanceof z.ZodObject)) return []
+  return Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) => {
+    const description = fieldNotes[name]
+    const example = examples?.[name]
+    const isRequired = place === 'path' || !field.safeParse(undefined).success
+    const shown = collection.input(field)
+    return {
+      name,
+      in: place,
+      ...(isRequired && { required: true }),
+      ...(description !== undefined && { description }),
+      schema: shown,
+      ...(example !== undefined && { example: typedExample(shown, example) }),
+    }
+  })
+}
+
+/** Examples of queries are text, as they are sent. */
+function typedExample({ type }: JsonSchema, text: string): unknown {
+  if (type === 'integer') return Number(text)
+  if (type === 'boolean') return text === 'true'
+  return type === 'array' ? [text] : text
+}
+
+function requestBodyOf({ body, example }: RouteEntry, collection: SchemaCollection): object {
+  if (!body) return {}
+  if (body.isStreamed) {
+    return {
+      description: 'The raw bytes, at most `IMAGE_BYTES_MAX`.',
+      content: { 'application/octet-stream': { example: example.body } },
+    }
+  }
+  const media = {
+    schema: collection.input(body.schema),
+    ...(example.body !== undefined && { example: example.body }),
+  }
+  const types =
+    body.contentTypes === undefined || body.contentTypes === 'any' ? ['application/json'] : body.contentTypes
+  const isRequired = body.contentTypes !== 'any' && !body.schema.safeParse(undefined).success
+  return { ...(isRequired && { required: true }), content: Object.fromEntries(types.map((type) => [type, media])) }
+}
+
+function responseOf(
+  entry: RouteEntry,
+  status: number,
+  { description, schema, contentType }: RouteAnswer,
+  collection: SchemaCollection,
+) {
+  const { example } = entry
+  const { always, optional } = headersOfAnswer(entry, status)
+  const headers = [...always, ...optional].map((name) => [name, { $ref: `#/components/headers/${name}` }])
+  const media = {
+    ...(schema && { schema: collection.output(schema) }),
+    ...(status === example.status && example.answer !== undefined && { example: example.answer }),
+  }
+  return {
+    description,
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
+    ...((schema || contentType) && { content: { [contentType ?? 'application/json']: media } }),
+  }
+}
+
+/** Operations by path and method, with the fields that matter here. */
+type Paths = Record<string, Record<string, { responses: Record<string, object> }>>
+
+/**
+ * Errors that several operations describe alike become components, named by their status, and `401-2` if there are
+ * several of one; operations then refer to them. `taken`: components that exist already.
+ */
+function shareAnswers(paths: Paths, taken: Readonly<Record<string, object>>): Record<string, object> {
+  const places = new Map<string, Record<string, object>[]>()
+  for (const { responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const [status, answer] of Object.entries(responses)) {
+      if (Number(status) < 400 || '$ref' in answer) continue
+      const alike = `${status} ${JSON.stringify(answer)}`
+      places.set(alike, [...(places.get(alike) ?? []), responses])
+    }
+  }
+  const components: Record<string, object> = { ...taken }
+  for (const [alike, found] of places) {
+    const [status = ''] = alike.split(' ', 1)
+    const [{ [status]: answer } = {}] = found
+    if (!answer || found.length === 1) continue
+    const name = freeName(components, status)
+    components[name] = answer
+    for (const responses of found) responses[status] = { $ref: `#/components/responses/${name}` }
+  }
+  return components
+}
+
+function freeName(taken: Readonly<Record<string, object>>, status: string): string {
+  let count = 1
+  while ((count === 1 ? status : `${status}-${count}`) in taken) count++
+  return count === 1 ? status : `${status}-${count}`
+}
+
+/** Descriptions of path and query fields, by name: a name means the same in all routes. */
+const fieldNotes: Readonly<Record<string, string>> = {
+  actionId: 'From the answer to the request that asked for it.',
+  active: 'Only active alarms, or only inactive ones.',
+  all: 'Every session of the user, and not only this one.',
+  cursor: 'From the `Link` of the page before.',
+  depth: 'The depth of the answer: 0 identifiers, 1 and 2 their content. A larger number means the deepest.',
+  device: 'As signed.',
+  deviceIdentifier: 'Of a device; in a query it may be repeated.',
+  exp: 'As signed.',
+  filter:
+    'A condition (JsonLogic as JSON) over `deviceIdentifier`, `status`, `meta` and `services.<serviceIdentifier>.<name or 0x-id>`.',
+  firmware: 'A semantic version.',
+  grant_type: 'The purpose of the token.',
+  hardware: 'The hardware of the release, if there are several.',
+  hex: 'Keys in hexadecimal: `0x2000` for 8192.',
+  index: 'The number of the firmware, if a device has several.',
+  key: 'A key of `meta`.',
+  limit: 'The maximum number of items on a page. Without it the answer contains all.',
+  project: 'Of the update server.',
+  projectIdentifier: 'Of the update server.',
+  raw: 'With `false`: properties by their name in the schema, and only their values.',
+  scope: '`offline` also requests a refresh token.',
+  sha256: 'SHA-256 in lower-case hexadecimal.',
+  sig: 'As signed.',
+  tenant: `A tenant other than the caller's own, bare or as a resource name: for administrators of tenants.`,
+  user: 'As signed.',
+  wait: 'With 0 the answer does not wait for the device.',
 }

@@ -1,8 +1,15 @@
 import type { z } from 'zod'
-import { ErrorBody, ValidationBody } from '#api/error-answers'
-import { filterField } from '#api/filter-field'
+import { ErrorBody, ValidationBody } from '#api/answers'
+import {
+  booleanField,
+  cursorField,
+  depthField,
+  deviceIdentifiersField,
+  filterField,
+  limitField,
+  limitMax,
+} from '#api/fields'
 import { type JsonSchema, noteReference, type SchemaNote } from '#api/json-schema'
-import { booleanField, cursorField, depthField, deviceIdentifiersField, limitField, limitMax } from '#api/query-field'
 import { DeviceEntry, Properties, ServiceEntry } from '#api/state-shape'
 import { indexField } from '#api/update-projects'
 import { AlarmCondition, Condition } from '#model/condition'

@@ -1,9 +1,17 @@
 import { z } from 'zod'
-import { confirmationFields, factorCodeField } from '#api/confirmation'
+import { errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers } from '#api/error-answers'
-import { examplePair, TokenPair, tokenField } from '#api/token-pair'
+import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { SubmittedPassword } from '#model/user'
+
+/** A TOTP code, or a recovery code with or without its dashes. Any other text is a wrong code. */
+export const factorCodeField = z.string().max(64)
+
+/**
+ * A signed-in user gives one of these to confirm their identity before a second factor is turned on or off. A recent
+ * WebAuthn verification in the same session also counts. Contract 2, Second factor.
+ */
+export const confirmationFields = { password: SubmittedPassword.optional(), code: factorCodeField.optional() }
 
 /** Second factors: one-time codes and recovery codes. §5.2.8, contract 2. */
 

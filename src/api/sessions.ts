@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers } from '#api/error-answers'
-import { TenantQuery } from '#api/tenant-field'
-import { ServerMadeId, Timestamp } from '#model/identifier'
-import { Email, Password, SubmittedPassword, UserName } from '#model/user'
+import { TenantQuery } from '#api/fields'
+import { ServerMadeId, TenantIdentifier, Timestamp } from '#model/identifier'
+import { Grant } from '#model/scope'
+import { Email, Password, SecondFactor, SubmittedPassword, UserName } from '#model/user'
 
 /** Sessions: the caller's own, and for administrators those of other users. Contract 2. */
 
@@ -103,4 +104,36 @@ export const endUserSession = defineRoute('endUserSession', {
   query: TenantQuery,
   answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { name: 'ann', id: example.id }, status: 204 },
+})
+
+/** The caller of a request. Contract 2. */
+export const readMe = defineRoute('readMe', {
+  route: 'GET /iam/me',
+  source: 'contract 2',
+  summary: 'Read the caller and their permissions',
+  access: 'session',
+  answers: {
+    200: {
+      description: 'The caller',
+      schema: z.object({
+        name: z.string(),
+        tenant: TenantIdentifier,
+        roles: z.array(z.string()),
+        grants: z.array(Grant),
+        /** Of a signed-in user with an address. */
+        email: z.string().optional(),
+        twoFactor: z.array(SecondFactor).optional(),
+      }),
+    },
+    ...errorAnswers(401),
+  },
+  example: {
+    status: 200,
+    answer: {
+      name: 'anonymous',
+      tenant: 'default',
+      roles: [],
+      grants: [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }],
+    },
+  },
 })

@@ -31,3 +31,9 @@ export const exampleProperty = {
 }
 export const exampleService = '7f1d3a52-0b6c-4f0e-9a55-2b8f5f1c9d01'
 export const exampleDevice = 'SENSOR-1'
+export const exampleAuthorship = {
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+  updatedBy: 'crn#user:2Vb7qYx9Kd',
+  updatedAt: 1_790_000_000_000,
+}

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changeAnswer } from '#api/change-answer'
+import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers, notModified } from '#api/error-answers'
-import { pageFields } from '#api/query-field'
+import { pageFields } from '#api/fields'
+import { exampleAuthorship } from '#api/state-shape'
 import { ShortName } from '#model/identifier'
 import { TemplateBody, TemplateEntry } from '#model/template'
 
@@ -20,10 +20,7 @@ const example = {
   name: exampleTemplate,
   ...body,
   resourceIdentifier: `crn#template:default/${exampleTemplate}`,
-  createdBy: 'crn#user:2Vb7qYx9Kd',
-  createdAt: 1_790_000_000_000,
-  updatedBy: 'crn#user:2Vb7qYx9Kd',
-  updatedAt: 1_790_000_000_000,
+  ...exampleAuthorship,
 }
 
 export const listTemplates = defineRoute('listTemplates', {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { changeAnswer } from '#api/change-answer'
+import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers, notModified } from '#api/error-answers'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
 

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { changeAnswer } from '#api/change-answer'
+import { changeAnswer, ErrorBody, errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { ErrorBody, errorAnswers } from '#api/error-answers'
-import { pageFields } from '#api/query-field'
-import { exampleDevice } from '#api/state-shape'
+import { pageFields } from '#api/fields'
+import { exampleAuthorship, exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
 import { firmwareIndexMax } from '#model/link-message'
@@ -65,10 +64,7 @@ const exampleRollout = {
   ...rolloutBody,
   state: 'running',
   counts: { chosen: 1250, running: 40, done: 800, failed: 3, refused: 2 },
-  createdBy: 'crn#user:2Vb7qYx9Kd',
-  createdAt: 1_790_000_000_000,
-  updatedBy: 'crn#user:2Vb7qYx9Kd',
-  updatedAt: 1_790_000_000_000,
+  ...exampleAuthorship,
 }
 
 export const listProjects = defineRoute('listProjects', {

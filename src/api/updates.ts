@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { ErrorBody, errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { ErrorBody, errorAnswers } from '#api/error-answers'
-import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
+import { depthField, deviceIdentifiersField, pageFields, signatureField } from '#api/fields'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
-import { DeviceIdentifier } from '#model/identifier'
+import { DeviceIdentifier, Sha256 } from '#model/identifier'
 
 /** Firmware of devices, and updates on request. §2.7, §3.2, §4.5, contract 6. */
 
@@ -67,5 +67,51 @@ export const triggerUpdate = defineRoute('triggerUpdate', {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
     answer: { status: 'DEVICE_OFFLINE' },
+  },
+})
+
+/** Firmware images for the devices to which they were offered. Contract 6. */
+
+export const readImage = defineRoute('readImage', {
+  route: 'GET /updates/images/:sha256',
+  source: 'contract 6, RFC 9110 §14',
+  summary: 'Read an image, whole or one range of it; the URL itself is the credential, and expires',
+  access: 'none',
+  parameters: z.object({ sha256: Sha256 }),
+  query: z.object({ device: signatureField, exp: signatureField, sig: signatureField }),
+  answers: {
+    200: { description: 'The image', contentType: 'application/octet-stream' },
+    206: { description: 'The requested range', contentType: 'application/octet-stream' },
+    304: { description: 'Not changed' },
+    403: { description: 'The signature of the URL is not valid, or it has expired' },
+    416: { description: 'The image has no such bytes; `Content-Range` contains its size' },
+    ...errorAnswers(400, 404, 503),
+  },
+  example: {
+    parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
+    query: { device: exampleDevice, exp: '1790086400', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+    status: 200,
+  },
+})
+
+/** The update server calls this when it has a new release, so that devices need no polling. §4.5, contract 6. */
+
+/** By its lower-case name: `t=<Unix seconds>,sha256=<hex>`. */
+export const hookSignatureHeader = 'x-hook-signature'
+
+export const callUpdateHook = defineRoute('callUpdateHook', {
+  route: 'POST /updates/hook/:projectIdentifier',
+  source: '§4.5, contract 6',
+  summary: 'Check which devices of a project need an update: all, or those in the body',
+  access: 'hook',
+  // An invalid name is a project without devices.
+  parameters: z.object({ projectIdentifier: z.string() }),
+  // As raw bytes, because the signature covers them; missing fields mean the whole project.
+  body: { schema: z.unknown(), contentTypes: 'any' },
+  answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(400, 401, 403, 503) },
+  example: {
+    parameters: { projectIdentifier: 'boiler' },
+    body: { event: 'release', devices: [exampleDevice] },
+    status: 204,
   },
 })

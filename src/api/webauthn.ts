@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { confirmationFields } from '#api/confirmation'
+import { errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers } from '#api/error-answers'
-import { RecoveryCodes } from '#api/second-factors'
-import { examplePair, TokenPair, tokenField } from '#api/token-pair'
+import { confirmationFields, RecoveryCodes } from '#api/second-factors'
+import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 

@@ -1,5 +1,5 @@
 import { readHealth } from '#api/health'
-import { readMe } from '#api/identity'
+import { readMe } from '#api/sessions'
 import { type Connection, connectionTo } from '#cli/connection'
 import { type Answer, exchange, NoAnswer } from '#cli/exchange'
 import { Refusal } from '#cli/exit-codes'

@@ -6,11 +6,8 @@ import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/entry'
  * the inputs of the schemas, answer types are their outputs.
  */
 type Entries =
-  | Of<typeof import('#api/actions')>
   | Of<typeof import('#api/alarms')>
-  | Of<typeof import('#api/api-keys')>
   | Of<typeof import('#api/backup')>
-  | Of<typeof import('#api/basic-tokens')>
   | Of<typeof import('#api/descriptions')>
   | Of<typeof import('#api/devices')>
   | Of<typeof import('#api/events')>
@@ -18,25 +15,17 @@ type Entries =
   | Of<typeof import('#api/groups')>
   | Of<typeof import('#api/health')>
   | Of<typeof import('#api/history')>
-  | Of<typeof import('#api/identity')>
-  | Of<typeof import('#api/jwks')>
+  | Of<typeof import('#api/keys')>
   | Of<typeof import('#api/link')>
-  | Of<typeof import('#api/login')>
   | Of<typeof import('#api/meta')>
-  | Of<typeof import('#api/outbox')>
-  | Of<typeof import('#api/provisioning-keys')>
+  | Of<typeof import('#api/notifications')>
   | Of<typeof import('#api/roles')>
   | Of<typeof import('#api/schemas')>
   | Of<typeof import('#api/second-factors')>
   | Of<typeof import('#api/sessions')>
-  | Of<typeof import('#api/sign-up')>
-  | Of<typeof import('#api/signing-keys')>
-  | Of<typeof import('#api/subscriptions')>
+  | Of<typeof import('#api/sign-in')>
   | Of<typeof import('#api/templates')>
   | Of<typeof import('#api/tenants')>
-  | Of<typeof import('#api/unsubscribe')>
-  | Of<typeof import('#api/update-hook')>
-  | Of<typeof import('#api/update-images')>
   | Of<typeof import('#api/update-projects')>
   | Of<typeof import('#api/updates')>
   | Of<typeof import('#api/users')>

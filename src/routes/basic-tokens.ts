@@ -1,5 +1,5 @@
 import type { Logins } from '#access/flows'
-import * as api from '#api/basic-tokens'
+import * as api from '#api/sign-in'
 import { type Binding, bind } from '#http/call'
 import { notStored, placeOf } from '#routes/sign-in-place'
 

@@ -1,6 +1,6 @@
 import { directoryAddress } from '#actors/directory/commands'
 import { rowByName } from '#actors/directory/queries'
-import { readMe } from '#api/identity'
+import { readMe } from '#api/sessions'
 import { type Binding, bind } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'

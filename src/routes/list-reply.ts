@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { nameOfCursor } from '#api/query-field'
+import { nameOfCursor } from '#api/fields'
 import type { Call, Reply } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'

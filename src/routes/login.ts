@@ -1,7 +1,7 @@
 import type { Logins } from '#access/flows'
 import type { LoginOutcome } from '#access/requests'
 import type { TenantRow } from '#actors/directory/state'
-import * as api from '#api/login'
+import * as api from '#api/sign-in'
 import { type Binding, bind, type Reply } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { notStored, placeOf } from '#routes/sign-in-place'

@@ -1,5 +1,5 @@
 import { outboxAddress } from '#actors/outbox/outbox'
-import * as api from '#api/outbox'
+import * as api from '#api/notifications'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { skipReasons } from '#model/delivery'

@@ -1,4 +1,4 @@
-import { cursorOf } from '#api/query-field'
+import { cursorOf } from '#api/fields'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/streamed'

@@ -1,7 +1,7 @@
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { type AddProvisioningKey, tenantAddress } from '#actors/tenant/commands'
 import type { StoredProvisioningKey } from '#actors/tenant/state'
-import * as api from '#api/provisioning-keys'
+import * as api from '#api/keys'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { randomId } from '#model/identifier'

@@ -1,5 +1,5 @@
 import { tenantAddress } from '#actors/tenant/commands'
-import { nameOfCursor } from '#api/query-field'
+import { nameOfCursor } from '#api/fields'
 import * as api from '#api/schemas'
 import { permit, putAction } from '#http/authentication'
 import { type Binding, bind } from '#http/call'

@@ -1,5 +1,5 @@
 import type { Logins } from '#access/flows'
-import * as api from '#api/sign-up'
+import * as api from '#api/sign-in'
 import { type Binding, bind } from '#http/call'
 import { placeOf } from '#routes/sign-in-place'
 

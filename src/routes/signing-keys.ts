@@ -1,5 +1,5 @@
 import type { KeyRing } from '#access/signing-key-ring'
-import * as api from '#api/signing-keys'
+import * as api from '#api/keys'
 import { type Binding, bind } from '#http/call'
 
 /** Routes for the signing keys of tokens. Contract 2, Tokens. */

@@ -1,7 +1,7 @@
 import { isTenantActive } from '#actors/directory/queries'
 import { subscriberAddress, type Unsubscribe } from '#actors/subscriber/commands'
 import { subscriberIdOf } from '#actors/subscriber/state'
-import * as api from '#api/unsubscribe'
+import * as api from '#api/notifications'
 import { type Binding, bind, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'

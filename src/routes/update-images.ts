@@ -1,4 +1,4 @@
-import * as api from '#api/update-images'
+import * as api from '#api/updates'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { matchesEtag } from '#http/etag'
 import { Problem } from '#model/problem'

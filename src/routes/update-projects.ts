@@ -1,5 +1,5 @@
 import { type ProjectState, projectAddress, projectIndex } from '#actors/project/state'
-import { nameOfCursor } from '#api/query-field'
+import { nameOfCursor } from '#api/fields'
 import * as api from '#api/update-projects'
 import { putAction } from '#http/authentication'
 import { type Binding, bind } from '#http/call'

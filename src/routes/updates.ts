@@ -8,7 +8,7 @@ import {
   updateAddress,
   updateRecord,
 } from '#actors/update/state'
-import { nameOfCursor } from '#api/query-field'
+import { nameOfCursor } from '#api/fields'
 import * as api from '#api/updates'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { Firmware } from '#model/entry'

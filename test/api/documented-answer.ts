@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/answer-headers'
+import { ErrorBody } from '#api/answers'
 import type { RouteAnswer, RouteEntry } from '#api/entry'
-import { ErrorBody } from '#api/error-answers'
-import { generalAnswers } from '#api/operation'
+import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/headers'
+import { generalAnswers } from '#api/openapi'
 
 interface Answer {
   readonly status: number

@@ -1,5 +1,5 @@
 import type { RouteEntry } from '#api/entry'
-import { exampleSubscription } from '#api/subscriptions'
+import { exampleSubscription } from '#api/notifications'
 import { exampleImage, putRelease } from '#api/update-projects'
 import { exampleProject } from '#api/updates'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'

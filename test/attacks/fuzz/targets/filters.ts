@@ -1,4 +1,4 @@
-import { filterField } from '#api/filter-field'
+import { filterField } from '#api/fields'
 import { validate } from '#http/validation'
 import type { JsonObject } from '#model/json-value'
 import { ServiceSchema } from '#model/service-schema'

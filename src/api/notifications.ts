@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { errorAnswers, ValidationBody } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { errorAnswers, ValidationBody } from '#api/error-answers'
+import { pageFields, signatureField } from '#api/fields'
 import { exampleFunction } from '#api/functions'
-import { pageFields } from '#api/query-field'
 import { ResourceIdentifier } from '#model/crn'
+import { skipReasons } from '#model/delivery'
+import { Timestamp } from '#model/identifier'
 import { LocalePatch, SubscribeBody, SubscriptionEntry, SubscriptionId } from '#model/subscription'
 
 /** Subscriptions of users to functions. §2.6, §3.1, §4.4, §7, contract 5.6. */
@@ -82,4 +84,83 @@ export const unsubscribe = defineRoute('unsubscribe', {
   areParameterFaultsShown: true,
   answers: { 204: { description: 'Ended' }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: { parameters: { subscriptionId: exampleSubscription }, status: 204 },
+})
+
+/** Ends a subscription from a link in a mail, without authentication. RFC 2369, RFC 8058. */
+
+/** The signature alone is checked: every signed link was once a subscription. */
+const link = {
+  access: 'none',
+  parameters: z.object({ subscriptionId: z.string() }),
+  query: z.object({ tenant: signatureField, user: signatureField, sig: signatureField }),
+} as const
+const forbidden = { description: 'The signature of the URL is not valid' }
+const linkExample = {
+  parameters: { subscriptionId: exampleSubscription },
+  query: { tenant: 'default', user: 'crn#user:2Vb7qYx9Kd', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+} as const
+
+export const readUnsubscribe = defineRoute('readUnsubscribe', {
+  ...link,
+  route: 'GET /notifications/unsubscribe/:subscriptionId',
+  source: 'contract 5.7, RFC 2369',
+  summary:
+    'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
+  answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...errorAnswers(400) },
+  example: { ...linkExample, status: 200 },
+})
+
+export const unsubscribeByLink = defineRoute('unsubscribeByLink', {
+  ...link,
+  route: 'POST /notifications/unsubscribe/:subscriptionId',
+  source: 'contract 5.7, RFC 8058',
+  summary: 'End the subscription, also if it has ended; any body is accepted, also none',
+  answers: {
+    200: { description: 'Ended, with a page for clients that accept one', contentType: 'text/html' },
+    204: { description: 'Ended' },
+    403: forbidden,
+    ...errorAnswers(400, 503),
+  },
+  example: { ...linkExample, status: 204 },
+})
+
+/** Counts of mails and their outcomes. Contract 5.7. */
+
+const Count = z.int().min(0)
+
+/**
+ * Counts of one tenant since its creation, except `waiting`, which is the present number, and `transport`, which is for
+ * all tenants. Recipients are not included. `lastError` is a code of SMTP or of this server.
+ */
+const Outbox = z.object({
+  waiting: z.object({ requests: Count, subscribers: Count }),
+  sent: Count,
+  digests: Count,
+  digested: Count,
+  failures: z.array(z.object({ reason: z.enum(skipReasons), count: Count, lastAt: Timestamp })),
+  transport: z.object({
+    kind: z.enum(['smtp', 'eml']),
+    state: z.enum(['ok', 'resting']),
+    lastError: z.string().optional(),
+  }),
+})
+export type Outbox = Readonly<z.infer<typeof Outbox>>
+
+export const readOutbox = defineRoute('readOutbox', {
+  route: 'GET /notifications/outbox',
+  source: 'contract 5.7',
+  summary: 'Read how many mails wait, were sent, or were not, and why; for users with the role admin',
+  access: { resource: 'notifications', action: 'update', within: 'tenant' },
+  answers: { 200: { description: 'The counts', schema: Outbox }, ...errorAnswers(401, 403) },
+  example: {
+    status: 200,
+    answer: {
+      waiting: { requests: 2, subscribers: 1 },
+      sent: 118,
+      digests: 3,
+      digested: 240,
+      failures: [{ reason: 'no_address', count: 4, lastAt: 1_790_000_000_000 }],
+      transport: { kind: 'smtp', state: 'ok' },
+    },
+  },
 })

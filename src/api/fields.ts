@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { FilterCondition } from '#model/condition'
 import { DeviceIdentifier } from '#model/identifier'
+import { TenantReference } from '#model/tenant'
 
 /** Query fields of several routes. Contract 1.5, 3.1, 3.2, 3.4. */
 
@@ -58,3 +60,41 @@ export function cursorOf(name: string): string {
 export function nameOfCursor(cursor: string | undefined): string {
   return cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString()
 }
+
+/** A condition over devices, as JSON. Contract 3.7. */
+export const filterField = z
+  .string('must be one condition')
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text)
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be JSON' })
+      return z.NEVER
+    }
+  })
+  .pipe(FilterCondition)
+
+/** The minimum lifetime in seconds: a shorter one leaves no time to hand over a code or key. */
+const lifetimeSMin = 60
+
+/** A year: an older invitation is no longer expected. */
+const codeLifetimeSMax = 31_536_000
+
+/** Ten years: keys are built into machines. */
+const keyLifetimeSMax = 315_360_000
+
+export const codeLifetimeField = z.int().min(lifetimeSMin).max(codeLifetimeSMax)
+
+/** If absent, the key is valid until it is deleted. */
+export const keyLifetimeField = z.int().min(lifetimeSMin).max(keyLifetimeSMax)
+
+/**
+ * The tenant of users, roles and keys: administrators of tenants may give one other than their own. Contract 2, Model.
+ */
+export const tenantFields = { tenant: TenantReference.optional() }
+
+export const TenantQuery = z.object(tenantFields)
+export type TenantQuery = z.infer<typeof TenantQuery>
+
+/** A field of a signed URL. An invalid one counts as empty: then the signature does not match. */
+export const signatureField = z.string().catch('').default('')

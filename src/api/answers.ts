@@ -40,3 +40,11 @@ export const notModified = { 304: { description: 'Not changed' } } as const
 export function errorAnswers<S extends Refusal>(...statuses: readonly S[]): Readonly<Record<S, RouteAnswer>> {
   return Object.fromEntries(statuses.map((status) => [status, refusals[status]])) as Record<S, RouteAnswer>
 }
+
+/** The answer to a change: the resource, or only its identifier if the caller may change but not read it. */
+export function changeAnswer<S extends z.ZodRawShape, Name extends keyof S & string>(
+  thing: z.ZodObject<S>,
+  name: Name,
+) {
+  return z.union([thing, z.object({ [name]: thing.shape[name] } as Pick<S, Name>)])
+}

@@ -6,3 +6,8 @@ export const about = {
   version,
   license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
 } as const
+
+/** The text of a generated document: indented, so that changes are readable in a diff. */
+export function documentText(document: object): string {
+  return `${JSON.stringify(document, null, 2)}\n`
+}

@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import { errorAnswers } from '#api/answers'
+import { defineRoute } from '#api/entry'
+import { keyLifetimeField, TenantQuery } from '#api/fields'
+import { ResourceIdentifier } from '#model/crn'
+import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
+import { printable } from '#model/printable'
+import { RoleNames } from '#model/user'
+
+/** API keys, which act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */
+
+const KeyName = printable(64)
+const ApiKeyEntry = z.object({
+  id: ServerMadeId,
+  name: KeyName,
+  roles: RoleNames,
+  createdAt: Timestamp,
+  /** Absent: it ends when it is deleted. */
+  expiresAt: Timestamp.optional(),
+  resourceIdentifier: ResourceIdentifier,
+  /** Absent in keys that were created before this field existed. */
+  createdBy: z.string().optional(),
+  /** Refused with 401 while its creator may not give its roles. */
+  isSuspended: z.boolean(),
+})
+
+export const listApiKeys = defineRoute('listApiKeys', {
+  route: 'GET /iam/api-keys',
+  source: 'contract 2',
+  summary: 'List the API keys, without their secrets',
+  access: { resource: 'users', action: 'read', within: 'tenant' },
+  query: TenantQuery,
+  answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  example: {
+    status: 200,
+    answer: [
+      {
+        id: '4Qm8sUx2Bw',
+        name: 'Reporting',
+        roles: ['viewer'],
+        createdAt: 1_790_000_000_000,
+        resourceIdentifier: 'crn#key:4Qm8sUx2Bw',
+        createdBy: 'crn#user:2Vb7qYx9Kd',
+        isSuspended: false,
+      },
+    ],
+  },
+})
+
+export const createApiKey = defineRoute('createApiKey', {
+  route: 'POST /iam/api-keys',
+  source: 'contract 2',
+  summary: 'Create an API key; it is shown once',
+  access: { resource: 'users', action: 'create', within: 'tenant' },
+  isSecret: true,
+  query: TenantQuery,
+  body: { schema: z.strictObject({ name: KeyName, roles: RoleNames, expiresIn: keyLifetimeField.optional() }) },
+  answers: {
+    201: { description: 'Created', schema: z.object({ id: ServerMadeId, key: z.string() }) },
+    ...errorAnswers(400, 401, 403, 404, 409),
+  },
+  example: {
+    body: { name: 'Reporting', roles: ['viewer'] },
+    status: 201,
+    answer: { id: '4Qm8sUx2Bw', key: 'default.4Qm8sUx2Bw.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+  },
+})
+
+export const deleteApiKey = defineRoute('deleteApiKey', {
+  route: 'DELETE /iam/api-keys/:id',
+  source: 'contract 2',
+  summary: 'Delete an API key, with its tickets and sockets',
+  access: { resource: 'users', action: 'delete', within: 'tenant' },
+  parameters: z.object({ id: ServerMadeId }),
+  query: TenantQuery,
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
+  example: { parameters: { id: '4Qm8sUx2Bw' }, status: 204 },
+})
+
+/** Provisioning keys, with which gateways register devices and send their reports. Contract 2, 7. */
+
+const MaxDevices = z.int().min(1).max(uint32Max)
+const ProvisioningKeyEntry = z.object({
+  id: ServerMadeId,
+  name: KeyName,
+  createdAt: Timestamp,
+  /** Absent: it ends when it is deleted. */
+  expiresAt: Timestamp.optional(),
+  maxDevices: MaxDevices.optional(),
+  /** The number of existing devices that it registered. */
+  devices: z.int().min(0),
+  resourceIdentifier: ResourceIdentifier,
+})
+
+export const listProvisioningKeys = defineRoute('listProvisioningKeys', {
+  route: 'GET /iam/provisioning-keys',
+  source: 'contract 2',
+  summary: 'List the provisioning keys, without their secrets',
+  access: { resource: 'device', action: 'read', within: 'tenant' },
+  query: TenantQuery,
+  answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) }, ...errorAnswers(400, 401, 403, 404) },
+  example: {
+    status: 200,
+    answer: [
+      {
+        id: '6Rk2vNd8Yj',
+        name: 'Hall 3',
+        createdAt: 1_790_000_000_000,
+        maxDevices: 200,
+        devices: 12,
+        resourceIdentifier: 'crn#key:6Rk2vNd8Yj',
+      },
+    ],
+  },
+})
+
+export const createProvisioningKey = defineRoute('createProvisioningKey', {
+  route: 'POST /iam/provisioning-keys',
+  source: 'contract 2',
+  summary: 'Create a provisioning key; it is shown once',
+  access: { resource: 'device', action: 'create', within: 'tenant' },
+  isSecret: true,
+  query: TenantQuery,
+  body: {
+    schema: z.strictObject({
+      name: KeyName,
+      expiresIn: keyLifetimeField.optional(),
+      maxDevices: MaxDevices.optional(),
+    }),
+  },
+  answers: {
+    201: { description: 'Created', schema: z.object({ id: ServerMadeId, key: z.string() }) },
+    ...errorAnswers(400, 401, 403, 404, 409),
+  },
+  example: {
+    body: { name: 'Hall 3', maxDevices: 200 },
+    status: 201,
+    answer: { id: '6Rk2vNd8Yj', key: '6Rk2vNd8Yj.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+  },
+})
+
+export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
+  route: 'DELETE /iam/provisioning-keys/:id',
+  source: 'contract 2',
+  summary: 'Delete a provisioning key; its links are closed',
+  access: { resource: 'device', action: 'delete', within: 'tenant' },
+  parameters: z.object({ id: ServerMadeId }),
+  query: TenantQuery,
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
+  example: { parameters: { id: '6Rk2vNd8Yj' }, status: 204 },
+})
+
+/** The keys that sign tokens. Contract 2, Tokens. */
+
+const SigningKeyEntry = z.object({
+  kid: z.string(),
+  createdAt: Timestamp,
+  /** Absent: tokens are signed with it. */
+  retiresAt: Timestamp.optional(),
+})
+const exampleSigningKey = { kid: 'x2Vb7qYx9KdT5mXwZr2NcVd9KpLhGfA1bC3dE5fG7h', createdAt: 1_790_000_000_000 }
+
+export const listSigningKeys = defineRoute('listSigningKeys', {
+  route: 'GET /iam/signing-keys',
+  source: 'contract 2',
+  summary: 'List the keys that sign tokens, and earlier ones',
+  access: { resource: 'tenants', action: 'read', within: 'tenant' },
+  answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...errorAnswers(401, 403) },
+  example: { status: 200, answer: [exampleSigningKey] },
+})
+
+export const rotateSigningKey = defineRoute('rotateSigningKey', {
+  route: 'POST /iam/signing-keys',
+  source: 'contract 2',
+  summary: 'Sign with a new key from now on; no session ends',
+  access: { resource: 'tenants', action: 'create', within: 'tenant' },
+  answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...errorAnswers(401, 403, 409) },
+  example: { status: 201, answer: exampleSigningKey },
+})
