@@ -9,7 +9,7 @@ import { Forwarder } from '#cluster/forwarder'
 import { tunnelledLinks } from '#cluster/link-tunnel'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode } from '#cluster/node'
-import { replicatedPlace } from '#cluster/replicated-place'
+import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ticketUser } from '#routes/cluster'
@@ -21,6 +21,7 @@ export interface Cluster {
   readonly place: StoragePlace
   readonly node: ClusterNode
   readonly forwarder: Forwarder
+  readonly metrics: ReplicatedPlace['metrics']
   /** Websockets and routes of this node. */
   socketsOf(assembly: Assembly): ClusterSockets
   routesOf(assembly: Assembly): Binding[]
@@ -86,6 +87,7 @@ export async function joinCluster(
     place: replicated,
     node: clusterNode,
     forwarder,
+    metrics: replicated.metrics,
     socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder),
     routesOf: ({ context }) =>
       clusterRoutes({ context, otherNodes: forwarder, sequence: () => replicated.position.sequence }),

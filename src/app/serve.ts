@@ -141,7 +141,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
-  const watch = metricsParts(config, assembly, { backups, updateServer, inFlight })
+  const watch = metricsParts(config, assembly, { backups, updateServer, inFlight, cluster })
   const key = Buffer.from(realWorld.random(serverKeyBytes)).toString('base64url')
   let server: Server
   try {
@@ -251,7 +251,7 @@ async function untilItAnswers(assembly: Assembly, { dataDirectory }: Config, log
 function metricsParts(
   { dataDirectory, metricsToken: token }: Config,
   { watched, context, database, identity }: Assembly,
-  others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight'>,
+  others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight' | 'cluster'>,
 ) {
   const { system, hub, links, tickets } = context
   const http = new HttpMetrics()

@@ -1,4 +1,5 @@
 import type { KV, KvWatchEntry } from '@nats-io/kv'
+import { type Lag, LagClock } from '#cluster/lag-clock'
 import type { NodeAddress } from '#cluster/nats-lease'
 import { leaseMs } from '#cluster/nats-lease'
 import type { World } from '#runtime/world'
@@ -7,6 +8,7 @@ import type { World } from '#runtime/world'
 export interface NodeState extends NodeAddress {
   /** The last message of the log that is in its store. */
   readonly sequence: number
+  readonly lag: Lag
 }
 
 const keyPrefix = 'node.'
@@ -22,6 +24,7 @@ export class NatsNodes {
   #stopWatching: (() => void) | undefined
   /** World.monotonic of the last answer of the servers. */
   #answeredAt: number
+  readonly #lag = new LagClock()
   /** The last message of the log that is in the store of this node. */
   sequence: () => number = () => 0
 
@@ -46,8 +49,7 @@ export class NatsNodes {
   all(): readonly NodeState[] {
     const now = this.#world.monotonic()
     const others = [...this.#others.values()].filter(({ seenAt }) => now - seenAt < 2 * leaseMs)
-    const own = { ...this.#node, sequence: this.sequence() }
-    return [own, ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
+    return [this.#own(), ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** How long the servers have not answered. */
@@ -64,13 +66,20 @@ export class NatsNodes {
     const name = entry.key.slice(keyPrefix.length)
     if (name === this.#node.name) return
     if (entry.operation === 'PUT') {
-      this.#others.set(name, { state: entry.json<NodeState>(), seenAt: this.#world.monotonic() })
+      const state = entry.json<NodeState>()
+      const seenAt = this.#world.monotonic()
+      this.#others.set(name, { state, seenAt })
+      this.#lag.reached(state.sequence, seenAt)
     } else this.#others.delete(name)
   }
 
+  #own(): NodeState {
+    const sequence = this.sequence()
+    return { ...this.#node, sequence, lag: this.#lag.behind(sequence, this.#world.monotonic()) }
+  }
+
   async #publish(): Promise<void> {
-    const state: NodeState = { ...this.#node, sequence: this.sequence() }
-    await this.#bucket.put(keyPrefix + this.#node.name, JSON.stringify(state)).then(
+    await this.#bucket.put(keyPrefix + this.#node.name, JSON.stringify(this.#own())).then(
       () => {
         this.#answeredAt = this.#world.monotonic()
       },

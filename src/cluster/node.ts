@@ -24,7 +24,6 @@ export interface ClusterNodeParts {
 }
 
 type ClusterStatus = NonNullable<HealthStatus['cluster']>
-type Lag = ClusterStatus['lag']
 
 /** How long a request waits for an owner. Contract 11. */
 const ownerMsMax = 15_000
@@ -40,7 +39,6 @@ export const nodeKeyHeader = 'x-node-key'
 /** This node among the others: who is the owner, and which node answers a request. */
 export class ClusterNode {
   readonly #parts: ClusterNodeParts
-  readonly #behindSince = new Map<string, number>()
   /** Sent with requests to other nodes. */
   readonly key: string
 
@@ -130,27 +128,13 @@ export class ClusterNode {
   status(): ClusterStatus {
     const { node, lease, nodes, position } = this.#parts
     const all = nodes.all()
-    const end = Math.max(...all.map(({ sequence }) => sequence))
-    const lags = new Map(all.map(({ name, sequence }) => [name, this.#lagOf(name, end - sequence)]))
-    const noLag: Lag = { entries: 0, ms: 0 }
     return {
       node: node.name,
       owner: lease.holder?.name ?? null,
       generation: position().generation,
       isOwner: this.isOwner,
-      lag: lags.get(node.name) ?? noLag,
-      nodes: all.map(({ name, url }) => ({ node: name, url, lag: lags.get(name) ?? noLag })),
+      lag: all.find(({ name }) => name === node.name)?.lag ?? { entries: 0, ms: 0 },
+      nodes: all.map(({ name, url, lag }) => ({ node: name, url, lag })),
     }
-  }
-
-  #lagOf(name: string, entries: number): Lag {
-    const now = this.#parts.world.monotonic()
-    if (entries <= 0) {
-      this.#behindSince.delete(name)
-      return { entries: 0, ms: 0 }
-    }
-    const since = this.#behindSince.get(name) ?? now
-    this.#behindSince.set(name, since)
-    return { entries, ms: Math.round(now - since) }
   }
 }

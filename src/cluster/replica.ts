@@ -8,6 +8,7 @@ import {
   LogChain,
 } from '#cluster/log-chain'
 import type { SharedLog } from '#cluster/shared-log'
+import type { Histogram } from '#runtime/histogram'
 import { type Operation, type Storage, StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { keys } from '#store/keys'
@@ -20,6 +21,8 @@ export interface ReplicaOptions {
   readonly storage: Storage
   /** How many bytes of a commit one message of the log contains at most. */
   readonly partBytesMax: number
+  /** Seconds until all messages of a commit have come back from the log. */
+  readonly logSeconds: Histogram
 }
 
 /** A message that has not come back after this time is appended again: the log may not have it. */
@@ -128,9 +131,12 @@ export class Replica {
 
   async #commit(operations: readonly Operation[]): Promise<void> {
     if (!this.#failure && !this.#isOwner) throw new Error('only the owner commits')
+    const { world, logSeconds } = this.#options
+    const begunAt = world.monotonic()
     for (const message of commitAfter(this.#chain.position, operations, this.#options.partBytesMax)) {
       await this.#append(message, () => false)
     }
+    logSeconds.observe((world.monotonic() - begunAt) / 1000)
     await this.#written
     if (this.#failure) throw this.#failure
   }

@@ -1,6 +1,7 @@
 import { type ChainPosition, chainStart } from '#cluster/log-chain'
 import { Replica, type ReplicaOptions } from '#cluster/replica'
 import type { Lease } from '#cluster/shared-log'
+import { Histogram } from '#runtime/histogram'
 import {
   type Operation,
   type Scan,
@@ -13,7 +14,10 @@ import {
 import { everyKey, keys } from '#store/keys'
 import { firstRowOf } from '#store/pages'
 
-export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage'> {
+/** Seconds. A majority of servers takes one or two milliseconds, and some seconds while it elects a leader. */
+export const logSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]
+
+export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage' | 'logSeconds'> {
   /** The name of this node. */
   readonly node: string
   /** Where this node keeps its copy. */
@@ -21,12 +25,26 @@ export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage'> 
   readonly lease: Lease
 }
 
+/** Of all stores of a place. */
+export interface LogMetrics {
+  /** How often this node became the owner. */
+  takeOvers: number
+  readonly logSeconds: Histogram
+}
+
+export interface ReplicatedPlace extends StoragePlace {
+  readonly position: ChainPosition
+  readonly metrics: Readonly<LogMetrics>
+}
+
 /** A store that several nodes share by a log. */
-export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace & { readonly position: ChainPosition } {
-  const { place, lease, node } = options
+export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlace {
+  const { place } = options
+  const metrics: LogMetrics = { takeOvers: 0, logSeconds: new Histogram(logSecondsBounds) }
   let replica: Replica | undefined
   return {
     keepsEpoch: true,
+    metrics,
     get position() {
       return replica?.position ?? chainStart
     },
@@ -39,8 +57,8 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): StoragePlace &
           'this data folder is not of a node of a cluster: begin with an empty one, and with identity.key of the others',
         )
       }
-      replica = new Replica({ ...options, storage })
-      return new ReplicatedStorage(replica, storage, lease, node)
+      replica = new Replica({ ...options, storage, logSeconds: metrics.logSeconds })
+      return new ReplicatedStorage(replica, storage, options, metrics)
     },
     hasRoom: () => place.hasRoom(),
     releaseHeadroom: () => place.releaseHeadroom(),
@@ -54,13 +72,15 @@ class ReplicatedStorage implements Storage, SharedStorage {
   readonly #storage: Storage
   readonly #lease: Lease
   readonly #node: string
+  readonly #metrics: LogMetrics
   #closing: Promise<void> | undefined
 
-  constructor(replica: Replica, storage: Storage, lease: Lease, node: string) {
+  constructor(replica: Replica, storage: Storage, { lease, node }: ReplicatedPlaceOptions, metrics: LogMetrics) {
     this.#replica = replica
     this.#storage = storage
     this.#lease = lease
     this.#node = node
+    this.#metrics = metrics
   }
 
   get shared(): SharedStorage {
@@ -78,6 +98,7 @@ class ReplicatedStorage implements Storage, SharedStorage {
   async own(): Promise<void> {
     await this.#lease.acquire()
     await this.#replica.claim(this.#node)
+    this.#metrics.takeOvers++
   }
 
   whenEnded(task: (failure: StorageFailure) => void): void {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { HealthStatus } from '#api/health'
+import { Exposition } from '#test/app/exposition'
 import { EventClient } from '#test/blackbox/event-client'
 import { freePort } from '#test/blackbox/free-port'
 import { LinkClient } from '#test/blackbox/link-client'
@@ -179,6 +180,11 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     const status = await statusOf(b)
     expect(status).toMatchObject({ node: 'b', owner: 'a', isOwner: false, generation: 1 })
     expect(status.nodes.map(({ node }) => node)).toEqual(['a', 'b', 'c'])
+    const metrics = await Promise.all([a, b].map(metricsOf))
+    expect(metrics.map((samples) => samples.value('ddb_cluster_owner'))).toEqual([1, 0])
+    expect(metrics.map((samples) => samples.value('ddb_cluster_take_overs_total'))).toEqual([1, 0])
+    expect(metrics[0]?.value('ddb_cluster_log_duration_seconds_count')).toBeGreaterThan(0)
+    await until(async () => (await metricsOf(b)).value('ddb_cluster_lag_entries') === 0, 'b to have everything')
     dashboard.socket.close()
   })
 
@@ -276,6 +282,11 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     expect(run.lines.at(-1)).toMatchObject({ level: 'fatal', msg: expect.stringMatching(message) })
   })
 })
+
+async function metricsOf({ port }: StartedServer): Promise<Exposition> {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
+  return new Exposition(await answer.text())
+}
 
 function reportedIn(update: object): unknown {
   return 'value' in update ? update.value : undefined

@@ -1,6 +1,8 @@
 import type { Identity } from '#access/identity'
 import type { Tickets } from '#access/tickets'
+import type { HealthStatus } from '#api/health'
 import type { ProcessMetrics } from '#app/metrics/process-metrics'
+import type { LogMetrics } from '#cluster/replicated-place'
 import type { Hub } from '#events/hub'
 import type { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { FirmwareUpdates } from '#firmware/firmware-updates'
@@ -43,4 +45,11 @@ export interface MetricSources extends Watched {
   /** Undefined: the embedded update server is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessMetrics
+  /** Undefined: this server is not a node of a cluster. */
+  readonly cluster:
+    | {
+        readonly node: { status(): NonNullable<HealthStatus['cluster']> }
+        readonly metrics: LogMetrics
+      }
+    | undefined
 }

@@ -1,4 +1,5 @@
 import { callRows } from '#app/metrics/calls'
+import { clusterRows } from '#app/metrics/cluster'
 import { eventRows } from '#app/metrics/events'
 import { linkRows } from '#app/metrics/links'
 import { peopleRows } from '#app/metrics/people'
@@ -12,6 +13,7 @@ export const metricGroups: readonly { readonly title: string; readonly rows: rea
   { title: 'Device connections', rows: linkRows },
   { title: 'Events and their subscribers', rows: eventRows },
   { title: 'The store', rows: storageRows },
+  { title: 'The cluster', rows: clusterRows },
   { title: 'Requests', rows: callRows },
   { title: 'Authentication', rows: peopleRows },
   { title: 'Alarms, functions, mail and firmware', rows: workRows },

@@ -1,0 +1,31 @@
+/** How far a node is behind another one: in messages of the log, and by the age of the oldest one that it lacks. */
+export interface Lag {
+  readonly entries: number
+  readonly ms: number
+}
+
+/** With two samples a second and node: minutes. A lag that is older is shown as this old. */
+const samplesMax = 1_000
+
+/** Measures the lag of a node by the positions that other nodes publish. */
+export class LagClock {
+  /** When another node had which message; both ascend. */
+  #samples: { readonly sequence: number; readonly at: number }[] = []
+
+  /** Another node has this message. `at`: World.monotonic. */
+  reached(sequence: number, at: number): void {
+    if (sequence <= (this.#samples.at(-1)?.sequence ?? 0)) return
+    // The oldest one stays: its age is the lag.
+    if (this.#samples.length === samplesMax) this.#samples.splice(1, 1)
+    this.#samples.push({ sequence, at })
+  }
+
+  /** `sequence`: the last message of this node. `at`: World.monotonic. */
+  behind(sequence: number, at: number): Lag {
+    const missing = this.#samples.findIndex((sample) => sample.sequence > sequence)
+    this.#samples = missing < 0 ? [] : this.#samples.slice(missing)
+    const [oldest] = this.#samples
+    if (!oldest) return { entries: 0, ms: 0 }
+    return { entries: (this.#samples.at(-1)?.sequence ?? sequence) - sequence, ms: Math.round(at - oldest.at) }
+  }
+}
