@@ -86,7 +86,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/notifications',
     'src/routes/pages',
-    'src/cluster/nats',
+    'src/cluster/nats-connection',
     'src/cli',
     'src/app/main',
     'src/app/metrics/process-metrics',

@@ -299,12 +299,12 @@ export const settings = {
   natsCredentials: {
     name: 'NATS_CREDS',
     kind: matching(/^[^\0]+$/, 'a path'),
-    about: 'File with the credentials for NATS.',
+    about: 'File with the credentials for NATS, in its format or as one line user:password.',
   },
   natsSystemCredentials: {
     name: 'NATS_SYS_CREDS',
     kind: matching(/^[^\0]+$/, 'a path'),
-    about: 'File with credentials of a NATS system account. Needed for DURABILITY=disk, to check the servers.',
+    about: 'The same for a NATS system account. Needed for DURABILITY=disk, to check the servers.',
   },
   metricsToken: {
     name: 'METRICS_TOKEN',

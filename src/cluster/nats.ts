@@ -1,19 +1,15 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
-import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node'
 import { ClusterFailure } from '#cluster/cluster-failure'
+import { checkSync, checkVersion, connectToNats, type NatsServers } from '#cluster/nats-connection'
 import { leaseMs, NatsLease } from '#cluster/nats-lease'
 import { natsLog } from '#cluster/nats-log'
 import { NatsNodes } from '#cluster/nats-nodes'
 import type { SharedLog } from '#cluster/shared-log'
 import type { World } from '#runtime/world'
 
-export interface NatsSettings {
-  /** The servers, as `NATS_URL` names them. Contract 11. */
-  readonly servers: readonly string[]
+export interface NatsSettings extends NatsServers {
   /** Of all nodes that share one log. */
   readonly cluster: string
   readonly node: { readonly name: string; readonly url: string }
@@ -36,20 +32,20 @@ export interface NatsCluster {
   close(): Promise<void>
 }
 
-/** Earlier servers let two nodes win the same comparison of the last sequence (2.9.10: in 182 of 300 races). */
-const versionMin = [2, 11] as const
-
 /**
  * Connects to NATS and finds or creates the log. Waits for servers that do not answer yet.
  * @throws ClusterFailure
  */
 export async function connectNats(settings: NatsSettings, world: World, waiting: () => void): Promise<NatsCluster> {
   const cancel = world.after(5_000, waiting)
-  const connection = await connect(await connectionOptions(settings, settings.credentialsFile))
-  cancel()
+  const connection = await connectToNats(settings, settings.credentialsFile).finally(cancel)
   try {
     checkVersion(connection)
-    if (settings.systemCredentialsFile !== undefined) await checkSync(settings, settings.systemCredentialsFile)
+    const { systemCredentialsFile } = settings
+    if (systemCredentialsFile !== undefined) {
+      const system = await connectToNats(settings, systemCredentialsFile)
+      await checkSync(system).finally(() => system.close())
+    }
     const manager = await jetstreamManager(connection)
     const stream = `${settings.cluster}_log`
     const fileKey = await findOrCreateLog(manager, stream, settings)
@@ -85,25 +81,6 @@ function subjectOf({ cluster }: NatsSettings): string {
   return `${cluster}.log.0`
 }
 
-async function connectionOptions(settings: NatsSettings, file: string | undefined): Promise<ConnectionOptions> {
-  return {
-    servers: [...settings.servers],
-    name: `device-data-backend ${settings.node.name} on ${hostname()}`,
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    waitOnFirstConnect: true,
-    ...(file !== undefined && { authenticator: credsAuthenticator(await readFile(file)) }),
-  }
-}
-
-function checkVersion(connection: NatsConnection): void {
-  const version = connection.info?.version ?? '0'
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major > versionMin[0] || (major === versionMin[0] && minor >= versionMin[1])) return
-  const needed = versionMin.join('.')
-  throw new ClusterFailure(`the NATS server at ${connection.getServer()} is ${version}; ${needed} or later is needed`)
-}
-
 /** Returns the bytes of the key file. */
 async function findOrCreateLog(manager: JetStreamManager, stream: string, settings: NatsSettings): Promise<Uint8Array> {
   const known = await manager.streams.info(stream).catch((error: unknown) => {
@@ -127,30 +104,6 @@ async function findOrCreateLog(manager: JetStreamManager, stream: string, settin
     )
   }
   return fileKey
-}
-
-/** @throws ClusterFailure if a server acknowledges messages before they are on disk */
-async function checkSync(settings: NatsSettings, file: string): Promise<void> {
-  const connection = await connect(await connectionOptions(settings, file))
-  try {
-    const answers = await connection.requestMany('$SYS.REQ.SERVER.PING.JSZ', '{}', { maxWait: 2_000 })
-    let count = 0
-    for await (const answer of answers) {
-      const { server, data } = answer.json<{
-        server: { name: string }
-        data?: { config?: { sync_always?: boolean } }
-      }>()
-      if (!data?.config) continue
-      count++
-      if (data.config.sync_always) continue
-      throw new ClusterFailure(
-        `the NATS server ${server.name} has no "sync_interval: always" in its jetstream block; DURABILITY=disk needs it`,
-      )
-    }
-    if (count === 0) throw new ClusterFailure('NATS_SYS_CREDS is not of a system account: no server answers it')
-  } finally {
-    await connection.close()
-  }
 }
 
 function isNotFound(error: unknown): boolean {

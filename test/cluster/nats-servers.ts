@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '#test/blackbox/free-port'
@@ -28,8 +28,10 @@ export class NatsServer {
     this.#port = port
   }
 
-  static async start(): Promise<NatsServer> {
+  /** `configuration`: in the format of its configuration file, in addition to the port and folder. */
+  static async start(configuration = ''): Promise<NatsServer> {
     const server = new NatsServer(await freePort())
+    writeFileSync(join(server.#folder, 'nats.conf'), configuration)
     await server.startAgain()
     return server
   }
@@ -39,7 +41,8 @@ export class NatsServer {
   }
 
   async startAgain(): Promise<void> {
-    const child = spawn(program, ['-js', '-sd', this.#folder, '-a', '127.0.0.1', '-p', `${this.#port}`])
+    const file = join(this.#folder, 'nats.conf')
+    const child = spawn(program, ['-c', file, '-js', '-sd', this.#folder, '-a', '127.0.0.1', '-p', `${this.#port}`])
     this.#child = child
     let output = ''
     child.stderr.on('data', (text) => {

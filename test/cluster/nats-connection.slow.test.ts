@@ -1,0 +1,85 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { ClusterFailure } from '#cluster/cluster-failure'
+import { checkSync, connectToNats } from '#cluster/nats-connection'
+import { NatsServer, noNats } from '#test/cluster/nats-servers'
+
+/** The configuration that ops/compose.cluster.yaml uses, as one server on any port. */
+const shipped = readFileSync(join(projectRoot, 'ops/nats/nats.conf'), 'utf8')
+  .replace(/^listen: .*$/m, '')
+  .replace(/^ {2}store_dir: .*$/m, '')
+  .replace(/^cluster \{[^}]*\}$/m, '')
+
+describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats}` : ''}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'nats-connection-'))
+  let synced: NatsServer
+  let unsynced: NatsServer
+  beforeAll(async () => {
+    vi.stubEnv('NATS_NAME', 'nats-1')
+    vi.stubEnv('NATS_PASSWORD', '"1e5@"')
+    vi.stubEnv('NATS_SYSTEM_PASSWORD', '"secret"')
+    synced = await NatsServer.start(shipped)
+    unsynced = await NatsServer.start(shipped.replace('sync_interval: always', ''))
+  })
+  afterAll(async () => {
+    vi.unstubAllEnvs()
+    await synced?.discard()
+    await unsynced?.discard()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  function fileWith(text: string): string {
+    const file = join(folder, 'credentials')
+    writeFileSync(file, text)
+    return file
+  }
+
+  const settings = ({ url }: NatsServer, user = '', scheme = 'nats') => ({
+    servers: [url.replace('nats://', `${scheme}://${user}`)],
+    node: { name: 'a' },
+  })
+
+  async function check(server: NatsServer, line: string): Promise<void> {
+    const connection = await connectToNats(settings(server), fileWith(line))
+    await checkSync(connection).finally(() => connection.close())
+  }
+
+  test('use the credentials of the URL, or of the file', async () => {
+    const byUrl = await connectToNats(settings(synced, 'devices:1e5%40@'), undefined)
+    const byFile = await connectToNats(settings(synced), fileWith('devices:1e5@\n'))
+    for (const connection of [byUrl, byFile]) {
+      await connection.flush()
+      await connection.close()
+    }
+  })
+
+  test('accept servers that write to disk before they acknowledge', async () => {
+    await expect(check(synced, 'system:secret')).resolves.toBeUndefined()
+  })
+
+  test('refuse servers that do not, and an account that cannot ask them', async () => {
+    await expect(check(unsynced, 'system:secret')).rejects.toThrow(
+      'the NATS server nats-1 has no "sync_interval: always" in its jetstream block; DURABILITY=disk needs it',
+    )
+    await expect(check(synced, 'devices:1e5@')).rejects.toThrow('NATS_SYS_CREDS is not of a system account')
+  })
+
+  test.each<[string, string, string, string | undefined, RegExp]>([
+    ['a wrong password', 'devices:wrong@', 'nats', undefined, /^NATS refuses the credentials of NATS_URL/],
+    ['no credentials', '', 'nats', undefined, /^NATS refuses the credentials of NATS_URL/],
+    ['a file with anything else', '', 'nats', 'secret', /neither credentials of NATS nor one line user:password$/],
+    ['TLS that the server does not have', 'devices:1e5%40@', 'tls', undefined, /does not support 'tls'$/],
+  ])('are refused with %s', async (_, user, scheme, line, message) => {
+    const file = line === undefined ? undefined : fileWith(line)
+    const refused = connectToNats(settings(synced, user, scheme), file, { maxReconnectAttempts: 0 })
+    await expect(refused).rejects.toThrow(message)
+    await expect(refused).rejects.toBeInstanceOf(ClusterFailure)
+  })
+
+  test('are refused with a file that is missing', async () => {
+    await expect(connectToNats(settings(synced), join(folder, 'missing'))).rejects.toThrow(/ENOENT.*missing/)
+  })
+})
