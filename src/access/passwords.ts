@@ -1,6 +1,6 @@
 import { addressGroupOf } from '#access/attempts'
-import { FairQueue } from '#access/fair-queue'
 import { Problem } from '#model/problem'
+import { FairQueue } from '#runtime/fair-queue'
 
 /** Waiting passwords, without the one that is hashed. */
 const waitingMax = 32

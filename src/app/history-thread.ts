@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { HistoryService } from '#history/history'
+import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
 import type { HistoryLimits } from '#history/history-store'
-import type { HistoryAnswer, HistoryQuery } from '#history/query'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 import { shapeIdsOf } from '#store/chunk'

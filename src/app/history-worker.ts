@@ -13,7 +13,7 @@ const { folder, limits, roomBytes } = workerData as ThreadData
 /** The stored shapes that chunks have named. */
 const shapeRows = new Map<string, Uint8Array>()
 
-const report = (message: ThreadReport) => parentPort?.postMessage(message)
+const report = (message: ThreadReport) => parentPort?.postMessage(message, transferred(message))
 const history = new History({
   world: realWorld,
   place: levelPlace({
@@ -37,6 +37,13 @@ parentPort?.on('message', ({ id, method, args, shapes = [] }: ThreadCall) => {
     (error) => report({ id, error: failureOf(error) }),
   )
 })
+
+/** The pieces of an answer go to the other thread without a copy. */
+function transferred(message: ThreadReport): ArrayBuffer[] {
+  const value = 'value' in message ? message.value : undefined
+  if (typeof value !== 'object' || value === null || !('pieces' in value)) return []
+  return (value.pieces as readonly Uint8Array<ArrayBuffer>[]).map(({ buffer }) => buffer)
+}
 
 function chunkOf({ buffer, at, length, ...chunk }: SharedChunk) {
   return { ...chunk, bytes: new Uint8Array(buffer, at, length) }

@@ -23,6 +23,7 @@ export class Aggregation {
   readonly #now: number
   readonly #holds: boolean
   readonly #hasDuration: boolean
+  readonly #charactersMax: number
   /** What held at the begin of the bucket. */
   #held: Held | undefined
   #index = 0
@@ -31,9 +32,13 @@ export class Aggregation {
   /** Up to here, durations are counted. */
   #countedTo: number
   readonly times: number[] = []
+  /** Of the texts in the columns. */
+  characters = 0
   readonly columns: AggregateValue[][]
 
-  constructor(buckets: Buckets, names: readonly AggregateName[], now: number) {
+  /** `charactersMax`: texts are left out from there on; `characters` tells that it happened. */
+  constructor(buckets: Buckets, names: readonly AggregateName[], now: number, charactersMax: number) {
+    this.#charactersMax = charactersMax
     this.#buckets = buckets
     this.#names = names
     this.#now = now
@@ -53,9 +58,9 @@ export class Aggregation {
     this.#summary.add(time, value)
   }
 
-  /** A summary of points that lie in one bucket. */
+  /** A summary of points that belong to the bucket of the first of them. */
   summary(summary: Summary): void {
-    if (summary.lastTime < this.#buckets.from) {
+    if (summary.firstTime < this.#buckets.from) {
       this.#held = { value: summary.last, time: summary.lastTime, until: summary.until }
       return
     }
@@ -135,9 +140,9 @@ export class Aggregation {
       case 'sum':
         return sum
       case 'first':
-        return { value: first }
+        return this.#own(first)
       case 'last':
-        return { value: last }
+        return this.#own(last)
       case 'delta':
         return numberOfValue(last) - numberOfValue(this.#held?.value ?? first)
       case 'increase':
@@ -145,6 +150,11 @@ export class Aggregation {
       case 'stddev':
         return Math.sqrt(Math.max(0, squares) / count)
     }
+  }
+
+  #own(value: SeriesValue): AggregateValue {
+    if (typeof value === 'string') this.characters += value.length
+    return this.characters > this.#charactersMax ? null : { value }
   }
 
   /** Weighted by the time in which a value held; null if none did. */

@@ -16,21 +16,44 @@ export interface Piece {
   readonly points: Points
 }
 
-const writer = new ByteWriter()
-const noPoints = new Points(0)
+/** The pieces of each series. */
+export type Pieces = ReadonlyMap<number, readonly Piece[]>
 
-/** The blocks of a series from one day to another, both included. */
-export async function readBlocks(storage: Storage, series: number, fromDay: number, toDay: number): Promise<Piece[]> {
-  const pieces: Piece[] = []
+const writer = new ByteWriter()
+
+/** The blocks of a series from one day to another, both included: each column of them, in the order of their sequences by day. */
+async function* columnsOf(storage: Storage, series: number, fromDay: number, toDay: number): AsyncGenerator<Piece> {
   for await (const page of pagesOf(storage, { ...historyKeys.blocks(series, fromDay, toDay), hasValues: true })) {
     for (const { key, value } of page) {
-      const points = new Points()
       const reader = openRow(value)
-      while (!reader.isAtEnd) decodeColumn(reader, points)
-      pieces.push({ sequence: numberOf(key), points })
+      while (!reader.isAtEnd) {
+        const points = new Points()
+        decodeColumn(reader, points)
+        yield { sequence: numberOf(key), points }
+      }
     }
   }
+}
+
+export async function readBlocks(storage: Storage, series: number, fromDay: number, toDay: number): Promise<Piece[]> {
+  const pieces: Piece[] = []
+  for await (const piece of columnsOf(storage, series, fromDay, toDay)) pieces.push(piece)
   return pieces
+}
+
+/** Everything of one day, in the order in which it replaces each other; the fresh pieces have points of other days too. */
+export async function* piecesOfDay(
+  storage: Storage,
+  series: number,
+  day: number,
+  fresh: readonly Piece[],
+): AsyncGenerator<Piece> {
+  let next = 0
+  for await (const piece of columnsOf(storage, series, day, day)) {
+    for (; next < fresh.length && (fresh[next] as Piece).sequence <= piece.sequence; next++) yield fresh[next] as Piece
+    yield piece
+  }
+  yield* fresh.slice(next)
 }
 
 /** The summaries of a series by day, of the days from one to another, both included. */
@@ -80,62 +103,94 @@ export function merged(pieces: readonly Piece[]): Points {
   return all
 }
 
+export interface BlocksOptions {
+  readonly storage: Storage
+  readonly series: number
+  /** By the runs that they come from; in each, sorted by time. */
+  readonly points: readonly Piece[]
+  readonly marks: readonly Piece[]
+  /** Not less than any of their sequences. */
+  readonly sequence: number
+  /** The points of the series and of its marks in the other runs. They stay there. */
+  readonly others: () => Promise<Pieces>
+}
+
 /**
  * The changes that store points of a series, and its marks, in blocks. Points that are later than all others of their day
  * are added to its summary; otherwise the day is read, and stored anew. So the same points may be stored twice.
+ *
+ * A block holds the newest point of each of its times among all runs up to its sequence.
  */
-export async function storeInBlocks(
-  storage: Storage,
-  series: number,
-  points: Points,
-  marks: Points,
-  sequence: number,
-): Promise<Operation[]> {
+export async function storeInBlocks(options: BlocksOptions): Promise<Operation[]> {
+  const { storage, series, sequence } = options
+  const [points, marks] = [merged(options.points), merged(options.marks)]
+  let others: Promise<Pieces> | undefined
   const operations: Operation[] = []
   for (const day of daysOf(points, marks)) {
-    const [from, to] = [day * dayMs, (day + 1) * dayMs]
-    const newPoints = part(points, from, to)
-    const newMarks = part(marks, from, to)
     const before = readDay(storage, series, day)
-    const first = Math.min(newPoints.firstTime, newMarks.firstTime)
-    if (!before || before.isBefore(first)) {
-      const summary = before ?? new DaySummary()
-      summary.add(newPoints, newMarks)
-      operations.push(
-        ...blockOf(series, day, sequence, newPoints),
-        ...blockOf(series + 1, day, sequence, newMarks),
-        sumOf(series, day, summary),
-      )
-    } else operations.push(...(await dayAnew(storage, series, day, newPoints, newMarks, sequence)))
+    const [newPoints, newMarks] = [points, marks].map((each) => ofDay(each, day)) as [Points, Points]
+    if (!before || before.isBefore(Math.min(newPoints.firstTime, newMarks.firstTime))) {
+      operations.push(...dayLonger(series, day, before, newPoints, newMarks, sequence))
+      continue
+    }
+    const stored = [
+      await readBlocks(storage, series, day, day),
+      await readBlocks(storage, series + 1, day, day),
+    ] as const
+    if (isExpired(before, stored[0])) {
+      // Where the late points belong is not known any more.
+      const end = before.lastTime + 1
+      const rest = [newPoints, newMarks].map((each) => between(each, end, Number.POSITIVE_INFINITY)) as [Points, Points]
+      operations.push(...dayLonger(series, day, before, ...rest, sequence))
+      continue
+    }
+    others ??= options.others()
+    operations.push(...dayAnew(options, day, stored, await others))
   }
   return operations
 }
 
-async function dayAnew(
-  storage: Storage,
+/** Whether some points of a day are kept only as summaries. */
+export function isExpired(summary: DaySummary, blocks: readonly Piece[]): boolean {
+  return merged(blocks).count < summary.count
+}
+
+function dayLonger(
   series: number,
   day: number,
-  newPoints: Points,
-  newMarks: Points,
+  before: DaySummary | undefined,
+  points: Points,
+  marks: Points,
   sequence: number,
-): Promise<Operation[]> {
-  const operations: Operation[] = []
-  const [all, allMarks] = await Promise.all(
-    [newPoints, newMarks].map(async (points, place) => {
-      const pieces = await readBlocks(storage, series + place, day, day)
-      for (const piece of pieces)
-        operations.push({ key: historyKeys.block(series + place, day, piece.sequence), value: null })
-      return merged([...pieces, { sequence, points }])
-    }),
-  )
-  const summary = new DaySummary()
-  summary.add(all ?? noPoints, allMarks ?? noPoints)
+): Operation[] {
+  if (points.count + marks.count === 0) return []
+  const summary = before ?? new DaySummary()
+  summary.add(points, marks)
   return [
-    ...operations,
-    ...blockOf(series, day, sequence, all ?? noPoints),
-    ...blockOf(series + 1, day, sequence, allMarks ?? noPoints),
+    ...blockOf(series, day, sequence, points),
+    ...blockOf(series + 1, day, sequence, marks),
     sumOf(series, day, summary),
   ]
+}
+
+function dayAnew(
+  { series, points, marks, sequence }: BlocksOptions,
+  day: number,
+  stored: readonly [points: readonly Piece[], marks: readonly Piece[]],
+  others: Pieces,
+): Operation[] {
+  const operations: Operation[] = []
+  const newest = Math.max(sequence, ...stored.flat().map((piece) => piece.sequence))
+  const all = [points, marks].map((pieces, place) => {
+    const id = series + place
+    for (const piece of stored[place] ?? [])
+      operations.push({ key: historyKeys.block(id, day, piece.sequence), value: null })
+    // The sequence of the block hides what it replaces in these runs.
+    const hidden = (others.get(id) ?? []).filter((piece) => piece.sequence < newest)
+    const fresh = [...pieces, ...hidden].map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))
+    return merged([...(stored[place] ?? []), ...fresh])
+  }) as [Points, Points]
+  return [...operations, ...dayLonger(series, day, undefined, ...all, newest)]
 }
 
 function blockOf(series: number, day: number, sequence: number, points: Points): Operation[] {
@@ -157,11 +212,16 @@ function daysOf(...lists: readonly Points[]): number[] {
   return [...days].sort((a, b) => a - b)
 }
 
-function part(points: Points, from: number, to: number): Points {
+function ofDay(points: Points, day: number): Points {
+  return between(points, day * dayMs, (day + 1) * dayMs)
+}
+
+/** The points are sorted by time. */
+export function between(points: Points, from: number, to: number): Points {
   const first = points.indexAt(from)
   const end = points.indexAt(to)
   if (first === 0 && end === points.count) return points
-  const taken = new Points(Math.max(1, end - first))
-  taken.append(points, first, end)
-  return taken
+  const part = new Points(Math.max(1, end - first))
+  part.append(points, first, end)
+  return part
 }

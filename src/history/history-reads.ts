@@ -1,14 +1,16 @@
 import type { HistoryService } from '#history/history'
-import type { HistoryAnswer, HistoryQuery } from '#history/query'
 import { Problem } from '#model/problem'
+import { FairQueue } from '#runtime/fair-queue'
 import type { Position } from '#runtime/journal'
 import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { StreamFollower } from '#store/stream-follower'
 
+export type HistoryQueries = Pick<HistoryService, 'query'>
+
 export interface HistoryReadsOptions {
   readonly world: World
-  readonly service: Pick<HistoryService, 'query'>
+  readonly service: HistoryQueries
   readonly follower: Pick<StreamFollower, 'whenReached' | 'lag'>
   /** Up to here, sockets of a tenant have received everything. */
   readonly positionOf: (tenant: string) => Position
@@ -17,12 +19,19 @@ export interface HistoryReadsOptions {
 /** Contract 9, position. */
 const behindMsMax = 5_000
 /** Each holds up to a million points in memory. */
-const queriesMax = 8
+const runningMax = 4
+const waitingMax = 64
+
+interface Waiter {
+  readonly begin: () => void
+  readonly refuse: (error: Problem) => void
+}
 
 /** Reads history for requests, when it contains everything that sockets received before the request. */
 export class HistoryReads {
   readonly #options: HistoryReadsOptions
   #running = 0
+  readonly #waiting = new FairQueue<Waiter>(waitingMax)
 
   constructor(options: HistoryReadsOptions) {
     this.#options = options
@@ -34,25 +43,38 @@ export class HistoryReads {
   }
 
   /**
-   * The answer, and a position of the stream up to which it is complete.
-   * @throws Problem `history_behind`, `overloaded`
+   * Resolves with a position of the stream up to which the answers to later queries are complete.
+   * @throws Problem `history_behind`
    */
-  async query(query: HistoryQuery): Promise<{ readonly answer: HistoryAnswer; readonly position: Position }> {
-    const { service, positionOf } = this.#options
-    if (this.#running >= queriesMax) {
-      throw new Problem('overloaded', `${queriesMax} queries of history are running: try again`)
-    }
-    this.#running++
+  async reach(tenant: string): Promise<Position> {
+    const position = this.#options.positionOf(tenant)
+    await this.#reached(tenant, position.offset)
+    return position
+  }
+
+  /**
+   * Asks the history, in turn with others. `group`: who asks; groups alternate.
+   * @throws Problem `overloaded`, `storage`
+   */
+  async ask<Answer>(group: string, question: (service: HistoryQueries) => Promise<Answer>): Promise<Answer> {
+    if (this.#running < runningMax) this.#running++
+    else await this.#turn(group)
     try {
-      const position = positionOf(query.tenant)
-      await this.#reached(query.tenant, position.offset)
-      return { answer: await service.query(query), position }
+      return await question(this.#options.service)
     } catch (error) {
       // It is opened again, or begun anew.
       throw error instanceof StorageFailure ? new Problem('storage', error.message) : error
     } finally {
-      this.#running--
+      const next = this.#waiting.take()
+      if (next) next.begin()
+      else this.#running--
     }
+  }
+
+  #turn(group: string): Promise<void> {
+    const refusal = () => new Problem('overloaded', 'too many queries of history are waiting: try again')
+    if (!this.#waiting.hasRoom(group)) return Promise.reject(refusal())
+    return new Promise((begin, refuse) => this.#waiting.add(group, { begin, refuse })?.refuse(refusal()))
   }
 
   #reached(tenant: string, offset: number): Promise<void> {

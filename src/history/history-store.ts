@@ -1,3 +1,4 @@
+import type { Pieces } from '#history/blocks'
 import { walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
 import { expireSeries } from '#history/expiry'
@@ -17,7 +18,7 @@ import {
   storedCheckpoint,
   type TimedCheckpoint,
 } from '#history/runs'
-import { type Pieces, readFresh } from '#history/series-reader'
+import { readFresh } from '#history/series-reader'
 import { idsIn, type SeriesOfDevice, SeriesTable } from '#history/series-table'
 import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
@@ -285,6 +286,7 @@ export class HistoryStore {
       const made = await mergeRuns({
         storage: this.#storage,
         runs,
+        otherRuns: this.#runs.filter((run) => !runs.includes(run)),
         blockPointsMin: all ? 0 : this.#limits.blockPointsMin,
         isNeeded: (series) => this.#table.isAlive(series) || (this.#dead.get(series) ?? 0) > this.#confirmed,
         pause,

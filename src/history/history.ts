@@ -1,6 +1,7 @@
 import { damagedRow } from '#history/bytes'
+import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { type HistoryLimits, HistoryStore } from '#history/history-store'
-import { answerQuery, type HistoryAnswer, type HistoryQuery } from '#history/query'
+import { answerQuery } from '#history/query'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
 import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'

@@ -1,13 +1,16 @@
-import { storeInBlocks } from '#history/blocks'
+import { type Piece, storeInBlocks } from '#history/blocks'
 import { PageWriter, RunCursor } from '#history/pages'
 import { Points } from '#history/points'
 import { type Run, runName } from '#history/runs'
+import { readRuns } from '#history/series-reader'
 import type { Operation, Storage } from '#runtime/storage'
 
 export interface MergeOptions {
   readonly storage: Storage
   /** In the order of their sequences. */
   readonly runs: readonly Run[]
+  /** All others. */
+  readonly otherRuns: readonly Run[]
   /** A series with this many points is stored in blocks; one with fewer goes into the merged run. */
   readonly blockPointsMin: number
   /** Whether its points must be kept. */
@@ -24,13 +27,15 @@ const operationsMax = 512
  * if everything is in blocks.
  */
 export async function mergeRuns(options: MergeOptions): Promise<Run | undefined> {
-  const { storage, runs, blockPointsMin, isNeeded, pause } = options
+  const { storage, runs, otherRuns, blockPointsMin, isNeeded, pause } = options
   const newest = runs.at(-1) as Run
   const level = Math.max(...runs.map((run) => run.level)) + 1
   const name = runName(newest.sequence, level)
   const cursors = runs.map((run) => new RunCursor(storage, run.name))
   const pages = new PageWriter(name)
   const pair = [new Points(), new Points()] as const
+  /** Where the points of each run begin in them. */
+  const starts: [number[], number[]] = [[], []]
   let operations: Operation[] = []
   let isAnyInRun = false
   const write = async () => {
@@ -46,20 +51,32 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
       if (series === undefined) break
       for (const [place, points] of pair.entries()) {
         points.clear()
+        starts[place] = []
         for (const cursor of cursors) {
+          starts[place].push(points.count)
           if (cursor.series !== series + place) continue
           if (isNeeded(series)) cursor.take(points)
           else cursor.pass()
           const step = cursor.next()
           if (step) await step
         }
-        points.settle()
       }
       const [points, marks] = pair
       if (points.count + marks.count >= blockPointsMin) {
-        operations.push(...(await storeInBlocks(storage, series, points, marks, newest.sequence)))
+        const stored = await storeInBlocks({
+          storage,
+          series,
+          points: piecesOf(points, starts[0], runs),
+          marks: piecesOf(marks, starts[1], runs),
+          sequence: newest.sequence,
+          others: () => readRuns(storage, otherRuns, [series, series + 1]),
+        })
+        operations.push(...stored)
       } else {
-        for (const [place, each] of pair.entries()) if (each.count > 0) pages.add(series + place, each)
+        for (const [place, each] of pair.entries()) {
+          each.settle()
+          if (each.count > 0) pages.add(series + place, each)
+        }
         isAnyInRun ||= points.count + marks.count > 0
       }
       if (operations.length + pages.pages.length > operationsMax) await write()
@@ -70,6 +87,16 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
     for (const cursor of cursors) await cursor.close()
   }
   return isAnyInRun ? { ...newest, name, level, removed: [] } : undefined
+}
+
+function piecesOf(points: Points, starts: readonly number[], runs: readonly Run[]): Piece[] {
+  return runs.flatMap(({ sequence }, place) => {
+    const [from, to] = [starts[place] ?? 0, starts[place + 1] ?? points.count]
+    if (from === to) return []
+    const part = new Points(to - from)
+    part.append(points, from, to)
+    return [{ sequence, points: part }]
+  })
 }
 
 /** The least series of all cursors: of values, not of marks. */

@@ -108,6 +108,16 @@ export class DaySummary {
     return time > this.lastMark && time > (this.inOrder().at(-1)?.lastTime ?? 0)
   }
 
+  /** The number of points. */
+  get count(): number {
+    return [...this.hours.values()].reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** Of its last point or mark. */
+  get lastTime(): number {
+    return Math.max(this.lastMark, this.inOrder().at(-1)?.lastTime ?? 0)
+  }
+
   inOrder(): Summary[] {
     return [...this.hours.values()].sort((a, b) => a.firstTime - b.firstTime)
   }

@@ -1,161 +1,106 @@
-import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/history'
-import type { HistoryReads } from '#history/history-reads'
-import type { QueriedProperty, HistoryQuery as StoreQuery } from '#history/query'
+import type { HistoryQuery as StoreQuery } from '#history/history-query'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { parsePropertyKey } from '#model/identifier'
+import { principalKey } from '#model/caller'
 import { Problem, type ProblemDetail } from '#model/problem'
-import { propertySchemaOf, propIdOfName, type ServiceSchema } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { existingDevice } from '#routes/devices'
+import { intervalOf, queriedService, readsOf, spanOf } from '#routes/history-questions'
 import { ReadSlices } from '#routes/streamed'
 import type { Position } from '#runtime/journal'
 
 type HistoryCall = Call<{ readonly deviceIdentifier: string; readonly serviceIdentifier: string }, api.HistoryQuery>
 
-/** Routes for the history of properties. */
+/** Routes for the history of one service, and of the status of a device. */
 export function historyRoutes(context: RouteContext): Binding[] {
-  const answer = (call: HistoryCall) => read(context, readsOf(context), call)
+  const answer = (call: HistoryCall) => read(context, call)
   return [
     bind(api.readDeviceHistory, answer),
     bind(api.readServiceHistory, answer),
-    bind(api.readStatusHistory, (call) => readStatus(context, readsOf(context), call)),
+    bind(api.readStatusHistory, (call) => readStatus(context, call)),
   ]
 }
 
-function readsOf({ history }: RouteContext): HistoryReads {
-  if (!history) throw new Problem('history_off')
-  return history
-}
-
-const dayMs = 86_400_000
-
-async function read(context: RouteContext, reads: HistoryReads, call: HistoryCall): Promise<Reply> {
+async function read(context: RouteContext, call: HistoryCall): Promise<Reply> {
   const { caller, query, parameters } = call
   const { deviceIdentifier: device, serviceIdentifier: service } = parameters
+  readsOf(context)
   const state = existingDevice(context, caller.tenant, device)
   const schema = schemasFor(caller, context.system.wake(tenantAddress(caller.tenant))).get(service)
-  const declared = (serviceOf(state, service)?.shape.properties ?? []).map(({ propId, type }) => ({
-    propId,
-    type: type.name,
-    ...described(schema, propId),
-  }))
   const now = context.world.now()
   const faults: ProblemDetail[] = []
   const span = spanOf(query, now, faults)
-  const propIds = query.properties === undefined ? undefined : propIdsOf(query.properties, schema, faults)
-  const interval = query.interval === 'auto' ? autoInterval(span, query.points ?? 1_000) : query.interval
+  const properties = { keys: query.properties?.split(','), path: 'properties' }
+  const asked = queriedService(state, schema, { device, service }, properties, faults)
+  const interval = intervalOf(query.interval, span, query.points ?? 1_000)
   if (faults.length > 0) throw new Problem('invalid', undefined, { details: faults })
-  const asked: StoreQuery = {
-    tenant: caller.tenant,
-    device,
-    service,
-    declared,
-    propIds,
-    ...span,
-    now,
-    ...(interval === undefined
-      ? { raw: { limit: query.limit, isDescending: query.order === 'desc' } }
-      : { buckets: { interval, zone: query.tz ?? 'UTC', aggregates: query.aggregates } }),
-  }
-  const { answer, position } = await reads.query(asked)
-  if (answer === 'unknown') throw new Problem('not_found')
-  if ('faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
-  const headers = headersOf(call, positionOf(query.position) ?? position, answer.next)
-  return { status: 200, headers, chunks: pieces(context, call, answer.text) }
+  return await answerQuery(
+    context,
+    call,
+    {
+      tenant: caller.tenant,
+      services: [asked],
+      form: 'service',
+      ...span,
+      now,
+      ...(interval === undefined
+        ? { raw: { limit: query.limit, isDescending: query.order === 'desc' } }
+        : { buckets: { interval, zone: query.tz ?? 'UTC', aggregates: query.aggregates } }),
+    },
+    query.position,
+  )
 }
 
 /** The status of a device is stored as a series without a service. */
 async function readStatus(
   context: RouteContext,
-  reads: HistoryReads,
   call: Call<{ readonly deviceIdentifier: string }, api.StatusHistoryQuery>,
 ): Promise<Reply> {
   const { caller, query, parameters } = call
+  readsOf(context)
   existingDevice(context, caller.tenant, parameters.deviceIdentifier)
   const now = context.world.now()
   const faults: ProblemDetail[] = []
   const span = spanOf(query, now, faults)
   if (faults.length > 0) throw new Problem('invalid', undefined, { details: faults })
-  const { answer, position } = await reads.query({
-    ...span,
-    tenant: caller.tenant,
-    device: parameters.deviceIdentifier,
-    service: '',
-    declared: [],
-    propIds: undefined,
-    now,
-    raw: { limit: query.limit, isDescending: false },
-  })
-  if (answer !== 'unknown' && 'faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
-  const { series }: StatusAnswer = answer === 'unknown' ? { series: [] } : JSON.parse(answer.text)
-  const named = positionOf(query.position) ?? position
-  return {
-    status: 200,
-    headers: headersOf(call, named, answer === 'unknown' ? undefined : answer.next),
-    json: { ...span, time: series[0]?.time ?? [], status: series[0]?.value ?? [] },
-  }
+  const series = { service: '', declared: [], propIds: undefined, path: '' }
+  return await answerQuery(
+    context,
+    call,
+    {
+      tenant: caller.tenant,
+      services: [{ device: parameters.deviceIdentifier, ...series }],
+      form: 'status',
+      ...span,
+      now,
+      raw: { limit: query.limit, isDescending: false },
+    },
+    query.position,
+  )
 }
 
-interface StatusAnswer {
-  readonly series: readonly { readonly time: readonly number[]; readonly value: readonly string[] }[]
+/** @throws Problem `not_found`, `invalid`, `history_behind`, `overloaded` */
+async function answerQuery(
+  context: RouteContext,
+  call: Call,
+  query: StoreQuery,
+  /** From the link to a following page. */
+  firstPosition?: string,
+): Promise<Reply> {
+  const reads = readsOf(context)
+  const reached = await reads.reach(query.tenant)
+  const answer = await reads.ask(principalKey(call.caller), (service) => service.query(query))
+  if (answer === 'unknown') throw new Problem('not_found')
+  if ('faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
+  const position = positionOf(firstPosition) ?? reached
+  const headers = { ...positionHeaders(position), ...(answer.next && nextLink(call, answer.next, position)) }
+  return { status: 200, headers, chunks: whilePermitted(context, call, answer.pieces) }
 }
 
-function headersOf(call: Call, position: Position, next: { readonly from: number; readonly to: number } | undefined) {
-  return {
-    'Stream-Epoch': position.epoch,
-    'Stream-Offset': String(position.offset),
-    ...(next && nextLink(call, next, position)),
-  }
-}
-
-function described(schema: ServiceSchema | undefined, propId: number): Partial<QueriedProperty> {
-  const property = schema && propertySchemaOf(schema, propId)
-  if (!property) return {}
-  const { name, unit } = property
-  return { name, ...(unit !== undefined && { unit }), ...(property.enum && { isEnum: true }) }
-}
-
-function spanOf(query: api.StatusHistoryQuery, now: number, faults: ProblemDetail[]): { from: number; to: number } {
-  const timeOf = (time: api.QueryTime) => ('at' in time ? time.at : Math.max(0, now - time.beforeMs))
-  const to = query.to ? timeOf(query.to) : now
-  const from = query.from ? timeOf(query.from) : Math.max(0, to - dayMs)
-  const message = 'must be before to'
-  if (from >= to) faults.push({ message, path: 'from' })
-  return { from, to }
-}
-
-/** Decimal ids, `0x…` ids, and names of the schema. */
-function propIdsOf(text: string, schema: ServiceSchema | undefined, faults: ProblemDetail[]): number[] {
-  return text.split(',').flatMap((key) => {
-    const propId = parsePropertyKey(key) ?? (schema && propIdOfName(schema, key))
-    if (propId !== undefined) return [propId]
-    faults.push({
-      path: 'properties',
-      message: `the service has no property named ${JSON.stringify(key.slice(0, 64))}`,
-    })
-    return []
-  })
-}
-
-const [second, minute, hour] = [1_000, 60_000, 3_600_000]
-const intervals = [
-  ...[1, 2, 5, 10, 15, 30].map((count) => count * second),
-  ...[1, 2, 5, 10, 15, 30].map((count) => count * minute),
-  ...[1, 2, 3, 6, 12].map((count) => count * hour),
-]
-
-/** The smallest interval that gives at most so many buckets. Contract 9. */
-function autoInterval({ from, to }: { readonly from: number; readonly to: number }, points: number): number {
-  const countOf = (interval: number) => Math.ceil(to / interval) - Math.floor(from / interval)
-  const found = intervals.find((interval) => countOf(interval) <= points)
-  if (found !== undefined) return found
-  let days = Math.max(1, Math.ceil((to - from) / dayMs / points))
-  // One bucket lies on each side of the span.
-  while (countOf(days * dayMs) > points && days * dayMs < to) days++
-  return days * dayMs
+function positionHeaders(position: Position) {
+  return { 'Stream-Epoch': position.epoch, 'Stream-Offset': String(position.offset) }
 }
 
 function positionOf(text: string | undefined): Position | undefined {
@@ -171,13 +116,15 @@ function nextLink({ target }: Call, span: { readonly from: number; readonly to: 
   return { Link: `<${target.path}?${query}>; rel="next"` }
 }
 
-const pieceCharacters = 64 * 1024
-
 /** Breaks off when the caller loses the right to it. */
-async function* pieces(context: RouteContext, { caller }: Call, text: string): AsyncGenerator<string> {
+async function* whilePermitted(
+  context: RouteContext,
+  { caller }: Pick<Call, 'caller'>,
+  pieces: readonly Uint8Array[],
+): AsyncGenerator<Uint8Array> {
   const slices = new ReadSlices(context.world, caller)
-  for (let at = 0; at < text.length; at += pieceCharacters) {
+  for (const piece of pieces) {
     await slices.next()
-    yield text.slice(at, at + pieceCharacters)
+    yield piece
   }
 }

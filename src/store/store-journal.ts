@@ -9,7 +9,7 @@ import { Epochs } from '#store/epochs'
 import { below, keySpace, keys, numberOf } from '#store/keys'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
-import { pagesOf } from '#store/pages'
+import { firstRowOf, pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
 import { type RecentChunk, recentBytesMax, TenantStream } from '#store/tenant-stream'
@@ -297,12 +297,14 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
   /** The stored chunks from the one with this offset on, up to about this size. */
   async storedChunks(tenant: string, offset: number, bytesMax: number): Promise<StreamChunk[]> {
-    const first = await this.load(tenant, offset)
-    if (!first) return []
-    const after = keys.chunk(tenant, first.firstOffset - 1)
+    const { storage } = this
+    const range = { after: keys.chunk(tenant, 0), before: keys.chunk(tenant, offset + 1), isReverse: true }
+    const first = await firstRowOf(storage, { ...range, hasValues: true })
+    if (!first || numberOf(first.key) + headOf(first.value).count <= offset) return []
+    const after = keys.chunk(tenant, numberOf(first.key) - 1)
     const chunks: StreamChunk[] = []
     let bytes = 0
-    for await (const page of pagesOf(this.storage, { ...below(`stream/${tenant}`), after, hasValues: true })) {
+    for await (const page of pagesOf(storage, { ...below(`stream/${tenant}`), after, hasValues: true })) {
       for (const { key, value } of page) {
         const { count, time } = headOf(value)
         chunks.push({ tenant, firstOffset: numberOf(key), count, time, bytes: value })

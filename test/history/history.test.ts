@@ -66,8 +66,10 @@ class Fixture {
 
   async ask(): Promise<unknown> {
     const now = this.world.now()
-    const query = { tenant: 'default', device: 'D', service: 'service', declared: [], propIds: undefined }
-    return await this.history.query({ ...query, from: now - 3 * dayMs, to: now + 1, now })
+    const series = { device: 'D', service: 'service', declared: [], propIds: undefined, path: 'properties' }
+    const query = { tenant: 'default', services: [series], form: 'service' } as const
+    const answer = await this.history.query({ ...query, from: now - 3 * dayMs, to: now + 1, now })
+    return answer !== 'unknown' && 'pieces' in answer ? { text: Buffer.concat(answer.pieces).toString() } : answer
   }
 }
 

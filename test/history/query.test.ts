@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
 import { dayMs, hourMs } from '#history/history-keys'
+import type { HistoryQuery, QueriedService, Retained } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
-import { answerQuery, type HistoryQuery } from '#history/query'
+import { answerQuery } from '#history/query'
 import type { AggregateName } from '#model/aggregate'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
@@ -41,6 +42,13 @@ interface Answer {
   readonly series: readonly Series[]
 }
 
+type Question = Partial<HistoryQuery & Pick<QueriedService, 'propIds'>>
+
+function queryOf({ propIds, ...part }: Question, now: number): HistoryQuery {
+  const services = [{ device, service, declared, propIds, path: 'properties' }]
+  return { tenant, services, form: 'service', from: start, to: now, now, ...part }
+}
+
 /** A history in which some points are in blocks, some in runs, and some in memory. */
 class Fixture {
   readonly random: SeededRandom
@@ -69,21 +77,25 @@ class Fixture {
       this.now += Math.floor(this.random.next() ** 4 * 9 * hourMs) + 60_000
       const kind = this.random.below(20)
       if (kind < 15) await this.report(this.now)
-      else if (kind < 17) await this.report(Math.max(start, this.now - this.random.below(3 * dayMs)))
+      else if (kind === 15) await this.report(Math.max(start, this.now - this.random.below(3 * dayMs)))
+      else if (kind === 16)
+        await this.report([...this.points.keys(), this.now][this.random.below(this.points.size + 1)])
       else if (kind === 17) await this.fail(this.now)
       else await this.store.flush()
       if (this.random.below(10) === 0) {
-        this.store.confirm(this.store.flushed)
-        await this.store.merge({ all: this.random.below(2) === 0, pause: async () => {} })
+        await this.mergeConfirmed(this.random.below(2) === 0)
       }
     }
     this.now += hourMs
   }
 
-  async report(timestamp: number): Promise<void> {
-    const value = this.random.below(100) / 10
+  async report(timestamp = this.now, value = this.random.below(100) / 10): Promise<void> {
     this.points.set(timestamp, value)
     await this.#apply({ timestamp, items: [0, value, 1, value > 5, 2, `text ${value}`] })
+  }
+
+  async reportText(timestamp: number, text: string): Promise<void> {
+    await this.#apply({ timestamp, items: [2, text] })
   }
 
   async fail(timestamp: number): Promise<void> {
@@ -97,12 +109,20 @@ class Fixture {
     await this.store.apply({ tenant, firstOffset: ++this.#offset, count: 1, time: this.now, bytes }, this.now)
   }
 
-  async ask(part: Partial<HistoryQuery>) {
-    const { now } = this
-    const query = { tenant, device, service, declared, propIds: undefined, from: start, to: now, now, ...part }
-    const answer = await answerQuery(this.store, query, { rawFrom: 0, hoursFrom: 0 })
+  async ask(part: Question, retained: Retained = { rawFrom: 0, hoursFrom: 0 }) {
+    const answer = await answerQuery(this.store, queryOf(part, this.now), retained)
     if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
-    return { ...(JSON.parse(answer.text) as Answer), next: answer.next }
+    return { ...(JSON.parse(Buffer.concat(answer.pieces).toString()) as Answer), next: answer.next }
+  }
+
+  async mergeAll(): Promise<void> {
+    await this.store.flush()
+    await this.mergeConfirmed(true)
+  }
+
+  async mergeConfirmed(all: boolean): Promise<void> {
+    this.store.confirm(this.store.flushed)
+    await this.store.merge({ all, pause: async () => {} })
   }
 
   get sorted(): Point[] {
@@ -223,9 +243,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
   test('has the same hours when its points are kept no longer', async () => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
-    await fixture.store.flush()
-    fixture.store.confirm(fixture.store.flushed)
-    await fixture.store.merge({ all: true, pause: async () => {} })
+    await fixture.mergeAll()
     const buckets = { interval: hourMs, zone: 'UTC', aggregates: names }
     const before = await fixture.ask({ propIds: [0], buckets })
     const count = before.series[0]?.time.length
@@ -286,17 +304,7 @@ describe('a query', () => {
   ])('that asks for what is not possible is refused: %j', async (part, path) => {
     const fixture = await Fixture.make(1)
     await fixture.report(start)
-    const query = {
-      tenant,
-      device,
-      service,
-      declared,
-      propIds: undefined,
-      from: start,
-      to: start + 1,
-      now: start,
-      ...part,
-    }
+    const query = queryOf({ to: start + 1, ...part }, start)
     const answer = await answerQuery(fixture.store, query, { rawFrom: 0, hoursFrom: 0 })
     expect(answer).toMatchObject({ faults: [{ path }] })
   })
@@ -318,5 +326,65 @@ describe('a query', () => {
     const answer = await fixture.ask({ propIds: [0], from: first, to: first + 2 * dayMs, buckets })
     expect([answer.from, answer.to, answer.tz]).toEqual([first, first + dayMs + 23 * hourMs + dayMs, 'Europe/Berlin'])
     expect(answer.series[0]?.count).toEqual([2, 2, 1])
+  })
+
+  test('of days in a zone of half hours has the hours of days whose points are kept no longer', async () => {
+    const fixture = await Fixture.make(1)
+    for (let hour = 0; hour < 48; hour++) await fixture.report(start + hour * hourMs + 10 * 60_000, hour)
+    fixture.now = start + 310 * dayMs
+    await fixture.mergeAll()
+    await fixture.store.expire(start + 303 * dayMs, async () => {})
+    const retained = { rawFrom: start + 10 * dayMs, hoursFrom: 0 }
+    // Midnight in Kolkata is at 18:30.
+    const midnight = start + 18.5 * hourMs
+    const buckets = { interval: dayMs, zone: 'Asia/Kolkata', aggregates: ['count', 'first'] as const }
+    const answer = await fixture.ask({ propIds: [0], from: midnight, to: midnight + dayMs, buckets }, retained)
+    expect([answer.from, answer.tz]).toEqual([midnight, 'Asia/Kolkata'])
+    expect(answer.series[0]).toMatchObject({ time: [midnight], count: [24], first: [19] })
+  })
+
+  test('keeps the summaries of a day whose points are kept no longer when late ones arrive', async () => {
+    const fixture = await Fixture.make(1)
+    for (let hour = 0; hour < 24; hour++) await fixture.report(start + hour * hourMs, hour)
+    await fixture.mergeAll()
+    fixture.now = start + dayMs
+    await fixture.report(start + 5_000, 77)
+    await fixture.store.expire(start + 302 * dayMs, async () => {})
+    const buckets = { interval: dayMs, zone: 'UTC', aggregates: ['count', 'max'] as const }
+    const expected = { count: [24], max: [23] }
+    expect((await fixture.ask({ propIds: [0], buckets })).series[0]).toMatchObject(expected)
+    await fixture.mergeAll()
+    expect((await fixture.ask({ propIds: [0], buckets })).series[0]).toMatchObject(expected)
+  })
+
+  test('has texts in pages of limited size, and refuses too many of them in buckets', async () => {
+    const fixture = await Fixture.make(1)
+    const long = 'x'.repeat(1024 * 1024)
+    fixture.now = start + 30 * hourMs
+    for (let index = 0; index < 12; index++) await fixture.reportText(start + index * hourMs, `${index}${long}`)
+    for (const isDescending of [false, true]) {
+      const found: unknown[] = []
+      let span: { readonly from: number; readonly to: number } | undefined = { from: start, to: fixture.now }
+      for (let pages = 0; span; pages++) {
+        const page: Answer & { readonly next: { readonly from: number; readonly to: number } | undefined } =
+          await fixture.ask({
+            propIds: [2],
+            ...span,
+            raw: { limit: 1_000, isDescending },
+          })
+        const { length } = JSON.stringify(page)
+        expect([pages < 3, length < 9 * long.length, length > long.length]).toEqual([true, true, true])
+        found.push(...(page.series[0]?.time ?? []))
+        span = page.next
+      }
+      const times = Array.from({ length: 12 }, (_, index) => start + index * hourMs)
+      expect(found).toEqual(isDescending ? times.reverse() : times)
+    }
+    const buckets = { interval: hourMs, zone: 'UTC', aggregates: undefined }
+    const answer = await answerQuery(fixture.store, queryOf({ propIds: [2], buckets }, fixture.now), {
+      rawFrom: 0,
+      hoursFrom: 0,
+    })
+    expect(answer).toMatchObject({ faults: [{ path: 'interval' }] })
   })
 })

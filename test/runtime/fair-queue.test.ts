@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FairQueue } from '#access/fair-queue'
+import { FairQueue } from '#runtime/fair-queue'
 
 /** `a1` is the first entry of group `a`. */
 function queueOf(sizeMax: number, ...items: readonly string[]): FairQueue<string> {

@@ -1,0 +1,74 @@
+import type { AggregateName } from '#model/aggregate'
+
+/** A property of a service that is declared now, or that has history. */
+export interface QueriedProperty {
+  readonly propId: number
+  /** Lower-case name of its type. */
+  readonly type: string
+  readonly name?: string
+  readonly unit?: string
+  /** Its values have names: they can be counted by time. */
+  readonly isEnum?: boolean
+}
+
+/** A service of a device, and the properties of it that a question is about. */
+export interface QueriedService {
+  readonly device: string
+  readonly service: string
+  /** Those that the device declares. */
+  readonly declared: readonly QueriedProperty[]
+  /** Only these; undefined: all. */
+  readonly propIds: readonly number[] | undefined
+  /** Where a wrong property is reported. */
+  readonly path: string
+}
+
+export interface QueriedBuckets {
+  readonly interval: number
+  readonly zone: string
+  readonly aggregates: readonly AggregateName[] | undefined
+}
+
+/** A question about the history of some services of one tenant. */
+export interface HistoryQuery {
+  readonly tenant: string
+  readonly services: readonly QueriedService[]
+  /** `series` names the device and service of each series; the status of a device is its only series. */
+  readonly form: 'service' | 'series' | 'status'
+  readonly from: number
+  readonly to: number
+  readonly now: number
+  /** Points, at most so many of each series; undefined: as many as the limits allow. */
+  readonly raw?: { readonly limit: number | undefined; readonly isDescending: boolean }
+  readonly buckets?: QueriedBuckets
+}
+
+export interface QueryFault {
+  readonly path: string
+  readonly message: string
+}
+
+/** The answer as JSON in UTF-8, or what is wrong with the question. */
+export type HistoryAnswer =
+  | {
+      readonly pieces: readonly Uint8Array[]
+      /** Where the next page begins, if there is one. */
+      readonly next?: { readonly from: number; readonly to: number }
+    }
+  | { readonly faults: readonly QueryFault[] }
+  | 'unknown'
+
+/** How long points and summaries of hours are kept. */
+export interface Retained {
+  readonly rawFrom: number
+  readonly hoursFrom: number
+}
+
+/** One series of the answer; `id` is undefined if the property has no history yet. */
+export interface AskedSeries extends QueriedProperty {
+  readonly device: string
+  readonly service: string
+  readonly id: number | undefined
+  /** It was named in the question. */
+  readonly isNamed: boolean
+}

@@ -1,0 +1,85 @@
+import { between, type Piece, type Pieces, piecesOfDay } from '#history/blocks'
+import { dayMs, dayOf } from '#history/history-keys'
+import { Points } from '#history/points'
+import type { Storage } from '#runtime/storage'
+
+export interface PageRange {
+  readonly from: number
+  readonly to: number
+  /** Points of each series. */
+  readonly limit: number
+  /** Characters of the texts of each series; one point may have more. */
+  readonly charactersMax: number
+  readonly isDescending: boolean
+}
+
+export interface RawPage {
+  readonly points: ReadonlyMap<number, Points>
+  /** Where the next page begins, or, if it is descending, ends. */
+  readonly cut: number | undefined
+}
+
+/** The first points of some series, and of their marks. Days are read until one series has enough. */
+export async function readPage(storage: Storage, fresh: Pieces, range: PageRange): Promise<RawPage> {
+  const { from, to, isDescending } = range
+  const found = new Map([...fresh.keys()].map((id) => [id, new FirstPoints(range)]))
+  const count = from < to ? dayOf(to - 1) - dayOf(from) + 1 : 0
+  const days = Array.from({ length: count }, (_, place) => dayOf(from) + place)
+  for (const day of isDescending ? days.reverse() : days) {
+    for (const [id, first] of found) {
+      for await (const piece of piecesOfDay(storage, id, day, fresh.get(id) ?? [])) first.add(piece, day)
+      first.shorten()
+    }
+    const cuts = [...found.values()].flatMap(({ cut }) => (cut === undefined ? [] : [cut]))
+    if (cuts.length === 0) continue
+    const cut = isDescending ? Math.max(...cuts) : Math.min(...cuts)
+    const kept = isDescending ? ([cut, to] as const) : ([from, cut] as const)
+    return { points: new Map([...found].map(([id, { points }]) => [id, between(points, ...kept)])), cut }
+  }
+  return { points: new Map([...found].map(([id, { points }]) => [id, points])), cut: undefined }
+}
+
+/** The points of one series that come first, in a limited amount of memory. */
+class FirstPoints {
+  readonly #range: PageRange
+  #from: number
+  #to: number
+  points = new Points(1)
+  #characters = 0
+  /** The points from there on, or, if the order is descending, before it, are left out. */
+  cut: number | undefined
+
+  constructor(range: PageRange) {
+    this.#range = range
+    this.#from = range.from
+    this.#to = range.to
+  }
+
+  /** The points of a day; they replace those that were added before. */
+  add({ points }: Piece, day: number): void {
+    const part = between(points, Math.max(this.#from, day * dayMs), Math.min(this.#to, (day + 1) * dayMs))
+    this.points.append(part)
+    for (const text of part.texts.values()) this.#characters += text.length
+    const { limit, charactersMax } = this.#range
+    if (this.points.count > 2 * limit || this.#characters > 2 * charactersMax) this.shorten()
+  }
+
+  shorten(): void {
+    const { limit, charactersMax, isDescending } = this.#range
+    this.points.settle()
+    const { points } = this
+    const { count } = points
+    let kept = 0
+    this.#characters = 0
+    for (; kept < Math.min(limit, count); kept++) {
+      const length = points.texts.get(isDescending ? count - 1 - kept : kept)?.length ?? 0
+      if (kept > 0 && this.#characters + length > charactersMax) break
+      this.#characters += length
+    }
+    if (kept === count) return
+    if (isDescending) this.#from = (points.times[count - 1 - kept] as number) + 1
+    else this.#to = points.times[kept] as number
+    this.cut = isDescending ? this.#from : this.#to
+    this.points = between(points, this.#from, this.#to)
+  }
+}

@@ -1,0 +1,91 @@
+import type { DeviceState } from '#actors/device/state'
+import { serviceOf } from '#actors/device/state'
+import type { QueryTime } from '#api/history'
+import type { QueriedProperty, QueriedService } from '#history/history-query'
+import type { HistoryReads } from '#history/history-reads'
+import { parsePropertyKey } from '#model/identifier'
+import { Problem, type ProblemDetail } from '#model/problem'
+import { propertySchemaOf, propIdOfName, type ServiceSchema } from '#model/service-schema'
+import type { RouteContext } from '#routes/context'
+
+/** @throws Problem `history_off` */
+export function readsOf({ history }: RouteContext): HistoryReads {
+  if (!history) throw new Problem('history_off')
+  return history
+}
+
+const dayMs = 86_400_000
+
+interface AskedSpan {
+  readonly from?: QueryTime | undefined
+  readonly to?: QueryTime | undefined
+}
+
+export function spanOf(query: AskedSpan, now: number, faults: ProblemDetail[]): { from: number; to: number } {
+  const timeOf = (time: QueryTime) => ('at' in time ? time.at : Math.max(0, now - time.beforeMs))
+  const to = query.to ? timeOf(query.to) : now
+  const from = query.from ? timeOf(query.from) : Math.max(0, to - dayMs)
+  const message = 'must be before to'
+  if (from >= to) faults.push({ message, path: 'from' })
+  return { from, to }
+}
+
+/** `keys`: decimal ids, `0x…` ids, and names of the schema; undefined: all properties. */
+export function queriedService(
+  state: DeviceState,
+  schema: ServiceSchema | undefined,
+  names: { readonly device: string; readonly service: string },
+  { keys, path }: { readonly keys: readonly string[] | undefined; readonly path: string },
+  faults: ProblemDetail[],
+): QueriedService {
+  const declared = (serviceOf(state, names.service)?.shape.properties ?? []).map(({ propId, type }) => ({
+    propId,
+    type: type.name,
+    ...described(schema, propId),
+  }))
+  return { ...names, declared, propIds: keys && propIdsOf(keys, schema, path, faults), path }
+}
+
+function described(schema: ServiceSchema | undefined, propId: number): Partial<QueriedProperty> {
+  const property = schema && propertySchemaOf(schema, propId)
+  if (!property) return {}
+  const { name, unit } = property
+  return { name, ...(unit !== undefined && { unit }), ...(property.enum && { isEnum: true }) }
+}
+
+function propIdsOf(
+  keys: readonly string[],
+  schema: ServiceSchema | undefined,
+  path: string,
+  faults: ProblemDetail[],
+): number[] {
+  return keys.flatMap((key) => {
+    const propId = parsePropertyKey(key) ?? (schema && propIdOfName(schema, key))
+    if (propId !== undefined) return [propId]
+    faults.push({ path, message: `the service has no property named ${JSON.stringify(key.slice(0, 64))}` })
+    return []
+  })
+}
+
+const [second, minute, hour] = [1_000, 60_000, 3_600_000]
+const intervals = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * second),
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * minute),
+  ...[1, 2, 3, 6, 12].map((count) => count * hour),
+]
+
+/** The interval in ms; for `auto` the smallest that gives at most so many buckets. Contract 9. */
+export function intervalOf<Interval extends number | undefined>(
+  asked: Interval | 'auto',
+  { from, to }: { readonly from: number; readonly to: number },
+  points: number,
+): number | Interval {
+  if (asked !== 'auto') return asked
+  const countOf = (interval: number) => Math.ceil(to / interval) - Math.floor(from / interval)
+  const found = intervals.find((interval) => countOf(interval) <= points)
+  if (found !== undefined) return found
+  let days = Math.max(1, Math.ceil((to - from) / dayMs / points))
+  // One bucket lies on each side of the span.
+  while (countOf(days * dayMs) > points && days * dayMs < to) days++
+  return days * dayMs
+}

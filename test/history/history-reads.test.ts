@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { HistoryReads } from '#history/history-reads'
+import { Problem } from '#model/problem'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+const service = { query: async () => 'unknown' as const }
+const lag = { entries: 0, ms: 0 }
+
+test('a bounded number of questions is asked at once, others wait in turn by group, and the rest is refused', async () => {
+  const reads = new HistoryReads({
+    world: new ManualWorld(),
+    service,
+    follower: { lag, whenReached: () => () => {} },
+    positionOf: () => ({ epoch: 'e', offset: 1 }),
+  })
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const ask = (group: string) =>
+    reads.ask(group, async () => {
+      begun.push(group)
+      await new Promise<void>((end) => ends.push(end))
+    })
+  const asked = Array.from({ length: 68 }, () => ask('greedy'))
+  const settled = Promise.allSettled([...asked, ask('modest')])
+  await expect(ask('greedy')).rejects.toMatchObject({ code: 'overloaded' })
+  expect(begun.length).toBe(4)
+  for (let index = 0; index < 8; index++) {
+    ends.shift()?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(begun.slice(4, 7)).toContain('modest')
+  while (ends.length > 0) {
+    ends.shift()?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const results = await settled
+  // One of the greedy was refused in favor of the modest.
+  const refused = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  expect(refused).toEqual([expect.any(Problem)])
+  expect(begun.filter((group) => group === 'greedy').length).toBe(67)
+})
+
+test('a question waits for the position without taking the turn of others', async () => {
+  const world = new ManualWorld()
+  const waits: (() => void)[] = []
+  const reads = new HistoryReads({
+    world,
+    service,
+    follower: {
+      lag,
+      whenReached: (_tenant, _offset, reached) => {
+        waits.push(reached)
+        return () => {}
+      },
+    },
+    positionOf: () => ({ epoch: 'e', offset: waits.length }),
+  })
+  const reached = Array.from({ length: 100 }, () => reads.reach('default'))
+  expect(await reads.ask('other', async () => 'answered')).toBe('answered')
+  for (const wait of waits.slice(0, 99)) wait()
+  await Promise.all(reached.slice(0, 99))
+  const late = expect(reached[99]).rejects.toMatchObject({ code: 'history_behind' })
+  world.advance(5_000)
+  await late
+})
