@@ -1,5 +1,6 @@
 import * as alarms from '#api/alarms'
 import * as backup from '#api/backup'
+import * as cluster from '#api/cluster'
 import * as descriptions from '#api/descriptions'
 import * as devices from '#api/devices'
 import type { Method, RouteEntry } from '#api/entry'
@@ -55,7 +56,14 @@ export const chapters: readonly Chapter[] = [
   chapter('Sessions', 'Sessions, and the caller of a request.', sessions),
   chapter('Second factors', 'One-time codes, recovery codes and WebAuthn.', secondFactors, webauthn),
   chapter('Administration', 'Users, roles, tenants and keys.', users, roles, tenants, keys),
-  chapter('Operation', 'Health of the server, these documents, and a backup.', health, descriptions, backup),
+  chapter(
+    'Operation',
+    'Health of the server, these documents, a backup, and the owner of a cluster.',
+    health,
+    descriptions,
+    backup,
+    cluster,
+  ),
 ]
 
 function chapter(name: string, description: string, ...modules: readonly object[]): Chapter {

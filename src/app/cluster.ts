@@ -25,6 +25,8 @@ export interface Cluster {
   /** Websockets and routes of this node. */
   socketsOf(assembly: Assembly): ClusterSockets
   routesOf(assembly: Assembly): Binding[]
+  /** Makes another node the owner. @throws Problem `not_found`, `conflict` */
+  handOverTo(node: string, assembly: Assembly): void
   /** Stores what was taken, and lets another node become the owner: requests that still come are sent there. */
   handOver(assembly: Assembly): Promise<void>
   close(): Promise<void>
@@ -91,6 +93,8 @@ export async function joinCluster(
     socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder),
     routesOf: ({ context }) =>
       clusterRoutes({ context, otherNodes: forwarder, sequence: () => replicated.position.sequence }),
+    handOverTo: (other, { context: { system } }) =>
+      clusterNode.handOver(other, async () => system.gate.isOpen && (await system.gate.settled().catch(() => {}))),
     async handOver({ context: { system }, database }) {
       const timeout = new Promise<void>((resolve) => realWorld.after(handOverMs, resolve))
       if (system.gate.isOpen) await Promise.race([system.gate.settled().catch(() => {}), timeout])

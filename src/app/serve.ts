@@ -157,6 +157,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
             databaseStatus: () => database.status,
             proofOf: (challenge) => proofOf(key, challenge),
             cluster: cluster && (() => cluster.node.status()),
+            handOver: cluster && ((node) => cluster.handOverTo(node, assembly)),
             backups,
           }),
           ...descriptionRoutes(pages).map(ofEachNode),

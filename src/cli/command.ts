@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { adminCommand } from '#app/admin-command'
+import { addClusterCommands } from '#cli/cluster'
 import type { CommandAction, CommandContext } from '#cli/command-context'
 import { exitCodes, Misuse } from '#cli/exit-codes'
 import { failureText } from '#cli/failure-text'
@@ -80,6 +81,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   addKeyCommands(program, act)
   addSessionCommands(program, act)
   addTenantCommands(program, act)
+  addClusterCommands(program, act)
   addFolderCommands(program, folderActionFor(settings, terminal))
   return program
 }

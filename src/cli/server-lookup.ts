@@ -25,6 +25,11 @@ export async function connect(target: ConnectTarget): Promise<Connection> {
   if ('client' in found) return found
   const { config, offlineReason } = found
   if (!config.isIamOn) throw new Refusal(`IAM is off, so there is nothing to manage: set IAM=on (${offlineReason})`)
+  if (config.natsUrls.length > 0) {
+    throw new Refusal(
+      `${offlineReason}: this node of a cluster is stopped; use --url with the address of a running one`,
+    )
+  }
   // Loads the whole server, which is slow.
   const { startPrivateServer } = await import('#cli/stopped-server')
   return startPrivateServer(found, target.notes)

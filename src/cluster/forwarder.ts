@@ -19,6 +19,9 @@ const notPassedOn = new Set([
 /** Connections are closed before the other node closes them: it does so after ten seconds without a request. */
 const agentOptions = { keepAlive: true, timeout: 5_000 }
 
+/** How long a former owner may still answer. */
+const formerOwnerMsMax = 1_000
+
 /** The owner refuses a request while it hands over, and its body then. Contract 1.3. */
 const handOverMsMax = 2_000
 const storageText = JSON.stringify({ error: problemKinds.storage.text })
@@ -39,10 +42,7 @@ export class Forwarder implements OtherNodes {
 
   constructor(node: ClusterNode) {
     this.#node = node
-    // A node that stands still does not close its connections.
-    node.onOwnerChanged(() => {
-      for (const [attempt, place] of this.#waiting) if (place !== node.ownerUrl) attempt.abort()
-    })
+    node.onOwnerChanged(() => void this.#abandon())
   }
 
   get isOwner(): boolean {
@@ -91,6 +91,14 @@ export class Forwarder implements OtherNodes {
       }
       await this.#node.pause(deadline)
     }
+  }
+
+  /** A former owner that stands still does not close its connections; any other one answers what it has received. */
+  async #abandon(): Promise<void> {
+    const former = [...this.#waiting].filter(([, place]) => place !== this.#node.ownerUrl)
+    const isWaiting = ([attempt]: (typeof former)[number]) => this.#waiting.has(attempt)
+    await this.#node.until(() => !former.some(isWaiting), formerOwnerMsMax)
+    for (const [attempt] of former.filter(isWaiting)) attempt.abort()
   }
 
   close(): void {

@@ -7,6 +7,11 @@ export interface NodeAddress {
   readonly url: string
 }
 
+/** `isHandedOver`: another node has written it, and this one has to renew it. */
+interface LeaseEntry extends NodeAddress {
+  readonly isHandedOver?: true
+}
+
 /** How long an entry is valid after it was renewed. */
 export const leaseMs = 2_000
 const key = 'owner'
@@ -78,6 +83,17 @@ export class NatsLease implements Lease {
     if (revision !== undefined) await this.#bucket.delete(key, { previousSeq: revision }).catch(() => {})
   }
 
+  /** Gives the lease to another node. If that node does not want it, it expires. @throws errors of NATS */
+  async handOver({ name, url }: NodeAddress): Promise<void> {
+    while (this.#isAsking) await new Promise<void>((resolve) => this.#world.after(1, resolve))
+    const revision = this.#revision
+    if (revision === undefined) return
+    this.#revision = undefined
+    this.#heldUntil = Number.NEGATIVE_INFINITY
+    const entry: LeaseEntry = { name, url, isHandedOver: true }
+    await this.#bucket.update(key, JSON.stringify(entry), revision)
+  }
+
   async stop(): Promise<void> {
     this.#cancelTimer?.()
     this.#stopWatching?.()
@@ -86,10 +102,13 @@ export class NatsLease implements Lease {
 
   #see(entry: KvWatchEntry): void {
     const before = this.#holder?.name
-    this.#holder = entry.operation === 'PUT' ? entry.json<NodeAddress>() : undefined
+    const found = entry.operation === 'PUT' ? entry.json<LeaseEntry>() : undefined
+    this.#holder = found
     this.#heardAt = this.#world.monotonic()
     if (this.#holder && this.#holder.name !== before) for (const task of this.changed) task()
-    if (!this.#holder) this.#runAfter(0)
+    const isReceived = found?.isHandedOver && found.name === this.#node.name && this.#isWanted
+    if (isReceived) this.#revision = entry.revision
+    if (!found || isReceived) this.#runAfter(0)
   }
 
   get #isExpired(): boolean {

@@ -13,6 +13,7 @@ export interface ClusterNodeParts {
     readonly holder: NodeAddress | undefined
     /** Called when another node has the lease. */
     readonly changed: (() => void)[]
+    handOver(to: NodeAddress): Promise<void>
   }
   readonly nodes: { all(): readonly NodeState[]; readonly silentMs: number }
   /** The bytes of `identity.key`, which all nodes have. */
@@ -33,12 +34,18 @@ const becomeOwnerMsMax = 1_000
 /** How long a node answers reads while the servers of the log are silent. Contract 11. */
 const silentMsMax = 60_000
 
+/** Answers of the owner reach other nodes before they learn that another node is the owner. */
+const answersMs = 100
+/** How long a hand-over waits for commits in progress. */
+const settledMsMax = 1_000
+
 /** The header by which nodes recognise requests of each other. */
 export const nodeKeyHeader = 'x-node-key'
 
 /** This node among the others: who is the owner, and which node answers a request. */
 export class ClusterNode {
   readonly #parts: ClusterNodeParts
+  #isHandingOver = false
   /** Sent with requests to other nodes. */
   readonly key: string
 
@@ -49,7 +56,7 @@ export class ClusterNode {
 
   /** Whether this node decides: it owns the log, and no other node can have the lease. */
   get isOwner(): boolean {
-    return this.#parts.isWritable() && this.#parts.lease.isHeld
+    return this.#parts.isWritable() && this.#parts.lease.isHeld && !this.#isHandingOver
   }
 
   get sequence(): number {
@@ -63,14 +70,43 @@ export class ClusterNode {
     return holder && holder.name !== this.#parts.node.name ? new URL(holder.url) : undefined
   }
 
+  /**
+   * Begins to make another node the owner: from then on, new requests wait for it. `settled`: waits for commits.
+   * @throws Problem `not_found`, `conflict`
+   */
+  handOver(name: string, settled: () => Promise<unknown>): void {
+    const { world, node, nodes } = this.#parts
+    if (name === node.name) throw new Problem('conflict', `${name} is the owner`)
+    const all = nodes.all()
+    const to = all.find((other) => other.name === name)
+    if (!to) {
+      const names = all.map((other) => other.name).join(', ')
+      throw new Problem('not_found', `no running node has the name ${name}; there are ${names}`)
+    }
+    if (this.#isHandingOver) throw new Problem('conflict', 'another hand-over is in progress')
+    world.after(answersMs, async () => {
+      this.#isHandingOver = true
+      try {
+        await Promise.race([settled(), new Promise<void>((resolve) => world.after(settledMsMax, resolve))])
+        await new Promise<void>((resolve) => world.after(answersMs, resolve))
+        await this.#parts.lease.handOver(to)
+      } catch {
+        // This node renews its lease, or another one gets it.
+      } finally {
+        this.#isHandingOver = false
+      }
+    })
+  }
+
   /** Calls when another node may have become the owner. */
   onOwnerChanged(task: () => void): void {
     this.#parts.lease.changed.push(task)
   }
 
-  /** Waits a short time for this node to become the owner. */
+  /** Waits a short time for this node to become the owner, unless another node has the lease or will have it. */
   async becomesOwner(): Promise<boolean> {
-    return await this.until(() => this.isOwner, becomeOwnerMsMax)
+    await this.until(() => this.isOwner || this.#isHandingOver || this.place !== undefined, becomeOwnerMsMax)
+    return this.isOwner
   }
 
   /** The URL of the node that has the lease. */

@@ -7,6 +7,7 @@ import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'
 import { type BackupMaker, backupRoutes } from '#routes/backup'
 import { basicTokenRoutes } from '#routes/basic-tokens'
+import { handOverRoute } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
 import type { EventRoom } from '#routes/event-socket-room'
@@ -47,6 +48,8 @@ import { writeRoutes } from '#routes/writes'
 /** Data for routes about the process itself. */
 export interface OperationOptions extends HealthOptions {
   readonly backups: BackupMaker
+  /** Absent: this server is not a node of a cluster. @throws Problem `not_found`, `conflict` */
+  readonly handOver?: ((node: string) => void) | undefined
 }
 
 /** All routes below `/api/v1`. `identity` undefined: authentication is off. */
@@ -58,6 +61,7 @@ export function bindingsOf(
   const bindings = [
     ...healthRoutes(context, operation),
     ...backupRoutes(context, operation.backups),
+    handOverRoute(operation.handOver),
     ...deviceRoutes(context),
     ...serviceRoutes(context),
     ...historyRoutes(context),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import * as api from '#api/cluster'
 import { defineRoute } from '#api/entry'
 import { type Binding, bind, ofEachNode } from '#http/call'
 import type { OtherNodes } from '#http/other-nodes'
@@ -44,6 +45,15 @@ export function clusterRoutes({ context, otherNodes, sequence }: ClusterRouteOpt
     return { status: 200, json: { session, sequence: sequence() } satisfies z.infer<typeof TicketHolder> }
   })
   return [ofEachNode(route)]
+}
+
+/** `begin` undefined: this server is not a node of a cluster. The owner answers. */
+export function handOverRoute(begin: ((node: string) => void) | undefined): Binding {
+  return bind(api.handOver, ({ body }) => {
+    if (!begin) throw new Problem('not_found', 'this server is not a node of a cluster: NATS_URL is not set')
+    begin(body.node)
+    return { status: 204 }
+  })
 }
 
 export interface TicketUserOptions {

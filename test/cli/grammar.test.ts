@@ -20,6 +20,7 @@ const verbs = {
   key: ['list', 'add', 'delete', 'rotate-signing'],
   session: ['list', 'end'],
   tenant: ['list', 'add', 'set', 'delete'],
+  cluster: ['status', 'hand-over'],
 }
 
 describe('help', () => {
@@ -47,7 +48,7 @@ describe('help', () => {
       const { code, out } = await run(`${line} --help`)
       expect([code, out]).toEqual([0, expect.stringContaining(`Usage: npm run admin -- ${line}`)])
       expect(out).toContain('--url <url>')
-      expect(out.includes('--tenant <tenant>')).toBe(!line.startsWith('tenant'))
+      expect(out.includes('--tenant <tenant>')).toBe(!/^(tenant|cluster)/.test(line))
     },
   )
 })

@@ -11,6 +11,7 @@ import { grant, identityOn, Person } from '#test/blackbox/people'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { runAdmin } from '#test/cli/admin-process'
 import { NatsServer, noNats } from '#test/cluster/nats-servers'
 
 const keyFile = 'identity.key'
@@ -232,6 +233,35 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     })
     expect(refused).toEqual([])
     await owner.startAgain()
+  })
+
+  test('admin cluster hand-over makes another node the owner, without a refused request', async () => {
+    const { owner, others } = await ownerAndOthers()
+    const [other] = others as [StartedServer]
+    const { node: name } = await statusOf(other)
+    const admin = (...args: string[]) =>
+      runAdmin({
+        args: ['cluster', ...args, '--url', other.base],
+        environment: { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password },
+      })
+    const refused: number[] = []
+    let isOver = false
+    const writing = [owner, ...others].map(async (node, place) => {
+      for (let count = 0; !isOver; count++) {
+        const body = { deviceIdentifier: `HANDED-${place}-${count}` }
+        const { status } = await at(node).ask('/devices', { method: 'POST', body })
+        if (status !== 201) refused.push(status)
+      }
+    })
+    const { code, notes } = await admin('hand-over', name)
+    isOver = true
+    await Promise.all(writing)
+    expect([code, notes, refused]).toEqual([0, `${name} is the owner\n`, []])
+    expect((await statusOf(other)).isOwner).toBe(true)
+    expect((await admin('status')).out).toMatch(new RegExp(`^${name} +http.* yes +0 +0$`, 'm'))
+    expect(await admin('hand-over', name)).toMatchObject({ code: 1, notes: `error: 409 ${name} is the owner\n` })
+    const unknown = 'error: 404 no running node has the name x; there are a, b, c\n'
+    expect(await admin('hand-over', 'x')).toMatchObject({ code: 1, notes: unknown })
   })
 
   test('continues when the owner stands still, which follows afterwards', async () => {

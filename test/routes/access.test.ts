@@ -146,6 +146,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       'deleteTenant',
       'listSigningKeys',
       'rotateSigningKey',
+      'handOver',
     ].map((name) => [
       name,
       { why: 'only tenant default', row: [401, 403, 403, 'success', 'success', 'success'] as const },

@@ -8,6 +8,7 @@ export function operationOf({ context, database }: Assembly): OperationOptions {
     dataDirectory: '/',
     databaseStatus: () => 'ok',
     proofOf: () => 'not called',
+    handOver: () => {},
     backups: new Backups({
       world: context.world,
       snapshot: () => database.snapshot(),
