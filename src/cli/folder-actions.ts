@@ -1,5 +1,6 @@
 import { realWorld } from '#app/world'
 import { pipe, pipeBackup, readFileOr, refusalFrom, type WrittenBackup, writeBackup } from '#cli/backup-file'
+import { renewAdvice } from '#cli/doctor/database'
 import { Misuse, Refusal } from '#cli/exit-codes'
 import type { FolderContext } from '#cli/folder'
 import { inspectedText } from '#cli/inspection-text'
@@ -65,6 +66,8 @@ export async function restore({ terminal, printer, target }: FolderContext, file
 
 export async function repair({ printer, target, options }: FolderContext): Promise<void> {
   const folder = await folderAlone('repair', target)
+  if (configOf(target.reading).natsUrls.length > 0)
+    throw new Refusal(`the data of a node of a cluster is not repaired: ${renewAdvice(folder)}`)
   const name = new Date(realWorld.now()).toISOString().slice(0, 19).replaceAll(':', '-')
   try {
     const found = await repairFolder({ folder, name, isForced: options.force === true })

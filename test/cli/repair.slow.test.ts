@@ -30,11 +30,15 @@ const admin = (...args: string[]) => administerAt(environmentOf(server), args)
 const numbersOf = (text: string) =>
   [...text.matchAll(/"deviceIdentifier":"PUMP-(\d+)"/g)].map(([, digits]) => Number(digits)).sort((a, b) => a - b)
 
-test('repair does nothing while a server runs or if the database is intact', async () => {
+test('repair does nothing while a server runs, for a node of a cluster, or if the database is intact', async () => {
   expect(errorOf(await admin('repair'), 1)).toMatch(/a server answers at .*: stop it first/)
   expect(errorOf(await admin('--url', server.base, 'repair'), 2)).toMatch(/repair works on DATA_DIR of this machine/)
   expect(await databaseFindings(config())).toMatchObject([{ verdict: 'ok' }])
   await server.kill()
+  const node = { ...environmentOf(server), NATS_URL: 'nats://127.0.0.1', NODE_URL: 'http://127.0.0.1' }
+  expect(errorOf(await administerAt(node, ['repair']), 1)).toMatch(
+    /a node of a cluster is not repaired: stop this node/,
+  )
   expect(outputOf(await admin('repair'))).toMatch(/the database is intact; nothing was done\n$/)
 })
 

@@ -2,7 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { readConfig } from '#app/config'
 import { projectRoot } from '#bench/project-root'
+import { natsFindings } from '#cli/doctor/nats'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { checkSync, connectToNats } from '#cluster/nats-connection'
 import { NatsServer, noNats } from '#test/cluster/nats-servers'
@@ -65,6 +67,25 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
       'the NATS server nats-1 has no "sync_interval: always" in its jetstream block; DURABILITY=disk needs it',
     )
     await expect(check(synced, 'devices:1e5@')).rejects.toThrow('NATS_SYS_CREDS is not of a system account')
+  })
+
+  test('are checked by doctor', async () => {
+    const found = async ({ url }: NatsServer, line: string) => {
+      const reading = readConfig({
+        NATS_URL: url.replace('nats://', 'nats://devices:1e5%40@'),
+        NATS_SYS_CREDS: fileWith(line),
+        NODE_URL: 'http://127.0.0.1:8080',
+        DURABILITY: 'disk',
+      })
+      if ('mistakes' in reading) throw new Error(reading.mistakes.join())
+      return (await natsFindings(reading.config)).map(({ verdict, said }) => `${verdict} ${said}`)
+    }
+    expect(await found(synced, 'system:secret')).toEqual([
+      expect.stringMatching(/^ok 127\.0\.0\.1:\d+ is version 2\./),
+      'ok all servers write a message to disk before they acknowledge it',
+    ])
+    expect(await found(unsynced, 'system:secret')).toEqual([expect.stringMatching(/^wrong .*sync_interval: always/)])
+    expect(await found(synced, 'system:wrong')).toEqual([expect.stringMatching(/^wrong NATS refuses the credentials/)])
   })
 
   test.each<[string, string, string, string | undefined, RegExp]>([

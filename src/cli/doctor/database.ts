@@ -10,7 +10,7 @@ import { checkDatabase, type DatabaseCheck } from '#store/level-files/database-c
 const attemptsMax = 3
 
 /** Checks every block of every database file. No findings if there is no database yet. */
-export async function databaseFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
+export async function databaseFindings({ dataDirectory, natsUrls }: Config): Promise<readonly Finding[]> {
   const about = 'database'
   const database = join(dataDirectory, 'db')
   try {
@@ -18,14 +18,20 @@ export async function databaseFindings({ dataDirectory }: Config): Promise<reado
     let found = await checkDatabase(database, 'whole')
     for (let attempts = 1; found.damage.length > 0 && attempts < attemptsMax; attempts++)
       found = await checkDatabase(database, 'whole')
-    return findingsOf(about, found)
+    return findingsOf(about, found, natsUrls.length > 0 ? renewAdvice(dataDirectory) : repairAdvice)
   } catch (error) {
     return [wrong(about, `cannot be read: ${messageOf(error)}`, 'give the folder to the user that runs the server')]
   }
 }
 
-function findingsOf(about: string, { damage, torn }: DatabaseCheck): readonly Finding[] {
-  const todo = `restore a backup, or repair what can be read: ${adminCommand} repair`
+const repairAdvice = `restore a backup, or repair what can be read: ${adminCommand} repair`
+
+/** A repaired copy of the log would lack commits that all other nodes have. */
+export function renewAdvice(folder: string): string {
+  return `stop this node, remove everything in ${folder} except identity.key, and start it: it gets its data from the cluster`
+}
+
+function findingsOf(about: string, { damage, torn }: DatabaseCheck, todo: string): readonly Finding[] {
   if (damage.length > 0) return damage.map((said) => wrong(about, said, todo))
   if (torn.length === 0) return [ok(about, 'all blocks of its files are intact')]
   return torn.map((said) =>

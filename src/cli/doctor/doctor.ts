@@ -3,6 +3,7 @@ import { databaseFindings } from '#cli/doctor/database'
 import { mailFinding, updateServerFinding } from '#cli/doctor/external-servers'
 import type { Finding } from '#cli/doctor/finding'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
+import { natsFindings } from '#cli/doctor/nats'
 import { portFindings } from '#cli/doctor/port'
 import { nodeFinding, openFilesFinding } from '#cli/doctor/process'
 import { combinationFindings, settingsFindings } from '#cli/doctor/settings'
@@ -36,6 +37,7 @@ export async function* examine({ reading, nodeVersion, limits, apiKey, world }: 
   yield* await diskFindings(config)
   yield await syncFinding(config, world)
   yield* await clockFindings(config, world)
+  yield* await natsFindings(config)
   yield* await portFindings(config, apiKey)
   yield await mailFinding(config)
   yield await updateServerFinding(config)

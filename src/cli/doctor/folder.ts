@@ -18,7 +18,11 @@ const mebibyte = 1024 * 1024
 const roomBytes = 64 * mebibyte
 
 /** Checks permissions and left-over restores and repairs. */
-export async function folderFindings({ dataDirectory: folder, isIamOn }: Config): Promise<readonly Finding[]> {
+export async function folderFindings({
+  dataDirectory: folder,
+  isIamOn,
+  natsUrls,
+}: Config): Promise<readonly Finding[]> {
   const about = 'DATA_DIR'
   const names = await namesIn(folder)
   if (names === undefined) return [await creationFinding(folder)]
@@ -51,7 +55,7 @@ export async function folderFindings({ dataDirectory: folder, isIamOn }: Config)
     )
   }
   if (findings.length === 0) findings.push(ok(about, folder))
-  return [...findings, await keyFinding(folder, names, isIamOn)]
+  return [...findings, await keyFinding(folder, names, { isIamOn, isNode: natsUrls.length > 0 })]
 }
 
 /** Undefined if the folder does not exist. A string if it cannot be used. */
@@ -89,11 +93,19 @@ export async function nearestFolder(folder: string): Promise<string> {
   }
 }
 
-async function keyFinding(folder: string, names: readonly string[], isIamOn: boolean): Promise<Finding> {
+async function keyFinding(
+  folder: string,
+  names: readonly string[],
+  { isIamOn, isNode }: { readonly isIamOn: boolean; readonly isNode: boolean },
+): Promise<Finding> {
   const about = 'identity.key'
   const file = join(folder, about)
   try {
     if ((await readKeyFile(folder)) === undefined) {
+      if (isNode) {
+        const todo = 'copy it from the data folder of another node; only the first node of a cluster creates it'
+        return hint(about, 'does not exist', todo)
+      }
       if (!names.includes('db') || !isIamOn)
         return ok(about, 'does not exist yet; the first start with IAM=on creates it')
       return hint(

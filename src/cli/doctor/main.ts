@@ -10,7 +10,7 @@ import { readSettings } from '#cli/settings'
 const about = `npm run doctor [-- --json]
 
 Checks the settings and what the server needs on this machine: Node, limits, DATA_DIR and identity.key, disk, clock, port or
-the running server, mail, update server. Run it as the user that runs the server, with the same environment or in the folder
+the running server, NATS, mail, update server. Run it as the user that runs the server, with the same environment or in the folder
 of the same .env. With an API key that may read health in ADMIN_API_KEY, it also checks the health of a running server.
 Exit code: 0 no problems (there may be hints); 1 problems; 2 wrong usage.
 `

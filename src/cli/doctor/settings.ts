@@ -79,10 +79,38 @@ const settingRules: readonly SettingRule[] = [
     applies: ({ smtpUrl, publicUrls }) => smtpUrl !== undefined && publicUrls.length === 0,
     finding: hint('PUBLIC_URL', 'is not set: mails have no unsubscribe link', 'PUBLIC_URL=https://devices.example.com'),
   },
+  {
+    applies: ({ natsUrls, nodeUrl, host }) => natsUrls.length > 0 && isLoopback(host) && !isLocal(nodeUrl),
+    finding: wrong(
+      'HOST',
+      'is reachable from this machine only, but NODE_URL is the address for other nodes',
+      'HOST=0.0.0.0 in a private network, unless a proxy at NODE_URL passes requests on',
+    ),
+  },
+  {
+    applies: ({ natsUrls, nodeUrl }) => isLocal(nodeUrl) && !natsUrls.every(isLocal),
+    finding: hint(
+      'NODE_URL',
+      'is reachable from this machine only: nodes on other machines cannot forward requests to this one',
+      'NODE_URL=http://10.0.0.5:8080, an address of this machine in a private network',
+    ),
+  },
+  {
+    applies: ({ natsUrls, natsReplicas }) => natsUrls.length > 0 && natsReplicas < 3,
+    finding: hint(
+      'NATS_REPLICAS',
+      'is below 3: when one NATS server is away, the whole cluster refuses writes',
+      'three NATS servers and NATS_REPLICAS=3, before the first start',
+    ),
+  },
 ]
 
 export function combinationFindings(config: Config): readonly Finding[] {
   return settingRules.filter(({ applies }) => applies(config)).map(({ finding }) => finding)
+}
+
+function isLocal(url: string | undefined): boolean {
+  return url !== undefined && isLoopback(new URL(url).hostname)
 }
 
 function isSecure(url: string): boolean {

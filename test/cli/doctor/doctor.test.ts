@@ -9,8 +9,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Config, readConfig } from '#app/config'
 import { realWorld } from '#app/world'
 import { projectRoot } from '#bench/project-root'
+import { databaseFindings } from '#cli/doctor/database'
 import { mailFinding, updateServerFinding } from '#cli/doctor/external-servers'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
+import { natsFindings } from '#cli/doctor/nats'
 import { portFindings } from '#cli/doctor/port'
 import { clockFindings, syncFinding } from '#cli/doctor/timing'
 import { Person, root, startWithIdentity } from '#test/blackbox/people'
@@ -73,6 +75,20 @@ describe('a data folder', () => {
     expect((await found({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
     writeFileSync(join(folder, 'identity.key'), 'short', { mode: 0o600 })
     expect((await found())[1]).toMatch(/^wrong identity.key: .*is not a valid key/)
+  })
+
+  const node = { NATS_URL: 'nats://127.0.0.1:1', NODE_URL: 'http://127.0.0.1:8080' }
+
+  test('of a node needs the key of the others, and is renewed instead of repaired', async () => {
+    mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
+    writeFileSync(join(folder, 'db', 'CURRENT'), 'nothing')
+    expect((await found(node))[1]).toBe('hint identity.key: does not exist')
+    const config = configOf({ DATA_DIR: folder, ...node })
+    const [damage] = await databaseFindings(config)
+    expect(damage).toMatchObject({
+      verdict: 'wrong',
+      todo: expect.stringContaining('except identity.key, and start it: it gets its data from the cluster'),
+    })
   })
 
   test('of an interrupted restore is wrong', async () => {
@@ -254,6 +270,14 @@ describe('other servers', () => {
     const finding = await updateServerFinding(configOf({ UPDATE_SERVER_URL: url, UPDATE_SERVER_TOKEN: 'its-token' }))
     expect([finding.verdict, received]).toEqual([verdict, ['Bearer its-token']])
     expect(finding.said).not.toContain('its-token')
+  })
+
+  test('NATS servers that are missing are wrong, and without NATS_URL none is needed', async () => {
+    const url = { NATS_URL: 'nats://ann:hunter2@127.0.0.1:1', NODE_URL: 'http://127.0.0.1:8080' }
+    const found = await natsFindings(configOf(url))
+    expect(found).toMatchObject([{ verdict: 'wrong', said: expect.stringMatching(/^NATS can't be reached: /) }])
+    expect(JSON.stringify(found)).not.toContain('hunter2')
+    expect(await natsFindings(configOf({}))).toEqual([])
   })
 
   test('a missing update server is wrong', async () => {

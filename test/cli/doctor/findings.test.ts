@@ -87,6 +87,22 @@ describe('settings', () => {
     ['a public URL without TLS', { TRUST_PROXY: 'on', PUBLIC_URL: 'http://devices.example.com' }, ['hint PUBLIC_URL']],
     ['a local URL without TLS', { PUBLIC_URL: 'http://localhost:8080' }, []],
     ['mail without a public URL', { SMTP_URL: 'smtp://mail.example' }, ['hint PUBLIC_URL']],
+    ['a cluster on one machine', { NATS_URL: 'nats://127.0.0.1', NODE_URL: 'http://127.0.0.1:8081' }, []],
+    [
+      'a node that others cannot reach',
+      { NATS_URL: 'nats://nats-1', NODE_URL: 'http://10.0.0.5:8080' },
+      ['wrong HOST'],
+    ],
+    [
+      'a node with a local address',
+      { NATS_URL: 'nats://nats-1,nats://127.0.0.1', NODE_URL: 'http://localhost:8080' },
+      ['hint NODE_URL'],
+    ],
+    [
+      'a cluster on one NATS server',
+      { NATS_URL: 'nats://localhost', NODE_URL: 'http://localhost:8080', NATS_REPLICAS: '1' },
+      ['hint NATS_REPLICAS'],
+    ],
   ])('combined: %s', (_, environment, expected) => {
     const reading = readConfig(environment)
     if ('mistakes' in reading) throw new Error(reading.mistakes.join())
