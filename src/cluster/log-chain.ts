@@ -12,6 +12,10 @@ import type { Operation } from '#runtime/storage'
  *
  * So messages of an earlier owner, repeated messages, and the second of two competing claims have no effect, even if
  * the servers of the log accept them.
+ *
+ * An owner appends each part after the one before it has come back, and claims only after what counts. So a part that
+ * is ahead of the chain, or a claim after one that does not count here, shows that a message was lost or changed: in
+ * the log, or in the copy of this node.
  */
 
 /** A position of the chain: the last message that counts. */
@@ -35,6 +39,9 @@ export type Effect =
 const hashBytes = 16
 const formatVersion = 1
 
+/** A message that counts for its owner does not follow on the last one that counts here. */
+export class BrokenChain extends Error {}
+
 type Content =
   | readonly [version: number, generation: number, number: number, previous: Uint8Array, node: string]
   | readonly [version: number, generation: number, number: number, previous: Uint8Array, isLast: boolean, Uint8Array]
@@ -55,7 +62,7 @@ export class LogChain {
     return this.#position
   }
 
-  /** @throws Error for a message of a newer format */
+  /** @throws BrokenChain; Error for a message of a newer format */
   accept(sequence: number, message: Uint8Array): Effect {
     const [version, generation, number, previous, nodeOrIsLast, bytes] = packr.unpack(message) as Content
     if (version !== formatVersion) throw new Error(`message ${sequence} of the log has format ${version}`)
@@ -64,7 +71,13 @@ export class LogChain {
     const isNext = isClaim
       ? generation === position.generation + 1 && number === 0
       : generation === position.generation && number === position.number + 1
-    if (!isNext || Buffer.compare(previous, position.hash) !== 0) return { kind: 'none' }
+    if (!isNext || Buffer.compare(previous, position.hash) !== 0) {
+      const isAhead = isClaim
+        ? generation > position.generation + 1
+        : generation > position.generation || (generation === position.generation && number > position.number)
+      if (!isAhead) return { kind: 'none' }
+      throw new BrokenChain(`message ${sequence} of the log does not follow on message ${position.sequence}`)
+    }
     this.#position = { sequence, generation, number, hash: hashOf(message) }
     if (isClaim) {
       // The last part of an unfinished commit of the former owner can no longer count.

@@ -1,4 +1,5 @@
 import {
+  BrokenChain,
   type ChainPosition,
   chainStart,
   claimAfter,
@@ -233,7 +234,10 @@ export class Replica {
     try {
       return this.#chain.accept(sequence, message)
     } catch (error) {
-      const text = `message ${sequence} of the log cannot be read; a newer release may have written it`
+      const text =
+        error instanceof BrokenChain
+          ? `${error.message}: a message was lost or changed, in the log or in the data of this node`
+          : `message ${sequence} of the log cannot be read; a newer release may have written it`
       this.#fail(new StorageFailure('damaged', text, { cause: error }))
       return undefined
     }

@@ -224,6 +224,11 @@ describe('nodes that share a log', () => {
   })
 })
 
+/** Still a message, of another content. */
+function withLastByteChanged(message: Uint8Array): Uint8Array {
+  return message.with(-1, (message.at(-1) as number) ^ 1)
+}
+
 describe('a node whose copy does not fit to the log', () => {
   async function stoppedNode() {
     const world = idleWorld(1)
@@ -260,6 +265,21 @@ describe('a node whose copy does not fit to the log', () => {
     change(servers.messages)
     await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(message) })
     expect((await rowsOf(await open(memoryPlace()))).length).toBeGreaterThan(0)
+  })
+
+  test.each<[string, (messages: Uint8Array[]) => void]>([
+    ['a lost message', (messages) => messages.splice(1, 1)],
+    ['a changed message', (messages) => messages.splice(1, 1, withLastByteChanged(messages[1] as Uint8Array))],
+    ['a lost claim', (messages) => messages.splice(0, 1)],
+  ])('refuses to open a new copy of a log with %s', async (_, change) => {
+    const { servers, open } = await stoppedNode()
+    change(servers.messages)
+    await expect(open(memoryPlace())).rejects.toMatchObject({
+      code: 'damaged',
+      message: expect.stringMatching(
+        /^message \d of the log does not follow on message \d: a message was lost or changed/,
+      ),
+    })
   })
 
   test.each([
