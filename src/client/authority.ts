@@ -107,7 +107,7 @@ export class BasicSession implements Authority {
   }
 
   /** @throws Problem 401 when name or password is wrong */
-  async begin(): Promise<void> {
+  async start(): Promise<void> {
     await this.#renewOnce()
   }
 
@@ -181,12 +181,16 @@ export class DpopSession implements Authority {
   }
 
   /** The stored session, if there is one. */
-  static async stored(transport: Transport, platform: Platform, store: SessionStore): Promise<DpopSession | undefined> {
+  static async restore(
+    transport: Transport,
+    platform: Platform,
+    store: SessionStore,
+  ): Promise<DpopSession | undefined> {
     const session = await store.read()
     return session && new DpopSession(transport, platform, store, session)
   }
 
-  static async begun(
+  static async start(
     transport: Transport,
     platform: Platform,
     store: SessionStore,

@@ -27,7 +27,7 @@ import type { State, StateOptions } from '#client/state'
 import { isReplayable, type RawAnswer, type Request, Transport } from '#client/transport'
 
 /** A sign-in that waits for its second factor. */
-interface Pending {
+interface PendingSignIn {
   readonly keys: KeyPair
   readonly token: string
   readonly keep: boolean
@@ -49,9 +49,9 @@ export class ConnectedClient {
   readonly #states = new Set<LiveState>()
   /** Undefined: `credentials` have not signed in yet. */
   #authority: Authority | undefined
-  #beginning: Promise<Authority> | undefined
-  #restoring: Promise<Session> | undefined
-  #pending: Pending | undefined
+  #credentialSignIn: Promise<Authority> | undefined
+  #restoration: Promise<Session> | undefined
+  #pendingSignIn: PendingSignIn | undefined
 
   constructor(options: ConnectOptions) {
     const url = options.url ?? ownOrigin()
@@ -78,7 +78,7 @@ export class ConnectedClient {
 
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
     const answer = await this.#idempotentSend.send(requestOf(route, call as AnyCall))
-    return tagged(succeeded(answer), answer.headers) as Answer<R>
+    return tagged(bodyOfSuccess(answer), answer.headers) as Answer<R>
   }
 
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {
@@ -91,22 +91,22 @@ export class ConnectedClient {
   }
 
   restore(): Promise<Session> {
-    this.#restoring ??= this.#restore().finally(() => {
-      this.#restoring = undefined
+    this.#restoration ??= this.#restore().finally(() => {
+      this.#restoration = undefined
     })
-    return this.#restoring
+    return this.#restoration
   }
 
   async signIn({ keep = true, ...credentials }: SignIn): Promise<SignInOutcome> {
     const login = await logIn(this.#transport, credentials)
     if ('tenants' in login) return login
     if ('pair' in login) {
-      await this.#begun(login.keys, login.pair, keep)
+      await this.#startSession(login.keys, login.pair, keep)
       return 'signed in'
     }
     const { keys, secondFactor } = login
     const { token, methods, enroll, expiresIn } = secondFactor
-    this.#pending = { keys, token, keep }
+    this.#pendingSignIn = { keys, token, keep }
     const expiresAt = this.now() + expiresIn * 1000
     this.#session.set({ state: 'second factor', permissions: {}, methods, enroll, expiresAt })
     return { secondFactor: { methods, enroll } }
@@ -114,7 +114,7 @@ export class ConnectedClient {
 
   async secondFactor(factor: Factor): Promise<'signed in'> {
     if ('webauthn' in factor) await this.#factor('/auth/2fa/webauthn/authenticate/verify', factor.webauthn)
-    else if (!this.#pending) throw new TypeError('no sign-in is waiting for a code')
+    else if (!this.#pendingSignIn) throw new TypeError('no sign-in is waiting for a code')
     else if ('code' in factor) await this.#factor('/auth/2fa/totp', { code: factor.code })
     else await this.#factor('/auth/2fa/recovery', { code: factor.recovery })
     return 'signed in'
@@ -157,7 +157,7 @@ export class ConnectedClient {
 
   async signOut({ all = false }: { readonly all?: boolean } = {}): Promise<void> {
     const authority = this.#authority
-    this.#pending = undefined
+    this.#pendingSignIn = undefined
     try {
       if (authority && authority !== unauthenticated) {
         const answer = await this.#exchange(requestOf('POST /auth/logout', { query: { all: all || undefined } }))
@@ -198,13 +198,13 @@ export class ConnectedClient {
    * §5.2.9
    */
   async #exchange(request: Request): Promise<RawAnswer> {
-    let authority = await this.#begin()
+    let authority = await this.#currentAuthority()
     const credential = await authority.credentialFor(request)
     const answer = await this.#transport.send(request, credential)
     if (!isTokenRefused(answer) || !isReplayable(request.body)) return answer
     if (!(await authority.renew(credential))) {
       if (!this.#sessionEnded(authority)) return answer
-      const next = await this.#begin()
+      const next = await this.#currentAuthority()
       // Another user has signed in: the request must not be sent as that user.
       if (next.subject !== authority.subject) return answer
       authority = next
@@ -213,12 +213,12 @@ export class ConnectedClient {
   }
 
   /** The authority for requests. With `credentials` it signs in first, once for all concurrent requests. */
-  async #begin(): Promise<Authority> {
+  async #currentAuthority(): Promise<Authority> {
     if (this.#authority) return this.#authority
-    this.#beginning ??= this.#signInByCredentials().finally(() => {
-      this.#beginning = undefined
+    this.#credentialSignIn ??= this.#signInByCredentials().finally(() => {
+      this.#credentialSignIn = undefined
     })
-    return this.#beginning
+    return this.#credentialSignIn
   }
 
   async #signInByCredentials(): Promise<Authority> {
@@ -237,13 +237,13 @@ export class ConnectedClient {
     if ('apiKey' in credentials) return apiKeyHolder(credentials.apiKey)
     if (credentials.scheme === 'basic') {
       const session = new BasicSession(this.#transport, credentials.name, credentials.password)
-      await session.begin()
+      await session.start()
       return session
     }
     const { scheme: _, ...account } = credentials
     const login = await logIn(this.#transport, account)
     if (!('pair' in login)) throw refusalOf(login)
-    return DpopSession.begun(this.#transport, this.#platform, this.#store, login.keys, login.pair)
+    return DpopSession.start(this.#transport, this.#platform, this.#store, login.keys, login.pair)
   }
 
   #setAuthority(authority: Authority): Authority {
@@ -254,36 +254,36 @@ export class ConnectedClient {
   /** A session has ended. Returns whether another one can begin. */
   #sessionEnded(authority: Authority): boolean {
     const { credentials } = this.#options
-    const isToBegin = credentials !== undefined && !('apiKey' in credentials)
+    const signsInAgain = credentials !== undefined && !('apiKey' in credentials)
     if (this.#authority !== authority) return true
-    if (isToBegin) this.#authority = undefined
+    if (signsInAgain) this.#authority = undefined
     else this.#end()
-    return isToBegin
+    return signsInAgain
   }
 
   #end(): void {
-    this.#pending = undefined
+    this.#pendingSignIn = undefined
     this.#authority = this.#options.credentials ? undefined : unauthenticated
     this.#session.set(signedOut)
   }
 
   /** A socket was closed because the session has ended. Returns whether it can continue. */
   async #renew(): Promise<boolean> {
-    const authority = await this.#begin()
+    const authority = await this.#currentAuthority()
     const credential = await authority.credentialFor({ method: 'GET', path: '/events/ticket' })
     return (await authority.renew(credential)) || this.#sessionEnded(authority)
   }
 
   async #restore(): Promise<Session> {
     if (!this.#options.credentials && this.#authority === unauthenticated) {
-      this.#authority = (await DpopSession.stored(this.#transport, this.#platform, this.#store)) ?? unauthenticated
+      this.#authority = (await DpopSession.restore(this.#transport, this.#platform, this.#store)) ?? unauthenticated
     }
     return this.#readSession()
   }
 
   /** Asks the server. An answer for a user without a token means that authentication is off. */
   async #readSession(): Promise<Session> {
-    const before = await this.#begin()
+    const before = await this.#currentAuthority()
     const answer = await this.#exchange(requestOf('GET /iam/me'))
     // The user has changed meanwhile; that change sets the session itself.
     if (this.#authority !== before && !this.#options.credentials) return this.#session.value
@@ -299,10 +299,10 @@ export class ConnectedClient {
     return this.#session.value
   }
 
-  async #begun(keys: KeyPair, pair: TokenPair, keep: boolean): Promise<void> {
+  async #startSession(keys: KeyPair, pair: TokenPair, keep: boolean): Promise<void> {
     const store = keep ? this.#store : new MemoryStore()
-    this.#authority = await DpopSession.begun(this.#transport, this.#platform, store, keys, pair)
-    this.#pending = undefined
+    this.#authority = await DpopSession.start(this.#transport, this.#platform, store, keys, pair)
+    this.#pendingSignIn = undefined
     try {
       await this.#readSession()
     } catch {
@@ -313,9 +313,9 @@ export class ConnectedClient {
 
   /** A request about second factors: for the pending sign-in, which it may complete, or for the current session. */
   async #factor(path: string, body: object): Promise<unknown> {
-    const pending = this.#pending
+    const pending = this.#pendingSignIn
     const request = { method: 'POST', path }
-    if (!pending) return succeeded(await this.#exchange({ ...request, body }))
+    if (!pending) return bodyOfSuccess(await this.#exchange({ ...request, body }))
     const { keys, token, keep } = pending
     const answer = await this.#transport.send({ ...request, body: { ...body, token } }, { proof: { keys } })
     if (answer.status !== 200) {
@@ -323,13 +323,13 @@ export class ConnectedClient {
       throw problemOf(answer)
     }
     const { accessToken, refreshToken } = answer.body as Partial<TokenPair>
-    if (accessToken && refreshToken) await this.#begun(keys, { accessToken, refreshToken }, keep)
+    if (accessToken && refreshToken) await this.#startSession(keys, { accessToken, refreshToken }, keep)
     return answer.body
   }
 }
 
 /** @throws Problem for a status other than 2xx */
-function succeeded(answer: RawAnswer): unknown {
+function bodyOfSuccess(answer: RawAnswer): unknown {
   if (answer.status < 200 || answer.status > 299) throw problemOf(answer)
   return answer.body
 }

@@ -58,9 +58,9 @@ export class DeviceList implements ListKind {
     return { keys, weight }
   }
 
-  retainOnly(isThere: (device: string) => boolean): void {
+  retainOnly(isListed: (device: string) => boolean): void {
     for (const device of [...this.#fleet.devices.keys()]) {
-      if (!isThere(device)) this.#fleet.setServices(device, undefined)
+      if (!isListed(device)) this.#fleet.setServices(device, undefined)
     }
   }
 
@@ -132,9 +132,9 @@ export class MetaList implements ListKind {
     return { keys, weight: entries.length }
   }
 
-  retainOnly(isThere: (device: string) => boolean): void {
+  retainOnly(isListed: (device: string) => boolean): void {
     for (const device of [...this.#fleet.devices.keys()]) {
-      if (!isThere(device)) this.#fleet.setMeta(device, undefined)
+      if (!isListed(device)) this.#fleet.setMeta(device, undefined)
     }
   }
 

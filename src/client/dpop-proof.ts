@@ -55,9 +55,9 @@ function publicKeyOf(keys: KeyPair): Promise<object> {
 
 /** @throws Error on pages that were loaded by http from another machine: browsers disable WebCrypto there. */
 function subtle(): typeof globalThis.crypto.subtle {
-  const found = globalThis.crypto?.subtle
-  if (!found) throw new Error('Sign-in requires a page loaded by https or from localhost')
-  return found
+  const webCrypto = globalThis.crypto?.subtle
+  if (!webCrypto) throw new Error('Sign-in requires a page loaded by HTTPS or from localhost')
+  return webCrypto
 }
 
 /** RFC 4648 §5, without padding. */

@@ -67,12 +67,12 @@ export class LiveState implements State, StreamListener {
     this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() }, platform.nextTurn)
     this.#fleet = new Fleet(platform.nextFrame)
     const scope = scopeOf(options)
-    const named = scope.devices && [...scope.devices]
-    const asked = named && named.join().length <= namesCharactersMax ? named : undefined
-    this.#add(new DeviceList(this.#fleet, scope, asked))
-    this.#add(new MetaList(this.#fleet, scope, asked))
+    const requested = scope.devices && [...scope.devices]
+    const queried = requested && requested.join().length <= namesCharactersMax ? requested : undefined
+    this.#add(new DeviceList(this.#fleet, scope, queried))
+    this.#add(new MetaList(this.#fleet, scope, queried))
     this.#removalChecks = new RemovalChecks(platform, this.#checkRemoved)
-    this.#stream = new EventStream(context, this, this.connection, this.#query(asked))
+    this.#stream = new EventStream(context, this, this.connection, this.#query(queried))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#sessionChanged(session.value)))
     this.#unsubscribe.push(platform.whenOnline(() => this.#stream.reconnectNow()))
@@ -242,11 +242,11 @@ export class LiveState implements State, StreamListener {
   }
 
   /** The query of the websocket upgrade, contract 4.2. */
-  #query(named: readonly string[] | undefined): Readonly<Record<string, string>> {
+  #query(requested: readonly string[] | undefined): Readonly<Record<string, string>> {
     const { types, services = [] } = this.#options
     return {
       ...(types && { types: types.join() }),
-      ...(named && { devices: named.join() }),
+      ...(requested && { devices: requested.join() }),
       ...(services.length > 0 && services.join().length <= namesCharactersMax && { services: services.join() }),
     }
   }

@@ -29,8 +29,8 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
     return { keys, weight: keys.length }
   }
 
-  retainOnly(isThere: (key: string) => boolean): void {
-    for (const key of [...this.map.keys()]) if (!isThere(key)) this.map.delete(key)
+  retainOnly(isListed: (key: string) => boolean): void {
+    for (const key of [...this.map.keys()]) if (!isListed(key)) this.map.delete(key)
   }
 
   complete(isComplete: boolean): void {

@@ -57,7 +57,7 @@ export function platformOf(options: ConnectOptions): Platform {
   }
 }
 
-/** Node 20 has no `WebSocket`: then the class of the package `ws`, if it is installed beside this library. */
+/** Node 20 has no `WebSocket`: the default is the class of the package `ws`, if it is installed. */
 function installedWebSocket(): SocketConstructor | undefined {
   try {
     return globals.process?.getBuiltinModule?.('module').createRequire(import.meta.url)('ws') as SocketConstructor

@@ -82,8 +82,8 @@ function secondsOf(text: string | null | undefined): number | undefined {
   return text && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-const pauseLeastMs = 500
-const pauseMostMs = 30_000
+const pauseMsMin = 500
+const pauseMsMax = 30_000
 
 /** Limits `Retry-After`: a longer delay is probably a mistake. */
 const retryAfterMsMax = 300_000
@@ -93,11 +93,11 @@ const retryAfterMsMax = 300_000
  * counts from 1.
  */
 export function pauseMs(attempt: number, random: () => number): number {
-  return random() * Math.min(pauseMostMs, pauseLeastMs * 2 ** (attempt - 1))
+  return random() * Math.min(pauseMsMax, pauseMsMin * 2 ** (attempt - 1))
 }
 
 /** Like `pauseMs`, but not before the time that the server asked for. `Retry-After`, RFC 9110 §10.2.3 */
 export function pauseAfter(failed: unknown, attempt: number, random: () => number): number {
-  const askedMs = failed instanceof Problem ? (failed.retryAfterSeconds ?? 0) * 1000 : 0
-  return Math.min(askedMs, retryAfterMsMax) + pauseMs(attempt, random)
+  const retryAfterMs = failed instanceof Problem ? (failed.retryAfterSeconds ?? 0) * 1000 : 0
+  return Math.min(retryAfterMs, retryAfterMsMax) + pauseMs(attempt, random)
 }

@@ -71,9 +71,9 @@ export function may(
   if (!session.permissions[resource]?.includes(action)) return false
   return (session.grants ?? []).some(
     (grant) =>
-      gives(grant, resource, action) &&
-      reaches(grant.devices, deviceIdentifier) &&
-      reaches(grant.services, serviceIdentifier),
+      permits(grant, resource, action) &&
+      covers(grant.devices, deviceIdentifier) &&
+      covers(grant.services, serviceIdentifier),
   )
 }
 
@@ -82,19 +82,19 @@ export function permissionsOf(grants: readonly Grant[], tenant: string): Permiss
   const given: Partial<Record<Resource, readonly Action[]>> = {}
   for (const resource of resources) {
     if (resource === 'tenants' && tenant !== 'default') continue
-    const may = actions.filter((action) => grants.some((grant) => gives(grant, resource, action)))
+    const may = actions.filter((action) => grants.some((grant) => permits(grant, resource, action)))
     if (may.length > 0) given[resource] = may
   }
   return given
 }
 
-function gives(grant: Grant, resource: Resource, action: Action): boolean {
+function permits(grant: Grant, resource: Resource, action: Action): boolean {
   return [grant.permissions[resource], grant.permissions['*']].some(
     (given) => given?.includes(action) || given?.includes('*'),
   )
 }
 
-function reaches(names: readonly string[], name: string | undefined): boolean {
+function covers(names: readonly string[], name: string | undefined): boolean {
   return name === undefined || names.includes('*') || names.includes(name)
 }
 

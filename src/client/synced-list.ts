@@ -25,7 +25,7 @@ export interface ListKind {
   /** Stores entries, which replace what was known of them. Returns their keys and their total weight. */
   store(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
   /** The whole list was read: removes the entries that it did not contain. */
-  retainOnly(isThere: (key: string) => boolean): void
+  retainOnly(isListed: (key: string) => boolean): void
   apply(event: StreamEvent): void
   /** A device was deleted; absent for lists that are not about devices. */
   removeDevice?(device: string): void
@@ -139,8 +139,8 @@ export class SyncedList {
       for await (const page of this.#reader.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
         if (signal.aborted) break
         const offset = Number(page.headers.get('stream-offset'))
-        const found = new Set(this.kind.store(page.items).keys)
-        for (const device of requested) if (!found.has(device)) this.kind.removeDevice?.(device)
+        const received = new Set(this.kind.store(page.items).keys)
+        for (const device of requested) if (!received.has(device)) this.kind.removeDevice?.(device)
         for (const event of since) if (event.offset > offset) this.kind.apply(event)
       }
     } catch {
