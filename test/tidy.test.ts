@@ -122,12 +122,12 @@ const environmentAccess: readonly {
   {
     what: 'the time',
     pattern: /\bDate\s*\.\s*now\b|\bnew Date\b\s*(\(\s*\)|[^\s(])|(?<!new )\bDate\(|\bperformance\s*\.|\bhrtime\b/,
-    files: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
+    files: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/timers.ts'],
   },
   {
     what: 'a timer',
     pattern: /\bset(Timeout|Interval|Immediate)\b|\bAbortSignal\s*\.\s*timeout\b/,
-    files: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
+    files: ['src/app/world.ts', 'src/client/platform.ts', 'src/dashboard/timers.ts'],
   },
   {
     what: 'randomness',

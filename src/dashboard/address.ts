@@ -11,7 +11,7 @@ export function apiUrl(): string {
 }
 
 /** Decodes a part of an address. Returns the text unchanged if it is not valid, such as a single `%`. */
-export function decoded(text: string): string {
+export function decodeUriPart(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -8,49 +8,50 @@ import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
 import SignInPage from '#dashboard/pages/sign-in/page'
-import { freshCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
+import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
 import { Link } from '#dashboard/parts/link'
+import { Loading } from '#dashboard/parts/page'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Status, type Tone } from '#dashboard/parts/status'
 import { clock, duration } from '#dashboard/parts/time'
 import { Toasts } from '#dashboard/parts/toasts'
 import { leave } from '#dashboard/parts/unsaved'
 import { UnsavedGuard } from '#dashboard/parts/unsaved-guard'
-import { type Called, useCall } from '#dashboard/parts/use-call'
+import { type CallState, useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
-import { client, isIn, isKept, present, session, signOut, visit } from '#dashboard/session'
-import { endState, state } from '#dashboard/state'
+import { client, currentSession, hasAccess, isPageKept, session, shellKey, signOut } from '#dashboard/session'
+import { closeState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme'
-import { after } from '#dashboard/world'
+import { after } from '#dashboard/timers'
 
 /**
  * The whole page: the sign-in page, or the page that the address names with its navigation. A page with unsaved input
  * stays behind a later sign-in.
  */
 export function App() {
-  const begun = useCall(() => client.restore(), [])
-  const isInside = isIn()
-  const isWaiting = isKept()
+  const restoration = useCall(() => client.restore(), [])
+  const isAllowed = hasAccess()
+  const isKept = isPageKept()
   useEffect(() => {
-    if (isInside) return
+    if (isAllowed) return
     // The state has already cleared itself, and the kept page shows it.
-    if (!isWaiting) endState()
-    freshCodes.value = undefined
-  }, [isInside, isWaiting])
-  const signInPage = freshCodes.value ? (
-    <RecoveryCodes codes={freshCodes.value} />
-  ) : isInside ? undefined : (
-    <SignedOut begun={begun} />
+    if (!isKept) closeState()
+    newRecoveryCodes.value = undefined
+  }, [isAllowed, isKept])
+  const signInPage = newRecoveryCodes.value ? (
+    <RecoveryCodes codes={newRecoveryCodes.value} />
+  ) : isAllowed ? undefined : (
+    <SignedOut restoration={restoration} />
   )
   const wasKept = useRef(false)
-  wasKept.current = isWaiting || (wasKept.current && signInPage !== undefined)
+  wasKept.current = isKept || (wasKept.current && signInPage !== undefined)
   const isCovered = wasKept.current
   return (
     <Boundary>
       <Router hook={useHashLocation}>
-        {(isCovered || !signInPage) && <Shell key={visit.value} isHidden={isCovered} />}
+        {(isCovered || !signInPage) && <Shell key={shellKey.value} isHidden={isCovered} />}
         {signInPage && (isCovered ? <CoverDialog label="Sign in again">{signInPage}</CoverDialog> : signInPage)}
         <UnsavedGuard />
         <Toasts />
@@ -59,27 +60,25 @@ export function App() {
   )
 }
 
-const tryAgainMs = 5_000
+const retryMs = 5_000
 
 /** Shown until the session is known, and while no user is signed in. */
-function SignedOut({ begun }: { readonly begun: Called<unknown> }) {
-  const { problem, isLoading, again } = begun
-  const isAway = problem !== undefined && !isLoading
+function SignedOut({ restoration }: { readonly restoration: CallState<unknown> }) {
+  const { problem, isLoading, refresh } = restoration
+  const hasFailed = problem !== undefined && !isLoading
   // A wall screen has no user who could press a button.
-  useEffect(() => (isAway ? after(tryAgainMs, again) : undefined), [isAway, again])
-  if (present.value.state !== 'unknown') return <SignInPage />
+  useEffect(() => (hasFailed ? after(retryMs, refresh) : undefined), [hasFailed, refresh])
+  if (currentSession.value.state !== 'unknown') return <SignInPage />
   return (
     <main class="sign-in">
       <Brand />
-      {!isAway ? (
-        <p class="loading" role="status">
-          <span class="spinner" aria-hidden="true" /> Connecting to the server…
-        </p>
-      ) : (
+      {hasFailed ? (
         <div class="notice bad" role="alert">
-          <p>{problemText(problem)} It is tried again by itself.</p>
-          <Button onPress={again}>Try again</Button>
+          <p>{problemText(problem)} The page retries automatically.</p>
+          <Button onPress={refresh}>Try again</Button>
         </div>
+      ) : (
+        <Loading text="Connecting to the server…" />
       )}
     </main>
   )
@@ -103,7 +102,7 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
       }}
     >
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <header class="shell-top">
         <div class="shell-head">
@@ -115,13 +114,13 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
           <Link to="/" class="brand">
             <Brand />
           </Link>
-          <ConnectionMark connection={connection} />
+          <ConnectionStatus connection={connection} />
           <ThemeSwitch />
-          <Who />
+          <AccountLinks />
         </div>
         <ConnectionBanner connection={connection} />
       </header>
-      <Navigation isOpen={isMenuOpen} location={location} onGo={() => setMenuOpen(false)} />
+      <Navigation isOpen={isMenuOpen} location={location} onNavigate={() => setMenuOpen(false)} />
       <main id="content" class="shell-main" tabIndex={-1}>
         <Outlet location={location} />
       </main>
@@ -129,7 +128,7 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
   )
 }
 
-function Who() {
+function AccountLinks() {
   if (session.value.state === 'IAM off') return <span class="soft account-name">Authentication is off</span>
   return (
     <>
@@ -145,8 +144,6 @@ function Who() {
   )
 }
 
-/** Shows how current the displayed values are. */
-
 interface ConnectionProps {
   readonly connection: Observable<Connection>
 }
@@ -161,7 +158,7 @@ const tones: Readonly<Record<Connection['state'], Tone>> = {
 }
 
 /** In the header of every page: the state of the connection, announced to screen readers when it changes. */
-function ConnectionMark({ connection }: ConnectionProps) {
+function ConnectionStatus({ connection }: ConnectionProps) {
   const { state } = useObservable(connection)
   return (
     <span class="connection" role="status">
@@ -174,42 +171,40 @@ function ConnectionMark({ connection }: ConnectionProps) {
  * Explains what the state means for the displayed values, unless it is live. Not read aloud, because its seconds tick.
  */
 function ConnectionBanner({ connection }: ConnectionProps) {
-  const now = useObservable(connection)
-  const text = sentences[now.state]?.(now, clock.value)
+  const current = useObservable(connection)
+  const { state, problem } = current
+  const text = bannerTexts[state](current, clock.value)
   if (text === undefined) return null
-  const { problem } = now
   return (
-    <div class={tones[now.state] === 'busy' ? 'banner busy' : 'banner'} data-state={now.state}>
+    <div class={tones[state] === 'busy' ? 'banner busy' : 'banner'} data-state={state}>
       <span>{text}</span>
       {problem instanceof Problem && <span>{problemText(problem)}</span>}
-      {now.state === 'closed' && <Button onPress={() => location.reload()}>Connect again</Button>}
+      {state === 'closed' && <Button onPress={() => location.reload()}>Reconnect</Button>}
     </div>
   )
 }
 
-type Sentence = (connection: Connection, at: number) => string | undefined
+/** A short interruption is not worth a message. */
+const bannerDelayMs = 700
 
-const quietMs = 700
+const bannerTexts: Readonly<Record<Connection['state'], (connection: Connection, now: number) => string | undefined>> =
+  {
+    connecting: ({ since }, now) => (now - since > bannerDelayMs ? 'Connecting: no live values yet.' : undefined),
+    'catching up': ({ since }, now) =>
+      now - since > bannerDelayMs ? 'Loading changes since the interruption.' : undefined,
+    live: () => undefined,
+    reconnecting: (connection, now) => {
+      const age = duration(Math.max(now - connection.since, 1_000))
+      return `Not connected: values are from ${age} ago, at ${clockTime(connection.since)}. ${retryText(connection, now)}`
+    },
+    stale: ({ since }, now) => `Stale: no message for ${duration(now - since)}, since ${clockTime(since)}.`,
+    closed: () => 'Not connected: these values are old and do not change.',
+  }
 
-const sentences: Readonly<Record<Connection['state'], Sentence>> = {
-  // A short interruption is not worth a message.
-  connecting: ({ since }, at) => (at - since > quietMs ? 'Connecting: no live values yet.' : undefined),
-  'catching up': ({ since }, at) => (at - since > quietMs ? 'Loading changes since the interruption.' : undefined),
-  live: () => undefined,
-  reconnecting: (connection, at) => `Not connected: values are from ${ago(connection, at)}. ${nextTry(connection, at)}`,
-  stale: (connection, at) =>
-    `Stale: no message for ${duration(at - connection.since)}, since ${clockTime(connection.since)}.`,
-  closed: () => 'Not connected: these values are old and do not change.',
-}
-
-function ago({ since }: Connection, at: number): string {
-  return `${duration(Math.max(at - since, 1_000))} ago, at ${clockTime(since)}`
-}
-
-function nextTry({ attempt, nextAttemptAt }: Connection, at: number): string {
-  const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : ''
-  if (nextAttemptAt === undefined || nextAttemptAt <= at) return `Trying again now${which}.`
-  return `Trying again in ${Math.ceil((nextAttemptAt - at) / 1_000)} s${which}.`
+function retryText({ attempt = 1, nextAttemptAt = 0 }: Connection, now: number): string {
+  const number = attempt > 1 ? ` (attempt ${attempt})` : ''
+  if (nextAttemptAt <= now) return `Trying again now${number}.`
+  return `Trying again in ${Math.ceil((nextAttemptAt - now) / 1_000)} s${number}.`
 }
 
 function clockTime(at: number): string {

@@ -4,7 +4,7 @@ import type { WorkerMessage, WorkerRequest } from '#dashboard/socket-worker'
 type Type = 'open' | 'message' | 'close' | 'error'
 
 /** Close code of a connection that ended without a close frame. RFC 6455 §7.1.5 */
-const brokenOff = 1006
+const abnormalClosure = 1006
 
 /** Created with the first socket, and reused: after an update of the server its file may be gone. */
 let worker: Worker | undefined
@@ -25,15 +25,15 @@ export class BatchingSocket implements Socket {
     count += 1
     this.#id = count
     open.set(this.#id, this)
-    this.#ask({ id: this.#id, open: url })
+    this.#post({ id: this.#id, open: url })
   }
 
   send(text: string): void {
-    this.#ask({ id: this.#id, send: text })
+    this.#post({ id: this.#id, send: text })
   }
 
   close(code = 1000): void {
-    this.#ask({ id: this.#id, close: code })
+    this.#post({ id: this.#id, close: code })
   }
 
   addEventListener(type: Type, listener: (event: SocketEvent) => void): void {
@@ -41,32 +41,32 @@ export class BatchingSocket implements Socket {
   }
 
   receive(message: WorkerMessage): void {
-    if ('messages' in message) for (const data of message.messages) this.#tell('message', { data })
-    else if ('opened' in message) this.#tell('open', {})
+    if ('messages' in message) for (const data of message.messages) this.#emit('message', { data })
+    else if ('opened' in message) this.#emit('open', {})
     else {
       open.delete(this.#id)
-      this.#tell('close', { code: message.closed })
+      this.#emit('close', { code: message.closed })
     }
   }
 
-  #tell(type: Type, event: SocketEvent): void {
+  #emit(type: Type, event: SocketEvent): void {
     for (const listener of this.#listeners[type]) listener(event)
   }
 
-  #ask(asked: WorkerRequest): void {
-    worker ??= begin()
-    worker.postMessage(asked)
+  #post(request: WorkerRequest): void {
+    worker ??= startWorker()
+    worker.postMessage(request)
   }
 }
 
-function begin(): Worker {
-  const begun = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
-  begun.addEventListener('message', ({ data }: MessageEvent<WorkerMessage>) => open.get(data.id)?.receive(data))
+function startWorker(): Worker {
+  const started = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
+  started.addEventListener('message', ({ data }: MessageEvent<WorkerMessage>) => open.get(data.id)?.receive(data))
   // The worker could not be loaded, or failed: the next socket starts another one.
-  begun.addEventListener('error', () => {
-    begun.terminate()
+  started.addEventListener('error', () => {
+    started.terminate()
     worker = undefined
-    for (const [id, socket] of [...open]) socket.receive({ id, closed: brokenOff })
+    for (const [id, socket] of [...open]) socket.receive({ id, closed: abnormalClosure })
   })
-  return begun
+  return started
 }

@@ -1,13 +1,10 @@
 import { apiUrl, serverUrl } from '#dashboard/address'
-import { session } from '#dashboard/session'
+import { defaultTenant, session } from '#dashboard/session'
 
 /** Commands to copy into a terminal, for empty pages. */
 
-/** The default tenant, which may be omitted. Contract 7. */
-const home = 'default'
-
 /** Quotes a text for a shell. */
-function quoted(text: string): string {
+function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
@@ -19,14 +16,14 @@ export function apiCommand(options: string, path: string, body?: object): string
 
 /** The first message of a new device. §2.2, contract 7. */
 export function firstMessage(deviceIdentifier: string, secret = '<secret>'): string {
-  const { tenant = home } = session.value
-  const user = tenant === home ? deviceIdentifier : `${tenant}/${deviceIdentifier}`
+  const { tenant = defaultTenant } = session.value
+  const user = tenant === defaultTenant ? deviceIdentifier : `${tenant}/${deviceIdentifier}`
   const body = {
     deviceIdentifier,
     services: [{ serviceIdentifier: 'climate', properties: [{ propId: 8192, type: 'FLOAT', value: 21.5 }] }],
     updates: [],
   }
-  return `curl -u ${quoted(`${user}:${secret}`)} ${jsonOptions(body)} ${apiUrl()}/link`
+  return `curl -u ${shellQuoted(`${user}:${secret}`)} ${jsonOptions(body)} ${apiUrl()}/link`
 }
 
 export interface FleetCommand {
@@ -39,17 +36,17 @@ export interface FleetCommand {
 }
 
 /** Starts fifty simulated devices from the folder of the server. */
-export function fleetCommand({ options, key, tenant = session.value.tenant ?? home }: FleetCommand): string {
+export function fleetCommand({ options, key, tenant = session.value.tenant ?? defaultTenant }: FleetCommand): string {
   const isOff = session.value.state === 'IAM off'
-  const whose = tenant === home ? '' : `${tenant}/`
+  const prefix = tenant === defaultTenant ? '' : `${tenant}/`
   const words = [
     `npm run fleet -- --url ${serverUrl().replace(/^http/, 'ws')} --devices 50 --rate 100`,
     options,
-    !isOff && `--key ${key === undefined ? `"${whose}$PROVISIONING_KEY"` : whose + key}`,
+    !isOff && `--key ${key === undefined ? `"${prefix}$PROVISIONING_KEY"` : prefix + key}`,
   ]
   return words.filter(Boolean).join(' ')
 }
 
 function jsonOptions(body: object): string {
-  return `-H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body))}`
+  return `-H 'Content-Type: application/json' -d ${shellQuoted(JSON.stringify(body))}`
 }

@@ -1,5 +1,5 @@
 /** Lines on a 24 × 24 grid, in the colour of the text. */
-const lines: Readonly<Record<string, string>> = {
+const paths: Readonly<Record<string, string>> = {
   fleet: 'M3 5h7v6H3zM14 5h7v6h-7zM3 15h7v4H3zM14 15h7v4h-7z',
   alarms: 'M12 3 2 20h20L12 3zM12 10v5M12 17.5v.5',
   functions: 'M4 6h5v4H4zM15 14h5v4h-5zM9 8h4a2 2 0 0 1 2 2v2a4 4 0 0 0 0 4M6.5 10v4a2 2 0 0 0 2 2H15',
@@ -17,7 +17,7 @@ const lines: Readonly<Record<string, string>> = {
 export function Icon({ name }: { readonly name: string }) {
   return (
     <svg viewBox="0 0 24 24" aria-hidden="true" class="icon">
-      <path d={lines[name] ?? ''} />
+      <path d={paths[name] ?? ''} />
     </svg>
   )
 }

@@ -7,8 +7,8 @@ import { restoreFocus } from '#dashboard/parts/focus-restoration'
 import { applyTheme } from '#dashboard/theme'
 
 applyTheme()
-const place = document.getElementById('app')
-if (place) {
-  render(<App />, place)
-  restoreFocus(place)
+const root = document.getElementById('app')
+if (root) {
+  render(<App />, root)
+  restoreFocus(root)
 }

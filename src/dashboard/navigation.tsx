@@ -7,17 +7,17 @@ export interface NavigationProps {
   readonly isOpen: boolean
   readonly location: string
   /** Called when a page is chosen, even the current one. */
-  readonly onGo: () => void
+  readonly onNavigate: () => void
 }
 
 /** Links to the pages on which the user may read something. */
-export function Navigation({ isOpen, location, onGo }: NavigationProps) {
+export function Navigation({ isOpen, location, onNavigate }: NavigationProps) {
   return (
     <nav class={isOpen ? 'shell-nav open' : 'shell-nav'} aria-label="Pages">
       <ul>
         {routes.filter(isOffered).map((route) => (
           <li key={route.path}>
-            <NavigationLink route={route} isHere={isWithin(location, route.path)} onGo={onGo} />
+            <NavigationLink route={route} isCurrent={isWithin(location, route.path)} onNavigate={onNavigate} />
           </li>
         ))}
       </ul>
@@ -36,14 +36,14 @@ function isOffered(route: Route): boolean {
   return route.name !== undefined && mayOpen(route)
 }
 
-interface NavigationLinkProps extends Pick<NavigationProps, 'onGo'> {
+interface NavigationLinkProps extends Pick<NavigationProps, 'onNavigate'> {
   readonly route: Route
-  readonly isHere: boolean
+  readonly isCurrent: boolean
 }
 
-function NavigationLink({ route, isHere, onGo }: NavigationLinkProps) {
+function NavigationLink({ route, isCurrent, onNavigate }: NavigationLinkProps) {
   return (
-    <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isHere ? 'page' : undefined} onClick={onGo}>
+    <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isCurrent ? 'page' : undefined} onClick={onNavigate}>
       <Icon name={route.icon ?? ''} />
       {route.name}
     </a>

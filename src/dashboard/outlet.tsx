@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { matchRoute, useRouter } from 'wouter-preact'
-import { decoded } from '#dashboard/address'
+import { decodeUriPart } from '#dashboard/address'
 import { mayOpen } from '#dashboard/navigation'
 import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
@@ -17,55 +17,55 @@ export function Outlet({ location }: { readonly location: string }) {
   const { parser } = useRouter()
   const path = location.split('?')[0] || '/'
   for (const route of routes) {
-    const [isMatch, found] = matchRoute(parser, route.path, path)
+    const [isMatch, parts] = matchRoute(parser, route.path, path)
     if (!isMatch) continue
     const params = Object.fromEntries(
-      Object.entries(found).flatMap(([name, text]) => (text === undefined ? [] : [[name, decoded(text)]])),
+      Object.entries(parts).flatMap(([name, text]) => (text === undefined ? [] : [[name, decodeUriPart(text)]])),
     )
-    if (!mayOpen(route)) return <NotYours />
-    return <Loaded key={route.path} route={route} params={params} />
+    if (!mayOpen(route)) return <AccessDenied />
+    return <LazyPage key={route.path} route={route} params={params} />
   }
-  return <NoSuchPage />
+  return <PageNotFound />
 }
 
-type Fetched = { readonly page: ComponentType<PageProps> } | 'failed' | undefined
+type LoadedPage = { readonly page: ComponentType<PageProps> } | 'failed' | undefined
 
-function Loaded({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
-  const [fetched, setFetched] = useState<Fetched>(undefined)
+function LazyPage({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
+  const [loaded, setLoaded] = useState<LoadedPage>(undefined)
   useEffect(() => {
     route.load().then(
-      (module) => setFetched({ page: module.default }),
-      () => setFetched('failed'),
+      (module) => setLoaded({ page: module.default }),
+      () => setLoaded('failed'),
     )
   }, [route])
   const key = JSON.stringify(params)
-  useArrival(fetched !== undefined, key)
-  if (fetched === undefined) return <Loading />
-  if (fetched === 'failed') return <Outdated />
-  const { page: PageOf } = fetched
+  useNavigationFocus(loaded !== undefined, key)
+  if (loaded === undefined) return <Loading />
+  if (loaded === 'failed') return <LoadFailure />
+  const { page: PageComponent } = loaded
   return (
     <Boundary key={key}>
-      <PageOf params={params} />
+      <PageComponent params={params} />
     </Boundary>
   )
 }
 
-let pagesSeen = 0
+let pageCount = 0
 
 /**
  * After navigation, scrolls to the top and moves the focus to the heading; the first page leaves the focus where it is.
  */
-function useArrival(isThere: boolean, key: string): void {
+function useNavigationFocus(isLoaded: boolean, key: string): void {
   const before = useRef('')
   useEffect(() => {
-    if (!isThere || before.current === key) return
+    if (!isLoaded || before.current === key) return
     before.current = key
-    pagesSeen += 1
-    if (pagesSeen === 1) return
+    pageCount += 1
+    if (pageCount === 1) return
     const content = document.getElementById('content')
     content?.scrollTo(0, 0)
     content?.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
-  }, [isThere, key])
+  }, [isLoaded, key])
 }
 
 /**
@@ -73,7 +73,7 @@ function useArrival(isThere: boolean, key: string): void {
  * are available again. A browser remembers that a module failed, so the whole page must be reloaded.
  * https://html.spec.whatwg.org/multipage/webappapis.html#fetch-a-single-module-script
  */
-function Outdated() {
+function LoadFailure() {
   const isLive = useObservable(state().connection).state === 'live'
   const wasLive = useRef(isLive)
   useEffect(() => {
@@ -92,7 +92,7 @@ function Outdated() {
   )
 }
 
-function NoSuchPage() {
+function PageNotFound() {
   return (
     <Page title="Page not found">
       <Empty title="There is no page at this address">
@@ -104,7 +104,7 @@ function NoSuchPage() {
   )
 }
 
-function NotYours() {
+function AccessDenied() {
   return (
     <Page title="Access denied">
       <Empty title="Your roles do not permit this page">

@@ -12,62 +12,60 @@ export const client = connect({
   WebSocket: BatchingSocket,
 })
 
-/** The current session. */
-export const present = signal(client.session.value)
+export const currentSession = signal(client.session.value)
 /**
- * The session whose pages are shown: the current one, except while pages are kept for a later sign-in (`isKept`).
+ * The session whose pages are shown: the current one, except while pages are kept for a later sign-in (`isPageKept`).
  * Changes with the user and with permissions.
  */
 export const session = signal(client.session.value)
 /** Changes with the user, so that no page of the previous user remains. */
-export const visit = signal(0)
-/** The session ended by itself: it expired, or was ended elsewhere. */
-export const isEnded = signal(false)
-let isLeaving = false
+export const shellKey = signal(0)
+/** The session expired, or was ended elsewhere. */
+export const hasSessionEnded = signal(false)
+let isSigningOut = false
 
 client.session.subscribe(() => {
-  const wasIn = isIn()
+  const hadAccess = hasAccess()
   const next = client.session.value
-  present.value = next
-  if (wasIn && next.state === 'signed out') isEnded.value = !isLeaving
-  else if (isIn()) isEnded.value = false
-  const isToKeep = wasIn ? isEnded.value && hasUnsavedInput() : isKept()
-  if (isIn() && isSomebodyElse(next)) visit.value += 1
-  if (isIn() || !isToKeep) session.value = next
+  currentSession.value = next
+  if (hadAccess && next.state === 'signed out') hasSessionEnded.value = !isSigningOut
+  else if (hasAccess()) hasSessionEnded.value = false
+  const keepsPage = hadAccess ? hasSessionEnded.value && hasUnsavedInput() : isPageKept()
+  if (hasAccess() && isOtherUser(next)) shellKey.value += 1
+  if (hasAccess() || !keepsPage) session.value = next
 })
 
 /** Ends this session, or with `all` every session. */
 export async function signOut(options: { readonly all?: boolean } = {}): Promise<void> {
-  isLeaving = true
+  isSigningOut = true
   try {
     await client.signOut(options)
   } finally {
-    isLeaving = false
+    isSigningOut = false
   }
 }
 
-/** Whether pages may be shown: a user is signed in, or authentication is off. */
-export function isIn(): boolean {
-  return isOfSomebody(present.value)
+/** Whether a user is signed in, or authentication is off. */
+export function hasAccess({ state }: Session = currentSession.value): boolean {
+  return state === 'signed in' || state === 'IAM off'
 }
 
 /**
  * The session ended while there was unsaved input: the page stays, hidden, until the same user signs in again. Another
  * user gets a new page.
  */
-export function isKept(): boolean {
-  return !isIn() && isOfSomebody(session.value)
+export function isPageKept(): boolean {
+  return !hasAccess() && hasAccess(session.value)
 }
 
 /** A user who is not known yet may be another one. */
-function isSomebodyElse({ tenant, name }: Session): boolean {
+function isOtherUser({ tenant, name }: Session): boolean {
   const before = session.value
-  return isOfSomebody(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)
+  return hasAccess(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)
 }
 
-function isOfSomebody({ state }: Session): boolean {
-  return state === 'signed in' || state === 'IAM off'
-}
+/** May be omitted in names; only its users administer tenants. Contract 2, 7. */
+export const defaultTenant = 'default'
 
 /**
  * Whether a grant permits this at all, or on this device and service. The page does not offer other actions; the server

@@ -1,4 +1,4 @@
-import { after } from '#dashboard/world'
+import { after } from '#dashboard/timers'
 
 /**
  * Runs in a worker: holds the page's websockets, and delivers their messages in batches, some dozen times a second.
@@ -19,7 +19,7 @@ export type WorkerMessage =
 
 /** The worker globals that are used: the page's type library declares another `postMessage`. */
 interface Page {
-  postMessage(told: WorkerMessage): void
+  postMessage(message: WorkerMessage): void
   addEventListener(type: 'message', listener: (event: { readonly data: WorkerRequest }) => void): void
 }
 
@@ -39,20 +39,20 @@ function open(id: number, url: string): void {
   const socket = new WebSocket(url)
   sockets.set(id, socket)
   let messages: string[] = []
-  let stopWaiting: (() => void) | undefined
-  const handOver = () => {
-    stopWaiting?.()
-    stopWaiting = undefined
+  let cancelFlush: (() => void) | undefined
+  const flush = () => {
+    cancelFlush?.()
+    cancelFlush = undefined
     if (messages.length > 0) page.postMessage({ id, messages })
     messages = []
   }
   socket.addEventListener('open', () => page.postMessage({ id, opened: true }))
   socket.addEventListener('message', ({ data }) => {
     messages.push(String(data))
-    stopWaiting ??= after(batchMs, handOver)
+    cancelFlush ??= after(batchMs, flush)
   })
   socket.addEventListener('close', ({ code }) => {
-    handOver()
+    flush()
     sockets.delete(id)
     page.postMessage({ id, closed: code })
   })

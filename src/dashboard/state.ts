@@ -11,7 +11,7 @@ export function state(): ReturnType<typeof client.state> {
 }
 
 /** Drops all data: the next user may not see it. */
-export function endState(): void {
+export function closeState(): void {
   current?.close()
   current = undefined
 }

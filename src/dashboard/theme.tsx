@@ -8,11 +8,11 @@ import { readPreference, storePreference } from '#dashboard/preferences'
 export type Theme = 'system' | 'light' | 'dark'
 
 const key = 'theme'
-export const theme = signal<Theme>(kept())
+export const theme = signal<Theme>(storedTheme())
 
-function choose(chosen: Theme): void {
-  theme.value = chosen
-  storePreference(key, chosen === 'system' ? undefined : chosen)
+function setTheme(next: Theme): void {
+  theme.value = next
+  storePreference(key, next === 'system' ? undefined : next)
   applyTheme()
 }
 
@@ -21,13 +21,13 @@ export function applyTheme(): void {
   else document.documentElement.dataset.theme = theme.value
 }
 
-function kept(): Theme {
+function storedTheme(): Theme {
   const text = readPreference(key)
   return text === 'light' || text === 'dark' ? text : 'system'
 }
 
-const next: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
-const names: Readonly<Record<Theme, string>> = { system: 'like the system', dark: 'dark', light: 'light' }
+const successors: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
+const names: Readonly<Record<Theme, string>> = { system: 'system', dark: 'dark', light: 'light' }
 
 /** Cycles: system, dark, light. */
 export function ThemeSwitch() {
@@ -35,8 +35,8 @@ export function ThemeSwitch() {
   return (
     <Button
       kind="quiet"
-      label={`Colours: ${names[current]}. Change to ${names[next[current]]}`}
-      onPress={() => choose(next[current])}
+      label={`Theme: ${names[current]}. Switch to ${names[successors[current]]}`}
+      onPress={() => setTheme(successors[current])}
     >
       <Icon name={current === 'dark' ? 'moon' : current === 'light' ? 'sun' : 'half'} />
     </Button>

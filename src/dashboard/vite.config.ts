@@ -35,7 +35,7 @@ export default defineConfig({
           groups: [
             {
               name: 'parts',
-              test: /src[\\/](client|dashboard[\\/](address|binding|commands|conditions|kept|parts|session|state|values[\\/](?!sparkline)|world))/,
+              test: /src[\\/](client|dashboard[\\/](address|binding|commands|conditions|parts|preferences|session|state|timers|values[\\/](?!sparkline)))/,
             },
             { name: 'firmware', test: /dashboard[\\/]pages[\\/]firmware/ },
             { name: 'functions', test: /dashboard[\\/]pages[\\/]functions/ },

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import {
   firstGrant,
-  isIdle,
+  isEmptyGrant,
   levelOf,
   levels,
   namedActions,
-  namesIn,
   namesText,
+  parseNames,
   permissionsText,
   resourceRows,
   singleActions,
-  toggled,
   withActions,
+  withToggledAction,
 } from '#dashboard/pages/administration/grants'
 import { actions, type Grant, isPermitted, resources, scopeOf } from '#model/scope'
 
@@ -48,12 +48,12 @@ test('every level, and every action added and removed again, is read as it was c
     for (const level of Object.keys(levels) as (keyof typeof levels)[])
       expect(levelOf(withActions(before, resource, levels[level]), resource)).toBe(level)
     for (const action of singleActions) {
-      const on = toggled(before, resource, action)
-      expect(toggled(on, resource, action)).toEqual(before)
+      const on = withToggledAction(before, resource, action)
+      expect(withToggledAction(on, resource, action)).toEqual(before)
     }
   }
   const all = grantOf({ service: ['*'] })
-  expect(toggled(all, 'service', 'delete').permissions.service).toEqual(['read', 'create', 'update'])
+  expect(withToggledAction(all, 'service', 'delete').permissions.service).toEqual(['read', 'create', 'update'])
   expect(levelOf(grantOf({ service: ['create'] }), 'service')).toBeUndefined()
 })
 
@@ -67,11 +67,11 @@ test('permissions and names in words', () => {
 })
 
 test('names are separated by commas and line breaks', () => {
-  expect(namesIn(' LAMP-1, LAMP-2\nLAMP-1\n\n  A B7 ')).toEqual(['LAMP-1', 'LAMP-2', 'A B7'])
+  expect(parseNames(' LAMP-1, LAMP-2\nLAMP-1\n\n  A B7 ')).toEqual(['LAMP-1', 'LAMP-2', 'A B7'])
 })
 
 test('a grant without permissions, devices or services is idle', () => {
-  expect(isIdle(firstGrant)).toBe(false)
-  expect(isIdle({ ...firstGrant, devices: [], services: [] })).toBe(true)
-  expect(isIdle(grantOf({ service: [] }))).toBe(true)
+  expect(isEmptyGrant(firstGrant)).toBe(false)
+  expect(isEmptyGrant({ ...firstGrant, devices: [], services: [] })).toBe(true)
+  expect(isEmptyGrant(grantOf({ service: [] }))).toBe(true)
 })

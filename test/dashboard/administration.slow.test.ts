@@ -26,7 +26,7 @@ describe('administration pages', () => {
   const row = (text: string) => rowOf(ann.page, text)
   const toast = (text: string) => seesToast(ann.page, text)
   const tab = (name: string) => page().getByRole('tab', { name, exact: true }).click()
-  const code = () => page().locator('.shown-once pre').first().innerText()
+  const code = () => page().locator('.one-time-secret pre').first().innerText()
   const user = async (name: string) => (await admin.get(`/iam/users/${name}`)).json as Record<string, unknown>
 
   test('a user is invited, signs up, is changed, disabled, enabled and deleted', async () => {
@@ -134,7 +134,7 @@ describe('administration pages', () => {
     await permission('service').selectOption('read and update')
     await permission('alarms').selectOption('everything')
     await permission('meta').selectOption('none')
-    await permission('schemas').selectOption('chosen actions')
+    await permission('schemas').selectOption('selected actions')
     expect(await dialog.getByLabel('read schemas').isChecked()).toBe(true)
     await dialog.getByLabel('create schemas').check()
     await dialog.getByLabel('All devices').uncheck()

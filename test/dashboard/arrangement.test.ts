@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { DeviceView, ServiceView } from '#client/client'
 import { arrange, isSameOrder } from '#dashboard/pages/fleet/arrangement'
 import { operatorsFor, wantedOf } from '#dashboard/pages/fleet/condition'
-import { type Condition, everything, queryOf, viewOf } from '#dashboard/pages/fleet/view'
+import { type Condition, defaultView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 
 function service(values: Readonly<Record<number, number | string | boolean>>): ServiceView {
   const entries = Object.entries(values).map(
@@ -51,7 +51,7 @@ const where = (operator: Condition['operator'], value: string, propId = 1): Cond
 
 describe('arrange', () => {
   test.each([
-    ['everything', {}, ['A-1', 'A-2', 'B-1', 'B-2']],
+    ['defaultView', {}, ['A-1', 'A-2', 'B-1', 'B-2']],
     ['descending order', { isDescending: true }, ['B-2', 'B-1', 'A-2', 'A-1']],
     ['a search, ignoring case', { search: ' b- ' }, ['B-1', 'B-2']],
     ['a search in the metadata', { search: 'hall' }, ['A-2']],
@@ -59,7 +59,7 @@ describe('arrange', () => {
     ['one service', { service: 'heat' }, ['A-1', 'B-1', 'B-2']],
     ['nothing', { search: 'unknown' }, []],
   ])('%s', (_, part, identifiers) => {
-    expect(arrange(fleet, { view: { ...everything, ...part } }).identifiers).toEqual(identifiers)
+    expect(arrange(fleet, { view: { ...defaultView, ...part } }).identifiers).toEqual(identifiers)
   })
 
   test.each([
@@ -73,17 +73,17 @@ describe('arrange', () => {
     [where('=', 'Yes', 3), 1, ['A-1']],
     [where('=', 'No', 3), 0, ['B-2']],
   ])('a condition: %o', (condition, wanted, identifiers) => {
-    expect(arrange(fleet, { view: { ...everything, condition }, wanted }).identifiers).toEqual(identifiers)
+    expect(arrange(fleet, { view: { ...defaultView, condition }, wanted }).identifiers).toEqual(identifiers)
   })
 
   test('counts include all statuses, also filtered ones', () => {
-    const { counts } = arrange(fleet, { view: { ...everything, status: 'idle' } })
+    const { counts } = arrange(fleet, { view: { ...defaultView, status: 'idle' } })
     expect(counts).toEqual({ any: 4, online: 2, idle: 1, offline: 1 })
   })
 
   test('devices without the value come last in both orders', () => {
     const ordered = (isDescending: boolean) =>
-      arrange(fleet, { view: { ...everything, isDescending }, sortKey: temperature }).identifiers
+      arrange(fleet, { view: { ...defaultView, isDescending }, sortKey: temperature }).identifiers
     expect(ordered(false)).toEqual(['A-1', 'B-2', 'B-1', 'A-2'])
     expect(ordered(true)).toEqual(['B-1', 'B-2', 'A-1', 'A-2'])
   })
@@ -91,7 +91,7 @@ describe('arrange', () => {
   test('equal values are ordered by identifier, numbers before texts', () => {
     const keys: Record<string, number | string> = { 'A-1': 'x', 'A-2': 1, 'B-1': 'x', 'B-2': 1 }
     const { identifiers } = arrange(fleet, {
-      view: everything,
+      view: defaultView,
       sortKey: ({ deviceIdentifier }) => keys[deviceIdentifier],
     })
     expect(identifiers).toEqual(['A-2', 'B-2', 'A-1', 'B-1'])
@@ -127,15 +127,15 @@ describe('the operand of a condition', () => {
 
 describe('the view in the address', () => {
   test('the default view has an empty query', () => {
-    expect([queryOf(everything), viewOf('')]).toEqual(['', everything])
+    expect([queryOf(defaultView), viewOf('')]).toEqual(['', defaultView])
   })
 
   test.each([
-    { ...everything, search: 'a&b=c ü' },
-    { ...everything, status: 'offline' as const, service: 'heat' },
-    { ...everything, condition: where('>=', '2 > 1') },
-    { ...everything, sort: 'property:heat/1', isDescending: true },
-    { ...everything, isDescending: true },
+    { ...defaultView, search: 'a&b=c ü' },
+    { ...defaultView, status: 'offline' as const, service: 'heat' },
+    { ...defaultView, condition: where('>=', '2 > 1') },
+    { ...defaultView, sort: 'property:heat/1', isDescending: true },
+    { ...defaultView, isDescending: true },
   ])('round trip: %o', (view) => {
     expect(viewOf(queryOf(view))).toEqual(view)
   })
@@ -143,7 +143,7 @@ describe('the view in the address', () => {
   test.each(['status=burning', 'where=heat', 'where=heat/x&is=>1', 'where=heat/1&is=1', 'sort='])(
     'an invalid query is ignored: %s',
     (query) => {
-      expect(viewOf(query)).toEqual(everything)
+      expect(viewOf(query)).toEqual(defaultView)
     },
   )
 })

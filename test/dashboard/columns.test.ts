@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView, PropertyView, Schema, ServiceView } from '#client/client'
-import { columnOf, columnsOf, lineOf, propertyKey, usualKeys } from '#dashboard/pages/fleet/columns'
+import { columnOf, columnsOf, defaultColumnKeys, propertyKey, valuesText } from '#dashboard/pages/fleet/columns'
 import { withUnit } from '#dashboard/values/format-value'
 
 const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
@@ -87,7 +87,7 @@ test('a property with the title of another column gets the name of its service',
 
 test('a line of values has names and units, and leaves out unset values and those with a column', () => {
   const columns = columnsOf([propertyKey('boiler', 2)], schemas)
-  expect([lineOf(boiler, schemas, columns), lineOf(boiler, new Map(), [])]).toEqual([
+  expect([valuesText(boiler, schemas, columns), valuesText(boiler, new Map(), [])]).toEqual([
     'Temperature 21.5 °C · 0x0004 text',
     '0x0001 21.5 · 0x0002 1 · 0x0004 text',
   ])
@@ -95,8 +95,8 @@ test('a line of values has names and units, and leaves out unset values and thos
 })
 
 test('default columns: a line of values, or the first properties of one service', () => {
-  expect(usualKeys('', [])).toEqual(['device', 'status', 'values'])
-  expect(usualKeys('boiler', [1, 2, 3, 4, 5, 6])).toEqual([
+  expect(defaultColumnKeys('', [])).toEqual(['device', 'status', 'values'])
+  expect(defaultColumnKeys('boiler', [1, 2, 3, 4, 5, 6])).toEqual([
     'device',
     'status',
     ...[1, 2, 3, 4, 5].map((propId) => propertyKey('boiler', propId)),

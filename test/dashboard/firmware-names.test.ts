@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bytesText, isVersion, versionIn } from '#dashboard/pages/firmware/names'
-import { isEnd, isGood, messageText, outcomeText, partsOf, updateText } from '#dashboard/pages/firmware/update-words'
+import { isEnd, isSuccess, messageText, outcomeText, partsOf, updateText } from '#dashboard/pages/firmware/update-words'
 import { isShortName } from '#dashboard/parts/short-name'
 import { triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
@@ -60,7 +60,7 @@ test('every outcome of a manual update has a text; exactly the final states are 
     expect(text).toMatch(/^PUMP-7: .+ \(battery low\)\.$/)
     expect(text).not.toContain('undefined')
   }
-  expect(triggerStatuses.filter((status) => isGood({ status }))).toEqual(['STARTED', 'NO_UPDATE'])
+  expect(triggerStatuses.filter((status) => isSuccess({ status }))).toEqual(['STARTED', 'NO_UPDATE'])
   const ends = updateStates.map((state) => state.toUpperCase()).filter(isEnd)
   expect(ends).toEqual(['IDLE', 'DONE', 'FAILED', 'REFUSED'])
 })

@@ -19,14 +19,13 @@ test('devices by project, version and state', () => {
   ])
   expect(tally.get('boiler')).toEqual({
     devices: 3,
-    outdated: 1,
-    underWay: 1,
+    updating: 1,
     versions: [
       { firmware: '1.1.0', index: 0, devices: 2 },
       { firmware: '1.0.0', index: 0, devices: 1 },
     ],
   })
-  expect(tally.get('pump')).toEqual({ devices: 2, outdated: 0, underWay: 0, versions: [] })
+  expect(tally.get('pump')).toEqual({ devices: 2, updating: 0, versions: [] })
   expect(tally.get(withoutProject)?.devices).toBe(1)
 })
 

@@ -137,7 +137,7 @@ describe('firmware pages', () => {
     await page().keyboard.press('Escape')
 
     await button('Pause').click()
-    await toast('No more devices start to update to 1.1.0')
+    await toast('The rollout of 1.1.0 is paused')
     await page().getByRole('heading', { name: 'Rollout' }).locator('..').getByText('paused').waitFor()
     await button('Resume').click()
     await until(async () => {
@@ -177,7 +177,7 @@ describe('firmware pages', () => {
     await button('Resume').click()
     await dialogOf(page()).getByText('1 device of stops failed or refused 1.1.0').waitFor()
     await button('Resume anyway').click()
-    await toast('The rollout of 1.1.0 continues')
+    await toast('The rollout of 1.1.0 is resumed')
     const { json } = await server.get('/updates/projects/stops/rollout')
     expect(json).toMatchObject({ state: 'running' })
   })

@@ -53,7 +53,7 @@ describe('notifications in a browser', () => {
     await page.page.reload()
     await page.field('Function').selectOption({ label: 'Heat' })
     await page.field('Locale').fill('german')
-    await page.reads('A language such as de, optionally with a region: de-CH')
+    await page.reads('Must be a language such as de, or with a region: de-CH')
     expect(await page.button('Subscribe').isDisabled()).toBe(true)
     await page.field('Locale').fill('de-CH')
     await page.button('Subscribe').click()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ConnectionLost, Problem } from '#client/client'
-import { detailOf, problemText, statusOf } from '#dashboard/parts/problem-text'
+import { detailAt, problemText, statusOf } from '#dashboard/parts/problem-text'
 
 const invalid = {
   error: 'Validation Error',
@@ -42,10 +42,10 @@ test.each([
 
 test('the detail of one field, and the status', () => {
   const problem = new Problem(400, invalid)
-  expect([detailOf(problem, 'name'), detailOf(problem, 'other'), statusOf(problem)]).toEqual([
+  expect([detailAt(problem, 'name'), detailAt(problem, 'other'), statusOf(problem)]).toEqual([
     'Must be shorter.',
     undefined,
     400,
   ])
-  expect([detailOf(undefined, 'name'), statusOf(new Error('x'))]).toEqual([undefined, undefined])
+  expect([detailAt(undefined, 'name'), statusOf(new Error('x'))]).toEqual([undefined, undefined])
 })

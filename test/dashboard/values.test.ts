@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PropertyView } from '#client/client'
-import { holdsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
-import { isDrawn, isWritable, readValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
+import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
+import { isChartable, isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
 import { aboutOf, enumName, nameOf, numberOf, valueText } from '#dashboard/values/format-value'
 import { PointBuffer } from '#dashboard/values/point-buffer'
 import { mergePatch } from '#model/meta'
@@ -51,8 +51,11 @@ describe('formatting a value', () => {
       undefined,
       undefined,
     ])
-    expect([isDrawn(property('FLOAT', 1), undefined), isDrawn(property('UINT8', 3), mode)]).toEqual([true, false])
-    expect(isDrawn(property('DATETIME', 1), undefined)).toBe(false)
+    expect([isChartable(property('FLOAT', 1), undefined), isChartable(property('UINT8', 3), mode)]).toEqual([
+      true,
+      false,
+    ])
+    expect(isChartable(property('DATETIME', 1), undefined)).toBe(false)
   })
 })
 
@@ -80,7 +83,7 @@ describe('reading input', () => {
     ['UINT8-ARRAY', '{}', undefined, { fault: 'Must be a list such as [1, 2, 3].' }],
     ['STRING', ' kept as it is ', undefined, { value: ' kept as it is ' }],
   ])('%s: %o', (type, text, about, read) => {
-    expect(readValue(text, property(type), about)).toEqual(read)
+    expect(parseValue(text, property(type), about)).toEqual(read)
   })
 
   test.each([
@@ -93,7 +96,7 @@ describe('reading input', () => {
     ['STRING', 'text', undefined],
   ])('the form starts with the current value: %s %o', (type, value, about) => {
     const standing = property(type, value)
-    expect(readValue(textOf(standing, about), standing, about)).toEqual({ value })
+    expect(parseValue(textOf(standing, about), standing, about)).toEqual({ value })
   })
 
   test('the form of an action starts with true', () => {
@@ -132,7 +135,11 @@ describe('a merge patch', () => {
   })
 
   test('cannot express null', () => {
-    expect([holdsNull({ a: { b: null } }), holdsNull({ a: [null] }), holdsNull({})]).toEqual([true, false, false])
+    expect([containsNull({ a: { b: null } }), containsNull({ a: [null] }), containsNull({})]).toEqual([
+      true,
+      false,
+      false,
+    ])
   })
 })
 

@@ -5,7 +5,6 @@ export interface Binding {
   readonly groups?: readonly string[] | undefined
 }
 
-/** The fields of a group that are shown here. */
 export interface GroupOption {
   readonly resourceIdentifier: string
   readonly name: string

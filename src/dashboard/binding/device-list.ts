@@ -17,17 +17,17 @@ const suggestedMax = 200
  * The first devices whose identifier or name contains the typed text, in upper case, and that are not chosen yet. Stops
  * at the limit, because there may be a hundred thousand devices.
  */
-export function fittingOf(
+export function suggestedDevices(
   all: Iterable<string>,
   typed: string,
   chosen: ReadonlySet<string>,
   nameOf: (device: string) => string | undefined = () => undefined,
 ): readonly string[] {
-  const fitting: string[] = []
+  const suggested: string[] = []
   for (const device of all) {
-    if (fitting.length === suggestedMax) break
+    if (suggested.length === suggestedMax) break
     if (chosen.has(device)) continue
-    if (device.includes(typed) || nameOf(device)?.toUpperCase().includes(typed)) fitting.push(device)
+    if (device.includes(typed) || nameOf(device)?.toUpperCase().includes(typed)) suggested.push(device)
   }
-  return fitting
+  return suggested
 }

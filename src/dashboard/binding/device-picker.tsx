@@ -1,9 +1,9 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { devicesIn, fittingOf } from '#dashboard/binding/device-list'
+import { devicesIn, suggestedDevices } from '#dashboard/binding/device-list'
 import { nameOfDevice, useKnownDevices } from '#dashboard/binding/known-names'
 import { Warning } from '#dashboard/binding/service-field'
 import { Button } from '#dashboard/parts/button'
-import { SuggestField } from '#dashboard/parts/fields'
+import { SuggestField, type SuggestFieldProps, useFault } from '#dashboard/parts/fields'
 import { useIsComplete } from '#dashboard/parts/use-observable'
 import { state } from '#dashboard/state'
 import '#dashboard/binding/binding.css'
@@ -12,27 +12,29 @@ export interface DevicePickerProps {
   readonly label: string
   readonly value: readonly string[]
   readonly onChange: (devices: readonly string[]) => void
-  readonly problem?: string | undefined
+  /** The path of the list in the request. */
+  readonly path?: string | undefined
 }
 
-/** This number of devices is shown; the rest is counted until the user asks for it. */
+/** The others are counted until the user shows all. */
 const shownMax = 60
-/** This number of unknown devices is named. */
-const namedMax = 5
+const unknownNamedMax = 5
 
 /** Devices by name: typed, pasted as a list, or picked. They need not exist yet. */
-export function DevicePicker({ label, value, onChange, problem }: DevicePickerProps) {
+export function DevicePicker({ label, value, onChange, path }: DevicePickerProps) {
   const known = useKnownDevices()
   const [text, setText] = useState('')
-  const [isWhole, setWhole] = useState(false)
+  const [isExpanded, setExpanded] = useState(false)
   const frame = useRef<HTMLDivElement>(null)
   const typed = text.trim().toUpperCase()
   const chosen = useMemo(() => new Set(value), [value])
-  const fitting = useMemo(() => fittingOf(known, typed, chosen, nameOfDevice), [known, typed, chosen])
-  const shown = isWhole ? value : value.slice(0, shownMax)
+  const suggested = useMemo(() => suggestedDevices(known, typed, chosen, nameOfDevice), [known, typed, chosen])
+  const shown = isExpanded ? value : value.slice(0, shownMax)
   const { devices } = state()
   const isComplete = useIsComplete(devices)
   const unknown = isComplete ? value.filter((device) => !devices.has(device)) : []
+  // Names the device instead of its index.
+  const fault = useFault({ path })?.replace(/ \(at (\d+)\)/, (_, place) => ` (${value[Number(place)]})`)
   const add = () => {
     onChange([...new Set([...chosen, ...devicesIn(text)])])
     setText('')
@@ -47,10 +49,10 @@ export function DevicePicker({ label, value, onChange, problem }: DevicePickerPr
           onInput={setText}
           onEnter={() => typed !== '' && add()}
           // Typed text counts even if the user does not press Add.
-          onLeave={() => typed !== '' && add()}
-          suggestions={fitting.map((each) => ({ value: each, label: nameOfDevice(each) }))}
+          onBlur={() => typed !== '' && add()}
+          suggestions={suggested.map((each) => ({ value: each, label: nameOfDevice(each) }))}
           placeholder="PUMP-7, SENSOR-1"
-          problem={problem}
+          problem={fault}
         />
         <Button onPress={add} isDisabled={typed === ''}>
           Add
@@ -79,12 +81,12 @@ export function DevicePicker({ label, value, onChange, problem }: DevicePickerPr
         text={
           unknown.length === 0
             ? undefined
-            : `Not known yet: ${unknown.slice(0, namedMax).join(', ')}${unknown.length > namedMax ? ' and others' : ''}.`
+            : `Not known yet: ${unknown.slice(0, unknownNamedMax).join(', ')}${unknown.length > unknownNamedMax ? ' and others' : ''}.`
         }
       />
       {value.length > shown.length && (
         <div>
-          <Button kind="quiet" onPress={() => setWhole(true)}>
+          <Button kind="quiet" onPress={() => setExpanded(true)}>
             Show all {value.length}
           </Button>
         </div>
@@ -93,22 +95,15 @@ export function DevicePicker({ label, value, onChange, problem }: DevicePickerPr
   )
 }
 
-export interface DeviceFieldProps {
-  readonly hint?: string | undefined
-  readonly problem?: string | undefined
-  readonly value: string
-  readonly onInput: (device: string) => void
-}
-
 /** One device, which need not exist yet. */
-export function DeviceField(props: DeviceFieldProps) {
+export function DeviceField(props: Pick<SuggestFieldProps, 'hint' | 'problem' | 'path' | 'value' | 'onInput'>) {
   const known = useKnownDevices()
-  const fitting = fittingOf(known, props.value.trim().toUpperCase(), nothingChosen, nameOfDevice)
+  const suggested = suggestedDevices(known, props.value.trim().toUpperCase(), nothingChosen, nameOfDevice)
   return (
     <SuggestField
       label="Device"
       {...props}
-      suggestions={fitting.map((value) => ({ value, label: nameOfDevice(value) }))}
+      suggestions={suggested.map((value) => ({ value, label: nameOfDevice(value) }))}
       placeholder="PUMP-7"
       maxLength={64}
     />

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { GroupOption } from '#dashboard/binding/binding'
-import { type Found, findTarget, type Target } from '#dashboard/binding/target'
+import { findTarget, type Target, type TargetMatch } from '#dashboard/binding/target'
 import { useCall } from '#dashboard/parts/use-call'
 import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
@@ -25,11 +25,11 @@ export function useKnownServices(): readonly { readonly value: string; readonly 
   const known = useObservable(schemas)
   const size = useSize(devices)
   return useMemo(() => {
-    const found = new Set(known.keys())
+    const services = new Set(known.keys())
     let left = scannedMax
     for (const device of devices.values()) {
       if (left-- === 0) break
-      for (const service of device.services.keys()) found.add(service)
+      for (const service of device.services.keys()) services.add(service)
     }
     const names = [...known.values()].map(({ name }) => name)
     const labelOf = (service: string) => {
@@ -37,13 +37,12 @@ export function useKnownServices(): readonly { readonly value: string; readonly 
       if (name === undefined) return service
       return names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${service})`
     }
-    return [...found]
+    return [...services]
       .map((value) => ({ value, label: labelOf(value) }))
       .sort((one, other) => one.label.localeCompare(other.label))
   }, [devices, known, size])
 }
 
-/** The schemas by service. */
 export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
   return useObservable(state().schemas)
 }
@@ -65,7 +64,7 @@ export function useGroups(): readonly GroupOption[] | undefined {
 }
 
 /** Scans again only when devices come or go, not with every value. */
-export function useTarget({ service, propId, devices }: Target): Found {
+export function useTarget({ service, propId, devices }: Target): TargetMatch {
   const { devices: all } = state()
   const size = useSize(all)
   const isComplete = useIsComplete(all)

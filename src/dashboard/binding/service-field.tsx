@@ -1,27 +1,19 @@
 import { useKnownServices } from '#dashboard/binding/known-names'
-import { ChoiceField } from '#dashboard/parts/choice-field'
+import { ChoiceField, type ChoiceFieldProps } from '#dashboard/parts/choice-field'
 
-export interface ServiceFieldProps {
-  readonly hint?: string | undefined
-  /** The identifier. */
-  readonly value: string
-  readonly onChange: (service: string) => void
+export interface ServiceFieldProps extends Pick<ChoiceFieldProps, 'hint' | 'path' | 'value' | 'onChange'> {
   readonly warning: string | undefined
-  readonly problem?: string | undefined
 }
 
 /** A service by the name of its schema, with a warning if no device has it. */
-export function ServiceField({ hint, value, onChange, warning, problem }: ServiceFieldProps) {
+export function ServiceField({ warning, ...field }: ServiceFieldProps) {
   return (
     <>
       <ChoiceField
+        {...field}
         label="Service"
-        hint={hint}
-        problem={problem}
-        value={value}
         options={useKnownServices()}
-        onChange={onChange}
-        other={{ label: 'Identifier of the service', placeholder: 'climate' }}
+        other={{ label: 'Service identifier', placeholder: 'climate' }}
         maxLength={64}
       />
       <Warning text={warning} />

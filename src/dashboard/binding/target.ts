@@ -3,7 +3,7 @@ import { type Binding, type GroupOption, idOf, isAboutAll } from '#dashboard/bin
 import { hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** What an alarm or a trigger is about: a service, perhaps one of its properties, and the devices. */
+/** The scope of an alarm or a trigger: a service, perhaps one of its properties, and the devices. */
 export interface Target {
   readonly service: string
   readonly propId?: number | undefined
@@ -11,7 +11,7 @@ export interface Target {
   readonly devices: readonly string[] | undefined
 }
 
-export interface Found {
+export interface TargetMatch {
   /** The service of the first device that has it, for values in lists of properties. */
   readonly sample?: ServiceView | undefined
   /** Shown before saving, if no device has the target. */
@@ -20,13 +20,13 @@ export interface Found {
 
 type Devices = { get(device: string): DeviceView | undefined; values(): Iterable<DeviceView> }
 
-export function findTarget(all: Devices, { service, propId, devices }: Target): Found {
+export function findTarget(all: Devices, { service, propId, devices }: Target): TargetMatch {
   if (service === '' || devices?.length === 0) return {}
   let sample: ServiceView | undefined
   for (const device of devices ? devices.map((each) => all.get(each)) : all.values()) {
-    const found = device?.services.get(service)
-    sample ??= found
-    if (found && (propId === undefined || found.has(propId))) return { sample: found }
+    const match = device?.services.get(service)
+    sample ??= match
+    if (match && (propId === undefined || match.has(propId))) return { sample: match }
   }
   const whose = devices ? 'None of the chosen devices has' : 'No device has'
   return { sample, warning: `${whose} this ${sample ? 'property' : 'service'}.` }

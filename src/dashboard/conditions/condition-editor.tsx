@@ -9,9 +9,9 @@ import {
   type Row,
   type RowFault,
   type Rows,
-  rowAbout,
   rowsOf,
   withComparison,
+  withOperand,
 } from '#dashboard/conditions/rows'
 import { Button } from '#dashboard/parts/button'
 import { ChoiceField } from '#dashboard/parts/choice-field'
@@ -21,7 +21,7 @@ import '#dashboard/conditions/conditions.css'
 
 export interface ConditionEditorProps {
   readonly label: string
-  /** The initial condition; later input is reported only by `onChange`. */
+  /** The initial condition. */
   readonly start: Condition | undefined
   /** A new list only when its content changes. */
   readonly operands: readonly Operand[]
@@ -29,56 +29,56 @@ export interface ConditionEditorProps {
   readonly otherName: string
   /** Undefined while the input is invalid. */
   readonly onChange: (condition: Condition | undefined) => void
-  readonly problem?: string | undefined
+  readonly path?: string | undefined
   /** Shows faults at their fields, after an attempt to save. */
   readonly isChecked: boolean
 }
 
-type Way = { readonly by: 'rows'; readonly rows: Rows } | { readonly by: 'json'; readonly text: string }
+type Draft = { readonly by: 'rows'; readonly rows: Rows } | { readonly by: 'json'; readonly text: string }
 
 const newRow: Row = { name: '', comparison: 'above', values: [''] }
 
 /** Edits a condition as rows, or as JSON if rows cannot express it. Contract 5.2. */
 export function ConditionEditor(props: ConditionEditorProps) {
-  const { label, start, operands, onChange, problem, isChecked } = props
-  const [touched, setTouched] = useState<Way | undefined>(undefined)
+  const { label, start, operands, onChange, path, isChecked } = props
+  const [changed, setChanged] = useState<Draft | undefined>(undefined)
   // The names are better known once the schema has arrived.
-  const way = touched ?? wayOf(start, operands)
-  const go = (next: Way) => {
-    setTouched(next)
-    onChange(serverErrorOf(next, operands).condition)
+  const draft = changed ?? draftOf(start, operands)
+  const change = (next: Draft) => {
+    setChanged(next)
+    onChange(parseDraft(next, operands).condition)
   }
   useEffect(() => {
-    if (touched) onChange(serverErrorOf(touched, operands).condition)
+    if (changed) onChange(parseDraft(changed, operands).condition)
   }, [operands])
-  const said = serverErrorOf(way, operands)
-  const rows = said.condition === undefined ? undefined : rowsOf(said.condition, operands)
+  const input = parseDraft(draft, operands)
+  const rows = input.condition === undefined ? undefined : rowsOf(input.condition, operands)
   return (
-    <Field label={label} problem={problem ?? (isChecked && way.by === 'json' ? said.fault : undefined)}>
-      <div class="condition-ways">
+    <Field label={label} path={path} problem={isChecked && draft.by === 'json' ? input.fault : undefined}>
+      <div class="condition-modes">
         <Button
-          isPressed={way.by === 'rows'}
-          isDisabled={way.by === 'json' && rows === undefined}
-          onPress={() => way.by === 'json' && rows && go({ by: 'rows', rows })}
+          isPressed={draft.by === 'rows'}
+          isDisabled={draft.by === 'json' && rows === undefined}
+          onPress={() => draft.by === 'json' && rows && change({ by: 'rows', rows })}
         >
           Rows
         </Button>
         <Button
-          isPressed={way.by === 'json'}
-          onPress={() => way.by === 'rows' && go({ by: 'json', text: textOf(said) })}
+          isPressed={draft.by === 'json'}
+          onPress={() => draft.by === 'rows' && change({ by: 'json', text: textOf(input) })}
         >
           JSON
         </Button>
-        {way.by === 'json' && said.condition !== undefined && rows === undefined && (
+        {draft.by === 'json' && input.condition !== undefined && rows === undefined && (
           <small class="hint">Rows cannot express this condition.</small>
         )}
       </div>
-      {way.by === 'rows' ? (
+      {draft.by === 'rows' ? (
         <RowsEditor
           {...props}
-          rows={way.rows}
-          faults={isChecked ? said.faults : []}
-          onRows={(changed) => go({ by: 'rows', rows: changed })}
+          rows={draft.rows}
+          faults={isChecked ? input.faults : []}
+          onRows={(next) => change({ by: 'rows', rows: next })}
         />
       ) : (
         <TextField
@@ -86,8 +86,8 @@ export function ConditionEditor(props: ConditionEditorProps) {
           hint={
             'For example {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'
           }
-          value={way.text}
-          onInput={(text) => go({ by: 'json', text })}
+          value={draft.text}
+          onInput={(text) => change({ by: 'json', text })}
           rows={6}
           isCode
         />
@@ -109,11 +109,11 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, otherName, faults 
     <>
       {rows.length > 1 && (
         <Select
-          label="Which rows must be true"
+          label="Match"
           value={join}
           options={[
-            { value: 'and', label: 'all of them' },
-            { value: 'or', label: 'one of them' },
+            { value: 'and', label: 'all rows' },
+            { value: 'or', label: 'any row' },
           ]}
           onChange={(next) => onRows({ join: next, rows })}
         />
@@ -160,20 +160,20 @@ interface RowEditorProps {
 
 function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorProps) {
   const operand = operandNamed(operands, row.name)
-  const about = (name: string) => onChange(rowAbout(row, operandNamed(operands, name)))
+  const setOperand = (name: string) => onChange(withOperand(row, operandNamed(operands, name)))
   const ids = comparisonsFor(operand.kind, row.comparison)
   return (
     <>
       <ChoiceField
         label="Property"
         value={row.name}
-        options={operands.map(({ name, label, now }) => ({
+        options={operands.map(({ name, label, example }) => ({
           // The condition may name the property by its id.
           value: name === operand.name ? row.name : name,
-          label: now ? `${label} · ${now}` : label,
+          label: example ? `${label} · ${example}` : label,
         }))}
         problem={row.name === '' ? problem : undefined}
-        onChange={about}
+        onChange={setOperand}
         other={{ label: 'Name', placeholder: otherName }}
       />
       <Select
@@ -235,27 +235,27 @@ function ValueField({ row, operand, label, value, problem, onInput }: ValueField
   )
 }
 
-function wayOf(condition: Condition | undefined, operands: readonly Operand[]): Way {
+function draftOf(condition: Condition | undefined, operands: readonly Operand[]): Draft {
   if (condition === undefined) return { by: 'rows', rows: { join: 'and', rows: [newRow] } }
   const rows = rowsOf(condition, operands)
   return rows ? { by: 'rows', rows } : { by: 'json', text: writeJson(condition) }
 }
 
-interface ServerError {
+interface ParsedDraft {
   readonly condition?: Condition
   readonly fault?: string
   readonly faults: readonly RowFault[]
 }
 
-function serverErrorOf(way: Way, operands: readonly Operand[]): ServerError {
-  if (way.by === 'json') {
-    const read = readJson(way.text)
+function parseDraft(draft: Draft, operands: readonly Operand[]): ParsedDraft {
+  if (draft.by === 'json') {
+    const read = readJson(draft.text)
     return 'value' in read ? { condition: read.value, faults: [] } : { fault: read.fault, faults: [] }
   }
-  const read = conditionOf(way.rows, operands)
+  const read = conditionOf(draft.rows, operands)
   return 'condition' in read ? { condition: read.condition, faults: [] } : { faults: read.faults }
 }
 
-function textOf({ condition }: ServerError): string {
+function textOf({ condition }: ParsedDraft): string {
   return condition === undefined ? '' : writeJson(condition)
 }

@@ -4,11 +4,11 @@ import type { JsonObject, JsonValue } from '#model/json-value'
 
 /** The parsed value, or a description of the fault. */
 export function readJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
-  if (text.trim() === '') return { fault: 'Write some JSON' }
+  if (text.trim() === '') return { fault: 'Enter a JSON value' }
   try {
     return { value: JSON.parse(text) as JsonValue }
   } catch (error) {
-    return { fault: `This is no JSON: ${(error as SyntaxError).message}` }
+    return { fault: `Invalid JSON: ${(error as SyntaxError).message}` }
   }
 }
 

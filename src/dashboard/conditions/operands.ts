@@ -3,8 +3,6 @@ import { valueNow } from '#dashboard/binding/target'
 import { hexOf } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** The names that a condition may use. Contract 5.2. */
-
 /** The type of the values to compare with. */
 export type Kind = 'number' | 'text' | 'switch' | 'unknown'
 
@@ -16,8 +14,7 @@ export interface Operand {
   readonly label: string
   readonly kind: Kind
   readonly unit?: string
-  /** Its value on some device. */
-  readonly now?: string
+  readonly example?: string
   /** The only possible values, with their labels. */
   readonly choices?: readonly { readonly value: string; readonly label: string }[]
 }
@@ -34,7 +31,7 @@ export function operandsOf(schema: ServiceSchema | undefined, sample?: ServiceVi
     id,
     label: name,
     type,
-    now: valueNow(sample, Number(id), schema),
+    example: valueNow(sample, Number(id), schema),
     ...(unit !== undefined && { unit }),
     ...(entries && type !== 'bool' && { choices: choicesOf(entries) }),
   }))
@@ -42,14 +39,17 @@ export function operandsOf(schema: ServiceSchema | undefined, sample?: ServiceVi
     .filter(({ propId }) => schema?.properties[hexOf(propId)] === undefined)
     .map(({ propId, type }) => {
       const name = hexOf(propId)
-      return { name, label: name, type: type.toLowerCase(), now: valueNow(sample, propId, schema) }
+      return { name, label: name, type: type.toLowerCase(), example: valueNow(sample, propId, schema) }
     })
   return [...named, ...others]
     .filter(({ type = '' }) => !/-array$|-stream$/.test(type))
-    .map(({ type, now, ...operand }) => ({ ...operand, kind: kindOf(type), ...(now !== undefined && { now }) }))
+    .map(({ type, example, ...operand }) => ({
+      ...operand,
+      kind: kindOf(type),
+      ...(example !== undefined && { example }),
+    }))
 }
 
-/** Operands of functions. Contract 5.4. */
 export const runOperands: readonly Operand[] = [
   { name: 'value', label: 'the value', kind: 'unknown' },
   { name: 'previous', label: 'the previous value', kind: 'unknown' },

@@ -33,7 +33,6 @@ interface Comparison {
   readonly kinds: readonly Kind[]
 }
 
-/** In the order of the list on screen. */
 export const comparisons = {
   above: { label: 'is above', values: 1, kinds: ['number', 'unknown'] },
   atLeast: { label: 'is at least', values: 1, kinds: ['number', 'unknown'] },
@@ -43,7 +42,7 @@ export const comparisons = {
   is: { label: 'is', values: 1, kinds: ['number', 'text', 'unknown'] },
   isNot: { label: 'is not', values: 1, kinds: ['number', 'text', 'unknown'] },
   oneOf: { label: 'is one of', values: 'list', kinds: ['number', 'text', 'unknown'] },
-  holds: { label: 'contains', values: 1, kinds: ['text', 'unknown'] },
+  contains: { label: 'contains', values: 1, kinds: ['text', 'unknown'] },
   on: { label: 'is on', values: 0, kinds: ['switch', 'unknown'] },
   off: { label: 'is off', values: 0, kinds: ['switch', 'unknown'] },
 } as const satisfies Record<string, Comparison>
@@ -55,17 +54,17 @@ const operators = { above: '>', atLeast: '>=', below: '<', atMost: '<=', is: '==
 const byOperator = new Map(Object.entries(operators).map(([id, operator]) => [operator as string, id as ComparisonId]))
 
 /** The comparisons that fit this kind, plus the current one. */
-export function comparisonsFor(kind: Kind, standing?: ComparisonId): readonly ComparisonId[] {
+export function comparisonsFor(kind: Kind, current?: ComparisonId): readonly ComparisonId[] {
   const ids = Object.keys(comparisons) as ComparisonId[]
-  return ids.filter((id) => id === standing || (comparisons[id] as Comparison).kinds.includes(kind))
+  return ids.filter((id) => id === current || (comparisons[id] as Comparison).kinds.includes(kind))
 }
 
 /** The row with another operand; keeps the comparison if it fits. */
-export function rowAbout(row: Row, operand: Operand): Row {
+export function withOperand(row: Row, operand: Operand): Row {
   const fitting = comparisonsFor(operand.kind)
   const comparison = fitting.includes(row.comparison) ? row.comparison : (fitting[0] ?? 'is')
-  const isKept = comparison === row.comparison && operand.choices === undefined
-  return withComparison({ ...row, name: operand.name, values: isKept ? row.values : [] }, comparison)
+  const keepsValues = comparison === row.comparison && operand.choices === undefined
+  return withComparison({ ...row, name: operand.name, values: keepsValues ? row.values : [] }, comparison)
 }
 
 /** The row with another comparison and its number of values. */
@@ -87,7 +86,7 @@ export function conditionOf(
     return part
   })
   const [first] = parts
-  if (first === undefined) return { faults: [{ row: 0, message: 'There has to be at least one row' }] }
+  if (first === undefined) return { faults: [{ row: 0, message: 'Add a row' }] }
   if (faults.length > 0) return { faults }
   return { condition: parts.length === 1 ? first : { [join]: parts } }
 }
@@ -98,8 +97,8 @@ export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows
   const rows = (joined?.parts ?? [condition]).map(rowIn)
   if (rows.includes(undefined)) return undefined
   const read: Rows = { join: joined?.join ?? 'and', rows: rows as Row[] }
-  const again = conditionOf(read, operands)
-  return 'condition' in again && JSON.stringify(again.condition) === JSON.stringify(condition) ? read : undefined
+  const restored = conditionOf(read, operands)
+  return 'condition' in restored && JSON.stringify(restored.condition) === JSON.stringify(condition) ? read : undefined
 }
 
 /** A condition in words, or as JSON if rows cannot express it. */
@@ -124,14 +123,14 @@ function partOf({ name, comparison, values }: Row, operand: Operand): Exclude<Js
   if (comparison === 'on') return read
   if (comparison === 'off') return { '!': read }
   const texts = comparison === 'oneOf' ? (values[0] ?? '').split(',').map((text) => text.trim()) : values
-  const literals = texts.map((text) => literalOf(text, comparison === 'holds' ? 'text' : operand.kind))
+  const literals = texts.map((text) => literalOf(text, comparison === 'contains' ? 'text' : operand.kind))
   if (literals.includes(undefined)) {
-    return operand.kind === 'number' ? 'Give a number, such as 21.5' : 'Give a value'
+    return operand.kind === 'number' ? 'Enter a number, such as 21.5' : 'Enter a value'
   }
   const [first = null, second = null] = literals as Literal[]
   if (comparison === 'between') return { '<': [first, read, second] }
   if (comparison === 'oneOf') return { in: [read, literals as Literal[]] }
-  if (comparison === 'holds') return { in: [first, read] }
+  if (comparison === 'contains') return { in: [first, read] }
   return { [operators[comparison]]: [read, first] }
 }
 
@@ -149,7 +148,7 @@ function rowIn(condition: Condition): Row | undefined {
   const [first, second, third] = operand as readonly JsonValue[]
   if (operator === '<' && third !== undefined) return rowOf(second, 'between', [first, third])
   if (operator === 'in' && Array.isArray(second)) return rowOf(first, 'oneOf', [second.map(textOf).join(', ')])
-  if (operator === 'in') return rowOf(second, 'holds', [first])
+  if (operator === 'in') return rowOf(second, 'contains', [first])
   const comparison = byOperator.get(operator)
   return comparison && rowOf(first, comparison, [second])
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { problemText } from '#dashboard/parts/problem-text'
 import { notify } from '#dashboard/parts/toasts'
-import { after } from '#dashboard/world'
+import { after } from '#dashboard/timers'
 
 export interface ButtonProps {
   /** Runs when pressed; the button is busy until its promise settles, and shows a failure next to it. */
@@ -44,7 +44,7 @@ export function Button(props: ButtonProps) {
         {isWaiting && <span class="spinner" aria-hidden="true" />}
         {children}
       </button>
-      {isSlow && <Slow />}
+      {isSlow && <SlowHint />}
       {problem !== undefined && (
         <span class="problem" role="alert">
           {problemText(problem)}
@@ -54,8 +54,7 @@ export function Button(props: ButtonProps) {
   )
 }
 
-/** A hint for an answer that takes long. */
-export function Slow() {
+export function SlowHint() {
   return (
     <span class="hint" role="status">
       Still waiting for an answer.
@@ -74,35 +73,35 @@ export function useAction(action: (() => unknown) | undefined) {
   const [isRunning, setRunning] = useState(false)
   const [isSlow, setSlow] = useState(false)
   const [problem, setProblem] = useState<unknown>(undefined)
-  const isThere = useRef(true)
+  const isMounted = useRef(true)
   useEffect(() => {
-    isThere.current = true
+    isMounted.current = true
     return () => {
-      isThere.current = false
+      isMounted.current = false
     }
   }, [])
 
   const run = () => {
     setProblem(undefined)
-    let outcome: unknown
+    let result: unknown
     try {
-      outcome = action?.()
+      result = action?.()
     } catch (thrown) {
       fail(thrown)
       return
     }
-    if (!(outcome instanceof Promise)) return
+    if (!(result instanceof Promise)) return
     setRunning(true)
-    const stopWaiting = after(slowMs, () => isThere.current && setSlow(true))
-    outcome.catch(fail).finally(() => {
-      stopWaiting()
-      if (!isThere.current) return
+    const cancelHint = after(slowMs, () => isMounted.current && setSlow(true))
+    result.catch(fail).finally(() => {
+      cancelHint()
+      if (!isMounted.current) return
       setRunning(false)
       setSlow(false)
     })
   }
   const fail = (thrown: unknown) => {
-    if (isThere.current) setProblem(thrown)
+    if (isMounted.current) setProblem(thrown)
     else notify(problemText(thrown), 'failed')
   }
   return { isRunning, isSlow, problem, run }

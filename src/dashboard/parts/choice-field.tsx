@@ -1,13 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Select, TextField } from '#dashboard/parts/fields'
+import { type Option, Select, TextField, useFault } from '#dashboard/parts/fields'
 
 export interface ChoiceFieldProps {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly problem?: string | undefined
+  readonly path?: string | undefined
   readonly value: string
-  readonly options: readonly { readonly value: string; readonly label: string }[]
+  readonly options: readonly Option[]
   readonly onChange: (value: string) => void
   /** The field behind "Other…": any text. */
   readonly other: {
@@ -25,7 +26,8 @@ const otherValue = ' other'
 
 /** A choice by name, and free text behind "Other…"; only free text if there is nothing to choose from. */
 export function ChoiceField(props: ChoiceFieldProps) {
-  const { label, hint, problem, value, options, onChange, other, maxLength, isRequired } = props
+  const { label, hint, value, options, onChange, other, maxLength, isRequired } = props
+  const problem = useFault(props)
   const [isOther, setOther] = useState(false)
   const hasOptions = options.length > 0
   const isTyped = isOther || !hasOptions || (value !== '' && options.every((option) => option.value !== value))

@@ -4,104 +4,96 @@ import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/parts/button'
 import { ExplainedError } from '#dashboard/parts/problem-text'
 
-/** The precondition of a request: only if the resource is unchanged; `*`: only if it does not exist. */
-type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
+/** Of a request: only if the resource is unchanged; `*`: only if it does not exist. */
+export type Precondition = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
 
 /** Editing of a value that other users may change at the same time. */
 export interface Edit<Value> {
-  /** The value at the beginning. */
-  readonly begun: Value
-  /** Whether the input has changed. */
+  /** The value that the input began with. */
+  readonly initial: Value
   readonly isDirty: boolean
   readonly touch: () => void
   /**
-   * Call it before sending: reads the value again, and throws if it has changed since the beginning. The user is then
-   * informed, and the next attempt is sent. `of`: the part that would be replaced; by default all edited fields. Pass
-   * the returned precondition to the request: the server then refuses a simultaneous change.
+   * Call it before sending: reads the value again, and throws if another user has changed it. The user is then informed,
+   * and the next attempt is sent. `part` selects the fields that the request replaces; by default all edited ones. Pass the returned
+   * precondition to the request: the server then refuses a simultaneous change.
    */
-  readonly check: (read: () => Promise<Value>, of?: (value: Value) => unknown) => Promise<Unchanged>
+  readonly check: (read: () => Promise<Value>, part?: (value: Value) => unknown) => Promise<Precondition>
   /** Call it after saving with the saved value. */
-  readonly keep: (saved: Value) => void
+  readonly markSaved: (saved: Value) => void
 }
 
 export interface ConcurrentEditProps<Value> {
   /** The value as last read. */
-  readonly found: Value
+  readonly current: Value
   /** A name for messages, such as `this alarm`. */
-  readonly what: string
+  readonly subject: string
   /** The edited part; by default all of it. */
-  readonly filled?: ((value: Value) => unknown) | undefined
-  /** Never replaces the input by a newer value: for forms that do not report changes. */
-  readonly isHeld?: boolean | undefined
+  readonly edited?: ((value: Value) => unknown) | undefined
+  /** For forms that do not report changes: their input is never replaced by a newer value. */
+  readonly isAlwaysDirty?: boolean | undefined
   readonly children: (edit: Edit<Value>) => ComponentChildren
 }
 
-/** Keeps the input when another user saves the value meanwhile: shows a notice, and replaces nothing silently. */
-export function ConcurrentEdit<Value>({
-  found,
-  what,
-  filled = itself,
-  isHeld = false,
-  children,
-}: ConcurrentEditProps<Value>) {
-  const [begun, setBegun] = useState(found)
-  const [latest, setLatest] = useState(found)
-  const [before, setBefore] = useState(found)
-  const [isDirty, setDirty] = useState(isHeld)
-  const [round, setRound] = useState(0)
-  if (before !== found) {
-    setBefore(found)
-    setLatest(found)
+/** Protects input from changes by other users: shows a notice, and replaces nothing silently. */
+export function ConcurrentEdit<Value>(props: ConcurrentEditProps<Value>) {
+  const { current, subject, edited = (value) => value, isAlwaysDirty = false, children } = props
+  const [initial, setInitial] = useState(current)
+  const [latest, setLatest] = useState(current)
+  const [previous, setPrevious] = useState(current)
+  const [isDirty, setDirty] = useState(isAlwaysDirty)
+  const [version, setVersion] = useState(0)
+  if (previous !== current) {
+    setPrevious(current)
+    setLatest(current)
   }
-  const take = () => {
-    setBegun(latest)
-    setDirty(isHeld)
-    setRound(round + 1)
+  const load = () => {
+    setInitial(latest)
+    setDirty(isAlwaysDirty)
+    setVersion(version + 1)
   }
-  const isOther = !isSame(filled(latest), filled(begun))
-  if (isOther && !isDirty) take()
+  const isChanged = !isSame(edited(latest), edited(initial))
+  if (isChanged && !isDirty) load()
   const edit: Edit<Value> = {
-    begun,
+    initial,
     isDirty,
     touch: () => setDirty(true),
-    check: async (read, of = filled) => {
-      const now = await read()
-      if (isSame(of(now), of(latest))) return now === undefined ? { ifNoneMatch: '*' } : { ifMatch: etagOf(now) }
-      setLatest(now)
-      throw new ExplainedError(`Another user changed ${what} meanwhile, so nothing was sent: see above`)
+    check: async (read, part = edited) => {
+      const stored = await read()
+      if (isSame(part(stored), part(latest))) {
+        return stored === undefined ? { ifNoneMatch: '*' } : { ifMatch: etagOf(stored) }
+      }
+      setLatest(stored)
+      throw new ExplainedError(`Another user changed ${subject} meanwhile, so nothing was sent: see above`)
     },
-    keep: (saved) => {
-      setBegun(saved)
+    markSaved: (saved) => {
+      setInitial(saved)
       setLatest(saved)
-      setDirty(isHeld)
+      setDirty(isAlwaysDirty)
     },
   }
   return (
     <>
-      {isOther && isDirty && (
+      {isChanged && isDirty && (
         <div class="notice" role="status">
-          <p>Another user changed {what} meanwhile. Saving replaces that change.</p>
-          <Button onPress={take}>Load the current version</Button>
+          <p>Another user changed {subject} meanwhile. Saving replaces that change.</p>
+          <Button onPress={load}>Load the current version</Button>
         </div>
       )}
-      <Fragment key={round}>{children(edit)}</Fragment>
+      <Fragment key={version}>{children(edit)}</Fragment>
     </>
   )
 }
 
 /** The fields of `after` that differ from `before`: the body of a change. */
-export function changedOf<Fields extends object>(before: Fields, after: Fields): Partial<Fields> {
-  const other = Object.entries(after).filter(([name, value]) => !isSame(before[name as keyof Fields], value))
-  return Object.fromEntries(other) as Partial<Fields>
+export function changedFields<Fields extends object>(before: Fields, after: Fields): Partial<Fields> {
+  const changed = Object.entries(after).filter(([name, value]) => !isSame(before[name as keyof Fields], value))
+  return Object.fromEntries(changed) as Partial<Fields>
 }
 
-/** The fields of `value` that `by` would replace. */
-export function partOf<Value extends object>(value: Value, by: object): unknown {
-  return Object.keys(by).map((name) => value[name as keyof Value])
-}
-
-function itself<Value>(value: Value): unknown {
-  return value
+/** The fields of `value` that `change` would replace. */
+export function replacedFields<Value extends object>(value: Value, change: object): unknown {
+  return Object.keys(change).map((name) => value[name as keyof Value])
 }
 
 /** The server serialises equal values equally. */

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
-import { useHeld } from '#dashboard/parts/unsaved'
-import { after } from '#dashboard/world'
+import { useLockedDialog } from '#dashboard/parts/unsaved'
+import { after } from '#dashboard/timers'
 
 /** A button that copies a text to the clipboard, and confirms it. */
-export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string | undefined }) {
+export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string | undefined }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
     await copyText(text)
@@ -28,12 +28,12 @@ async function copyText(text: string): Promise<void> {
   area.select()
   const isDone = document.execCommand('copy')
   area.remove()
-  if (!isDone) throw new Error('the browser did not let it be copied: select it and copy it by hand')
+  if (!isDone) throw new Error('The browser does not permit copying: select the text and copy it')
 }
 
 /** A secret that is shown once: a key, a code, a password. */
 export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
-  useHeld()
+  useLockedDialog()
   return (
     <div class="field">
       <span>{label}</span>
@@ -41,9 +41,9 @@ export function Secret({ label, text }: { readonly label: string; readonly text:
         <pre>
           <code>{text}</code>
         </pre>
-        <Copy text={text} />
+        <CopyButton text={text} />
       </div>
-      <small class="hint">It is shown only now. Keep it in a safe place.</small>
+      <small class="hint">Shown only once. Store it in a safe place.</small>
     </div>
   )
 }

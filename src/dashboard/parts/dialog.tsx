@@ -4,14 +4,13 @@ import { Button, type ButtonProps } from '#dashboard/parts/button'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Toasts } from '#dashboard/parts/toasts'
-import { leave, type Place, PlaceHere } from '#dashboard/parts/unsaved'
+import { type InputScope, InputScopeContext, leave } from '#dashboard/parts/unsaved'
 
 export interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
   /** Called to close: by Escape, the cross, or a click outside. */
   readonly onClose: () => void
-  /** For long content. */
   readonly isWide?: boolean | undefined
   readonly children: ComponentChildren
 }
@@ -25,10 +24,10 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   // A text selection that ends outside of the dialog must not close it.
-  const wasPressedBeside = useRef(false)
-  const [place] = useState<Place>({})
-  const ask = () => leave(onClose, place)
-  const askUnlessHeld = () => place.isHeld || ask()
+  const isPressOutside = useRef(false)
+  const [scope] = useState<InputScope>({})
+  const close = () => leave(onClose, scope)
+  const closeUnlessLocked = () => scope.isLocked || close()
   // Before effects read the focus.
   useLayoutEffect(() => {
     const element = dialog.current
@@ -46,36 +45,36 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
         // The file chooser fires the same event when it is cancelled.
         if (event.target !== dialog.current) return
         event.preventDefault()
-        askUnlessHeld()
+        closeUnlessLocked()
       }}
       onKeyDown={(event) => {
         // The browser fires `cancel` once, and closes the dialog at the next Escape.
         if (event.key !== 'Escape' || event.isComposing || event.defaultPrevented) return
         event.preventDefault()
-        askUnlessHeld()
+        closeUnlessLocked()
       }}
       onPointerDown={(event) => {
-        wasPressedBeside.current = event.target === dialog.current
+        isPressOutside.current = event.target === dialog.current
       }}
       onClick={(event) => {
-        if (event.target === dialog.current && wasPressedBeside.current) askUnlessHeld()
+        if (event.target === dialog.current && isPressOutside.current) closeUnlessLocked()
       }}
     >
       {isOpen && (
-        <PlaceHere.Provider value={place}>
+        <InputScopeContext.Provider value={scope}>
           <div class="dialog-inside">
             <header>
               <h2 id={id} tabIndex={-1}>
                 {title}
               </h2>
-              <button type="button" class="button quiet" aria-label="Close" onClick={ask}>
+              <button type="button" class="button quiet" aria-label="Close" onClick={close}>
                 ×
               </button>
             </header>
             {children}
           </div>
           <Toasts />
-        </PlaceHere.Provider>
+        </InputScopeContext.Provider>
       )}
     </dialog>
   )
@@ -92,17 +91,39 @@ export interface ConfirmProps {
   readonly kind?: 'primary' | 'danger' | undefined
   /** A text to type first, for actions that cannot be undone. */
   readonly typed?: string | undefined
-  /** Explains the effect. */
   readonly children: ComponentChildren
 }
 
-export function Confirm(props: ConfirmProps) {
-  const { title, isOpen, onClose, children } = props
+export function Confirm({ title, isOpen, onClose, ...confirm }: ConfirmProps) {
   return (
     <Dialog title={title} isOpen={isOpen} onClose={onClose}>
-      <div class="prose">{children}</div>
-      <ConfirmForm {...props} />
+      <ConfirmForm {...confirm} onClose={onClose} />
     </Dialog>
+  )
+}
+
+interface DialogButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
+  readonly button: ComponentChildren
+  readonly title: string
+  readonly isWide?: boolean
+  readonly children: (close: () => void) => ComponentChildren
+}
+
+/** A button that opens a dialog. The dialog is created on first use: a table may have a thousand buttons. */
+export function DialogButton({ button, kind, label, title, isWide, children }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState<boolean>()
+  const close = () => setOpen(false)
+  return (
+    <>
+      <Button kind={kind} label={label} onPress={() => setOpen(true)}>
+        {button}
+      </Button>
+      {isOpen !== undefined && (
+        <Dialog title={title} isOpen={isOpen} onClose={close} isWide={isWide}>
+          {isOpen && children(close)}
+        </Dialog>
+      )}
+    </>
   )
 }
 
@@ -113,43 +134,16 @@ export interface ConfirmButtonProps extends Omit<ConfirmProps, 'isOpen' | 'onClo
 }
 
 /** A button whose action runs after a confirmation. */
-export function ConfirmButton({ button, buttonKind, label, ...confirm }: ConfirmButtonProps) {
-  const [isOpen, setOpen] = useState(false)
+export function ConfirmButton({ button, buttonKind, label, title, ...confirm }: ConfirmButtonProps) {
   return (
-    <>
-      <Button kind={buttonKind} label={label} onPress={() => setOpen(true)}>
-        {button}
-      </Button>
-      <Confirm {...confirm} isOpen={isOpen} onClose={() => setOpen(false)} />
-    </>
+    <DialogButton button={button} kind={buttonKind} label={label} title={title}>
+      {(close) => <ConfirmForm {...confirm} onClose={close} />}
+    </DialogButton>
   )
 }
 
-interface DialogButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
-  readonly button: ComponentChildren
-  readonly title: string
-  readonly isWide?: boolean
-  /** The content of the dialog. */
-  readonly children: (close: () => void) => ComponentChildren
-}
-
-/** A button that opens a dialog. */
-export function DialogButton({ button, kind, label, title, isWide, children }: DialogButtonProps) {
-  const [isOpen, setOpen] = useState(false)
-  const close = () => setOpen(false)
-  return (
-    <>
-      <Button kind={kind} label={label} onPress={() => setOpen(true)}>
-        {button}
-      </Button>
-      <Dialog title={title} isOpen={isOpen} onClose={close} isWide={isWide}>
-        {isOpen && children(close)}
-      </Dialog>
-    </>
-  )
-}
-
-function ConfirmForm({ onClose, onConfirm, confirm, kind = 'danger', typed }: ConfirmProps) {
+function ConfirmForm(props: Omit<ConfirmProps, 'title' | 'isOpen'>) {
+  const { onClose, onConfirm, confirm, kind = 'danger', typed, children } = props
   const [text, setText] = useState('')
   const isTyped = typed === undefined || text.trim().toLowerCase() === typed.toLowerCase()
   return (
@@ -163,6 +157,7 @@ function ConfirmForm({ onClose, onConfirm, confirm, kind = 'danger', typed }: Co
         onClose()
       }}
     >
+      <div class="prose">{children}</div>
       {typed !== undefined && (
         <TextField
           label={`Type ${typed} to confirm`}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { Copy } from '#dashboard/parts/copy'
+import { CopyButton } from '#dashboard/parts/copy'
 
 /** A shell command with a copy button. */
 export function Command({ command }: { readonly command: string }) {
@@ -8,15 +8,13 @@ export function Command({ command }: { readonly command: string }) {
       <pre>
         <code>{command}</code>
       </pre>
-      <Copy text={command} label="Copy the command" />
+      <CopyButton text={command} label="Copy the command" />
     </div>
   )
 }
 
 export interface EmptyProps {
-  /** The name of the missing thing. */
   readonly title: string
-  /** The next steps. */
   readonly children?: ComponentChildren
   readonly command?: string | undefined
 }

@@ -1,13 +1,19 @@
-import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useId, useState } from 'preact/hooks'
+import { detailAt } from '#dashboard/parts/problem-text'
 
 /** Form fields: a label, an optional hint, and a fault, linked for screen readers. */
+
+/** The failure of the surrounding form. */
+export const FormProblem = createContext<unknown>(undefined)
 
 interface FieldTexts {
   readonly label: string
   readonly hint?: ComponentChildren
   /** The fault of the input. */
   readonly problem?: string | undefined
+  /** The path of the field in the request: the server's faults at or below it are shown here. */
+  readonly path?: string | undefined
 }
 
 export interface FieldProps extends FieldTexts {
@@ -16,18 +22,21 @@ export interface FieldProps extends FieldTexts {
   readonly children: ComponentChildren
 }
 
-export function Field({ label, hint, problem, id, children }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, id, children } = props
   const Frame = id === undefined ? 'fieldset' : 'div'
   return (
     <Frame class="field">
       {id === undefined ? <legend>{label}</legend> : <label for={id}>{label}</label>}
       {children}
-      <Texts id={id} hint={hint} problem={problem} />
+      <Texts {...props} />
     </Frame>
   )
 }
 
-function Texts({ id, hint, problem }: Pick<FieldProps, 'id' | 'hint' | 'problem'>) {
+function Texts(props: FieldProps | (FieldTexts & { readonly id: string })) {
+  const { id, hint } = props
+  const problem = useFault(props)
   return (
     <>
       {hint !== undefined && (
@@ -44,10 +53,28 @@ function Texts({ id, hint, problem }: Pick<FieldProps, 'id' | 'hint' | 'problem'
   )
 }
 
+/** The fault of a field: of its input, or as the server reported it. */
+export function useFault({ problem, path }: Pick<FieldTexts, 'problem' | 'path'>): string | undefined {
+  const refusal = useContext(FormProblem)
+  return problem ?? (path === undefined ? undefined : detailAt(refusal, path))
+}
+
+/** The attributes of a control that link it with its texts. */
+function useControl(props: FieldTexts) {
+  const id = useId()
+  const isFaulty = useFault(props) !== undefined
+  const described = [props.hint !== undefined && `${id}-hint`, isFaulty && `${id}-problem`].filter(Boolean)
+  return {
+    id,
+    'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
+    'aria-invalid': isFaulty || undefined,
+  }
+}
+
 export interface TextFieldProps extends FieldTexts {
   readonly value: string
   readonly onInput: (value: string) => void
-  readonly type?: 'text' | 'password' | 'email' | 'search' | 'url' | undefined
+  readonly type?: 'text' | 'password' | 'email' | 'search' | undefined
   readonly autocomplete?: string | undefined
   readonly inputMode?: 'text' | 'numeric' | 'decimal' | undefined
   readonly placeholder?: string | undefined
@@ -63,27 +90,49 @@ export interface TextFieldProps extends FieldTexts {
 }
 
 export function TextField(props: TextFieldProps) {
-  const id = useId()
-  const { label, hint, problem, value, onInput, rows, isCode, isRequired, isReadOnly, hasFocus, ...rest } = props
+  const control = useControl(props)
+  const { value, onInput, type = 'text', autocomplete, inputMode, rows, isCode } = props
+  const { minLength, maxLength, placeholder, isRequired, isReadOnly, hasFocus } = props
   const shared = {
-    ...attributesOf(id, props),
+    ...control,
     class: isCode ? 'input code' : 'input',
     value,
+    minLength,
+    maxLength,
+    placeholder,
     required: isRequired,
     readOnly: isReadOnly,
     ref: hasFocus ? focusOnce : null,
     spellcheck: !isCode,
     onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
   }
-  const { minLength, maxLength, placeholder } = rest
   return (
-    <Field label={label} hint={hint} problem={problem} id={id}>
+    <Field {...props} id={control.id}>
       {rows === undefined ? (
-        <input {...shared} {...rest} type={rest.type ?? 'text'} />
+        <input {...shared} type={type} autocomplete={autocomplete} inputMode={inputMode} />
       ) : (
-        <textarea {...shared} rows={rows} minLength={minLength} maxLength={maxLength} placeholder={placeholder} />
+        <textarea {...shared} rows={rows} />
       )}
     </Field>
+  )
+}
+
+/** The server's limits for a new password. §4.1, contract 2. */
+export const passwordCharactersMin = 10
+const passwordCharactersMax = 256
+
+/** The current password, or with `isNew` a new one. */
+export function PasswordField({
+  isNew = false,
+  ...props
+}: Omit<TextFieldProps, 'type' | 'autocomplete' | 'rows'> & { readonly isNew?: boolean }) {
+  return (
+    <TextField
+      {...props}
+      type="password"
+      autocomplete={isNew ? 'new-password' : 'current-password'}
+      maxLength={passwordCharactersMax}
+    />
   )
 }
 
@@ -100,16 +149,16 @@ export interface NumberFieldProps extends FieldTexts {
 }
 
 export function NumberField(props: NumberFieldProps) {
-  const id = useId()
-  const { label, hint, problem, value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
+  const control = useControl(props)
+  const { value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
   // The text stays as typed while it becomes a number: `-0`, `1.0`.
   const [typed, setTyped] = useState(() => textOf(value))
-  const text = numberIn(typed) === value ? typed : textOf(value)
+  const text = parseNumber(typed) === value ? typed : textOf(value)
   return (
-    <Field label={label} hint={hint} problem={problem} id={id}>
+    <Field {...props} id={control.id}>
       <span class="with-unit">
         <input
-          {...attributesOf(id, props)}
+          {...control}
           class="input"
           type="number"
           value={text}
@@ -120,7 +169,7 @@ export function NumberField(props: NumberFieldProps) {
           ref={hasFocus ? focusOnce : null}
           onInput={({ currentTarget }) => {
             setTyped(currentTarget.value)
-            onInput(numberIn(currentTarget.value))
+            onInput(parseNumber(currentTarget.value))
           }}
         />
         {unit !== undefined && <span class="unit">{unit}</span>}
@@ -133,24 +182,29 @@ function textOf(value: number | undefined): string {
   return value === undefined ? '' : String(value)
 }
 
-function numberIn(text: string): number | undefined {
+function parseNumber(text: string): number | undefined {
   return text === '' ? undefined : Number(text)
+}
+
+export interface Option<Value extends string = string> {
+  readonly value: Value
+  readonly label: string
 }
 
 export interface SelectProps<Value extends string> extends FieldTexts {
   readonly value: Value
-  readonly options: readonly { readonly value: Value; readonly label: string }[]
+  readonly options: readonly Option<Value>[]
   readonly onChange: (value: Value) => void
   readonly hasFocus?: boolean | undefined
 }
 
 export function Select<Value extends string>(props: SelectProps<Value>) {
-  const id = useId()
-  const { label, hint, problem, value, options, onChange, hasFocus } = props
+  const control = useControl(props)
+  const { value, options, onChange, hasFocus } = props
   return (
-    <Field label={label} hint={hint} problem={problem} id={id}>
+    <Field {...props} id={control.id}>
       <select
-        {...attributesOf(id, props)}
+        {...control}
         class="input"
         value={value}
         ref={hasFocus ? focusOnce : null}
@@ -173,13 +227,13 @@ export interface CheckboxProps extends FieldTexts {
 }
 
 export function Checkbox(props: CheckboxProps) {
-  const id = useId()
-  const { label, hint, problem, isChecked, onChange, isDisabled } = props
+  const control = useControl(props)
+  const { label, isChecked, onChange, isDisabled } = props
   return (
     <div class="field checkbox">
-      <label for={id}>
+      <label for={control.id}>
         <input
-          {...attributesOf(id, props)}
+          {...control}
           type="checkbox"
           checked={isChecked}
           disabled={isDisabled}
@@ -187,18 +241,48 @@ export function Checkbox(props: CheckboxProps) {
         />
         <span>{label}</span>
       </label>
-      <Texts id={id} hint={hint} problem={problem} />
+      <Texts {...props} id={control.id} />
     </div>
   )
 }
 
-function attributesOf(id: string, { hint, problem }: FieldTexts) {
-  const described = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
-  return {
-    id,
-    'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
-    'aria-invalid': problem !== undefined || undefined,
-  }
+export interface CheckboxesProps {
+  readonly options: readonly Option[]
+  readonly checked: readonly string[]
+  readonly onChange: (checked: string[]) => void
+}
+
+/** Any number of options; new ones are added at the end. */
+export function Checkboxes({ options, checked, onChange }: CheckboxesProps) {
+  return (
+    <div class="checkboxes">
+      {options.map(({ value, label }) => (
+        <Checkbox
+          key={value}
+          label={label}
+          isChecked={checked.includes(value)}
+          onChange={(isOn) => onChange(isOn ? [...checked, value] : checked.filter((each) => each !== value))}
+        />
+      ))}
+    </div>
+  )
+}
+
+export interface RadioProps {
+  /** Shared by the radio buttons of a group. */
+  readonly name: string
+  readonly label: string
+  readonly isChecked: boolean
+  readonly onChange: () => void
+}
+
+export function Radio({ name, label, isChecked, onChange }: RadioProps) {
+  return (
+    <label class="choice">
+      <input type="radio" name={name} checked={isChecked} onChange={onChange} />
+      <span>{label}</span>
+    </label>
+  )
 }
 
 /** Focuses at once, or when its dialog opens. */
@@ -217,34 +301,33 @@ export interface SuggestFieldProps extends FieldTexts {
   readonly maxLength?: number | undefined
   /** Replaces sending the form. */
   readonly onEnter?: (() => void) | undefined
-  /** The focus leaves the field. */
-  readonly onLeave?: (() => void) | undefined
+  readonly onBlur?: (() => void) | undefined
 }
 
 /** A text field with the browser's suggestion list. */
 export function SuggestField(props: SuggestFieldProps) {
-  const id = useId()
-  const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength, onEnter, onLeave } = props
+  const control = useControl(props)
+  const { value, onInput, suggestions, placeholder, maxLength, onEnter, onBlur } = props
   return (
-    <Field label={label} hint={hint} problem={problem} id={id}>
+    <Field {...props} id={control.id}>
       <input
-        {...attributesOf(id, props)}
+        {...control}
         class="input code"
-        list={`${id}-list`}
+        list={`${control.id}-list`}
         value={value}
         placeholder={placeholder}
         maxLength={maxLength}
         autocomplete="off"
         spellcheck={false}
         onInput={({ currentTarget }) => onInput(currentTarget.value)}
-        onBlur={() => onLeave?.()}
+        onBlur={onBlur}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !onEnter) return
           event.preventDefault()
           onEnter()
         }}
       />
-      <datalist id={`${id}-list`}>
+      <datalist id={`${control.id}-list`}>
         {suggestions.map((suggestion) => (
           <option key={suggestion.value} value={suggestion.value}>
             {suggestion.label}

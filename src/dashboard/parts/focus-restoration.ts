@@ -4,15 +4,15 @@
  */
 export function restoreFocus(root: Element): void {
   let last: Element | undefined
-  let around: readonly Element[] = []
+  let ancestors: readonly Element[] = []
   root.addEventListener('focusin', ({ target }) => {
     last = target as Element
-    around = placesOf(last)
+    ancestors = headedAncestors(last)
   })
   const update = () => {
     if (!last || last.isConnected || document.activeElement !== document.body) return
     last = undefined
-    const place = around.find(({ isConnected }) => isConnected)
+    const place = ancestors.find(({ isConnected }) => isConnected)
     place?.querySelector<HTMLElement>('h1, h2')?.focus({ preventScroll: true })
   }
   new MutationObserver(update).observe(root, { childList: true, subtree: true })
@@ -21,7 +21,7 @@ export function restoreFocus(root: Element): void {
 /**
  * The surrounding elements with a heading, from the inside out. After navigation the new page sets the focus itself.
  */
-function placesOf(element: Element): readonly Element[] {
+function headedAncestors(element: Element): readonly Element[] {
   const place = element.closest('.section, .dialog-inside, .page')
-  return place ? [place, ...(place.parentElement ? placesOf(place.parentElement) : [])] : []
+  return place ? [place, ...(place.parentElement ? headedAncestors(place.parentElement) : [])] : []
 }

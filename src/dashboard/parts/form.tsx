@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Button, Slow, useAction } from '#dashboard/parts/button'
+import { Button, SlowHint, useAction } from '#dashboard/parts/button'
+import { FormProblem } from '#dashboard/parts/fields'
 import { problemText } from '#dashboard/parts/problem-text'
-import { useFilledIn, useUnsaved } from '#dashboard/parts/unsaved'
+import { useKeptInput, useUnsaved } from '#dashboard/parts/unsaved'
 
 export interface FormProps {
   /** Runs on submit; the form is busy until its promise settles, and shows a failure. */
   readonly onSubmit: () => unknown
-  /** The label of the submit button. */
   readonly submit: string
   readonly kind?: 'primary' | 'danger' | undefined
   readonly onCancel?: (() => void) | undefined
@@ -26,7 +26,7 @@ export function Form(props: FormProps) {
   const { isRunning, isSlow, problem, run } = useAction(onSubmit)
   const [isTouched, setTouched] = useState(false)
   useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved === true)
-  useFilledIn(typeof isUnsaved === 'boolean' ? isUnsaved : isTouched)
+  useKeptInput(typeof isUnsaved === 'boolean' ? isUnsaved : isTouched)
   return (
     <form
       class="form"
@@ -37,8 +37,8 @@ export function Form(props: FormProps) {
         if (!isRunning && !isDisabled) run()
       }}
     >
-      {children}
-      {isSlow && !isLong && <Slow />}
+      <FormProblem.Provider value={problem}>{children}</FormProblem.Provider>
+      {isSlow && !isLong && <SlowHint />}
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problemText(problem)}

@@ -2,13 +2,12 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
 import { problemText } from '#dashboard/parts/problem-text'
-import type { Called } from '#dashboard/parts/use-call'
+import type { CallState } from '#dashboard/parts/use-call'
 
 export interface PageProps {
   readonly title: string
   /** Next to the title: a status, a badge. */
   readonly beside?: ComponentChildren
-  /** Buttons in the header. */
   readonly actions?: ComponentChildren
   /** Fills the window; its content scrolls. */
   readonly isFilling?: boolean | undefined
@@ -56,29 +55,28 @@ export function Section({ title, beside, actions, children }: SectionProps) {
 }
 
 /** Shown while the content is not known yet. */
-export function Loading({ what }: { readonly what?: string }) {
+export function Loading({ text = 'Loading…' }: { readonly text?: string }) {
   return (
     <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Loading{what && ` ${what}`}…
+      <span class="spinner" aria-hidden="true" /> {text}
     </p>
   )
 }
 
 /** Shows a call: loading, its failure with a button to try again, or its value. */
 export function CallResult<Value>({
-  called,
+  call: { value, problem, isLoading, refresh },
   children,
 }: {
-  readonly called: Called<Value>
+  readonly call: CallState<Value>
   readonly children: (value: Value) => ComponentChildren
 }) {
-  const { value, problem, isLoading, again } = called
   return (
     <>
       {problem !== undefined && (
         <div class="notice bad" role="alert">
           <p>{problemText(problem)}</p>
-          <Button onPress={again}>Try again</Button>
+          <Button onPress={refresh}>Try again</Button>
         </div>
       )}
       {value === undefined && isLoading && <Loading />}

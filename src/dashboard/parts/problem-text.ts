@@ -1,13 +1,19 @@
 /** Texts for failed calls: what happened, and what to do. */
 
+export interface Detail {
+  readonly path: string
+  readonly message: string
+}
+
 /** The fields of the client's `Problem` that are used; other errors have none of them. */
 interface ProblemFields {
   readonly status?: number
   readonly code?: string
   readonly message?: string
-  readonly details?: readonly { readonly path: string; readonly message: string }[]
+  readonly details?: readonly Detail[]
   readonly retryAfterSeconds?: number
   readonly requestId?: string
+  readonly cause?: unknown
   /** For a call without an answer. */
   readonly mayHaveChanged?: boolean
 }
@@ -51,13 +57,6 @@ export function problemText(problem: unknown): string {
   return text + wait + where
 }
 
-/** The fault of one field in a refusal: `path` as `a.b.0`. */
-export function detailOf(problem: unknown, path: string): string | undefined {
-  const { details } = (problem ?? {}) as ProblemFields
-  const detail = details?.find((each) => each.path === path)
-  return detail && sentence(detail.message)
-}
-
 /** The status of a refusal, undefined without an answer. */
 export function statusOf(problem: unknown): number | undefined {
   return ((problem ?? {}) as ProblemFields).status
@@ -81,25 +80,30 @@ function lostText(problem: unknown): string {
   return byName[problem.name] ?? (problem.message ? sentence(problem.message) : 'It did not work.')
 }
 
-function detailText({ path, message }: { readonly path: string; readonly message: string }): string {
+function detailText({ path, message }: Detail): string {
   return sentence(path === '' ? message : `“${path}” ${message}`)
 }
 
 function sentence(text: string): string {
-  const begun = text.charAt(0).toUpperCase() + text.slice(1)
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`
+  const capitalized = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`
+}
+
+/** The faults of the fields of a request, also of an explained refusal. `path` as `a.b.0`. Contract 1.3. */
+export function detailsOf(problem: unknown): readonly Detail[] {
+  const { cause, details = [] } = (problem ?? {}) as ProblemFields
+  return problem instanceof ExplainedError ? detailsOf(cause) : details
 }
 
 /** The fault of a field or anything in it: `devices` also finds `devices.3`. */
-export function detailUnder(problem: unknown, field: string): string | undefined {
-  const { details } = (problem ?? {}) as ProblemFields
-  const found = details?.find(({ path }) => path === field || path.startsWith(`${field}.`))
-  if (!found) return undefined
-  const inside = found.path.slice(field.length + 1)
-  return inside === '' ? found.message : `${found.message} (at ${inside})`
+export function detailAt(problem: unknown, field: string): string | undefined {
+  const detail = detailsOf(problem).find(({ path }) => path === field || path.startsWith(`${field}.`))
+  if (!detail) return undefined
+  const inside = detail.path.slice(field.length + 1)
+  return sentence(inside === '' ? detail.message : `${detail.message} (at ${inside})`)
 }
 
-/** A refusal with a text that fits the action, because its status alone is too general. */
+/** A refusal with a text for this action, because its status alone is too general. */
 export class ExplainedError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -107,7 +111,7 @@ export class ExplainedError extends Error {
   }
 }
 
-type Words = string | ((error: string) => string | undefined)
+type Explanation = string | undefined | ((error: string) => string | undefined)
 
 /**
  * The same promise; refusals with these statuses get these texts. A text may depend on the server's error (`the release
@@ -115,13 +119,13 @@ type Words = string | ((error: string) => string | undefined)
  */
 export async function withExplanation<Value>(
   work: Promise<Value>,
-  by: Readonly<Record<number, Words>>,
+  explanations: Readonly<Record<number, Explanation>>,
 ): Promise<Value> {
   try {
     return await work
   } catch (problem) {
-    const words = by[statusOf(problem) ?? 0]
-    const text = typeof words === 'function' ? words(serverErrorOf(problem)) : words
+    const explanation = explanations[statusOf(problem) ?? 0]
+    const text = typeof explanation === 'function' ? explanation(serverErrorOf(problem)) : explanation
     throw text === undefined ? problem : new ExplainedError(text, problem)
   }
 }

@@ -2,13 +2,12 @@ import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
 import { CallResult } from '#dashboard/parts/page'
-import type { Paged } from '#dashboard/parts/use-pages'
+import type { PagedList } from '#dashboard/parts/use-pages'
 
 export interface Column<Row> {
   readonly key: string
   readonly title: ComponentChildren
   readonly cell: (row: Row) => ComponentChildren
-  /** Numbers are aligned to the end. */
   readonly align?: 'start' | 'end' | undefined
   /** Sentences: the column gets a minimum width. */
   readonly isText?: boolean | undefined
@@ -25,7 +24,6 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string | number
-  /** The title for screen readers. */
   readonly caption: string
   /** Replaces an empty table. */
   readonly empty?: ComponentChildren
@@ -54,7 +52,7 @@ export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: Tab
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={rowKey(row)} class={onRow && 'pressable'} onClick={(event) => isBare(event) && onRow?.(row)}>
+            <tr key={rowKey(row)} class={onRow && 'pressable'} onClick={(event) => isRowClick(event) && onRow?.(row)}>
               {columns.map(({ key, cell, align, isText }) =>
                 key === heading ? (
                   <th key={key} scope="row" class={align}>
@@ -75,39 +73,34 @@ export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: Tab
 }
 
 /** Whether a click is for the row: not for a control in it, and not the end of a text selection. */
-export function isBare(event: Event): boolean {
+export function isRowClick(event: Event): boolean {
   const target = event.target as Element
   return target.closest('a, button, input, select, label, textarea') === null && !getSelection()?.toString()
 }
 
-/** A table with pages, and a button for the next page. */
 export function PagedTable<Row>({
   paged,
-  shown,
-  children,
+  filter,
   ...table
 }: Omit<TableProps<Row>, 'rows'> & {
-  readonly paged: Paged<Row>
-  /** Filters the loaded rows; by default all. */
-  readonly shown?: ((rows: readonly Row[]) => readonly Row[]) | undefined
-  /** Below the table. */
-  readonly children?: ComponentChildren
+  readonly paged: PagedList<Row>
+  /** Whether a loaded row is shown; by default all. */
+  readonly filter?: ((row: Row) => boolean) | undefined
 }) {
-  const { rows, hasMore, problem, isLoading, more, again } = paged
+  const { rows, hasMore, problem, isLoading, loadMore, refresh } = paged
   return (
-    <CallResult called={{ value: rows, problem, isLoading, again }}>
+    <CallResult call={{ value: rows, problem, isLoading, refresh }}>
       {(all) => (
         <>
-          <Table {...table} rows={shown ? shown(all) : all} />
+          <Table {...table} rows={filter ? all.filter(filter) : all} />
           {hasMore && (
             <p>
-              <Button onPress={more} isBusy={isLoading}>
+              <Button onPress={loadMore} isBusy={isLoading}>
                 Show more
               </Button>{' '}
               <span class="soft">{all.length} so far</span>
             </p>
           )}
-          {children}
         </>
       )}
     </CallResult>

@@ -11,7 +11,6 @@ export interface TabsProps {
   readonly tabs: readonly Tab[]
   readonly selected: string
   readonly onSelect: (id: string) => void
-  /** The content of the selected tab. */
   readonly children: ComponentChildren
 }
 

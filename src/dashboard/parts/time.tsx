@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { client } from '#dashboard/session'
-import { every } from '#dashboard/world'
+import { every } from '#dashboard/timers'
 
 /**
  * The server's clock, because displayed times come from the server. Ticks once a second while the page is visible;
@@ -16,14 +16,14 @@ export function Time({ at }: { readonly at: number | undefined }) {
   if (at === undefined || at === 0) return <span class="soft">never</span>
   const date = new Date(at)
   return (
-    <time dateTime={date.toISOString()} title={exactly(at)}>
-      {relative(at, clock.value)}
+    <time dateTime={date.toISOString()} title={dateTimeText(at)}>
+      {relativeText(at, clock.value)}
     </time>
   )
 }
 
 /** Date and time in the user's format. */
-export function exactly(at: number): string {
+export function dateTimeText(at: number): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
@@ -35,15 +35,15 @@ const units: readonly (readonly [name: string, ms: number])[] = [
 ]
 
 /**
- * `12 s ago`, `in 4 h`; a date if it is days away. The server's clock is accurate to one or two seconds: a time that is
+ * `12 s ago`, `in 4 h`; a date if it is weeks away. The server's clock is accurate to one or two seconds: a time that is
  * slightly ahead is shown as now.
  */
-function relative(at: number, from: number): string {
-  const away = Math.abs(from - at)
-  if (away < 1_500 || (at > from && away < 3_000)) return 'now'
-  if (away > 14 * 86_400_000) return new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })
-  const text = duration(away)
-  return at > from ? `in ${text}` : `${text} ago`
+function relativeText(at: number, now: number): string {
+  const distanceMs = Math.abs(now - at)
+  if (distanceMs < 1_500 || (at > now && distanceMs < 3_000)) return 'now'
+  if (distanceMs > 14 * 86_400_000) return new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })
+  const text = duration(distanceMs)
+  return at > now ? `in ${text}` : `${text} ago`
 }
 
 /** Milliseconds in the largest unit: `4 min`. */

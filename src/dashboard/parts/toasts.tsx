@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { after } from '#dashboard/world'
+import { after } from '#dashboard/timers'
 
 /** Short messages about events, shown once at the edge of the page and announced to screen readers. */
 

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { Confirm } from '#dashboard/parts/dialog'
-import { asked, leave, unsavedAt } from '#dashboard/parts/unsaved'
+import { leave, pendingLeave, unsavedAddress } from '#dashboard/parts/unsaved'
 
 /** Asks before unsaved input is lost, for every way to leave. One for the whole page. */
 export function UnsavedGuard() {
@@ -12,20 +12,20 @@ export function UnsavedGuard() {
     addEventListener('beforeunload', onBeforeUnload, { signal })
     return () => listeners.abort()
   }, [])
-  const act = asked.value
+  const action = pendingLeave.value
   const stay = () => {
-    asked.value = undefined
+    pendingLeave.value = undefined
   }
   return (
     <Confirm
       title="Leave without saving?"
-      isOpen={act !== undefined}
+      isOpen={action !== undefined}
       onClose={stay}
       confirm="Leave"
       onConfirm={() => {
         // Close this dialog first: the one below it restores the focus.
         stay()
-        return act?.()
+        return action?.()
       }}
     >
       <p>Your input is not saved and will be lost.</p>
@@ -37,7 +37,7 @@ export function UnsavedGuard() {
 function onClick(event: MouseEvent): void {
   const link = (event.target as Element).closest<HTMLElement>('a[href^="#"]')
   const isElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey
-  if (!link || isElsewhere || unsavedAt() === undefined) return
+  if (!link || isElsewhere || unsavedAddress() === undefined) return
   event.preventDefault()
   event.stopPropagation()
   leave(() => link.click())
@@ -45,13 +45,13 @@ function onClick(event: MouseEvent): void {
 
 /** Back, forward, or another address. It has already happened, so it is undone until the user confirms. */
 function onPopState(): void {
-  const at = unsavedAt()
-  if (at === undefined || location.href === at) return
-  history.pushState(null, '', at)
+  const address = unsavedAddress()
+  if (address === undefined || location.href === address) return
+  history.pushState(null, '', address)
   leave(() => history.back())
 }
 
 /** The browser shows its own text. */
 function onBeforeUnload(event: BeforeUnloadEvent): void {
-  if (unsavedAt() !== undefined) event.preventDefault()
+  if (unsavedAddress() !== undefined) event.preventDefault()
 }

@@ -4,82 +4,78 @@ import { useContext, useLayoutEffect } from 'preact/hooks'
 
 /** Unsaved input, and the pending action that would lose it. */
 
-/** The place of the input: a dialog, which loses only its own input, or the page. */
-export interface Place {
+/** Where the input is: a dialog, which loses only its own input, or the page. */
+export interface InputScope {
   /** Contains a secret that is shown once: only its own button closes it. */
-  isHeld?: boolean
+  isLocked?: boolean
 }
 
-export const PlaceHere = createContext<Place>({})
+export const InputScopeContext = createContext<InputScope>({})
 
-interface Unsaved {
-  readonly place: Place
-}
-
-const unsaved = new Set<Unsaved>()
-/** The number of places with input, whether leaving asks about them or not. */
-let filledIn = 0
+const unsaved = new Set<{ readonly scope: InputScope }>()
+/** The number of components with input, whether leaving asks about them or not. */
+let inputCount = 0
 let address = ''
 
 /** The action that waits for the user's confirmation. */
-export const asked = signal<(() => unknown) | undefined>(undefined)
+export const pendingLeave = signal<(() => unknown) | undefined>(undefined)
 
 /**
  * While true, leaving asks first: by a link, the back button, or closing the dialog. Saving and leaving may happen in
  * the same turn: then it does not ask.
  */
 export function useUnsaved(isUnsaved: boolean): void {
-  const place = useContext(PlaceHere)
+  const scope = useContext(InputScopeContext)
   useLayoutEffect(() => {
     if (!isUnsaved) return undefined
-    const mine = { place }
-    unsaved.add(mine)
+    const entry = { scope }
+    unsaved.add(entry)
     address = location.href
     return () => {
-      unsaved.delete(mine)
+      unsaved.delete(entry)
     }
-  }, [isUnsaved, place])
+  }, [isUnsaved, scope])
 }
 
 /** The input was changed, or a secret is shown: if the session ends, the page is kept. */
-export function useFilledIn(isFilledIn: boolean): void {
+export function useKeptInput(hasInput: boolean): void {
   useLayoutEffect(() => {
-    if (!isFilledIn) return undefined
-    filledIn += 1
+    if (!hasInput) return undefined
+    inputCount += 1
     return () => {
-      filledIn -= 1
+      inputCount -= 1
     }
-  }, [isFilledIn])
+  }, [hasInput])
 }
 
 /** Whether the page has input that would be lost. */
 export function hasUnsavedInput(): boolean {
-  return filledIn > 0
+  return inputCount > 0
 }
 
 /** Only a button closes the dialog, not Escape or a click outside. */
-export function useHeld(): void {
-  const place = useContext(PlaceHere)
+export function useLockedDialog(): void {
+  const scope = useContext(InputScopeContext)
   useLayoutEffect(() => {
-    place.isHeld = true
+    scope.isLocked = true
     return () => {
-      place.isHeld = false
+      scope.isLocked = false
     }
-  }, [place])
+  }, [scope])
 }
 
 /** The address of the unsaved input; undefined if there is none. */
-export function unsavedAt(): string | undefined {
+export function unsavedAddress(): string | undefined {
   return unsaved.size === 0 ? undefined : address
 }
 
-/** Runs the action, after a confirmation if it would lose input of this place; without a place, of any. */
-export function leave(act: () => unknown, place?: Place): unknown {
-  const lost = [...unsaved].filter((each) => place === undefined || each.place === place)
-  if (lost.length === 0) return act()
-  asked.value = () => {
-    for (const each of lost) unsaved.delete(each)
-    return act()
+/** Runs the action, after a confirmation if it would lose input of this scope; by default of any scope. */
+export function leave(action: () => unknown, scope?: InputScope): unknown {
+  const lost = [...unsaved].filter((entry) => scope === undefined || entry.scope === scope)
+  if (lost.length === 0) return action()
+  pendingLeave.value = () => {
+    for (const entry of lost) unsaved.delete(entry)
+    return action()
   }
   return undefined
 }

@@ -1,19 +1,18 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 /** The loaded pages of a list. */
-export interface Paged<Row> {
+export interface PagedList<Row> {
   /** Undefined until the first page arrives. */
   readonly rows: readonly Row[] | undefined
   readonly hasMore: boolean
   readonly problem: unknown
   readonly isLoading: boolean
-  /** Loads the next page. */
-  readonly more: () => void
-  /** Reloads; the current rows stay until the first page arrives. */
-  readonly again: () => void
+  readonly loadMore: () => void
+  /** The current rows stay until the first page arrives. */
+  readonly refresh: () => void
 }
 
-const unread = { rows: undefined, hasMore: false, problem: undefined, isLoading: true }
+const initial = { rows: undefined, hasMore: false, problem: undefined, isLoading: true }
 
 /**
  * Loads the first page when the component appears and when `deps` change, and other pages on demand. A page with fewer
@@ -23,51 +22,52 @@ export function usePages<Row>(
   pages: () => AsyncIterable<readonly Row[]>,
   pageSize: number,
   deps: readonly unknown[],
-): Paged<Row> {
-  const [shown, setShown] = useState<Omit<Paged<Row>, 'more' | 'again'>>(unread)
-  const iterator = useRef<AsyncIterator<readonly Row[]> | undefined>(undefined)
+): PagedList<Row> {
+  const [list, setList] = useState<Omit<PagedList<Row>, 'loadMore' | 'refresh'>>(initial)
+  const current = useRef<AsyncIterator<readonly Row[]> | undefined>(undefined)
 
-  const fetchPage = useCallback((mine: AsyncIterator<readonly Row[]>, isFirst: boolean) => {
-    setShown((before) => ({ ...before, isLoading: true, problem: undefined }))
-    mine.next().then(
+  const fetchPage = useCallback((iterator: AsyncIterator<readonly Row[]>, isFirst: boolean) => {
+    setList((before) => ({ ...before, isLoading: true, problem: undefined }))
+    iterator.next().then(
       ({ done, value }) => {
-        if (iterator.current !== mine) return
+        if (current.current !== iterator) return
         const page = done ? [] : value
-        setShown((before) => ({
-          rows: isFirst ? page : [...(before.rows ?? []), ...page],
+        setList(({ rows = [] }) => ({
+          rows: isFirst ? page : [...rows, ...page],
           hasMore: !done && page.length >= pageSize,
           problem: undefined,
           isLoading: false,
         }))
       },
       (problem) => {
-        // An iterator ends when it fails, so more rows need a reload.
-        if (iterator.current === mine) setShown((before) => ({ ...before, hasMore: false, problem, isLoading: false }))
+        // An iterator ends when it fails, so more rows need a refresh.
+        if (current.current === iterator)
+          setList((before) => ({ ...before, hasMore: false, problem, isLoading: false }))
       },
     )
   }, [])
 
   // Pages are loaded ahead: stop that when the list disappears.
-  const leave = useCallback(() => {
-    void iterator.current?.return?.()
-    iterator.current = undefined
+  const stop = useCallback(() => {
+    void current.current?.return?.()
+    current.current = undefined
   }, [])
 
-  const again = useCallback(() => {
-    leave()
-    const mine = pages()[Symbol.asyncIterator]()
-    iterator.current = mine
-    fetchPage(mine, true)
+  const refresh = useCallback(() => {
+    stop()
+    const iterator = pages()[Symbol.asyncIterator]()
+    current.current = iterator
+    fetchPage(iterator, true)
   }, deps)
 
   useEffect(() => {
-    setShown(unread)
-    again()
-    return leave
-  }, [again])
+    setList(initial)
+    refresh()
+    return stop
+  }, [refresh])
 
-  const more = useCallback(() => {
-    if (iterator.current) fetchPage(iterator.current, false)
+  const loadMore = useCallback(() => {
+    if (current.current) fetchPage(current.current, false)
   }, [])
-  return { ...shown, more, again }
+  return { ...list, loadMore, refresh }
 }

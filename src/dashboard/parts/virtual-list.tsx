@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
-import { isBare } from '#dashboard/parts/table'
+import { isRowClick } from '#dashboard/parts/table'
 
 export interface VirtualListProps<Row> {
   readonly rows: readonly Row[]
@@ -66,7 +66,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   }
   const onClickOf = (row: Row, index: number) => (event: Event) => {
     setMarked({ key: keyOf(row, index), place: index })
-    if (isBare(event)) onRow?.(row)
+    if (isRowClick(event)) onRow?.(row)
   }
 
   return (
@@ -140,24 +140,23 @@ const moves: Readonly<Record<string, (at: number, rows: number, page: number) =>
   End: (_, rows) => rows - 1,
 }
 
-/** The visible rows; updated only when they change. */
 function useWindow(frame: { readonly current: HTMLDivElement | null }, rowHeight: number) {
   const [range, setRange] = useState({ first: 0, count: 30 })
   useEffect(() => {
     const element = frame.current
     if (!element) return undefined
-    const look = () => {
+    const measure = () => {
       const first = Math.floor(element.scrollTop / rowHeight)
       const count = Math.ceil(element.clientHeight / rowHeight) + 1
       setRange((before) => (before.first === first && before.count === count ? before : { first, count }))
     }
-    look()
-    const size = new ResizeObserver(look)
+    measure()
+    const size = new ResizeObserver(measure)
     size.observe(element)
-    element.addEventListener('scroll', look, { passive: true })
+    element.addEventListener('scroll', measure, { passive: true })
     return () => {
       size.disconnect()
-      element.removeEventListener('scroll', look)
+      element.removeEventListener('scroll', measure)
     }
   }, [rowHeight])
   return range

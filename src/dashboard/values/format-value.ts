@@ -2,7 +2,6 @@ import type { PropertyView, Schema } from '#client/client'
 
 /** Values as text: by the schema, or by type without one. §2.4 */
 
-/** The schema of a property. */
 export type PropertySchema = NonNullable<Schema['properties'][string]>
 
 const numbers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 3 })
@@ -25,7 +24,6 @@ export function withUnit(text: string, unit: string | undefined): string {
   return unit ? `${text} ${unit}` : text
 }
 
-/** The same for a plain value. */
 export function plainText(value: PropertyView['value'], type: string, about: PropertySchema | undefined): string {
   if (value === undefined) return '–'
   if (typeof value === 'object') {
@@ -64,7 +62,6 @@ export function hexOf(propId: number): string {
   return `0x${propId.toString(16).padStart(4, '0')}`
 }
 
-/** The schema of one property. */
 export function aboutOf(schema: Schema | undefined, propId: number): PropertySchema | undefined {
   return schema?.properties[hexOf(propId)]
 }

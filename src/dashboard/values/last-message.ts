@@ -1,20 +1,20 @@
 import type { DeviceView } from '#client/client'
 
 /** A device is immutable, so its result stays valid. */
-const found = new WeakMap<DeviceView, number>()
+const times = new WeakMap<DeviceView, number>()
 
 /**
  * The time of a device's last message, Unix milliseconds, 0 for never. `lastMessage` changes only with the status, so
  * reports in between are found by the timestamps of properties.
  */
 export function lastMessageAt(device: DeviceView): number {
-  let at = found.get(device)
+  let at = times.get(device)
   if (at === undefined) {
     at = device.lastMessage
     for (const service of device.services.values()) {
       for (const { timestamp = 0 } of service.values()) at = Math.max(at, timestamp)
     }
-    found.set(device, at)
+    times.set(device, at)
   }
   return at
 }

@@ -6,7 +6,7 @@ import { theme } from '#dashboard/theme'
 import type { PointBuffer } from '#dashboard/values/point-buffer'
 
 export interface SparklineProps {
-  readonly ring: PointBuffer
+  readonly points: PointBuffer
   /** Grows with every point, and triggers a redraw. */
   readonly version: number
   /** The accessible description. */
@@ -19,27 +19,27 @@ const small = { width: 132, height: 30 }
 const largeHeight = 280
 
 /** A number over time, since the page was opened. */
-export function Sparkline({ ring, version, label, isLarge }: SparklineProps) {
+export function Sparkline({ points, version, label, isLarge }: SparklineProps) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>()
-  const chosen = theme.value
+  const currentTheme = theme.value
   useEffect(() => {
     const element = place.current
     if (!element) return undefined
     const size = isLarge ? { width: element.clientWidth, height: largeHeight } : small
-    const made = new uPlot(optionsOf(element, size, isLarge === true), pointsUntilNow(ring), element)
-    plot.current = made
+    const chart = new uPlot(optionsOf(element, size, isLarge === true), pointsUntilNow(points), element)
+    plot.current = chart
     const resized = isLarge
-      ? new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: largeHeight }))
+      ? new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: largeHeight }))
       : undefined
     resized?.observe(element)
     return () => {
       resized?.disconnect()
-      made.destroy()
+      chart.destroy()
       plot.current = undefined
     }
-  }, [ring, isLarge, chosen])
-  useEffect(() => plot.current?.setData(pointsUntilNow(ring)), [version])
+  }, [points, isLarge, currentTheme])
+  useEffect(() => plot.current?.setData(pointsUntilNow(points)), [version])
   return <div ref={place} class={isLarge ? 'chart' : 'sparkline'} role="img" aria-label={label} />
 }
 
@@ -57,7 +57,7 @@ function optionsOf(element: HTMLElement, size: { width: number; height: number }
     legend: { show: false },
     padding: isLarge ? [12, 12, 0, 0] : [3, 3, 3, 3],
     axes: isLarge ? [times, { ...axis, size: 64 }] : [{ show: false }, { show: false }],
-    scales: { y: { range: spread } },
+    scales: { y: { range: paddedRange } },
     series: [
       {},
       {
@@ -79,8 +79,8 @@ function colourOf(element: HTMLElement, name: string): string {
 }
 
 /** The last value is extended until now: a constant number is a line too. */
-function pointsUntilNow(ring: PointBuffer): [number[], number[]] {
-  const [times, values] = ring.points()
+function pointsUntilNow(points: PointBuffer): [number[], number[]] {
+  const [times, values] = points.points()
   const last = values.at(-1)
   const at = client.now() / 1_000
   if (last === undefined || at <= (times.at(-1) ?? 0)) return [times, values]
@@ -91,7 +91,7 @@ function pointsUntilNow(ring: PointBuffer): [number[], number[]] {
 }
 
 /** A constant value is a line in the middle. */
-function spread(_: unknown, min: number, max: number): [number, number] {
-  const room = max === min ? Math.abs(max) * 0.1 || 1 : (max - min) * 0.1
-  return [min - room, max + room]
+function paddedRange(_: unknown, min: number, max: number): [number, number] {
+  const padding = max === min ? Math.abs(max) * 0.1 || 1 : (max - min) * 0.1
+  return [min - padding, max + padding]
 }

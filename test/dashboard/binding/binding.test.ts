@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Binding, bindingInWords, idOf, isAboutAll } from '#dashboard/binding/binding'
-import { devicesIn, fittingOf } from '#dashboard/binding/device-list'
+import { devicesIn, suggestedDevices } from '#dashboard/binding/device-list'
 import { findTarget } from '#dashboard/binding/target'
 
 const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]
@@ -43,9 +43,9 @@ test('suggestions read only the first fitting devices of a large fleet', () => {
     }
   }
   const chosen = new Set(Array.from({ length: 5_000 }, (_, number) => `PUMP-${number}`))
-  const fitting = fittingOf(fleet(), 'PUMP', chosen)
+  const fitting = suggestedDevices(fleet(), 'PUMP', chosen)
   expect([fitting.length, fitting[0], readCount]).toEqual([200, 'PUMP-5000', 5_201])
-  expect(fittingOf(['PUMP-7', 'SENSOR-7', 'SENSOR-8'], '7', new Set(['PUMP-7']))).toEqual(['SENSOR-7'])
+  expect(suggestedDevices(['PUMP-7', 'SENSOR-7', 'SENSOR-8'], '7', new Set(['PUMP-7']))).toEqual(['SENSOR-7'])
 })
 
 test('a target that no device has is warned about', () => {

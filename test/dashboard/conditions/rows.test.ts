@@ -8,9 +8,9 @@ import {
   conditionInWords,
   conditionOf,
   type Row,
-  rowAbout,
   rowsOf,
   withComparison,
+  withOperand,
 } from '#dashboard/conditions/rows'
 import { AlarmCondition, type Condition } from '#model/condition'
 
@@ -57,7 +57,7 @@ describe('a row as a condition', () => {
     [row('temperature', 'between', '18', '26'), { '<': [18, { var: 'temperature' }, 26] }],
     [row('label', 'is', '30'), { '==': [{ var: 'label' }, '30'] }],
     [row('label', 'isNot', 'a b'), { '!=': [{ var: 'label' }, 'a b'] }],
-    [row('label', 'holds', 'leak'), { in: ['leak', { var: 'label' }] }],
+    [row('label', 'contains', 'leak'), { in: ['leak', { var: 'label' }] }],
     [row('mode', 'oneOf', '0, 2'), { in: [{ var: 'mode' }, [0, 2]] }],
     [row('isPumpOn', 'on'), { var: 'isPumpOn' }],
     [row('isPumpOn', 'off'), { '!': { var: 'isPumpOn' } }],
@@ -154,9 +154,9 @@ test('any JSON: reading it as rows neither throws nor changes it', () => {
 test('changing the property keeps only comparisons that apply to its type', () => {
   const above = row('temperature', 'above', '30')
   const [, label, mode, pump] = operands as readonly [Operand, Operand, Operand, Operand]
-  expect(rowAbout(above, label)).toEqual(row('label', 'is', '30'.slice(2)))
-  expect(rowAbout(above, mode)).toEqual(row('mode', 'above', ''))
-  expect(rowAbout(above, pump)).toEqual(row('isPumpOn', 'on'))
+  expect(withOperand(above, label)).toEqual(row('label', 'is', '30'.slice(2)))
+  expect(withOperand(above, mode)).toEqual(row('mode', 'above', ''))
+  expect(withOperand(above, pump)).toEqual(row('isPumpOn', 'on'))
   expect(comparisonsFor('switch', 'is')).toEqual(['is', 'on', 'off'])
 })
 

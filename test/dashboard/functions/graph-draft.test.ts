@@ -11,7 +11,7 @@ import {
   withNode,
   withoutNode,
 } from '#dashboard/pages/functions/graph-draft'
-import { faultsIn, hasFaults, placed } from '#dashboard/pages/functions/graph-faults'
+import { faultsIn, faultsOfDetails, hasFaults } from '#dashboard/pages/functions/graph-faults'
 import { graphInWords, secondsInWords } from '#dashboard/pages/functions/node-words'
 import { Graph } from '#model/graph'
 
@@ -124,7 +124,7 @@ describe('faults stand at their node', () => {
       { path: 'graph', message: 'must be at most 65536 bytes as JSON' },
       { path: 'name', message: 'must not be empty' },
     ]
-    expect(placed(draft, details)).toEqual({
+    expect(faultsOfDetails(draft, details)).toEqual({
       byNode: new Map([
         [4, ['must be value or meta.<key> (at logic.>.0)']],
         [2, ['must be an alarm that is there']],
@@ -143,7 +143,7 @@ describe('faults stand at their node', () => {
     })
     const { error } = Graph.safeParse(graphOf(draft))
     const details = (error?.issues ?? []).map(({ path, message }) => ({ path: ['graph', ...path].join('.'), message }))
-    expect([...placed(draft, details).byNode.keys()]).toEqual([4])
+    expect([...faultsOfDetails(draft, details).byNode.keys()]).toEqual([4])
   })
 })
 

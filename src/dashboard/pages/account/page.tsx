@@ -1,21 +1,19 @@
-import { SecondFactors } from '#dashboard/pages/account/second-factors'
-import { Empty } from '#dashboard/parts/empty'
-import { CallResult, Page, Section } from '#dashboard/parts/page'
-import { Badge } from '#dashboard/parts/status'
-import { client, session, signOut } from '#dashboard/session'
-import '#dashboard/pages/account/account.css'
 import { useState } from 'preact/hooks'
+import { SecondFactors } from '#dashboard/pages/account/second-factors'
 import { Button } from '#dashboard/parts/button'
 import { ConfirmButton } from '#dashboard/parts/dialog'
-import { TextField } from '#dashboard/parts/fields'
+import { Empty } from '#dashboard/parts/empty'
+import { PasswordField, passwordCharactersMin, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { detailOf, withExplanation } from '#dashboard/parts/problem-text'
-import { Table } from '#dashboard/parts/table'
-import { Time } from '#dashboard/parts/time'
+import { CallResult, Page, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
+import { SessionTable } from '#dashboard/parts/session-table'
+import { Badge } from '#dashboard/parts/status'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
+import { client, session, signOut } from '#dashboard/session'
+import '#dashboard/pages/account/account.css'
 
-/** The user's own account: roles, password, second factors, and sessions. */
 export default function AccountPage() {
   const { state, name, tenant, roles = [], permissions } = session.value
   if (state === 'IAM off') {
@@ -64,11 +62,11 @@ export default function AccountPage() {
 
 /** The address for mails of functions and for codes. */
 function EmailSection() {
-  const own = useCall(() => client.call('GET /iam/me'), [])
+  const account = useCall(() => client.call('GET /iam/me'), [])
   return (
     <Section title="E-mail">
-      <CallResult called={own}>
-        {({ email = '' }) => <EmailForm key={email} before={email} onChanged={own.again} />}
+      <CallResult call={account}>
+        {({ email = '' }) => <EmailForm key={email} before={email} onChanged={account.refresh} />}
       </CallResult>
     </Section>
   )
@@ -76,106 +74,76 @@ function EmailSection() {
 
 function EmailForm({ before, onChanged }: { readonly before: string; readonly onChanged: () => void }) {
   const [email, setEmail] = useState(before)
-  const [current, setCurrent] = useState('')
-  const [problem, setProblem] = useState<unknown>()
+  const [password, setPassword] = useState('')
   const change = async () => {
-    setProblem(undefined)
-    const body = { current, email: email.trim() || null }
-    const call = client.call('PUT /auth/email', { body })
-    call.catch(setProblem)
-    await withExplanation(call, { 409: 'Another user of this tenant has this address.' })
+    const body = { current: password, email: email.trim() || null }
+    await withExplanation(client.call('PUT /auth/email', { body }), {
+      409: 'Another user of this tenant has this address.',
+    })
     notify(body.email ? `Mails go to ${body.email}` : 'The address was removed')
     onChanged()
   }
   return (
-    <Form submit="Change address" isDisabled={current === '' || email.trim() === before} onSubmit={change}>
+    <Form submit="Change address" isDisabled={password === '' || email.trim() === before} onSubmit={change}>
       <TextField
         label="E-mail address"
         hint="Receives the mails of functions and links for a new password; also signs in. Empty: none."
         type="email"
         value={email}
         onInput={setEmail}
-        problem={detailOf(problem, 'email')}
+        path="email"
         autocomplete="email"
         maxLength={254}
       />
-      <TextField
-        label="Password to confirm"
-        type="password"
-        value={current}
-        onInput={setCurrent}
-        autocomplete="current-password"
-      />
+      <PasswordField label="Password to confirm" value={password} onInput={setPassword} />
     </Form>
   )
 }
 
-/** Contract 2. */
-const passwordCharactersMin = 10
-
-export function PasswordSection() {
+function PasswordSection() {
   const [current, setCurrent] = useState('')
   const [password, setPassword] = useState('')
-  const [again, setAgain] = useState('')
-  const [problem, setProblem] = useState<unknown>()
+  const [repeated, setRepeated] = useState('')
   const change = async () => {
-    setProblem(undefined)
-    try {
-      await client.call('PUT /auth/password', { body: { current, password } })
-    } catch (refusal) {
-      setProblem(refusal)
-      throw refusal
-    }
-    for (const clear of [setCurrent, setPassword, setAgain]) clear('')
+    await client.call('PUT /auth/password', { body: { current, password } })
+    for (const clear of [setCurrent, setPassword, setRepeated]) clear('')
     notify('The password was changed, and other sessions were ended')
   }
-  const isOther = again !== '' && again !== password
   return (
     <Section title="Password">
       <Form
         submit="Change password"
-        isDisabled={current === '' || password.length < passwordCharactersMin || again !== password}
+        isDisabled={current === '' || password.length < passwordCharactersMin || repeated !== password}
         onSubmit={change}
       >
-        <TextField
-          label="Current password"
-          type="password"
-          value={current}
-          onInput={setCurrent}
-          autocomplete="current-password"
-        />
-        <TextField
+        <PasswordField label="Current password" value={current} onInput={setCurrent} />
+        <PasswordField
           label="New password"
           hint={`${passwordCharactersMin} characters or more. Your other sessions end.`}
-          type="password"
           value={password}
           onInput={setPassword}
-          problem={detailOf(problem, 'password')}
-          autocomplete="new-password"
+          path="password"
           minLength={passwordCharactersMin}
-          maxLength={256}
+          isNew
         />
-        <TextField
+        <PasswordField
           label="Repeat the new password"
-          type="password"
-          value={again}
-          onInput={setAgain}
-          problem={isOther ? 'The passwords differ.' : undefined}
-          autocomplete="new-password"
-          maxLength={256}
+          value={repeated}
+          onInput={setRepeated}
+          problem={repeated !== '' && repeated !== password ? 'The passwords differ.' : undefined}
+          isNew
         />
       </Form>
     </Section>
   )
 }
 
-/** All sessions of the user, and buttons to end them. */
-export function SessionsSection() {
+function SessionsSection() {
   const sessions = useCall(() => client.call('GET /auth/sessions'), [])
   const end = async (id: string) => {
     await client.call('DELETE /auth/sessions/:id', { parameters: { id } })
     notify('The session was ended')
-    sessions.again()
+    sessions.refresh()
   }
   return (
     <Section
@@ -192,45 +160,16 @@ export function SessionsSection() {
         </ConfirmButton>
       }
     >
-      <CallResult called={sessions}>
+      <CallResult call={sessions}>
         {(list) => (
-          <Table
+          <SessionTable
             caption="List of sessions"
             rows={list}
-            rowKey={({ id }) => id}
             empty={<Empty title="No sessions" />}
-            columns={[
-              {
-                key: 'agent',
-                title: 'Browser or program',
-                cell: ({ agent, isCurrent }) => (
-                  <>
-                    {shortAgent(agent)} {isCurrent && <Badge tone="good">this one</Badge>}
-                  </>
-                ),
-              },
-              { key: 'address', title: 'Address', cell: ({ address }) => <code>{address}</code> },
-              { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-              { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-              {
-                key: 'end',
-                title: <span class="hidden">End</span>,
-                align: 'end',
-                cell: ({ id, isCurrent }) => !isCurrent && <Button onPress={() => end(id)}>End</Button>,
-              },
-            ]}
+            actions={({ id, isCurrent }) => !isCurrent && <Button onPress={() => end(id)}>End</Button>}
           />
         )}
       </CallResult>
     </Section>
   )
-}
-
-/** `Firefox 128 on Linux`, if the text has this form. */
-function shortAgent(agent: string): string {
-  const browser = /(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/.exec(agent)
-  const system = /(Windows|Mac OS X|Android|iPhone|iPad|Linux)/.exec(agent)?.[1]
-  if (!browser) return agent || 'unknown'
-  const name = { Edg: 'Edge', OPR: 'Opera', Version: 'Safari' }[browser[1] ?? ''] ?? browser[1]
-  return `${name} ${browser[2]}${system ? ` on ${system}` : ''}`
 }

@@ -7,17 +7,17 @@ import {
   levelOf,
   levels,
   namedActions,
-  namesIn,
   namesText,
+  parseNames,
   permissionsText,
   type ResourceRow,
   resourceRows,
   singleActions,
-  toggled,
   withActions,
+  withToggledAction,
 } from '#dashboard/pages/administration/grants'
 import { Button } from '#dashboard/parts/button'
-import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
+import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/parts/fields'
 import type { Grant } from '#model/scope'
 
 interface GrantFieldsProps {
@@ -35,16 +35,16 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
       {onChange ? (
         <>
           <Permissions grant={grant} onChange={onChange} />
-          <AllOf what="devices" names={grant.devices} onChange={(devices) => onChange({ ...grant, devices })}>
+          <AllOrSome what="devices" names={grant.devices} onChange={(devices) => onChange({ ...grant, devices })}>
             <DevicePicker
               label="Devices"
               value={grant.devices}
               onChange={(devices) => onChange({ ...grant, devices: [...devices] })}
             />
-          </AllOf>
-          <AllOf what="services" names={grant.services} onChange={(services) => onChange({ ...grant, services })}>
+          </AllOrSome>
+          <AllOrSome what="services" names={grant.services} onChange={(services) => onChange({ ...grant, services })}>
             <Services names={grant.services} onChange={(services) => onChange({ ...grant, services })} />
-          </AllOf>
+          </AllOrSome>
         </>
       ) : (
         <p>
@@ -68,7 +68,7 @@ interface NamesProps {
 }
 
 /** All, or some: the children. */
-function AllOf({
+function AllOrSome({
   what,
   names,
   onChange,
@@ -91,16 +91,7 @@ function Services({ names, onChange }: NamesProps) {
   const [text, setText] = useState(() => names.filter((name) => !isKnown(name)).join(', '))
   return (
     <Field label="Services">
-      <div class="role-choices">
-        {known.map(({ value, label }) => (
-          <Checkbox
-            key={value}
-            label={label}
-            isChecked={names.includes(value)}
-            onChange={(isOn) => onChange(isOn ? [...names, value] : names.filter((name) => name !== value))}
-          />
-        ))}
-      </div>
+      <Checkboxes options={known} checked={names} onChange={onChange} />
       <TextField
         label="Other services"
         hint="Their identifiers, separated by commas. They need not exist yet."
@@ -109,7 +100,7 @@ function Services({ names, onChange }: NamesProps) {
         value={text}
         onInput={(typed) => {
           setText(typed)
-          onChange([...new Set([...names.filter(isKnown), ...namesIn(typed)])])
+          onChange([...new Set([...names.filter(isKnown), ...parseNames(typed)])])
         }}
       />
     </Field>
@@ -129,7 +120,7 @@ function Permissions({ grant, onChange }: { readonly grant: Grant; readonly onCh
   )
 }
 
-const single = 'chosen actions'
+const custom = 'selected actions'
 
 function Permission({
   row: { resource, name, meaning },
@@ -142,7 +133,7 @@ function Permission({
 }) {
   const id = useId()
   const level = levelOf(grant, resource)
-  const [isSingle, setSingle] = useState(level === undefined)
+  const [isCustom, setCustom] = useState(level === undefined)
   const named = namedActions(grant, resource)
   const implied = resource === '*' ? [] : namedActions(grant, '*')
   return (
@@ -158,33 +149,33 @@ function Permission({
           id={id}
           class="input"
           aria-describedby={`${id}-hint`}
-          value={isSingle ? single : level}
+          value={isCustom ? custom : level}
           onChange={({ currentTarget: { value } }) => {
-            setSingle(value === single)
-            if (value !== single) onChange(withActions(grant, resource, levels[value as Level]))
+            setCustom(value === custom)
+            if (value !== custom) onChange(withActions(grant, resource, levels[value as Level]))
           }}
         >
-          {[...Object.keys(levels), single].map((each) => (
+          {[...Object.keys(levels), custom].map((each) => (
             <option key={each}>{each}</option>
           ))}
         </select>
       </div>
-      {isSingle && (
-        <div class="role-choices">
+      {isCustom && (
+        <div class="checkboxes">
           {singleActions.map((action) => (
             <Checkbox
               key={action}
               label={`${action} ${name}`}
               isChecked={named.includes(action) || implied.includes(action)}
               isDisabled={implied.includes(action)}
-              onChange={() => onChange(toggled(grant, resource, action))}
+              onChange={() => onChange(withToggledAction(grant, resource, action))}
             />
           ))}
         </div>
       )}
       {implied.length > 0 && (
         <small class="hint">
-          By any resource: {implied.length < singleActions.length ? implied.join(', ') : 'everything'}
+          From “any resource”: {implied.length < singleActions.length ? implied.join(', ') : 'everything'}
         </small>
       )}
     </>

@@ -3,7 +3,7 @@ import type { Action, Grant, Resource } from '#model/scope'
 /** A grant in the editor: the level of each resource, and its single actions. Contract 2, Model. */
 
 /** Explains each resource. */
-const meanings = {
+const resourceMeanings = {
   service: 'values of devices, and writes to them',
   device: 'creating and deleting devices, their secrets, provisioning keys',
   schemas: 'names, units and types of properties',
@@ -28,20 +28,18 @@ export interface ResourceRow {
   readonly meaning: string
 }
 
-/** In the order of the form. */
 export const resourceRows: readonly ResourceRow[] = [
   { resource: '*', name: 'any resource', meaning: 'all resources below, and those of later versions' },
-  ...Object.entries(meanings).map(([resource, meaning]) => ({
+  ...Object.entries(resourceMeanings).map(([resource, meaning]) => ({
     resource: resource as Resource,
     name: resource,
     meaning,
   })),
 ]
 
-/** The actions that can be chosen one by one. */
 export const singleActions = Object.keys(actionSet) as readonly Action[]
 
-/** The usual sets of actions; others are chosen one by one. */
+/** The frequent sets of actions; others are chosen one by one. */
 export const levels = {
   none: [],
   read: ['read'],
@@ -64,14 +62,13 @@ export function withActions(grant: Grant, resource: Wild<Resource>, actions: rea
   return { ...grant, permissions: actions.length > 0 ? { ...others, [resource]: [...actions] } : others }
 }
 
-/** The actions that a grant names for a resource. */
 export function namedActions({ permissions }: Grant, resource: Wild<Resource>): readonly Action[] {
   const named = permissions[resource] ?? []
   return singleActions.filter((action) => named.includes('*') || named.includes(action))
 }
 
 /** The grant with this single action added or removed. */
-export function toggled(grant: Grant, resource: Wild<Resource>, action: Action): Grant {
+export function withToggledAction(grant: Grant, resource: Wild<Resource>, action: Action): Grant {
   const before = namedActions(grant, resource)
   const isOn = before.includes(action)
   return withActions(grant, resource, isOn ? before.filter((one) => one !== action) : [...before, action])
@@ -105,13 +102,13 @@ export function namesText(names: readonly string[], what: string): string {
 }
 
 /** Parses names, separated by lines or commas; each once. The identifier of a device may contain a space. */
-export function namesIn(text: string): string[] {
+export function parseNames(text: string): string[] {
   const names = text.split(/[\n,]/).map((name) => name.trim())
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-/** Whether the grant gives nothing, or covers no device or service: that is a mistake. */
-export function isIdle({ permissions, devices, services }: Grant): boolean {
-  const gives = Object.values(permissions).some((given) => (given?.length ?? 0) > 0)
-  return !gives || (devices.length === 0 && services.length === 0)
+/** Whether the grant permits nothing, or covers no device and no service. */
+export function isEmptyGrant({ permissions, devices, services }: Grant): boolean {
+  const hasPermission = Object.values(permissions).some((given) => (given?.length ?? 0) > 0)
+  return !hasPermission || (devices.length === 0 && services.length === 0)
 }

@@ -7,7 +7,7 @@ import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetim
 import { OneTimeSecret } from '#dashboard/pages/administration/one-time-secret'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
 import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { beyond } from '#dashboard/pages/administration/user-forms'
+import { missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { RoleNames } from '#dashboard/pages/administration/users'
 import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Command, Empty } from '#dashboard/parts/empty'
@@ -21,8 +21,6 @@ import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 import { counted } from '#dashboard/values/format-value'
-
-/** Lists, creates and deletes keys of one kind. Contract 2. */
 
 interface Key {
   readonly id: string
@@ -38,7 +36,7 @@ interface NewKey {
   readonly expiresIn?: number
 }
 
-interface MadeKey {
+interface CreatedKey {
   readonly name: string
   readonly key: string
 }
@@ -47,30 +45,28 @@ interface KeysSectionProps<Listed extends Key, More> {
   /** The kind in singular, `API key`; the plural appends an s. */
   readonly kind: string
   readonly read: () => Promise<readonly Listed[]>
-  readonly mayMake: boolean
+  readonly mayCreate: boolean
   readonly mayDelete: boolean
   /** Columns in addition to name and times. */
   readonly columns: readonly Column<Listed>[]
-  /** Shown if there are no keys. */
   readonly empty: ComponentChildren
   readonly nameHint: string
   /** The additional fields of a new key: initial values, and inputs. */
   readonly first: More
   readonly fields: (more: More, change: (more: More) => void) => ComponentChildren
-  readonly make: (key: NewKey, more: More) => Promise<{ readonly key: string }>
+  readonly create: (key: NewKey, more: More) => Promise<{ readonly key: string }>
   /** Explains how to use a created key. */
-  readonly use: (made: MadeKey) => ComponentChildren
+  readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
-  /** What ends with a key: `its links`. */
-  readonly endsWith: string
-  /** The effect of deleting the key. */
-  readonly loss: (key: Listed) => ComponentChildren
+  /** The connections that are closed with a key: `its links`. */
+  readonly closes: string
+  readonly deleteEffect: (key: Listed) => ComponentChildren
 }
 
 function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, More>) {
-  const { kind, mayMake, mayDelete, empty, use, endsWith } = props
+  const { kind, mayCreate, mayDelete, empty, usage, closes } = props
   const keys = useCall(props.read, [])
-  const [made, setMade] = useState<MadeKey>()
+  const [created, setCreated] = useState<CreatedKey>()
   const columns: readonly Column<Listed>[] = [
     { key: 'name', title: 'Name', cell: ({ name }) => name },
     { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code> },
@@ -92,11 +88,11 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
             confirm="Delete the key"
             onConfirm={async () => {
               await props.remove(key)
-              notify(`The key ${key.name} is deleted, and ${endsWith} are closed`)
-              keys.again()
+              notify(`The key ${key.name} is deleted, and ${closes} are closed`)
+              keys.refresh()
             }}
           >
-            <p>{props.loss(key)}</p>
+            <p>{props.deleteEffect(key)}</p>
           </ConfirmButton>
         ),
     ),
@@ -105,16 +101,16 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
     <Section
       title={`${kind.charAt(0).toUpperCase()}${kind.slice(1)}s`}
       actions={
-        mayMake && (
+        mayCreate && (
           <DialogButton kind="primary" button={`New ${kind}`} title={`New ${kind}`}>
             {(close) => (
               <KeyForm
                 {...props}
                 onCancel={close}
-                onMade={(key) => {
+                onCreated={(key) => {
                   close()
-                  setMade(key)
-                  keys.again()
+                  setCreated(key)
+                  keys.refresh()
                 }}
               />
             )}
@@ -122,17 +118,17 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
         )
       }
     >
-      {made && (
+      {created && (
         <OneTimeSecret
-          title={`The ${kind} ${made.name}`}
-          secret={made.key}
+          title={`The ${kind} ${created.name}`}
+          secret={created.key}
           label="Copy the key"
-          onPutAway={() => setMade(undefined)}
+          onDismiss={() => setCreated(undefined)}
         >
-          {use(made)}
+          {usage(created)}
         </OneTimeSecret>
       )}
-      <CallResult called={keys}>
+      <CallResult call={keys}>
         {(list) => (
           <Table caption={`List of ${kind}s`} columns={columns} rows={list} rowKey={({ id }) => id} empty={empty} />
         )}
@@ -142,19 +138,19 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
 }
 
 interface KeyFormProps<Listed extends Key, More>
-  extends Pick<KeysSectionProps<Listed, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'make'> {
-  readonly onMade: (made: MadeKey) => void
+  extends Pick<KeysSectionProps<Listed, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'create'> {
+  readonly onCreated: (created: CreatedKey) => void
   readonly onCancel: () => void
 }
 
 function KeyForm<Listed extends Key, More>(props: KeyFormProps<Listed, More>) {
-  const { kind, nameHint, first, fields, make, onMade, onCancel } = props
+  const { kind, nameHint, first, fields, create, onCreated, onCancel } = props
   const [name, setName] = useState('')
   const [more, setMore] = useState(first)
   const [lifetime, setLifetime] = useState('')
   const submit = async () => {
-    const { key } = await make({ name: name.trim(), ...expiresIn(lifetime) }, more)
-    onMade({ name: name.trim(), key })
+    const { key } = await create({ name: name.trim(), ...expiresIn(lifetime) }, more)
+    onCreated({ name: name.trim(), key })
   }
   return (
     <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} onCancel={onCancel} isUnsaved="touched">
@@ -175,31 +171,33 @@ const noRoles: readonly string[] = []
 
 /** Keys for programs, which act as users with their own roles. Contract 2. */
 export function ApiKeys() {
-  const mayMake = mayHere('users', 'create')
+  const mayCreate = mayHere('users', 'create')
   return (
     <KeysSection
       kind="API key"
       read={() => client.call('GET /iam/api-keys', { query: tenantQuery() })}
-      mayMake={mayMake}
+      mayCreate={mayCreate}
       mayDelete={mayHere('users', 'delete')}
       columns={apiKeyColumns}
       empty={
         <Empty
           title="No API keys"
-          command={mayMake ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined}
+          command={mayCreate ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined}
         >
-          A program acts by one as a user with its roles.
-          {mayMake && ' Create one above, or on the command line.'}
+          A program with an API key acts as a user with the roles of the key.
+          {mayCreate && ' Create one above, or on the command line.'}
         </Empty>
       }
       nameHint="The name of the program."
       first={noRoles}
       fields={(roles, change) => <RoleChoice roles={roles} onChange={change} />}
-      make={(key, roles) => {
+      create={(key, roles) => {
         const body = { ...key, roles: [...roles] }
-        return withExplanation(client.call('POST /iam/api-keys', { query: tenantQuery(), body }), { 403: beyond })
+        return withExplanation(client.call('POST /iam/api-keys', { query: tenantQuery(), body }), {
+          403: missingPermissions,
+        })
       }}
-      use={({ key }) => (
+      usage={({ key }) => (
         <>
           <p>Programs send it with every request:</p>
           <Command command={`curl -H 'X-API-Key: ${key}' ${apiUrl()}/devices`} />
@@ -207,10 +205,10 @@ export function ApiKeys() {
       )}
       remove={({ id }) => {
         const call = client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return withExplanation(call, { 403: beyond })
+        return withExplanation(call, { 403: missingPermissions })
       }}
-      endsWith="its sockets"
-      loss={({ name, roles }) =>
+      closes="its sockets"
+      deleteEffect={({ name, roles }) =>
         `Programs that use ${name} are refused from now on, and their sockets are closed. The roles of the key were ${
           roles.join(', ') || 'none'
         }.`
@@ -222,7 +220,7 @@ export function ApiKeys() {
 type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
 
 /** A provisioning key applies to all devices. Contract 2. */
-const notAll = 'A provisioning key applies to all devices, so it needs permission on all devices.'
+const allDevicesNeeded = 'A provisioning key applies to all devices, so it needs permission on all devices.'
 const allDevices = { deviceIdentifier: '*' }
 
 const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
@@ -230,22 +228,19 @@ const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
   { key: 'most', title: 'Limit', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'no limit' },
 ]
 
-interface Limits {
-  readonly maxDevices?: number
-}
-const noLimits: Limits = {}
+const noLimits: { readonly maxDevices?: number } = {}
 
 /** Keys for gateways that register devices and report for them. Contract 2, 7. */
 export function ProvisioningKeys() {
-  const mayMake = mayHere('device', 'create', allDevices)
+  const mayCreate = mayHere('device', 'create', allDevices)
   return (
     <KeysSection
       kind="provisioning key"
       read={() => client.call('GET /iam/provisioning-keys', { query: tenantQuery() })}
-      mayMake={mayMake}
+      mayCreate={mayCreate}
       mayDelete={mayHere('device', 'delete', allDevices)}
       columns={provisioningKeyColumns}
-      empty={<NoKey mayMake={mayMake} />}
+      empty={<NoKey mayCreate={mayCreate} />}
       nameHint="For example a gateway or a hall."
       first={noLimits}
       fields={({ maxDevices }, change) => (
@@ -258,40 +253,40 @@ export function ProvisioningKeys() {
           step={1}
         />
       )}
-      make={(key, limits) => {
+      create={(key, limits) => {
         const body = { ...key, ...limits }
         return withExplanation(client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body }), {
-          403: notAll,
+          403: allDevicesNeeded,
         })
       }}
-      use={({ key }) => (
+      usage={({ key }) => (
         <>
           <p>
-            A gateway connects with the user name <code>{userName()}</code> and this key as its password. So does a
-            simulated fleet:
+            A gateway connects with the user name <code>{gatewayUserName()}</code> and this key as its password. So does
+            a simulated fleet:
           </p>
           <Command command={fleetCommand({ key, tenant: tenantName() })} />
         </>
       )}
       remove={({ id }) => {
         const call = client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return withExplanation(call, { 403: notAll })
+        return withExplanation(call, { 403: allDevicesNeeded })
       }}
-      endsWith="its links"
-      loss={({ name, devices }) =>
+      closes="its links"
+      deleteEffect={({ name, devices }) =>
         `All links that use ${name} are closed at once, and its ${counted(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
   )
 }
 
-function userName(): string {
+function gatewayUserName(): string {
   const tenant = tenantName()
   return tenant === 'default' ? '*' : `${tenant}/*`
 }
 
-function NoKey({ mayMake }: { readonly mayMake: boolean }) {
-  if (!mayMake) return <Empty title="No provisioning keys">Creating one needs permission to create any device.</Empty>
+function NoKey({ mayCreate }: { readonly mayCreate: boolean }) {
+  if (!mayCreate) return <Empty title="No provisioning keys">Creating one needs permission to create any device.</Empty>
   return (
     <Empty
       title="No provisioning keys"

@@ -3,12 +3,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '#client/client'
 import { serverUrl } from '#dashboard/address'
 import { Button } from '#dashboard/parts/button'
-import { Copy } from '#dashboard/parts/copy'
+import { CopyButton } from '#dashboard/parts/copy'
 import { Command } from '#dashboard/parts/empty'
 import { pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
-import { exactly } from '#dashboard/parts/time'
-import { useFilledIn } from '#dashboard/parts/unsaved'
+import { dateTimeText } from '#dashboard/parts/time'
+import { useKeptInput } from '#dashboard/parts/unsaved'
 
 /**
  * A secret that cannot be shown again. It stays on the page until the user confirms it; a dialog could be closed by
@@ -18,35 +18,34 @@ export function OneTimeSecret({
   title,
   secret,
   label,
-  onPutAway,
+  onDismiss,
   children,
 }: {
   readonly title: string
   readonly secret: string
-  /** The label of the copy button. */
   readonly label: string
-  readonly onPutAway: () => void
+  readonly onDismiss: () => void
   /** Explains who needs it and how to use it. */
   readonly children: ComponentChildren
 }) {
   const frame = useRef<HTMLDivElement>(null)
-  useFilledIn(true)
+  useKeptInput(true)
   useEffect(() => {
     frame.current?.focus()
     frame.current?.scrollIntoView({ block: 'nearest' })
   }, [secret])
   return (
-    <div ref={frame} class="shown-once" tabIndex={-1}>
+    <div ref={frame} class="one-time-secret" tabIndex={-1}>
       <Section title={title}>
         <div class="command">
           <pre>
             <code>{secret}</code>
           </pre>
-          <Copy text={secret} label={label} />
+          <CopyButton text={secret} label={label} />
         </div>
         <div class="prose">{children}</div>
         <p>
-          <strong>It is shown only once.</strong> <Button onPress={onPutAway}>Done</Button>
+          <strong>Shown only once.</strong> <Button onPress={onDismiss}>Done</Button>
         </p>
       </Section>
     </div>
@@ -61,20 +60,20 @@ function signUpAddress({ name, code }: Invitation): string {
   return `${serverUrl()}/#${pathOf('sign-up', name, code)}`
 }
 
-export function InvitationShown({
+export function InvitationCode({
   invitation,
-  onPutAway,
+  onDismiss,
 }: {
   readonly invitation: Invitation
-  readonly onPutAway: () => void
+  readonly onDismiss: () => void
 }) {
   const { name, code, expiresAt, mailed } = invitation
   return (
-    <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
+    <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onDismiss={onDismiss}>
       {mailed && <p>A mail with a link was sent to {name}.</p>}
-      {mailed === false && <p>The mail server did not accept the mail with a link.</p>}
+      {mailed === false && <p>The mail with a link was not sent: the mail server refused it.</p>}
       <p>
-        {name} can choose a password with it until {exactly(expiresAt)}.{' '}
+        {name} can choose a password with it until {dateTimeText(expiresAt)}.{' '}
         {mailed ? 'The' : `Send it privately to ${name}. The`} address below includes name and code.
       </p>
       <Command command={signUpAddress(invitation)} />

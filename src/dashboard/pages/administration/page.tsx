@@ -3,7 +3,7 @@ import { ApiKeys, ProvisioningKeys } from '#dashboard/pages/administration/keys'
 import { Roles } from '#dashboard/pages/administration/roles'
 import { Sessions } from '#dashboard/pages/administration/sessions'
 import { SigningKeys } from '#dashboard/pages/administration/signing-keys'
-import { chosenTenant, mayTenants, TenantChoice } from '#dashboard/pages/administration/tenant-choice'
+import { mayTenants, selectedTenant, TenantChoice } from '#dashboard/pages/administration/tenant-choice'
 import { Tenants } from '#dashboard/pages/administration/tenants'
 import { Users } from '#dashboard/pages/administration/users'
 import { Empty } from '#dashboard/parts/empty'
@@ -19,21 +19,21 @@ import '#dashboard/pages/administration/administration.css'
 interface Tab {
   readonly id: string
   readonly title: string
-  readonly isOffered: () => boolean
+  readonly isVisible: () => boolean
   /** Whether the tab shows one tenant, which may be another one than the user's. */
   readonly isOfTenant: boolean
-  readonly show: () => ComponentChildren
+  readonly content: () => ComponentChildren
 }
 
 const tabs: readonly Tab[] = [
-  { id: 'users', title: 'Users', isOffered: () => mayI('users', 'read'), isOfTenant: true, show: () => <Users /> },
-  { id: 'roles', title: 'Roles', isOffered: () => mayI('roles', 'read'), isOfTenant: true, show: () => <Roles /> },
+  { id: 'users', title: 'Users', isVisible: () => mayI('users', 'read'), isOfTenant: true, content: () => <Users /> },
+  { id: 'roles', title: 'Roles', isVisible: () => mayI('roles', 'read'), isOfTenant: true, content: () => <Roles /> },
   {
     id: 'tenants',
     title: 'Tenants',
-    isOffered: () => mayTenants('read'),
+    isVisible: () => mayTenants('read'),
     isOfTenant: false,
-    show: () => (
+    content: () => (
       <>
         <Tenants />
         <SigningKeys />
@@ -43,9 +43,9 @@ const tabs: readonly Tab[] = [
   {
     id: 'keys',
     title: 'Keys',
-    isOffered: () => mayI('device', 'read') || mayI('users', 'read'),
+    isVisible: () => mayI('device', 'read') || mayI('users', 'read'),
     isOfTenant: true,
-    show: () => (
+    content: () => (
       <>
         {mayI('device', 'read') && <ProvisioningKeys />}
         {mayI('users', 'read') && <ApiKeys />}
@@ -55,16 +55,16 @@ const tabs: readonly Tab[] = [
   {
     id: 'sessions',
     title: 'Sessions',
-    isOffered: () => mayI('users', 'read'),
+    isVisible: () => mayI('users', 'read'),
     isOfTenant: true,
-    show: () => <Sessions />,
+    content: () => <Sessions />,
   },
 ]
 
 export default function AdministrationPage({ params }: PageProps) {
-  if (session.value.state === 'IAM off') return <Off />
-  const offered = tabs.filter(({ isOffered }) => isOffered())
-  const tab = offered.find(({ id }) => id === params.tab) ?? offered[0]
+  if (session.value.state === 'IAM off') return <AuthenticationOff />
+  const visible = tabs.filter(({ isVisible }) => isVisible())
+  const tab = visible.find(({ id }) => id === params.tab) ?? visible[0]
   if (!tab) {
     return (
       <Page title="Administration">
@@ -77,17 +77,17 @@ export default function AdministrationPage({ params }: PageProps) {
   const select = (id: string) => go(pathOf('administration', id), { replace: true })
   return (
     <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
-      <Tabs label="Administration" tabs={offered} selected={tab.id} onSelect={select}>
+      <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>
         {/* A new key for another tenant: no input for the previous tenant remains. */}
-        <div class="administration-tab" key={`${tab.id} ${chosenTenant.value ?? ''}`}>
-          {tab.show()}
+        <div class="administration-tab" key={`${tab.id} ${selectedTenant.value ?? ''}`}>
+          {tab.content()}
         </div>
       </Tabs>
     </Page>
   )
 }
 
-function Off() {
+function AuthenticationOff() {
   return (
     <Page title="Administration">
       <Empty title="Authentication is off" command="IAM=on npm start">

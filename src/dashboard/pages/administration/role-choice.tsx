@@ -1,54 +1,47 @@
-import { namesIn } from '#dashboard/pages/administration/grants'
+import { parseNames } from '#dashboard/pages/administration/grants'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
+import { Checkboxes, Field, TextField } from '#dashboard/parts/fields'
 import { CallResult } from '#dashboard/parts/page'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 
 interface RoleChoiceProps {
-  /** Names of the chosen roles. */
   readonly roles: readonly string[]
   readonly onChange: (roles: readonly string[]) => void
-  readonly problem?: string | undefined
 }
 
 /** Chooses the roles of a user or key: from the list, or by name if the user may not read the list. */
 export function RoleChoice(props: RoleChoiceProps) {
-  return mayI('roles', 'read') ? <FromList {...props} /> : <ByName {...props} />
+  return mayI('roles', 'read') ? <RoleCheckboxes {...props} /> : <RoleNamesField {...props} />
 }
 
-function FromList({ roles, onChange, problem }: RoleChoiceProps) {
+function RoleCheckboxes({ roles, onChange }: RoleChoiceProps) {
   const known = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
   const hint = 'The permissions of all roles are combined. You cannot give more permissions than you have.'
   return (
-    <Field label="Roles" hint={hint} problem={problem}>
-      <CallResult called={known}>
+    <Field label="Roles" hint={hint} path="roles">
+      <CallResult call={known}>
         {(list) => (
-          <div class="role-choices">
-            {list.map(({ name }) => (
-              <Checkbox
-                key={name}
-                label={name}
-                isChecked={roles.includes(name)}
-                onChange={(isOn) => onChange(isOn ? [...roles, name] : roles.filter((role) => role !== name))}
-              />
-            ))}
-          </div>
+          <Checkboxes
+            options={list.map(({ name }) => ({ value: name, label: name }))}
+            checked={roles}
+            onChange={onChange}
+          />
         )}
       </CallResult>
     </Field>
   )
 }
 
-function ByName({ roles, onChange, problem }: RoleChoiceProps) {
+function RoleNamesField({ roles, onChange }: RoleChoiceProps) {
   return (
     <TextField
       label="Roles"
       hint="Names separated by commas, such as operator, viewer. You may not read the list of roles."
       isCode
       value={roles.join(', ')}
-      onInput={(text) => onChange(namesIn(text))}
-      problem={problem}
+      onInput={(text) => onChange(parseNames(text))}
+      path="roles"
     />
   )
 }

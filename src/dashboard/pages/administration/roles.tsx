@@ -1,8 +1,8 @@
 import { useRef, useState } from 'preact/hooks'
 import { GrantFields } from '#dashboard/pages/administration/grant-fields'
-import { firstGrant, isIdle, namesText, permissionsText } from '#dashboard/pages/administration/grants'
+import { firstGrant, isEmptyGrant, namesText, permissionsText } from '#dashboard/pages/administration/grants'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { beyond } from '#dashboard/pages/administration/user-forms'
+import { missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { Button, type ButtonProps } from '#dashboard/parts/button'
 import { ConcurrentEdit, type Edit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
@@ -24,7 +24,7 @@ import type { Grant } from '#model/scope'
 export function Roles() {
   const roles = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
   const mayCreate = mayHere('roles', 'create')
-  const shared = { taken: (roles.value ?? []).map(({ name }) => name), onSaved: roles.again }
+  const shared = { existingNames: (roles.value ?? []).map(({ name }) => name), onSaved: roles.refresh }
 
   const columns: readonly Column<RoleEntry>[] = [
     { key: 'name', title: 'Role', cell: (role) => <RoleName role={role} /> },
@@ -35,7 +35,7 @@ export function Roles() {
           <EditButton {...shared} button="Change" kind="quiet" label={`Change ${role.name}`} draft={role} />
         ) : (
           <DialogButton button="Show" kind="quiet" label={`Show ${role.name}`} title={`Role ${role.name}`} isWide>
-            {() => <RoleShown role={role} />}
+            {() => <RoleView role={role} />}
           </DialogButton>
         )}
         {mayCreate && (
@@ -47,7 +47,7 @@ export function Roles() {
             draft={{ grants: role.grants }}
           />
         )}
-        {mayHere('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.again} />}
+        {mayHere('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.refresh} />}
       </div>
     )),
   ]
@@ -58,11 +58,11 @@ export function Roles() {
         mayCreate && <EditButton {...shared} button="New role" kind="primary" draft={{ grants: [firstGrant] }} />
       }
     >
-      <CallResult called={roles}>
+      <CallResult call={roles}>
         {(list) => (
           <>
             <Table caption="List of roles" columns={columns} rows={list} rowKey={({ name }) => name} />
-            {list.every(({ builtIn }) => builtIn) && mayCreate && <OwnRoles />}
+            {list.every(({ builtIn }) => builtIn) && mayCreate && <NoCustomRoles />}
           </>
         )}
       </CallResult>
@@ -91,7 +91,7 @@ function GrantLines({ grants }: { readonly grants: readonly Grant[] }) {
   )
 }
 
-function RoleShown({ role: { grants, builtIn } }: { readonly role: RoleEntry }) {
+function RoleView({ role: { grants, builtIn } }: { readonly role: RoleEntry }) {
   return (
     <>
       {builtIn && <p>Built-in roles cannot be changed. Copy this one to create your own.</p>}
@@ -103,7 +103,7 @@ function RoleShown({ role: { grants, builtIn } }: { readonly role: RoleEntry }) 
 }
 
 /** Shown if there are only built-in roles. */
-function OwnRoles() {
+function NoCustomRoles() {
   return (
     <div class="prose">
       <p>
@@ -115,7 +115,6 @@ function OwnRoles() {
   )
 }
 
-/** A role that is created or changed. */
 interface RoleDraft {
   /** Undefined: a new role, which needs a name. */
   readonly name?: string | undefined
@@ -131,22 +130,21 @@ interface EditButtonProps extends Pick<ButtonProps, 'kind' | 'label'> {
   readonly button: string
   readonly draft: RoleDraft
   /** Names of existing roles, which a new role must not replace. */
-  readonly taken: readonly string[]
+  readonly existingNames: readonly string[]
   readonly onSaved: () => void
 }
 
-/** Opens the editor of a role. */
-function EditButton({ button, kind, label, draft, taken, onSaved }: EditButtonProps) {
+function EditButton({ button, kind, label, draft, existingNames, onSaved }: EditButtonProps) {
   const title = draft.name === undefined ? 'New role' : `Role ${draft.name}`
   return (
     <DialogButton button={button} kind={kind} label={label} title={title} isWide>
       {(close) => (
-        <ConcurrentEdit found={draft} what="this role" filled={({ grants }) => grants} isHeld>
-          {({ begun, check }) => (
+        <ConcurrentEdit current={draft} subject="this role" edited={({ grants }) => grants} isAlwaysDirty>
+          {({ initial, check }) => (
             <RoleForm
-              draft={begun}
+              draft={initial}
               check={check}
-              taken={taken}
+              existingNames={existingNames}
               onCancel={close}
               onSaved={() => {
                 close()
@@ -160,23 +158,27 @@ function EditButton({ button, kind, label, draft, taken, onSaved }: EditButtonPr
   )
 }
 
-type RoleFormProps = Pick<EditButtonProps, 'draft' | 'taken' | 'onSaved'> &
+type RoleFormProps = Pick<EditButtonProps, 'draft' | 'existingNames' | 'onSaved'> &
   Pick<Edit<RoleDraft>, 'check'> & { readonly onCancel: () => void }
 
-function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleFormProps) {
+function RoleForm({ draft, check, existingNames, onSaved, onCancel }: RoleFormProps) {
   const [name, setName] = useState(draft.name ?? '')
   const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
   const next = useRef(draft.grants.length)
   const isNew = draft.name === undefined
-  const isTaken = isNew && taken.includes(name)
-  const idle = grants.findIndex(({ grant }) => isIdle(grant))
+  const isExisting = isNew && existingNames.includes(name)
+  const emptyGrant = grants.findIndex(({ grant }) => isEmptyGrant(grant))
 
   const save = async () => {
-    const unchanged = await check(() => readRole(name, draft))
+    const precondition = await check(() => readRole(name, draft))
     const place = { parameters: { role: name }, query: tenantQuery() }
     const body = { grants: grants.map(({ grant }) => grant) }
-    const call = client.call('PUT /iam/roles/:role', { ...place, ...(isNew ? { ifNoneMatch: '*' } : unchanged), body })
-    await withExplanation(call, { 403: beyond, 404: shortNameRule })
+    const call = client.call('PUT /iam/roles/:role', {
+      ...place,
+      ...(isNew ? { ifNoneMatch: '*' } : precondition),
+      body,
+    })
+    await withExplanation(call, { 403: missingPermissions, 404: shortNameRule })
     notify(`Role ${name} is saved, and applies to signed-in users within a second`)
     onSaved()
   }
@@ -187,13 +189,13 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleFormProps) {
       onSubmit={save}
       onCancel={onCancel}
       isUnsaved="touched"
-      isDisabled={isTaken || !isShortName(name)}
+      isDisabled={isExisting || !isShortName(name)}
     >
       {isNew && (
         <TextField
           label="Name"
           hint={shortNameRule}
-          problem={isTaken ? 'A role with this name exists: change that one.' : nameProblem(name)}
+          problem={isExisting ? 'A role with this name exists.' : nameProblem(name)}
           isCode
           value={name}
           onInput={setName}
@@ -212,7 +214,9 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleFormProps) {
         />
       ))}
       {grants.length === 0 && <p class="hint">A role without a grant permits nothing.</p>}
-      {idle >= 0 && <p class="hint">Grant {idle + 1} permits nothing: tick a box, and name a device or service.</p>}
+      {emptyGrant >= 0 && (
+        <p class="hint">Grant {emptyGrant + 1} permits nothing: select permissions, and devices or services.</p>
+      )}
       <p>
         <Button
           onPress={() => {
@@ -231,10 +235,9 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleFormProps) {
 /** The stored role; for a role that does not exist yet, the draft. */
 async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
   try {
-    const found = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
-    if (draft.name === undefined)
-      throw new ExplainedError('A role with this name was created meanwhile: change that one')
-    return found
+    const stored = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
+    if (draft.name === undefined) throw new ExplainedError('Another user created a role with this name meanwhile')
+    return stored
   } catch (problem) {
     if (draft.name === undefined && statusOf(problem) === 404) return draft
     throw problem
@@ -251,7 +254,7 @@ function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; r
       title={`Delete role ${name}?`}
       confirm={`Delete ${name}`}
       onConfirm={async () => {
-        await remove(name)
+        await deleteRole(name)
         notify(`Role ${name} is deleted`)
         onDeleted()
       }}
@@ -261,17 +264,16 @@ function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; r
   )
 }
 
-async function remove(role: string): Promise<void> {
+async function deleteRole(role: string): Promise<void> {
   try {
     const call = client.call('DELETE /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
-    await withExplanation(call, { 403: beyond })
+    await withExplanation(call, { 403: missingPermissions })
   } catch (problem) {
     if (statusOf(problem) !== 409 || !serverErrorOf(problem).includes('in use')) throw problem
     throw new ExplainedError(`Role ${role} is in use by ${await holdersOf(role)}. Remove it from them first.`, problem)
   }
 }
 
-/** The number of names that are listed. */
 const namedMax = 5
 
 /** The holders of a role that the user may see. */

@@ -16,7 +16,7 @@ export function SigningKeys() {
     const tooEarly = 'They were replaced less than a minute ago.'
     await withExplanation(client.call('POST /iam/signing-keys'), { 409: tooEarly })
     notify('Tokens are signed with a new key from now on')
-    keys.again()
+    keys.refresh()
   }
   return (
     <Section
@@ -38,7 +38,7 @@ export function SigningKeys() {
         )
       }
     >
-      <CallResult called={keys}>
+      <CallResult call={keys}>
         {(list) => (
           <Table
             caption="List of signing keys"
@@ -54,7 +54,7 @@ export function SigningKeys() {
                     <Status state="current">current</Status>
                   ) : (
                     <Status state="inactive">
-                      believed, retires <Time at={retiresAt} />
+                      still valid, retires <Time at={retiresAt} />
                     </Status>
                   ),
               },

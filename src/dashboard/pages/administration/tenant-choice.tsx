@@ -3,29 +3,26 @@ import { useEffect } from 'preact/hooks'
 import { Select } from '#dashboard/parts/fields'
 import { problemText } from '#dashboard/parts/problem-text'
 import { useCall } from '#dashboard/parts/use-call'
-import { client, mayI, session } from '#dashboard/session'
+import { client, defaultTenant, mayI, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 
-/** The tenant that is administered: the user's own, unless the user holds `tenants` and chose another one. */
+/** The tenant that is administered: the user's own, unless the user holds `tenants` and selected another one. */
 
 /** Undefined: the user's own. It outlives a session, and the next user may not be allowed to choose. */
-export const chosenTenant = signal<string | undefined>(undefined)
-
-/** Only users of this tenant administer tenants. Contract 2. */
-const home = 'default'
+export const selectedTenant = signal<string | undefined>(undefined)
 
 /** The session contains these permissions only in tenant `default`. */
 export function mayTenants(action: Action): boolean {
   return mayI('tenants', action)
 }
 
-/** The chosen tenant, if it is not the user's own. */
+/** The selected tenant, if it is not the user's own. */
 function otherTenant(): string | undefined {
-  return mayTenants('read') ? chosenTenant.value : undefined
+  return mayTenants('read') ? selectedTenant.value : undefined
 }
 
 /**
- * Whether an action is permitted in the chosen tenant: in another tenant it also needs the same action on `tenants`.
+ * Whether an action is permitted in the selected tenant: in another tenant it also needs the same action on `tenants`.
  */
 export function mayHere(resource: Resource, action: Action, where?: Parameters<typeof mayI>[2]): boolean {
   return mayI(resource, action, where) && (otherTenant() === undefined || mayTenants(action))
@@ -37,9 +34,9 @@ export function tenantQuery(): { readonly tenant?: string } {
   return tenant === undefined ? {} : { tenant }
 }
 
-/** The name of the chosen tenant, for confirmations. */
+/** The name of the selected tenant, for confirmations. */
 export function tenantName(): string {
-  return otherTenant() ?? session.value.tenant ?? home
+  return otherTenant() ?? session.value.tenant ?? defaultTenant
 }
 
 /** ` --tenant acme`, for commands to copy. */
@@ -50,20 +47,20 @@ export function tenantOption(): string {
 
 export function TenantChoice() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
-  const own = session.value.tenant ?? home
+  const own = session.value.tenant ?? defaultTenant
   const others = (tenants.value ?? []).filter(({ tenantIdentifier }) => tenantIdentifier !== own)
-  // The chosen tenant was deleted meanwhile.
+  // The selected tenant was deleted meanwhile.
   useEffect(() => {
-    const chosen = chosenTenant.value
-    if (!tenants.value || chosen === undefined) return
-    if (!others.some(({ tenantIdentifier }) => tenantIdentifier === chosen)) chosenTenant.value = undefined
+    const selected = selectedTenant.value
+    if (!tenants.value || selected === undefined) return
+    if (!others.some(({ tenantIdentifier }) => tenantIdentifier === selected)) selectedTenant.value = undefined
   }, [tenants.value])
   if (tenants.problem !== undefined) return <p class="problem">{problemText(tenants.problem)}</p>
   if (others.length === 0) return null
   return (
     <Select
       label="Tenant"
-      value={chosenTenant.value ?? ''}
+      value={selectedTenant.value ?? ''}
       options={[
         { value: '', label: `${own} (your own)` },
         ...others.map(({ tenantIdentifier, name }) => ({
@@ -72,7 +69,7 @@ export function TenantChoice() {
         })),
       ]}
       onChange={(tenant) => {
-        chosenTenant.value = tenant === '' ? undefined : tenant
+        selectedTenant.value = tenant === '' ? undefined : tenant
       }}
     />
   )

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
-import { namesIn } from '#dashboard/pages/administration/grants'
-import { chosenTenant, mayTenants } from '#dashboard/pages/administration/tenant-choice'
+import { parseNames } from '#dashboard/pages/administration/grants'
+import { mayTenants, selectedTenant } from '#dashboard/pages/administration/tenant-choice'
 import { Button } from '#dashboard/parts/button'
-import { ConcurrentEdit, changedOf, type Edit, partOf } from '#dashboard/parts/concurrent-edit'
+import { ConcurrentEdit, changedFields, type Edit, replacedFields } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Command } from '#dashboard/parts/empty'
 import { Checkbox, Select, TextField } from '#dashboard/parts/fields'
@@ -23,7 +23,7 @@ export function Tenants() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
 
   const columns: readonly Column<TenantEntry>[] = [
-    { key: 'name', title: 'Tenant', cell: (tenant) => <TenantTitle tenant={tenant} /> },
+    { key: 'name', title: 'Tenant', cell: (tenant) => <TenantName tenant={tenant} /> },
     {
       key: 'hosts',
       title: 'Hosts',
@@ -32,7 +32,7 @@ export function Tenants() {
     { key: 'factor', title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
     { key: 'basic', title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
     { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    actionsColumn((tenant) => <TenantActions tenant={tenant} onChanged={tenants.again} />),
+    actionsColumn((tenant) => <TenantActions tenant={tenant} onChanged={tenants.refresh} />),
   ]
   return (
     <Section
@@ -40,12 +40,12 @@ export function Tenants() {
       actions={
         mayTenants('create') && (
           <DialogButton kind="primary" button="New tenant" title="New tenant">
-            {(close) => <TenantForm onClose={close} onSaved={tenants.again} />}
+            {(close) => <TenantForm onClose={close} onSaved={tenants.refresh} />}
           </DialogButton>
         )
       }
     >
-      <CallResult called={tenants}>
+      <CallResult call={tenants}>
         {(list) => (
           <>
             <Table
@@ -54,7 +54,7 @@ export function Tenants() {
               rows={list}
               rowKey={({ tenantIdentifier }) => tenantIdentifier}
             />
-            {list.length === 1 && mayTenants('create') && <OnlyOne />}
+            {list.length === 1 && mayTenants('create') && <FirstTenantHint />}
           </>
         )}
       </CallResult>
@@ -62,13 +62,13 @@ export function Tenants() {
   )
 }
 
-async function end({ tenantIdentifier }: TenantEntry): Promise<void> {
+async function deleteTenant({ tenantIdentifier }: TenantEntry): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
-  if (chosenTenant.value === tenantIdentifier) chosenTenant.value = undefined
+  if (selectedTenant.value === tenantIdentifier) selectedTenant.value = undefined
   notify(`Tenant ${tenantIdentifier} is closed, and its data is being deleted`)
 }
 
-function TenantTitle({ tenant: { tenantIdentifier, name } }: { readonly tenant: TenantEntry }) {
+function TenantName({ tenant: { tenantIdentifier, name } }: { readonly tenant: TenantEntry }) {
   return (
     <>
       {name} <code class="soft">{tenantIdentifier}</code>{' '}
@@ -87,7 +87,7 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           kind="quiet"
           label={`Users of ${name}`}
           onPress={() => {
-            chosenTenant.value = tenantIdentifier
+            selectedTenant.value = tenantIdentifier
             go(pathOf('administration', 'users'))
           }}
         >
@@ -108,7 +108,7 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           confirm="Delete tenant and all data"
           typed={tenantIdentifier}
           onConfirm={async () => {
-            await end(tenant)
+            await deleteTenant(tenant)
             onChanged()
           }}
         >
@@ -122,7 +122,7 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
   )
 }
 
-function OnlyOne() {
+function FirstTenantHint() {
   return (
     <div class="prose">
       <p>
@@ -147,34 +147,39 @@ interface TenantFormProps {
 
 /** Creates a tenant, or changes the given one. */
 function TenantForm(props: TenantFormProps) {
-  if (!props.tenant) return <Fields {...props} />
+  if (!props.tenant) return <TenantFields {...props} />
   return (
-    <ConcurrentEdit found={props.tenant} what="this tenant" isHeld>
-      {({ begun, check }) => <Fields {...props} tenant={begun} check={check} />}
+    <ConcurrentEdit current={props.tenant} subject="this tenant" isAlwaysDirty>
+      {({ initial, check }) => <TenantFields {...props} tenant={initial} check={check} />}
     </ConcurrentEdit>
   )
 }
 
-function Fields({ tenant, check, onSaved, onClose }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
+function TenantFields({
+  tenant,
+  check,
+  onSaved,
+  onClose,
+}: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
   const [tenantIdentifier, setIdentifier] = useState(tenant?.tenantIdentifier ?? '')
   const [name, setName] = useState(tenant?.name ?? '')
   const [hosts, setHosts] = useState((tenant?.hosts ?? []).join('\n'))
   const [twoFactor, setTwoFactor] = useState<TenantEntry['twoFactor']>(tenant?.twoFactor ?? 'optional')
   const [basic, setBasic] = useState(tenant?.basic ?? true)
-  const chosenHosts = namesIn(hosts)
+  const hostList = parseNames(hosts)
   const isOwn = tenantIdentifier === session.value.tenant
 
   const save = async () => {
-    const body = { name: name.trim(), hosts: chosenHosts, twoFactor, basic }
+    const body = { name: name.trim(), hosts: hostList, twoFactor, basic }
     if (tenant) {
       const parameters = { tenantIdentifier }
-      const changed = changedOf<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
+      const changed = changedFields<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
       if (Object.keys(changed).length === 0) return onClose()
-      const unchanged = await check?.(
+      const precondition = await check?.(
         () => client.call('GET /iam/tenants/:tenantIdentifier', { parameters }),
-        (now) => partOf(now, changed),
+        (stored) => replacedFields(stored, changed),
       )
-      await client.call('PATCH /iam/tenants/:tenantIdentifier', { ...unchanged, parameters, body: changed })
+      await client.call('PATCH /iam/tenants/:tenantIdentifier', { ...precondition, parameters, body: changed })
     } else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
       await withExplanation(call, {
@@ -216,7 +221,7 @@ function Fields({ tenant, check, onSaved, onClose }: TenantFormProps & Partial<P
         isCode
         value={hosts}
         onInput={setHosts}
-        problem={isOwn ? lockedOut(chosenHosts) : undefined}
+        problem={isOwn ? lockoutWarning(hostList) : undefined}
       />
       <Select
         label="Second factor"
@@ -236,8 +241,8 @@ function Fields({ tenant, check, onSaved, onClose }: TenantFormProps & Partial<P
 }
 
 /** For the user's own tenant: the current host, if the change would lock the user out. */
-function lockedOut(hosts: readonly string[]): string | undefined {
+function lockoutWarning(hosts: readonly string[]): string | undefined {
   const { host, hostname } = location
   if (hosts.length === 0 || hosts.some((one) => [host, hostname].includes(one.toLowerCase()))) return undefined
-  return `The list does not include ${host}, your current host: you could not sign in here again.`
+  return `The list does not include ${host}, your current host: you would not be able to sign in here again.`
 }

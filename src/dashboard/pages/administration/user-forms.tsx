@@ -3,7 +3,7 @@ import { codeLifetimes, expiresIn } from '#dashboard/pages/administration/lifeti
 import type { Invitation } from '#dashboard/pages/administration/one-time-secret'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { ConcurrentEdit, changedOf, type Edit, partOf } from '#dashboard/parts/concurrent-edit'
+import { ConcurrentEdit, changedFields, type Edit, replacedFields } from '#dashboard/parts/concurrent-edit'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { withExplanation } from '#dashboard/parts/problem-text'
@@ -12,7 +12,7 @@ import { client } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
 /** Users cannot give, change or reset more than their own grants cover. Contract 2. */
-export const beyond = 'This exceeds your own permissions: ask a user with more roles.'
+export const missingPermissions = 'This needs permissions that you do not have: ask a user with more roles.'
 
 export function InviteForm({
   onInvited,
@@ -27,13 +27,17 @@ export function InviteForm({
   const [lifetime, setLifetime] = useState('')
   const invite = async () => {
     const body = { name: name.trim(), ...(email !== '' && { email }), roles: [...roles], ...expiresIn(lifetime) }
-    onInvited(await withExplanation(client.call('POST /iam/users', { query: tenantQuery(), body }), { 403: beyond }))
+    onInvited(
+      await withExplanation(client.call('POST /iam/users', { query: tenantQuery(), body }), {
+        403: missingPermissions,
+      }),
+    )
   }
   return (
     <Form label="Create invitation" submit="Create code" onSubmit={invite} onCancel={onCancel} isUnsaved="touched">
       <TextField
         label="Name"
-        hint="For sign-in. Unique on this server, in any case."
+        hint="For sign-in. Unique on this server, regardless of case."
         value={name}
         onInput={setName}
         maxLength={64}
@@ -63,8 +67,13 @@ interface EditFormProps {
 
 export function EditForm(props: EditFormProps) {
   return (
-    <ConcurrentEdit found={props.user} what="this user" filled={({ email, roles }) => ({ email, roles })} isHeld>
-      {({ begun, check }) => <UserForm {...props} user={begun} check={check} />}
+    <ConcurrentEdit
+      current={props.user}
+      subject="this user"
+      edited={({ email, roles }) => ({ email, roles })}
+      isAlwaysDirty
+    >
+      {({ initial, check }) => <UserForm {...props} user={initial} check={check} />}
     </ConcurrentEdit>
   )
 }
@@ -76,17 +85,17 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
   const save = async () => {
     const place = { parameters: { name }, query: tenantQuery() }
     const before = { email: user.email ?? null, roles: [...user.roles] }
-    const body = changedOf(before, { email: email === '' ? null : email, roles: [...roles] })
+    const body = changedFields(before, { email: email === '' ? null : email, roles: [...roles] })
     if (Object.keys(body).length === 0) return onDone()
-    const unchanged = await check(
+    const precondition = await check(
       () => client.call('GET /iam/users/:name', place),
-      (now) => partOf(now, body),
+      (stored) => replacedFields(stored, body),
     )
-    await withExplanation(client.call('PATCH /iam/users/:name', { ...place, ...unchanged, body }), {
-      403: beyond,
+    await withExplanation(client.call('PATCH /iam/users/:name', { ...place, ...precondition, body }), {
+      403: missingPermissions,
       409: lastAdministrator,
     })
-    notify(`${name} is changed. Sockets and tokens follow within a second`)
+    notify(`${name} is changed. Sessions and sockets follow within a second`)
     onDone()
   }
   return (
@@ -107,5 +116,5 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
 /** Explains this refusal; undefined for other refusals. */
 export function lastAdministrator(error: string): string | undefined {
   if (!error.includes('last administrator')) return undefined
-  return 'This is the last active administrator of the tenant: appoint another one first.'
+  return 'This is the last active administrator of the tenant: make another user administrator first.'
 }

@@ -1,9 +1,9 @@
-import { useRef, useState } from 'preact/hooks'
-import { type Invitation, InvitationShown } from '#dashboard/pages/administration/one-time-secret'
+import { useState } from 'preact/hooks'
+import { type Invitation, InvitationCode } from '#dashboard/pages/administration/one-time-secret'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { beyond, EditForm, InviteForm, lastAdministrator } from '#dashboard/pages/administration/user-forms'
+import { EditForm, InviteForm, lastAdministrator, missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
-import { Confirm, Dialog, DialogButton } from '#dashboard/parts/dialog'
+import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
@@ -17,10 +17,9 @@ import { usePages } from '#dashboard/parts/use-pages'
 import { client, session } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
-/** Users and their roles. Contract 2. */
-
 const pageSize = 200
 
+/** Users and their roles. Contract 2. */
 export function Users() {
   const users = usePages(
     () => client.pages('GET /iam/users', { query: { ...tenantQuery(), limit: `${pageSize}` } }),
@@ -29,16 +28,16 @@ export function Users() {
   )
   const [invitation, setInvitation] = useState<Invitation>()
   const [search, setSearch] = useState('')
-  const wanted = search.trim().toLowerCase()
+  const needle = search.trim().toLowerCase()
 
   const columns: readonly Column<UserEntry>[] = [
     { key: 'name', title: 'Name', cell: ({ name }) => <UserName name={name} /> },
     { key: 'email', title: 'E-mail', cell: ({ email }) => email ?? <span class="soft">none</span> },
     { key: 'roles', title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
     { key: 'state', title: 'State', cell: ({ state }) => <Status state={state} /> },
-    { key: 'factors', title: 'Second factor', cell: ({ twoFactor }) => <Factors factors={twoFactor} /> },
+    { key: 'factors', title: 'Second factor', cell: ({ twoFactor }) => <SecondFactors factors={twoFactor} /> },
     { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    actionsColumn((user) => <UserActions user={user} onChanged={users.again} onInvited={setInvitation} />),
+    actionsColumn((user) => <UserActions user={user} onChanged={users.refresh} onInvited={setInvitation} />),
   ]
   return (
     <Section
@@ -49,10 +48,10 @@ export function Users() {
             {(close) => (
               <InviteForm
                 onCancel={close}
-                onInvited={(made) => {
+                onInvited={(created) => {
                   close()
-                  setInvitation(made)
-                  users.again()
+                  setInvitation(created)
+                  users.refresh()
                 }}
               />
             )}
@@ -60,31 +59,29 @@ export function Users() {
         )
       }
     >
-      {invitation && <InvitationShown invitation={invitation} onPutAway={() => setInvitation(undefined)} />}
+      {invitation && <InvitationCode invitation={invitation} onDismiss={() => setInvitation(undefined)} />}
       <TextField
         label="Search"
         type="search"
         value={search}
         onInput={setSearch}
-        hint={users.hasMore ? searchHint : undefined}
+        hint={users.hasMore ? 'Searches the loaded users.' : undefined}
       />
       <PagedTable
         caption="List of users"
         columns={columns}
         rowKey={({ name }) => name}
         paged={users}
-        shown={(rows) => rows.filter((user) => isWanted(user, wanted))}
-        empty={<NoUsers isSearched={wanted !== ''} />}
+        filter={(user) => isMatch(user, needle)}
+        empty={<NoUsers isSearched={needle !== ''} />}
       />
     </Section>
   )
 }
 
-const searchHint = 'Searches the loaded users.'
-
 /** Matches name, address, role or state. */
-function isWanted({ name, email = '', roles, state }: UserEntry, wanted: string): boolean {
-  return [name, email, state, ...roles].some((text) => text.toLowerCase().includes(wanted))
+function isMatch({ name, email = '', roles, state }: UserEntry, text: string): boolean {
+  return [name, email, state, ...roles].some((each) => each.toLowerCase().includes(text))
 }
 
 function NoUsers({ isSearched }: { readonly isSearched: boolean }) {
@@ -115,7 +112,7 @@ export function RoleNames({ roles }: { readonly roles: readonly string[] }) {
   )
 }
 
-function Factors({ factors }: { readonly factors: UserEntry['twoFactor'] }) {
+function SecondFactors({ factors }: { readonly factors: UserEntry['twoFactor'] }) {
   if (factors.length === 0) return <span class="soft">none</span>
   return <>{factors.map((factor) => (factor === 'totp' ? 'one-time codes' : 'security key')).join(', ')}</>
 }
@@ -126,28 +123,28 @@ interface UserActionsProps {
   readonly onInvited: (invitation: Invitation) => void
 }
 
-/** The open dialog; one at a time. */
-type Asked = 'edit' | 'code' | 'disable' | 'delete' | undefined
-
 /** The actions on one user that are permitted. */
-function UserActions(props: UserActionsProps) {
-  const [asked, ask] = useState<Asked>()
-  // Dialogs are created on first use: hundreds of rows with four closed dialogs each would be thousands of elements.
-  const wasAsked = useRef(false)
-  if (asked !== undefined) wasAsked.current = true
-  const { user, onChanged } = props
+function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
   const { name, state } = user
   const mayUpdate = mayHere('users', 'update')
+  const ownUserHint = name === session.value.name && <strong> This is your own user: you will be signed out.</strong>
   return (
     <div class="actions">
       {mayUpdate && (
         <>
-          <Button kind="quiet" label={`Change ${name}`} onPress={() => ask('edit')}>
-            Change
-          </Button>
-          <Button kind="quiet" label={`${codeVerb(user)} for ${name}`} onPress={() => ask('code')}>
-            {codeVerb(user)}
-          </Button>
+          <DialogButton button="Change" kind="quiet" label={`Change ${name}`} title={`Change ${name}`}>
+            {(close) => (
+              <EditForm
+                user={user}
+                onCancel={close}
+                onDone={() => {
+                  close()
+                  onChanged()
+                }}
+              />
+            )}
+          </DialogButton>
+          <CodeButton user={user} onInvited={onInvited} />
         </>
       )}
       {mayUpdate && state === 'disabled' && (
@@ -156,98 +153,59 @@ function UserActions(props: UserActionsProps) {
         </Button>
       )}
       {mayUpdate && state !== 'disabled' && (
-        <Button kind="quiet" label={`Disable ${name}`} onPress={() => ask('disable')}>
-          Disable
-        </Button>
+        <ConfirmButton
+          button="Disable"
+          buttonKind="quiet"
+          label={`Disable ${name}`}
+          title={`Disable ${name}?`}
+          confirm={`Disable ${name}`}
+          onConfirm={() => setState(user, 'disabled', onChanged)}
+        >
+          <p>
+            All sessions of {name} end at once, with their sockets, and {name} cannot sign in until enabled again.
+            {ownUserHint}
+          </p>
+        </ConfirmButton>
       )}
       {mayHere('users', 'delete') && (
-        <Button kind="quiet" label={`Delete ${name}`} onPress={() => ask('delete')}>
-          Delete
-        </Button>
+        <ConfirmButton
+          button="Delete"
+          buttonKind="quiet"
+          label={`Delete ${name}`}
+          title={`Delete ${name}?`}
+          confirm={`Delete ${name}`}
+          typed={name}
+          onConfirm={() => deleteUser(user, onChanged)}
+        >
+          <p>
+            All sessions of {name} end at once, and the subscriptions of {name} are deleted. Alarms, functions and
+            rollouts that {name} saved last stay, but have no effect until another user saves them. This cannot be
+            undone; to lock {name} out for a while, disable the user.{ownUserHint}
+          </p>
+        </ConfirmButton>
       )}
-      {wasAsked.current && <UserDialogs {...props} asked={asked} onClose={() => ask(undefined)} />}
     </div>
   )
 }
 
-function UserDialogs({
-  user,
-  onChanged,
-  onInvited,
-  asked,
-  onClose,
-}: UserActionsProps & { readonly asked: Asked; readonly onClose: () => void }) {
-  const { name } = user
-  const signedOut = name === session.value.name && <strong> This is your own user: you are signed out.</strong>
-  return (
-    <>
-      <Dialog title={`Change ${name}`} isOpen={asked === 'edit'} onClose={onClose}>
-        <EditForm
-          user={user}
-          onCancel={onClose}
-          onDone={() => {
-            onClose()
-            onChanged()
-          }}
-        />
-      </Dialog>
-      <CodeConfirm user={user} isOpen={asked === 'code'} onClose={onClose} onInvited={onInvited} />
-      <Confirm
-        title={`Disable ${name}?`}
-        isOpen={asked === 'disable'}
-        onClose={onClose}
-        confirm={`Disable ${name}`}
-        onConfirm={() => setState(user, 'disabled', onChanged)}
-      >
-        <p>
-          All sessions of {name} end at once, with their sockets, and {name} cannot sign in until enabled again.
-          {signedOut}
-        </p>
-      </Confirm>
-      <Confirm
-        title={`Delete ${name}?`}
-        isOpen={asked === 'delete'}
-        onClose={onClose}
-        confirm={`Delete ${name}`}
-        typed={name}
-        onConfirm={() => remove(user, onChanged)}
-      >
-        <p>
-          All sessions of {name} end at once, and the subscriptions of {name} are deleted. Alarms, functions and
-          rollouts that {name} saved last stay, but have no effect until another user saves them. This cannot be undone;
-          to keep {name} out for a while, disable the user.{signedOut}
-        </p>
-      </Confirm>
-    </>
-  )
-}
-
-function CodeConfirm({
-  user,
-  isOpen,
-  onClose,
-  onInvited,
-}: {
-  readonly user: UserEntry
-  readonly isOpen: boolean
-  readonly onClose: () => void
-  readonly onInvited: (invitation: Invitation) => void
-}) {
+function CodeButton({ user, onInvited }: Pick<UserActionsProps, 'user' | 'onInvited'>) {
   const [isReset, setReset] = useState(false)
   const { name, state, twoFactor } = user
-  const renew = async () => {
+  const action = state === 'invited' ? 'New code' : 'Reset password'
+  const createCode = async () => {
     const body = isReset ? { resetTwoFactor: true } : {}
     const call = client.call('POST /iam/users/:name/code', { parameters: { name }, query: tenantQuery(), body })
-    onInvited(await withExplanation(call, { 403: beyond }))
+    onInvited(await withExplanation(call, { 403: missingPermissions }))
   }
   return (
-    <Confirm
-      title={`${codeVerb(user)} for ${name}?`}
-      isOpen={isOpen}
-      onClose={onClose}
+    <ConfirmButton
+      button={action}
+      buttonKind="quiet"
+      label={`${action} for ${name}`}
+      title={`${action} for ${name}?`}
       confirm="Create code"
       kind="primary"
-      onConfirm={renew}
+      onConfirm={createCode}
     >
       <p>
         Creates a new code for {name}, valid for 7 days. An earlier code becomes invalid.
@@ -264,24 +222,20 @@ function CodeConfirm({
       <p>
         To end the sessions of {name} now: <Link to={pathOf('administration', 'sessions')}>sessions</Link>.
       </p>
-    </Confirm>
+    </ConfirmButton>
   )
-}
-
-function codeVerb({ state }: UserEntry): string {
-  return state === 'invited' ? 'New code' : 'Reset password'
 }
 
 async function setState({ name }: UserEntry, state: 'active' | 'disabled', onChanged: () => void): Promise<void> {
   const call = client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body: { state } })
-  await withExplanation(call, { 403: beyond, 409: lastAdministrator })
+  await withExplanation(call, { 403: missingPermissions, 409: lastAdministrator })
   notify(state === 'active' ? `${name} is enabled` : `${name} is disabled, and all sessions have ended`)
   onChanged()
 }
 
-async function remove({ name }: UserEntry, onChanged: () => void): Promise<void> {
+async function deleteUser({ name }: UserEntry, onChanged: () => void): Promise<void> {
   await withExplanation(client.call('DELETE /iam/users/:name', { parameters: { name }, query: tenantQuery() }), {
-    403: beyond,
+    403: missingPermissions,
     409: lastAdministrator,
   })
   notify(`${name} is deleted, and all sessions have ended`)

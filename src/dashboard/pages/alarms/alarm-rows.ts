@@ -12,24 +12,24 @@ export interface AlarmSummary {
   readonly since: number | undefined
 }
 
-export const quiet: AlarmSummary = { active: 0, since: undefined }
+export const inactiveSummary: AlarmSummary = { active: 0, since: undefined }
 
 /** By resource name of the alarm; without alarms that are active on no device. */
 export function alarmSummaries(rows: Iterable<StatusRow>): ReadonlyMap<string, AlarmSummary> {
-  const found = new Map<string, AlarmSummary>()
+  const summaries = new Map<string, AlarmSummary>()
   for (const { resourceIdentifier, active, since } of rows) {
     if (!active) continue
-    const before = found.get(resourceIdentifier) ?? quiet
-    found.set(resourceIdentifier, { active: before.active + 1, since: Math.min(before.since ?? since, since) })
+    const before = summaries.get(resourceIdentifier) ?? inactiveSummary
+    summaries.set(resourceIdentifier, { active: before.active + 1, since: Math.min(before.since ?? since, since) })
   }
-  return found
+  return summaries
 }
 
 const weights = { critical: 0, warning: 1, info: 2 } as const
 
 /** Active alarms first, by severity; then the others by name. */
-export function inOrder(alarms: readonly Alarm[], standing: ReadonlyMap<string, AlarmSummary>): readonly Alarm[] {
-  const isActive = ({ resourceIdentifier }: Alarm) => standing.has(resourceIdentifier)
+export function sortedAlarms(alarms: readonly Alarm[], summaries: ReadonlyMap<string, AlarmSummary>): readonly Alarm[] {
+  const isActive = ({ resourceIdentifier }: Alarm) => summaries.has(resourceIdentifier)
   return alarms.toSorted(
     (a, b) =>
       Number(isActive(b)) - Number(isActive(a)) ||

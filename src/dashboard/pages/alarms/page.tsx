@@ -4,7 +4,13 @@ import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
-import { type Alarm, type AlarmSummary, alarmSummaries, inOrder, quiet } from '#dashboard/pages/alarms/alarm-rows'
+import {
+  type Alarm,
+  type AlarmSummary,
+  alarmSummaries,
+  inactiveSummary,
+  sortedAlarms,
+} from '#dashboard/pages/alarms/alarm-rows'
 import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { go, Link, pathOf } from '#dashboard/parts/link'
@@ -24,16 +30,16 @@ export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
   useRefreshOnEvents(called, 'ALARM_CONFIG')
   const { alarms: live } = state()
-  const standing = alarmSummaries(useObservable(live).values())
-  const active = called.value?.filter(({ resourceIdentifier }) => standing.has(resourceIdentifier)).length ?? 0
+  const summaries = alarmSummaries(useObservable(live).values())
+  const active = called.value?.filter(({ resourceIdentifier }) => summaries.has(resourceIdentifier)).length ?? 0
   return (
     <Page
       title="Alarms"
       beside={called.value && active > 0 && <Badge tone="bad">{active} active</Badge>}
       actions={mayI('alarms', 'create') && <NewAlarm />}
     >
-      <CallResult called={called}>
-        {(alarms) => <AlarmList alarms={alarms} standing={standing} isRead={live.isComplete} />}
+      <CallResult call={called}>
+        {(alarms) => <AlarmList alarms={alarms} summaries={summaries} isComplete={live.isComplete} />}
       </CallResult>
     </Page>
   )
@@ -49,20 +55,19 @@ function NewAlarm() {
 
 interface AlarmListProps {
   readonly alarms: readonly Alarm[]
-  readonly standing: ReadonlyMap<string, AlarmSummary>
-  /** Whether the status is known. */
-  readonly isRead: boolean
+  readonly summaries: ReadonlyMap<string, AlarmSummary>
+  readonly isComplete: boolean
 }
 
-function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
+function AlarmList({ alarms, summaries, isComplete }: AlarmListProps) {
   const [search, setSearch] = useState('')
   const [isActiveOnly, setActiveOnly] = useState(false)
-  const columns = useColumns(standing, isRead)
+  const columns = useColumns(summaries, isComplete)
   if (alarms.length === 0) return <NoAlarms />
   const schemas = useSchemas()
-  const shown = inOrder(alarms, standing).filter(
+  const shown = sortedAlarms(alarms, summaries).filter(
     (alarm) =>
-      (!isActiveOnly || standing.has(alarm.resourceIdentifier)) &&
+      (!isActiveOnly || summaries.has(alarm.resourceIdentifier)) &&
       `${alarm.name} ${alarm.serviceIdentifier} ${schemas.get(alarm.serviceIdentifier)?.name}`
         .toLowerCase()
         .includes(search.trim().toLowerCase()),
@@ -81,8 +86,8 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
           rowKey={({ resourceIdentifier }) => resourceIdentifier}
           onRow={(alarm) => go(pathOfAlarm(alarm))}
           empty={
-            isActiveOnly && !isRead ? (
-              <Loading what="their status" />
+            isActiveOnly && !isComplete ? (
+              <Loading text="Loading their status…" />
             ) : (
               <Empty title={isActiveOnly && search === '' ? 'No active alarms' : 'No alarms found'}>
                 <p>Clear the search and the filter to see all {alarms.length}.</p>
@@ -95,7 +100,7 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
   )
 }
 
-function useColumns(standing: ReadonlyMap<string, AlarmSummary>, isRead: boolean): readonly Column<Alarm>[] {
+function useColumns(summaries: ReadonlyMap<string, AlarmSummary>, isComplete: boolean): readonly Column<Alarm>[] {
   const groups = useGroups() ?? []
   const schemas = useSchemas()
   return [
@@ -108,7 +113,9 @@ function useColumns(standing: ReadonlyMap<string, AlarmSummary>, isRead: boolean
     {
       key: 'state',
       title: 'Status',
-      cell: (alarm) => <Now standing={standing.get(alarm.resourceIdentifier) ?? (isRead ? quiet : undefined)} />,
+      cell: (alarm) => (
+        <AlarmStatus summary={summaries.get(alarm.resourceIdentifier) ?? (isComplete ? inactiveSummary : undefined)} />
+      ),
     },
     {
       key: 'condition',
@@ -128,9 +135,9 @@ function useColumns(standing: ReadonlyMap<string, AlarmSummary>, isRead: boolean
 }
 
 /** Undefined: not known yet. */
-function Now({ standing }: { readonly standing: AlarmSummary | undefined }) {
-  if (!standing) return <span class="soft">…</span>
-  const { active, since } = standing
+function AlarmStatus({ summary }: { readonly summary: AlarmSummary | undefined }) {
+  if (!summary) return <span class="soft">…</span>
+  const { active, since } = summary
   if (active === 0) return <Status state="quiet" tone="quiet" />
   return (
     <Status state="active" tone="bad">

@@ -2,7 +2,6 @@
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Undefined if nothing changes. */
 export function mergePatchOf(before: Json, after: Json): Json | undefined {
   const patch = new Map<string, unknown>()
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
@@ -17,9 +16,9 @@ export function mergePatchOf(before: Json, after: Json): Json | undefined {
 }
 
 /** Whether the value contains `null` outside of lists: a patch would remove that key. */
-export function holdsNull(value: unknown): boolean {
+export function containsNull(value: unknown): boolean {
   if (value === null) return true
-  return isObject(value) && Object.values(value).some(holdsNull)
+  return isObject(value) && Object.values(value).some(containsNull)
 }
 
 function isObject(value: unknown): value is Json {

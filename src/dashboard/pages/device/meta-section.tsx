@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
-import { holdsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
+import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
 import { DialogButton } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -21,7 +21,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
       title="Metadata"
       actions={
         mayI('meta', 'update', { deviceIdentifier: identifier }) && (
-          <DialogButton button="Edit…" title={`Metadata of ${identifier}`}>
+          <DialogButton button="Change…" title={`Metadata of ${identifier}`}>
             {(close) => <MetaForm identifier={identifier} meta={meta} onClose={close} />}
           </DialogButton>
         )
@@ -58,7 +58,7 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
   const [text, setText] = useState(() => JSON.stringify(meta, null, 2))
   const [fault, setFault] = useState<string | undefined>()
   const save = async () => {
-    const after = parsed(text)
+    const after = parseMetadata(text)
     if (typeof after === 'string') {
       setFault(after)
       return
@@ -93,13 +93,13 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
 }
 
 /** The object, or a description of the fault. */
-function parsed(text: string): Record<string, unknown> | string {
+function parseMetadata(text: string): Record<string, unknown> | string {
   let value: unknown
   try {
     value = JSON.parse(text.trim() || '{}')
   } catch (fault) {
-    return `It is no JSON: ${(fault as Error).message}`
+    return `Invalid JSON: ${(fault as Error).message}`
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'It must be an object: { … }.'
-  return holdsNull(value) ? 'null can not be kept: leave the key out.' : (value as Record<string, unknown>)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'Must be an object: { … }.'
+  return containsNull(value) ? 'null cannot be stored: remove the key.' : (value as Record<string, unknown>)
 }

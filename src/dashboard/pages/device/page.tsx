@@ -14,11 +14,9 @@ import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { lastMessageAt } from '#dashboard/values/last-message'
 import '#dashboard/pages/device/device.css'
-import type { ComponentChildren } from 'preact'
 import type { DeviceView } from '#client/client'
-import { Button } from '#dashboard/parts/button'
 import { Secret } from '#dashboard/parts/copy'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
@@ -30,19 +28,19 @@ export default function DevicePage({ params }: PageProps) {
   useObservable(schemas)
   const device = useDevice(identifier)
   const history = useHistory(device)
-  const connected = useObservable(connection).state
-  const [isGone, setGone] = useState(false)
+  const connectionState = useObservable(connection).state
+  const [isDeleted, setDeleted] = useState(false)
 
   if (!device) {
-    const isKnown = connected === 'live' || isGone
+    const isKnown = connectionState === 'live' || isDeleted
     return (
       <Page title={identifier}>
         {isKnown ? (
-          <NoDevice isGone={isGone} />
-        ) : connected === 'closed' ? (
+          <NoDevice isDeleted={isDeleted} />
+        ) : connectionState === 'closed' ? (
           <NotLoaded />
         ) : (
-          <Loading what="the device" />
+          <Loading text="Loading the device…" />
         )}
       </Page>
     )
@@ -57,9 +55,9 @@ export default function DevicePage({ params }: PageProps) {
           <span class="soft">{nameOfDevice(identifier)}</span>
         </>
       }
-      actions={<DeviceActions identifier={identifier} onDeleted={() => setGone(true)} />}
+      actions={<DeviceActions identifier={identifier} onDeleted={() => setDeleted(true)} />}
     >
-      <ActiveAlarms identifier={identifier} />
+      {mayI('alarms', 'read', { deviceIdentifier: identifier }) && <ActiveAlarms identifier={identifier} />}
       <div class="device">
         <div class="device-services">
           {services.length === 0 && <NoServices identifier={identifier} />}
@@ -71,7 +69,7 @@ export default function DevicePage({ params }: PageProps) {
               service={service}
               schema={schemas.get(serviceIdentifier)}
               history={history}
-              isLinked={device.status !== 'offline'}
+              isConnected={device.status !== 'offline'}
             />
           ))}
         </div>
@@ -104,12 +102,12 @@ export default function DevicePage({ params }: PageProps) {
   )
 }
 
-function NoDevice({ isGone }: { readonly isGone: boolean }) {
+function NoDevice({ isDeleted }: { readonly isDeleted: boolean }) {
   return (
-    <Empty title={isGone ? 'The device was deleted' : 'Device not found'}>
+    <Empty title={isDeleted ? 'The device was deleted' : 'Device not found'}>
       <p>
-        {isGone ? 'If it connects again, it is a new device.' : 'It does not exist, or your roles do not permit it.'} Go
-        to the <Link to="/">fleet</Link>.
+        {isDeleted ? 'If it connects again, it is a new device.' : 'It does not exist, or your roles do not permit it.'}{' '}
+        Go to the <Link to="/">fleet</Link>.
       </p>
     </Empty>
   )
@@ -126,12 +124,7 @@ function NoServices({ identifier }: { readonly identifier: string }) {
   )
 }
 
-/** Alarms that are active on the device. */
-export function ActiveAlarms({ identifier }: { readonly identifier: string }): ComponentChildren {
-  return mayI('alarms', 'read', { deviceIdentifier: identifier }) ? <Active identifier={identifier} /> : null
-}
-
-function Active({ identifier }: { readonly identifier: string }) {
+function ActiveAlarms({ identifier }: { readonly identifier: string }) {
   const { alarms } = state()
   useObservable(alarms)
   const active = [...alarms.values()].filter((status) => status.active && status.deviceIdentifier === identifier)
@@ -167,14 +160,12 @@ interface DeviceActionsProps {
 }
 
 /** Actions that cannot be undone, as far as they are permitted. */
-export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
-  const [asking, setAsking] = useState<'secret' | 'delete' | undefined>()
-  const [secret, setSecret] = useState<string | undefined>()
+function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
+  const [secret, setSecret] = useState<string>()
   const where = { deviceIdentifier: identifier }
-  const done = () => setAsking(undefined)
-  const rotate = async () => {
-    const made = await client.call('POST /devices/:deviceIdentifier/secret', { parameters: where })
-    setSecret(made.secret)
+  const createSecret = async () => {
+    const created = await client.call('POST /devices/:deviceIdentifier/secret', { parameters: where })
+    setSecret(created.secret)
   }
   const remove = async () => {
     await client.call('DELETE /devices/:deviceIdentifier', { parameters: where })
@@ -183,35 +174,32 @@ export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
   }
   return (
     <>
-      {mayI('device', 'update', where) && <Button onPress={() => setAsking('secret')}>New secret…</Button>}
-      {mayI('device', 'delete', where) && (
-        <Button kind="danger" onPress={() => setAsking('delete')}>
-          Delete…
-        </Button>
+      {mayI('device', 'update', where) && (
+        <ConfirmButton
+          button="New secret…"
+          title={`Create a new secret for ${identifier}?`}
+          confirm="Create secret"
+          kind="primary"
+          onConfirm={createSecret}
+        >
+          <p>
+            The old secret becomes invalid at once, and the link of the device is closed. The device needs the new
+            secret to reconnect.
+          </p>
+        </ConfirmButton>
       )}
-      <Confirm
-        title={`Create a new secret for ${identifier}?`}
-        confirm="Create secret"
-        kind="primary"
-        isOpen={asking === 'secret'}
-        onClose={done}
-        onConfirm={rotate}
-      >
-        <p>
-          The old secret becomes invalid at once, and the link of the device is closed. The device needs the new secret
-          to reconnect.
-        </p>
-      </Confirm>
-      <Confirm
-        title={`Delete ${identifier}?`}
-        confirm="Delete device"
-        isOpen={asking === 'delete'}
-        onClose={done}
-        onConfirm={remove}
-        typed={identifier}
-      >
-        <p>Its values, metadata and secret are deleted. This cannot be undone.</p>
-      </Confirm>
+      {mayI('device', 'delete', where) && (
+        <ConfirmButton
+          button="Delete…"
+          buttonKind="danger"
+          title={`Delete ${identifier}?`}
+          confirm="Delete device"
+          onConfirm={remove}
+          typed={identifier}
+        >
+          <p>Its values, metadata and secret are deleted. This cannot be undone.</p>
+        </ConfirmButton>
+      )}
       <Dialog title="The new secret" isOpen={secret !== undefined} onClose={() => setSecret(undefined)}>
         <Secret label={`Secret of ${identifier}`} text={secret ?? ''} />
       </Dialog>
@@ -223,14 +211,14 @@ export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
  * The device. When the state is cleared, as at the end of a session, returns the last known device until the state is
  * read again, so that input below it stays.
  */
-export function useDevice(identifier: string): DeviceView | undefined {
+function useDevice(identifier: string): DeviceView | undefined {
   const { devices } = state()
   const device = useObservable(useMemo(() => state().device(identifier), [identifier]))
   useIsComplete(devices)
   const known = useRef<DeviceView>()
-  const isReadAgain = useRef(false)
-  if (devices.isComplete) isReadAgain.current = false
-  else if (!device && known.current) isReadAgain.current = true
-  if (!isReadAgain.current) known.current = device
+  const isReloading = useRef(false)
+  if (devices.isComplete) isReloading.current = false
+  else if (!device && known.current) isReloading.current = true
+  if (!isReloading.current) known.current = device
   return known.current
 }

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { PropertyView } from '#client/client'
 import {
-  isDrawn,
+  isChartable,
   isTrigger,
   isWritable,
   limitsOf,
-  readValue,
+  parseValue,
   textOf,
   writeKindOf,
 } from '#dashboard/pages/device/write-value'
@@ -25,15 +25,15 @@ export interface PropertyRowProps {
   readonly place: { readonly deviceIdentifier: string; readonly serviceIdentifier: string }
   readonly property: PropertyView
   readonly about: PropertySchema | undefined
-  readonly ring: PointBuffer
+  readonly points: PointBuffer
   readonly mayWrite: boolean
-  readonly isLinked: boolean
+  readonly isConnected: boolean
 }
 
 const columns = 5
 
 /** One property, with a form below it if it may be written. */
-export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }: PropertyRowProps) {
+export function PropertyRow({ place, property, about, points, mayWrite, isConnected }: PropertyRowProps) {
   const [isWriting, setWriting] = useState(false)
   const [isLarge, setLarge] = useState(false)
   const { propId, type, timestamp, tag } = property
@@ -60,14 +60,14 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
           )}
         </td>
         <td>
-          {isDrawn(property, about) && (
+          {isChartable(property, about) && (
             <button type="button" class="spark" aria-label={`${label}: enlarge`} onClick={() => setLarge(true)}>
-              <Sparkline ring={ring} version={timestamp ?? 0} label={label} />
+              <Sparkline points={points} version={timestamp ?? 0} label={label} />
             </button>
           )}
           <Dialog title={unit ? `${name}, ${unit}` : name} isOpen={isLarge} onClose={() => setLarge(false)} isWide>
-            <Sparkline ring={ring} version={timestamp ?? 0} label={label} isLarge />
-            <p class="soft">Since this page was opened, at most {ring.pointsMax} values.</p>
+            <Sparkline points={points} version={timestamp ?? 0} label={label} isLarge />
+            <p class="soft">Since this page was opened, at most {points.pointsMax} values.</p>
           </Dialog>
         </td>
         <td>{timestamp === undefined ? <span class="soft">not yet</span> : <Time at={timestamp} />}</td>
@@ -86,7 +86,7 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
               place={place}
               property={property}
               about={about}
-              isLinked={isLinked}
+              isConnected={isConnected}
               onClose={() => setWriting(false)}
             />
           </td>
@@ -96,18 +96,17 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
   )
 }
 
-interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | 'about' | 'isLinked'> {
+interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | 'about' | 'isConnected'> {
   readonly onClose: () => void
 }
 
-/** The answer of the device. */
 interface Outcome {
   readonly status: string
   readonly message?: string | undefined
 }
 
 /** Sends a write to the device and shows its answer; the value changes when the device reports it. */
-function WriteForm({ place, property, about, isLinked, onClose }: WriteFormProps) {
+function WriteForm({ place, property, about, isConnected, onClose }: WriteFormProps) {
   const [text, setText] = useState(() => textOf(property, about))
   const [fault, setFault] = useState<string | undefined>()
   const [outcome, setOutcome] = useState<Outcome | undefined>()
@@ -119,22 +118,22 @@ function WriteForm({ place, property, about, isLinked, onClose }: WriteFormProps
   }
   const write = async () => {
     setOutcome(undefined)
-    const read = readValue(text, property, about)
+    const read = parseValue(text, property, about)
     setFault('fault' in read ? read.fault : undefined)
     if ('fault' in read) return
     const answer = await client.call('PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties', {
       parameters: place,
       body: { [String(property.propId)]: read.value },
     })
-    const answered = answer.updates[0]
-    if (!answered) return
-    setOutcome(answered)
-    if (answered.status === 'OK') notify(`${place.deviceIdentifier} accepted ${name}`)
-    else notify(`${place.deviceIdentifier} refused ${name}${answered.message ? `: ${answered.message}` : ''}`, 'failed')
+    const update = answer.updates[0]
+    if (!update) return
+    setOutcome(update)
+    if (update.status === 'OK') notify(`${place.deviceIdentifier} accepted ${name}`)
+    else notify(`${place.deviceIdentifier} refused ${name}${update.message ? `: ${update.message}` : ''}`, 'failed')
   }
   return (
     <Form submit="Write" onSubmit={write} onCancel={onClose} label={`Change ${name}`}>
-      {!isLinked && <p class="notice warning">The device is offline: writes are not possible now.</p>}
+      {!isConnected && <p class="notice warning">The device is offline: writes are not possible now.</p>}
       <ValueField label={name} property={property} about={about} text={text} onText={change} problem={fault} />
       {outcome && (
         <p class="outcome" role="status">

@@ -12,9 +12,8 @@ export interface ServiceSectionProps {
   readonly serviceIdentifier: string
   readonly service: ServiceView
   readonly schema: Schema | undefined
-  readonly history: Rings
-  /** Whether the device is connected. */
-  readonly isLinked: boolean
+  readonly history: ValueHistory
+  readonly isConnected: boolean
 }
 
 /** A service may have a thousand properties; this number is shown first. */
@@ -22,11 +21,11 @@ const shownFirst = 40
 
 /** The properties of a service, named by its schema if there is one. */
 export function ServiceSection(props: ServiceSectionProps) {
-  const { deviceIdentifier, serviceIdentifier, service, schema, history, isLinked } = props
-  const [isWhole, setWhole] = useState(false)
+  const { deviceIdentifier, serviceIdentifier, service, schema, history, isConnected } = props
+  const [isExpanded, setExpanded] = useState(false)
   const mayWrite = mayI('service', 'update', { deviceIdentifier, serviceIdentifier })
   const properties = [...service.values()]
-  const shown = isWhole ? properties : properties.slice(0, shownFirst)
+  const shown = isExpanded ? properties : properties.slice(0, shownFirst)
   const title = schema?.name ?? serviceIdentifier
   return (
     <Section
@@ -57,9 +56,9 @@ export function ServiceSection(props: ServiceSectionProps) {
                 place={{ deviceIdentifier, serviceIdentifier }}
                 property={property}
                 about={aboutOf(schema, property.propId)}
-                ring={history.of(serviceIdentifier, property.propId)}
+                points={history.of(serviceIdentifier, property.propId)}
                 mayWrite={mayWrite}
-                isLinked={isLinked}
+                isConnected={isConnected}
               />
             ))}
           </tbody>
@@ -67,7 +66,7 @@ export function ServiceSection(props: ServiceSectionProps) {
       </section>
       {shown.length < properties.length && (
         <p>
-          <Button onPress={() => setWhole(true)}>Show all {properties.length} properties</Button>
+          <Button onPress={() => setExpanded(true)}>Show all {properties.length} properties</Button>
         </p>
       )}
     </Section>
@@ -78,31 +77,31 @@ export function ServiceSection(props: ServiceSectionProps) {
 const pointsMax = 300
 
 /** Records every number at each rendering, because a device is a new object after each change. */
-export function useHistory(device: DeviceView | undefined): Rings {
-  const kept = useRef(new Rings())
-  const seen = useRef<DeviceView>()
-  if (device && device !== seen.current) {
-    seen.current = device
-    kept.current.note(device)
+export function useHistory(device: DeviceView | undefined): ValueHistory {
+  const history = useRef(new ValueHistory())
+  const recorded = useRef<DeviceView>()
+  if (device && device !== recorded.current) {
+    recorded.current = device
+    history.current.record(device)
   }
-  return kept.current
+  return history.current
 }
 
 /** The numbers of a device since the page was opened. */
-export class Rings {
-  readonly #rings = new Map<string, PointBuffer>()
+export class ValueHistory {
+  readonly #buffers = new Map<string, PointBuffer>()
 
   of(serviceIdentifier: string, propId: number): PointBuffer {
     const key = `${serviceIdentifier}/${propId}`
-    let ring = this.#rings.get(key)
-    if (!ring) {
-      ring = new PointBuffer(pointsMax)
-      this.#rings.set(key, ring)
+    let buffer = this.#buffers.get(key)
+    if (!buffer) {
+      buffer = new PointBuffer(pointsMax)
+      this.#buffers.set(key, buffer)
     }
-    return ring
+    return buffer
   }
 
-  note({ services }: DeviceView): void {
+  record({ services }: DeviceView): void {
     for (const [serviceIdentifier, service] of services) {
       for (const [propId, { value, timestamp }] of service) {
         const number = numberOf(value)

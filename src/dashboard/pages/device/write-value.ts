@@ -6,7 +6,7 @@ import { numberOf, type PropertySchema } from '#dashboard/values/format-value'
 export type WriteKind = 'boolean' | 'enumeration' | 'number' | 'big integer' | 'time' | 'list' | 'text'
 
 /** A value to send, or a description of the fault. */
-export type Read = { readonly value: NonNullable<PropertyView['value']> } | { readonly fault: string }
+export type ParsedValue = { readonly value: NonNullable<PropertyView['value']> } | { readonly fault: string }
 
 const integerRanges: Readonly<Record<string, readonly [min: number, max: number]>> = {
   UINT8: [0, 255],
@@ -61,34 +61,34 @@ export function limitsOf({ type }: PropertyView, about: PropertySchema | undefin
   }
 }
 
-export function readValue(text: string, property: PropertyView, about: PropertySchema | undefined): Read {
+export function parseValue(text: string, property: PropertyView, about: PropertySchema | undefined): ParsedValue {
   const trimmed = text.trim()
   switch (writeKindOf(property, about)) {
     case 'boolean':
       return { value: trimmed === 'true' }
     case 'enumeration':
-      return readNamed(trimmed, property)
+      return parseNamed(trimmed, property)
     case 'number':
-      return readNumber(trimmed, property, about)
+      return parseNumber(trimmed, property, about)
     case 'big integer':
-      return readBigInteger(trimmed, about)
+      return parseBigInteger(trimmed, about)
     case 'time':
-      return readTime(trimmed)
+      return parseTime(trimmed)
     case 'list':
-      return readList(trimmed)
+      return parseList(trimmed)
     case 'text':
       return { value: text }
   }
 }
 
 /** An enumeration is chosen by its decimal key. */
-function readNamed(key: string, { type }: PropertyView): Read {
+function parseNamed(key: string, { type }: PropertyView): ParsedValue {
   if (type === 'BOOL') return { value: key !== '0' }
   const number = Number(key)
   return { value: type === 'STRING' || !Number.isSafeInteger(number) ? key : number }
 }
 
-function readNumber(text: string, property: PropertyView, about: PropertySchema | undefined): Read {
+function parseNumber(text: string, property: PropertyView, about: PropertySchema | undefined): ParsedValue {
   const number = Number(text)
   if (text === '' || !Number.isFinite(number)) return { fault: 'Must be a number.' }
   const { min, max, below, isInteger } = limitsOf(property, about)
@@ -100,7 +100,7 @@ function readNumber(text: string, property: PropertyView, about: PropertySchema 
 }
 
 /** Sent as text if JSON numbers cannot represent it exactly. */
-function readBigInteger(text: string, about: PropertySchema | undefined): Read {
+function parseBigInteger(text: string, about: PropertySchema | undefined): ParsedValue {
   if (!/^-?\d{1,20}$/.test(text)) return { fault: 'Must be a whole number.' }
   const number = Number(text)
   if (about?.rangeMin !== undefined && number < about.rangeMin) return { fault: `Must be at least ${about.rangeMin}.` }
@@ -108,12 +108,12 @@ function readBigInteger(text: string, about: PropertySchema | undefined): Read {
   return { value: Number.isSafeInteger(number) ? number : text }
 }
 
-function readTime(text: string): Read {
+function parseTime(text: string): ParsedValue {
   const at = Date.parse(text)
   return Number.isNaN(at) ? { fault: 'Must be a date and a time.' } : { value: at }
 }
 
-function readList(text: string): Read {
+function parseList(text: string): ParsedValue {
   let list: unknown
   try {
     list = JSON.parse(text)
@@ -130,6 +130,6 @@ function localTime(at: number): string {
 }
 
 /** Whether the property can be drawn as a chart: numbers without names. */
-export function isDrawn(property: PropertyView, about: PropertySchema | undefined): boolean {
+export function isChartable(property: PropertyView, about: PropertySchema | undefined): boolean {
   return about?.enum === undefined && property.type !== 'DATETIME' && numberOf(property.value) !== undefined
 }

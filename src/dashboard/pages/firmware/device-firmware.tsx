@@ -1,4 +1,4 @@
-import { isEnd, isGood, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
+import { isEnd, isSuccess, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
@@ -6,24 +6,33 @@ import { ExplainedError } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
-import { useFreshFirmware } from '#dashboard/parts/use-call'
+import { useCall, usePolling } from '#dashboard/parts/use-call'
 import { useIsComplete, useKey } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import type { FirmwareEntry } from '#model/firmware'
 
+/** Other users may upload a release at any time. */
+const pollMs = 5_000
+
 /** The firmware of a device with its update, live, and a function that requests an update. §2.7 */
-export function useDeviceFirmware(identifier: string) {
-  const known = useKey(state().updates, identifier)
-  const isRead = useIsComplete(state().updates)
-  const fresh = useFreshFirmware(identifier, known)
-  const firmwares = (known?.firmwares ?? fresh.value?.firmwares ?? []).map((entry) => {
-    const { updateAvailable } = fresh.value?.firmwares?.find(({ index }) => index === entry.index) ?? entry
+export function useDeviceFirmware(deviceIdentifier: string) {
+  const parameters = { deviceIdentifier }
+  const live = useKey(state().updates, deviceIdentifier)
+  const isComplete = useIsComplete(state().updates)
+  // No event reports an available update, so it is polled, and read again when the firmware changes.
+  const polled = useCall(
+    () => client.call('GET /updates/:deviceIdentifier', { parameters }),
+    [deviceIdentifier, live?.firmwares?.map(({ firmware }) => firmware).join()],
+  )
+  usePolling(live && polled.refresh, pollMs)
+  const firmwares = (live?.firmwares ?? polled.value?.firmwares ?? []).map((entry) => {
+    const { updateAvailable } = polled.value?.firmwares?.find(({ index }) => index === entry.index) ?? entry
     return { ...entry, updateAvailable }
   })
   const list =
     firmwares.length === 0 ? (
-      <p class="soft">{isRead ? 'Unknown: the device reports its firmware when it connects.' : 'Loading…'}</p>
+      <p class="soft">{isComplete ? 'Unknown: the device reports its firmware when it connects.' : 'Loading…'}</p>
     ) : (
       <ul class="firmwares">
         {firmwares.map((entry) => (
@@ -32,18 +41,15 @@ export function useDeviceFirmware(identifier: string) {
       </ul>
     )
   const update = async () => {
-    const result = await client.call('POST /updates/:deviceIdentifier', {
-      parameters: { deviceIdentifier: identifier },
-    })
-    const text = outcomeText(identifier, result)
-    if (!isGood(result)) throw new ExplainedError(text)
+    const result = await client.call('POST /updates/:deviceIdentifier', { parameters })
+    const text = outcomeText(deviceIdentifier, result)
+    if (!isSuccess(result)) throw new ExplainedError(text)
     notify(text)
   }
   const isOutdated = firmwares.some(({ updateAvailable }) => updateAvailable)
-  return { project: known?.project, list, isOutdated, update }
+  return { project: live?.project, list, isOutdated, update }
 }
 
-/** The section of the device's page. */
 export function DeviceFirmware({ identifier }: { readonly identifier: string }) {
   const { project, list, isOutdated, update } = useDeviceFirmware(identifier)
   return (
@@ -66,8 +72,8 @@ export function DeviceFirmware({ identifier }: { readonly identifier: string }) 
 
 function Entry({ entry }: { readonly entry: FirmwareEntry }) {
   const { firmware, hardware, index, updateAvailable, update } = entry
-  const isUnderWay = update && !isEnd(update.status)
-  const isIdle = update?.status === 'IDLE'
+  const isRunning = update && !isEnd(update.status)
+  const isChecked = update?.status === 'IDLE'
   return (
     <li>
       <p>
@@ -76,11 +82,11 @@ function Entry({ entry }: { readonly entry: FirmwareEntry }) {
       </p>
       {update && (
         <p>
-          {isIdle ? <span class="soft">Checked</span> : <Status state={update.status} />}{' '}
-          {update.firmware && <span>to {update.firmware}</span>} {!isUnderWay && <Time at={update.at} />}
+          {isChecked ? <span class="soft">Checked</span> : <Status state={update.status} />}{' '}
+          {update.firmware && <span>to {update.firmware}</span>} {!isRunning && <Time at={update.at} />}
         </p>
       )}
-      {isUnderWay && (
+      {isRunning && (
         <progress
           aria-label={`Update to ${update.firmware ?? 'newer firmware'}`}
           max={100}
@@ -88,7 +94,7 @@ function Entry({ entry }: { readonly entry: FirmwareEntry }) {
         />
       )}
       {update?.message && (
-        <p class={isIdle || update.status === 'DONE' ? 'soft' : 'problem'}>{messageText(update.message)}</p>
+        <p class={isChecked || update.status === 'DONE' ? 'soft' : 'problem'}>{messageText(update.message)}</p>
       )}
     </li>
   )

@@ -6,37 +6,37 @@ import type { RolloutEntry } from '#model/rollout'
  * Projects, releases, pins and rollouts exist only on the embedded update server, not on an external one. Contract 6.
  */
 
-/** The answer, or `none` if the project does not exist yet: the first release, pin or rollout creates it. */
-export async function orNone<Value, None>(call: Promise<Value>, none: None): Promise<Value | None> {
+/** The answer, or `empty` if the project does not exist yet: the first release, pin or rollout creates it. */
+export async function orIfMissing<Value, Empty>(call: Promise<Value>, empty: Empty): Promise<Value | Empty> {
   try {
     return await call
   } catch (problem) {
-    if (!isNotYet(problem)) throw problem
-    return none
+    if (!isMissing(problem)) throw problem
+    return empty
   }
 }
 
 /** The same for a list with pages. */
-export async function* pagesOrNone<Row>(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+export async function* pagesOrEmpty<Row>(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
   try {
     yield* pages
   } catch (problem) {
-    if (!isNotYet(problem)) throw problem
+    if (!isMissing(problem)) throw problem
     yield []
   }
 }
 
-function isNotYet(problem: unknown): boolean {
-  return statusOf(problem) === 404 && !isElsewhere(problem)
+function isMissing(problem: unknown): boolean {
+  return statusOf(problem) === 404 && !isExternalServer(problem)
 }
 
 /** Whether the request was refused because firmware comes from another update server. */
-export function isElsewhere(problem: unknown): boolean {
+export function isExternalServer(problem: unknown): boolean {
   return statusOf(problem) === 404 && serverErrorOf(problem).includes('another update server')
 }
 
-/** The fields of a rollout that the form replaces, without its progress. */
-export function bodyOf(rollout: RolloutEntry | null): unknown {
+/** The fields of a rollout in its form, without its progress. */
+export function rolloutSettings(rollout: RolloutEntry | null): unknown {
   if (!rollout) return null
   const { firmware, percent, groups, errorThresholdPercent, window, maxAttempts } = rollout
   return { firmware, percent, groups, errorThresholdPercent, window, maxAttempts }
@@ -44,5 +44,5 @@ export function bodyOf(rollout: RolloutEntry | null): unknown {
 
 /** Null if there is none. */
 export function readRollout(project: string): Promise<RolloutEntry | null> {
-  return orNone(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
+  return orIfMissing(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
 }

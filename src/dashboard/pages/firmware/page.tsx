@@ -1,10 +1,10 @@
 import { useMemo } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { updatedFleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
-import { isElsewhere } from '#dashboard/pages/firmware/embedded-server'
+import { isExternalServer } from '#dashboard/pages/firmware/embedded-server'
 import { mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/project-data'
 import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
-import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
+import { emptyTally, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { Command, Empty } from '#dashboard/parts/empty'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { CallResult, Page, Section } from '#dashboard/parts/page'
@@ -27,10 +27,10 @@ interface Row {
 
 export default function FirmwarePage() {
   const projects = useCall(() => client.call('GET /updates/projects'), [])
-  const { devices, isRead } = useFleetFirmware()
+  const { devices, isComplete } = useFleetFirmware()
   const tallies = useMemo(() => tallyOf(devices), [devices])
-  const isOther = isElsewhere(projects.problem)
-  const mayUpload = mayForAll('create') && !isOther
+  const isExternal = isExternalServer(projects.problem)
+  const mayUpload = mayForAll('create') && !isExternal
   return (
     <Page
       title="Firmware"
@@ -38,8 +38,8 @@ export default function FirmwarePage() {
         mayUpload && (
           <UploadButton
             kind="primary"
-            onDone={projects.again}
-            standingOf={(project) => ({
+            onDone={projects.refresh}
+            projectStatusOf={(project) => ({
               hasRollout: Boolean(projects.value?.find((one) => one.project === project)?.rollout),
               devices: tallies.get(project)?.devices ?? 0,
             })}
@@ -47,18 +47,18 @@ export default function FirmwarePage() {
         )
       }
     >
-      {isOther && (
+      {isExternal && (
         <p class="notice">
           An external update server (<code>UPDATE_SERVER_URL</code>) has the releases, pins and rollouts. This page
           shows the firmware and the updates of devices.
         </p>
       )}
       <Section title="Projects">
-        {isOther ? (
-          <Projects rows={rowsOf([], tallies)} isRead={isRead} mayUpload={mayUpload} />
+        {isExternal ? (
+          <Projects rows={rowsOf([], tallies)} isComplete={isComplete} mayUpload={mayUpload} />
         ) : (
-          <CallResult called={projects}>
-            {(known) => <Projects rows={rowsOf(known, tallies)} isRead={isRead} mayUpload={mayUpload} />}
+          <CallResult call={projects}>
+            {(known) => <Projects rows={rowsOf(known, tallies)} isComplete={isComplete} mayUpload={mayUpload} />}
           </CallResult>
         )}
       </Section>
@@ -71,7 +71,7 @@ function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectT
   return [...names].sort().map((project) => ({
     project,
     known: known.find((one) => one.project === project),
-    tally: tallies.get(project) ?? nothingTallied,
+    tally: tallies.get(project) ?? emptyTally,
   }))
 }
 
@@ -88,7 +88,7 @@ const columns: readonly Column<Row>[] = [
   },
   { key: 'devices', title: 'Devices', align: 'end', cell: ({ tally }) => tally.devices },
   { key: 'versions', title: 'Versions', cell: ({ tally }) => <Versions tally={tally} /> },
-  { key: 'way', title: 'Being updated', align: 'end', cell: ({ tally }) => tally.underWay },
+  { key: 'way', title: 'Being updated', align: 'end', cell: ({ tally }) => tally.updating },
   { key: 'releases', title: 'Releases', align: 'end', cell: ({ known }) => known?.releases ?? 0 },
   { key: 'pins', title: 'Pins', align: 'end', cell: ({ known }) => known?.pins ?? 0 },
   {
@@ -107,12 +107,12 @@ const columns: readonly Column<Row>[] = [
 
 interface ProjectsProps {
   readonly rows: readonly Row[]
-  readonly isRead: boolean
+  readonly isComplete: boolean
   readonly mayUpload: boolean
 }
 
-function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
-  if (rows.length === 0 && !isRead) return <p class="soft">Loading…</p>
+function Projects({ rows, isComplete, mayUpload }: ProjectsProps) {
+  if (rows.length === 0 && !isComplete) return <p class="soft">Loading…</p>
   return (
     <Table
       caption="List of projects"
@@ -138,7 +138,6 @@ function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
   )
 }
 
-/** The number of versions that are listed. */
 const versionsShown = 3
 
 function Versions({ tally: { versions } }: { readonly tally: ProjectTally }) {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { DeviceField } from '#dashboard/binding/device-picker'
-import { pinCommand } from '#dashboard/pages/firmware/commands'
+import { apiCommand } from '#dashboard/commands'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
@@ -25,7 +25,7 @@ export function Pins({ project, releases, pins }: ProjectData) {
       parameters: { project, deviceIdentifier },
     })
     notify(`${deviceIdentifier} is no longer pinned`)
-    pins.again()
+    pins.refresh()
   }
   return (
     <Section
@@ -40,7 +40,7 @@ export function Pins({ project, releases, pins }: ProjectData) {
                 onCancel={close}
                 onDone={() => {
                   close()
-                  pins.again()
+                  pins.refresh()
                 }}
               />
             )}
@@ -53,7 +53,14 @@ export function Pins({ project, releases, pins }: ProjectData) {
         paged={pins}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
-          <Empty title="No pins" command={mayPin ? pinCommand(project, versions[0] ?? '1.0.0') : undefined}>
+          <Empty
+            title="No pins"
+            command={
+              mayPin
+                ? apiCommand('-X PUT', `/updates/projects/${project}/pins/PUMP-7`, { firmware: versions[0] ?? '1.0.0' })
+                : undefined
+            }
+          >
             A pin holds a device at one version, newer or older than its current one, regardless of the rollout.
           </Empty>
         }
@@ -111,7 +118,7 @@ function PinForm({
   const [device, setDevice] = useState('')
   const [firmware, setFirmware] = useState(versions[0] ?? '')
   const where = { deviceIdentifier: device.trim().toUpperCase() }
-  const isBeyond = device.trim() !== '' && !mayI('updates', 'create', where) && !mayI('updates', 'update', where)
+  const isForbidden = device.trim() !== '' && !mayI('updates', 'create', where) && !mayI('updates', 'update', where)
   const pin = async () => {
     const deviceIdentifier = device.trim()
     const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', {
@@ -130,11 +137,11 @@ function PinForm({
       submit="Pin"
       onSubmit={pin}
       onCancel={onCancel}
-      isDisabled={device.trim() === '' || firmware === '' || versionProblem(firmware) !== undefined || isBeyond}
+      isDisabled={device.trim() === '' || firmware === '' || versionProblem(firmware) !== undefined || isForbidden}
     >
       <DeviceField
         hint="The device need not exist yet."
-        problem={isBeyond ? 'You may not update this device.' : undefined}
+        problem={isForbidden ? 'You may not update this device.' : undefined}
         value={device}
         onInput={setDevice}
       />

@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { type GroupOption, idOf } from '#dashboard/binding/binding'
-import { type Called, useCall } from '#dashboard/parts/use-call'
-import type { Paged } from '#dashboard/parts/use-pages'
+import { type CallState, useCall } from '#dashboard/parts/use-call'
+import type { PagedList } from '#dashboard/parts/use-pages'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
-import { after } from '#dashboard/world'
+import { after } from '#dashboard/timers'
 import type { PinEntry, ReleaseEntry } from '#model/release'
 import type { RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
@@ -13,20 +13,19 @@ import type { Action } from '#model/scope'
 /** The data of a project's page, for its sections. */
 export interface ProjectData {
   readonly project: string
-  readonly releases: Called<readonly ReleaseEntry[]>
+  readonly releases: CallState<readonly ReleaseEntry[]>
   /** Null: no rollout. */
-  readonly rollout: Called<RolloutEntry | null>
-  readonly pins: Paged<PinEntry>
+  readonly rollout: CallState<RolloutEntry | null>
+  readonly pins: PagedList<PinEntry>
   /** The devices that report this project. */
   readonly devices: readonly FirmwareView[]
-  /** Whether the devices are known. */
-  readonly isRead: boolean
+  readonly isComplete: boolean
 }
 
 /** The versions with a release, the newest release first; each once. */
 export function versionsOf(releases: readonly ReleaseEntry[] = []): readonly string[] {
-  const youngest = [...releases].sort((one, next) => next.createdAt - one.createdAt)
-  return [...new Set(youngest.map(({ firmware }) => firmware))]
+  const newestFirst = [...releases].sort((one, next) => next.createdAt - one.createdAt)
+  return [...new Set(newestFirst.map(({ firmware }) => firmware))]
 }
 
 /** `1.5.0 for rev-b, index 1` */
@@ -66,22 +65,22 @@ export function mayForGroups(
 export interface FleetFirmware {
   /** By device identifier. */
   readonly devices: readonly FirmwareView[]
-  /** Whether the first read is complete; before that, nothing can be concluded from missing entries. */
-  readonly isRead: boolean
+  /** Whether all entries were read. */
+  readonly isComplete: boolean
 }
 
 /** The whole fleet is processed at most this often. */
-const everyMs = 1_000
+const refreshMs = 1_000
 
 /** The devices of one project, or all. */
 export function useFleetFirmware(project?: string): FleetFirmware {
   const { updates } = state()
   const [version, setVersion] = useState(0)
   useEffect(() => {
-    let isWaiting: (() => void) | undefined
+    let cancel: (() => void) | undefined
     const stop = updates.subscribe(() => {
-      isWaiting ??= after(everyMs, () => {
-        isWaiting = undefined
+      cancel ??= after(refreshMs, () => {
+        cancel = undefined
         setVersion((before) => before + 1)
       })
     })
@@ -89,7 +88,7 @@ export function useFleetFirmware(project?: string): FleetFirmware {
     setVersion((before) => before + 1)
     return () => {
       stop()
-      isWaiting?.()
+      cancel?.()
     }
   }, [updates])
   const devices = useMemo(() => {
@@ -97,6 +96,6 @@ export function useFleetFirmware(project?: string): FleetFirmware {
     return wanted.sort((one, next) => (one.deviceIdentifier < next.deviceIdentifier ? -1 : 1))
   }, [updates, project, version])
   // The map cannot show that an empty list is complete: then ask the server.
-  const any = useCall(() => client.call('GET /updates', { query: { limit: 1 } }), [])
-  return { devices, isRead: updates.size > 0 || any.value?.length === 0 }
+  const first = useCall(() => client.call('GET /updates', { query: { limit: 1 } }), [])
+  return { devices, isComplete: updates.size > 0 || first.value?.length === 0 }
 }

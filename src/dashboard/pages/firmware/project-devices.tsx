@@ -4,7 +4,7 @@ import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
 import { useDeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { ProjectData } from '#dashboard/pages/firmware/project-data'
 import { updateText } from '#dashboard/pages/firmware/update-words'
-import { isUnderWay } from '#dashboard/pages/firmware/version-tally'
+import { isUpdating } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
 import { Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
@@ -18,10 +18,10 @@ import { mayI } from '#dashboard/session'
 /** The devices of a project, with the progress of their updates. */
 
 const filters = {
-  all: { label: 'All', isShown: () => true },
-  way: { label: 'Being updated', isShown: isUnderWay },
-  failed: { label: 'Failed or refused', isShown: (device: FirmwareView) => hasStatus(device, ['FAILED', 'REFUSED']) },
-  done: { label: 'Updated', isShown: (device: FirmwareView) => hasStatus(device, ['DONE']) },
+  all: { label: 'All', isMatch: () => true },
+  updating: { label: 'Being updated', isMatch: isUpdating },
+  failed: { label: 'Failed or refused', isMatch: (device: FirmwareView) => hasStatus(device, ['FAILED', 'REFUSED']) },
+  done: { label: 'Updated', isMatch: (device: FirmwareView) => hasStatus(device, ['DONE']) },
 } as const
 type Filter = keyof typeof filters
 
@@ -29,18 +29,17 @@ const filterOptions = Object.entries(filters).map(([value, { label }]) => ({ val
 
 const rowHeightPx = 48
 
-export function ProjectDevices(known: ProjectData & { readonly isElsewhere: boolean }) {
-  const { devices, pins, isRead } = known
+export function ProjectDevices({ devices, pins, isComplete }: ProjectData) {
   const [search, setSearch] = useState('')
   const [filter, setFilter] = useState<Filter>('all')
-  const [opened, open] = useState<string>()
-  const wanted = search.trim().toUpperCase()
-  const shown = devices.filter((device) => filters[filter].isShown(device) && isWanted(device, wanted))
+  const [selected, setSelected] = useState<string>()
+  const needle = search.trim().toUpperCase()
+  const shown = devices.filter((device) => filters[filter].isMatch(device) && isFound(device, needle))
   const pinned = new Set((pins.rows ?? []).map(({ deviceIdentifier }) => deviceIdentifier))
   return (
-    <Section title="Devices" beside={isRead && <span class="soft">{countText(shown.length, devices.length)}</span>}>
-      {!isRead && <p class="soft">Loading…</p>}
-      {isRead && devices.length === 0 && (
+    <Section title="Devices" beside={isComplete && <span class="soft">{countText(shown.length, devices.length)}</span>}>
+      {!isComplete && <p class="soft">Loading…</p>}
+      {isComplete && devices.length === 0 && (
         <Empty title="No devices in this project" command={updatedFleetCommand()}>
           Devices report their project and firmware when they connect: <code>project</code> and <code>firmwares</code>{' '}
           in HELLO. Simulated devices use the projects climate, meter and pump.
@@ -62,15 +61,15 @@ export function ProjectDevices(known: ProjectData & { readonly isElsewhere: bool
                 rows={shown}
                 rowHeight={rowHeightPx}
                 rowKey={({ deviceIdentifier }) => deviceIdentifier}
-                onRow={({ deviceIdentifier }) => open(deviceIdentifier)}
+                onRow={({ deviceIdentifier }) => setSelected(deviceIdentifier)}
                 render={(device) => <Row device={device} isPinned={pinned.has(device.deviceIdentifier)} />}
               />
             </div>
           )}
         </>
       )}
-      <Dialog title={opened ?? ''} isOpen={opened !== undefined} onClose={() => open(undefined)}>
-        {opened !== undefined && <OpenedDevice device={opened} pins={pins} />}
+      <Dialog title={selected ?? ''} isOpen={selected !== undefined} onClose={() => setSelected(undefined)}>
+        {selected !== undefined && <DeviceDetails device={selected} pins={pins} />}
       </Dialog>
     </Section>
   )
@@ -111,8 +110,8 @@ function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isP
   )
 }
 
-function isWanted({ deviceIdentifier, firmwares = [] }: FirmwareView, wanted: string): boolean {
-  return deviceIdentifier.includes(wanted) || firmwares.some(({ firmware }) => firmware.toUpperCase().includes(wanted))
+function isFound({ deviceIdentifier, firmwares = [] }: FirmwareView, needle: string): boolean {
+  return deviceIdentifier.includes(needle) || firmwares.some(({ firmware }) => firmware.toUpperCase().includes(needle))
 }
 
 function hasStatus({ firmwares = [] }: FirmwareView, statuses: readonly string[]): boolean {
@@ -123,7 +122,7 @@ function countText(shown: number, all: number): string {
   return shown === all ? `${all}` : `${shown} of ${all}`
 }
 
-function OpenedDevice({ device, pins }: Pick<ProjectData, 'pins'> & { readonly device: string }) {
+function DeviceDetails({ device, pins }: Pick<ProjectData, 'pins'> & { readonly device: string }) {
   const { list, update } = useDeviceFirmware(device)
   const pin = pins.rows?.find(({ deviceIdentifier }) => deviceIdentifier === device)
   return (
@@ -134,7 +133,7 @@ function OpenedDevice({ device, pins }: Pick<ProjectData, 'pins'> & { readonly d
       {list}
       {pin && (
         <p>
-          It is pinned to <code>{pin.firmware}</code>.
+          Pinned to <code>{pin.firmware}</code>.
         </p>
       )}
       {mayI('updates', 'update', { deviceIdentifier: device }) && (

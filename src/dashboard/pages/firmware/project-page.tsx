@@ -1,11 +1,11 @@
 import { useMemo } from 'preact/hooks'
-import { isElsewhere, orNone, pagesOrNone, readRollout } from '#dashboard/pages/firmware/embedded-server'
+import { isExternalServer, orIfMissing, pagesOrEmpty, readRollout } from '#dashboard/pages/firmware/embedded-server'
 import { Pins } from '#dashboard/pages/firmware/pins'
 import { useFleetFirmware } from '#dashboard/pages/firmware/project-data'
 import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
 import { Releases } from '#dashboard/pages/firmware/releases'
 import { Rollout } from '#dashboard/pages/firmware/rollout'
-import { nothingTallied, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
+import { emptyTally, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
 import { Link } from '#dashboard/parts/link'
 import { Page, Section } from '#dashboard/parts/page'
 import { useCall, usePolling } from '#dashboard/parts/use-call'
@@ -17,64 +17,64 @@ import '#dashboard/pages/firmware/firmware.css'
 
 /** One project: firmware of its devices, releases, pins and rollout. Contract 6. */
 
-const pinsAtOnce = 500
+const pinPageSize = 500
 
 /** No event contains the counts of a rollout, so they are polled. */
-const pollEveryMs = 2_000
+const rolloutPollMs = 2_000
 
 /** No event reports releases, which other users or builds may upload. */
-const releasesEveryMs = 10_000
+const releasePollMs = 10_000
 
 export default function ProjectPage({ params }: PageProps) {
   const { project = '' } = params
   const parameters = { project }
-  const { devices, isRead } = useFleetFirmware(project)
-  const tally = useMemo(() => tallyOf(devices).get(project) ?? nothingTallied, [devices, project])
+  const { devices, isComplete } = useFleetFirmware(project)
+  const tally = useMemo(() => tallyOf(devices).get(project) ?? emptyTally, [devices, project])
   const releases = useCall(
-    () => orNone(client.call('GET /updates/projects/:project/releases', { parameters }), []),
+    () => orIfMissing(client.call('GET /updates/projects/:project/releases', { parameters }), []),
     [project],
   )
   // Null: no rollout; undefined: not known yet.
   const rollout = useCall(() => readRollout(project), [project])
   const pins = usePages(
     () =>
-      pagesOrNone(
-        client.pages('GET /updates/projects/:project/pins', { parameters, query: { limit: `${pinsAtOnce}` } }),
+      pagesOrEmpty(
+        client.pages('GET /updates/projects/:project/pins', { parameters, query: { limit: `${pinPageSize}` } }),
       ),
-    pinsAtOnce,
+    pinPageSize,
     [project],
   )
-  const isOther = isElsewhere(releases.problem)
-  usePolling(isOther ? undefined : rollout.again, pollEveryMs)
-  usePolling(isOther ? undefined : releases.again, releasesEveryMs)
-  const known = { project, releases, rollout, pins, devices, isRead }
+  const isExternal = isExternalServer(releases.problem)
+  usePolling(isExternal ? undefined : rollout.refresh, rolloutPollMs)
+  usePolling(isExternal ? undefined : releases.refresh, releasePollMs)
+  const data = { project, releases, rollout, pins, devices, isComplete }
   return (
     <Page title={project} beside={<Link to="/firmware">All projects</Link>}>
       <Section title="Versions">
-        <VersionBars tally={tally} isRead={isRead} />
+        <VersionBars tally={tally} isComplete={isComplete} />
       </Section>
-      {isOther ? (
+      {isExternal ? (
         <p class="notice">An external update server has the releases, pins and rollouts of this project.</p>
       ) : (
         <>
-          <Rollout {...known} />
-          <Releases {...known} />
-          <Pins {...known} />
+          <Rollout {...data} />
+          <Releases {...data} />
+          <Pins {...data} />
         </>
       )}
-      <ProjectDevices {...known} isElsewhere={isOther} />
+      <ProjectDevices {...data} />
     </Page>
   )
 }
 
 function VersionBars({
-  tally: { devices, versions, underWay },
-  isRead,
+  tally: { devices, versions, updating },
+  isComplete,
 }: {
   readonly tally: ProjectTally
-  readonly isRead: boolean
+  readonly isComplete: boolean
 }) {
-  if (!isRead) return <p class="soft">Loading…</p>
+  if (!isComplete) return <p class="soft">Loading…</p>
   if (devices === 0) {
     return (
       <p class="soft">No device has reported this project. Devices report project and firmware when they connect.</p>
@@ -83,7 +83,7 @@ function VersionBars({
   return (
     <>
       <p>
-        {counted(devices, 'device')}, {underWay} being updated.
+        {counted(devices, 'device')}, {updating} being updated.
       </p>
       <ul class="version-bars">
         {versions.map(({ firmware, index, devices: count }) => (

@@ -3,7 +3,7 @@ import { bytesText } from '#dashboard/pages/firmware/names'
 import { mayForAll, type ProjectData, releaseText } from '#dashboard/pages/firmware/project-data'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
 import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
-import { Copy } from '#dashboard/parts/copy'
+import { CopyButton } from '#dashboard/parts/copy'
 import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { CallResult, Section } from '#dashboard/parts/page'
@@ -15,8 +15,8 @@ import { client } from '#dashboard/session'
 import type { ReleaseEntry } from '#model/release'
 
 /** Firmware with an image, for the devices of a project. Contract 6. */
-export function Releases(known: ProjectData) {
-  const { project, releases, rollout, devices } = known
+export function Releases(data: ProjectData) {
+  const { project, releases, rollout, devices } = data
   const mayUpload = mayForAll('create')
   const columns: readonly Column<ReleaseEntry>[] = [
     { key: 'version', title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
@@ -29,7 +29,7 @@ export function Releases(known: ProjectData) {
       cell: (release) => (
         <>
           <code title={release.sha256}>{release.sha256.slice(0, 12)}…</code>{' '}
-          <Copy text={release.sha256} label={`Copy the SHA-256 of ${releaseText(release)}`} />
+          <CopyButton text={release.sha256} label={`Copy the SHA-256 of ${releaseText(release)}`} />
         </>
       ),
     },
@@ -44,9 +44,9 @@ export function Releases(known: ProjectData) {
             title={`Delete ${releaseText(release)}?`}
             confirm="Delete release"
             onConfirm={async () => {
-              await removeRelease(release, known)
+              await removeRelease(release, data)
               notify(`${project} ${releaseText(release)} is deleted`)
-              releases.again()
+              releases.refresh()
             }}
           >
             <p>
@@ -64,14 +64,14 @@ export function Releases(known: ProjectData) {
       actions={
         mayUpload && (
           <UploadButton
-            onDone={releases.again}
-            standingOf={() => ({ hasRollout: Boolean(rollout.value), devices: devices.length })}
+            onDone={releases.refresh}
+            projectStatusOf={() => ({ hasRollout: Boolean(rollout.value), devices: devices.length })}
             project={project}
           />
         )
       }
     >
-      <CallResult called={releases}>
+      <CallResult call={releases}>
         {(list) => (
           <Table
             caption="List of releases"
@@ -92,34 +92,34 @@ export function Releases(known: ProjectData) {
   )
 }
 
-async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known: ProjectData): Promise<void> {
+async function removeRelease({ firmware, hardware, index }: ReleaseEntry, data: ProjectData): Promise<void> {
   const call = client.call('DELETE /updates/projects/:project/releases/:firmware', {
-    parameters: { project: known.project, firmware },
+    parameters: { project: data.project, firmware },
     query: { ...(hardware !== undefined && { hardware }), index: `${index}` },
   })
   await withExplanation(call, {
     403: 'Releases apply to all devices, so they need permission on all devices.',
-    409: (error) => (error.includes('in use') ? `${firmware} is in use: ${usersOf(firmware, known)}.` : undefined),
+    409: (error) => (error.includes('in use') ? `${firmware} is in use: ${inUseReasons(firmware, data)}.` : undefined),
   })
 }
 
 const namedMax = 5
 
 /** The reasons why a version is in use, as far as they are visible here. */
-function usersOf(firmware: string, { rollout, pins, devices }: ProjectData): string {
+function inUseReasons(firmware: string, { rollout, pins, devices }: ProjectData): string {
   const pinned = (pins.rows ?? []).filter((pin) => pin.firmware === firmware)
   const updating = devices.filter(({ firmwares = [] }) =>
     firmwares.some(({ update }) => update?.firmware === firmware && !isEnd(update.status)),
   )
-  const keepers = [
+  const reasons = [
     rollout.value?.firmware === firmware && 'the rollout uses it; end the rollout, or change its version',
-    pinned.length > 0 && `${namedOf(pinned)} are pinned to it; remove the pins below`,
-    updating.length > 0 && `${namedOf(updating)} are being updated to it; wait for the end of the update`,
-  ].filter((keeper) => keeper !== false)
-  return keepers.join('. Also, ') || 'a pin that is not shown here, or a running update, needs it'
+    pinned.length > 0 && `${deviceNames(pinned)} are pinned to it; remove the pins below`,
+    updating.length > 0 && `${deviceNames(updating)} are being updated to it; wait for the end of the update`,
+  ].filter((reason) => reason !== false)
+  return reasons.join('. Also, ') || 'a pin that is not shown here, or a running update, needs it'
 }
 
-function namedOf(devices: readonly { readonly deviceIdentifier: string }[]): string {
+function deviceNames(devices: readonly { readonly deviceIdentifier: string }[]): string {
   const names = devices.slice(0, namedMax).map(({ deviceIdentifier }) => deviceIdentifier)
   return devices.length > namedMax ? `${names.join(', ')} and ${devices.length - namedMax} more` : names.join(', ')
 }

@@ -3,16 +3,15 @@ import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
-import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
+import { Checkbox, Checkboxes, Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { detailOf, withExplanation } from '#dashboard/parts/problem-text'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import type { RolloutBody, RolloutEntry } from '#model/rollout'
 
 interface RolloutFormProps {
   readonly project: string
-  /** The current rollout. */
   readonly before: RolloutEntry | undefined
   /** Throws if another user has changed the rollout meanwhile. */
   readonly check: () => Promise<void>
@@ -27,7 +26,7 @@ interface RolloutFormProps {
 /** The suggested window: three hours from 02:00 UTC. */
 const suggestedWindow = { cron: '0 2 * * *', minutes: 180 }
 
-/** Starts or changes a rollout, as the label of its button says. */
+/** Starts a rollout, or changes it; another version starts a new one. */
 export function RolloutForm({ project, before, check, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
   const [firmware, setFirmware] = useState(before?.firmware ?? versions[0] ?? '')
   const [percent, setPercent] = useState<number | undefined>(before?.percent ?? 10)
@@ -35,11 +34,9 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   const [threshold, setThreshold] = useState<number | undefined>(before ? before.errorThresholdPercent : 20)
   const [window, setWindow] = useState(before?.window)
   const [attempts, setAttempts] = useState<number | undefined>(before?.maxAttempts)
-  const [problem, setProblem] = useState<unknown>()
   const isNewFirmware = before !== undefined && before.firmware !== firmware
 
   const put = async () => {
-    setProblem(undefined)
     await check()
     const body: RolloutBody = {
       firmware,
@@ -49,9 +46,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       ...(window && { window }),
       ...(attempts !== undefined && { maxAttempts: attempts }),
     }
-    const call = client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body })
-    call.catch(setProblem)
-    await withExplanation(call, {
+    await withExplanation(client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body }), {
       403: 'A rollout for all devices needs permission on all devices. Choose groups of devices that you may update.',
       404: 'A group was deleted, or contains devices that you may not update.',
     })
@@ -62,7 +57,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
     )
     onDone()
   }
-  const reach = { project, firmware, percent: percent ?? 0, devices: chosen ? membersOf(groups, chosen) : devices }
+  const target = targetText(project, percent ?? 0, chosen ? membersOf(groups, chosen) : devices)
   return (
     <Form
       label="Rollout"
@@ -109,7 +104,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
           <TextField
             label="Opens at (cron, UTC)"
             hint="Five or six fields: 0 2 * * * is 02:00 every night."
-            problem={detailOf(problem, 'window.cron')}
+            path="window.cron"
             isCode
             value={window.cron}
             onInput={(cron) => setWindow({ ...window, cron })}
@@ -137,7 +132,9 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
         step={1}
       />
       <div class="notice">
-        <p>{reachText(reach)}</p>
+        <p>
+          Updates {target} to {firmware || 'this version'}, including devices that connect later.
+        </p>
         {isNewFirmware && (
           <p>
             This rollout replaces the one of {before.firmware}, and its counts start at 0. It starts at once, even if
@@ -152,7 +149,6 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   )
 }
 
-/** All devices, or the members of groups. */
 function TargetGroups({
   groups,
   chosen,
@@ -163,11 +159,11 @@ function TargetGroups({
 }) {
   // A chosen group that was deleted or is not visible can still be removed.
   const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group.resourceIdentifier) === id))
-  const choices = [
-    ...groups.map((group) => ({ id: idOf(group.resourceIdentifier), name: group.name })),
-    ...unknown.map((id) => ({ id, name: id })),
+  const options = [
+    ...groups.map((group) => ({ value: idOf(group.resourceIdentifier), label: group.name })),
+    ...unknown.map((id) => ({ value: id, label: id })),
   ]
-  if (choices.length === 0) return null
+  if (options.length === 0) return null
   return (
     <Field label="Applies to" hint="A rollout to a group includes its current members.">
       <Checkbox
@@ -175,15 +171,7 @@ function TargetGroups({
         isChecked={chosen === undefined}
         onChange={(isOn) => onChange(isOn ? undefined : [])}
       />
-      {chosen &&
-        choices.map(({ id, name }) => (
-          <Checkbox
-            key={id}
-            label={name}
-            isChecked={chosen.includes(id)}
-            onChange={(isOn) => onChange(isOn ? [...chosen, id] : chosen.filter((chosenId) => chosenId !== id))}
-          />
-        ))}
+      {chosen && <Checkboxes options={options} checked={chosen} onChange={onChange} />}
     </Field>
   )
 }
@@ -195,25 +183,9 @@ function membersOf(groups: RolloutFormProps['groups'], chosen: readonly string[]
   return new Set(members).size
 }
 
-/** The devices that the rollout reaches. */
-function reachText({
-  project,
-  firmware,
-  percent,
-  devices,
-}: {
-  readonly project: string
-  readonly firmware: string
-  readonly percent: number
-  readonly devices: number | undefined
-}): string {
-  const target =
-    devices === undefined ? `${percent} % of the devices of ${project}` : countOf(devices, percent, project)
-  return `Updates ${target} to ${firmware || 'this version'}, including devices that connect later.`
-}
-
-function countOf(devices: number, percent: number, project: string): string {
-  const count = Math.round((devices * percent) / 100)
+/** `about 33 of 334 devices of boiler` */
+function targetText(project: string, percent: number, devices: number | undefined): string {
+  if (devices === undefined) return `${percent} % of the devices of ${project}`
   const about = percent > 0 && percent < 100 ? 'about ' : ''
-  return `${about}${count} of ${devices} devices of ${project}`
+  return `${about}${Math.round((devices * percent) / 100)} of ${devices} devices of ${project}`
 }

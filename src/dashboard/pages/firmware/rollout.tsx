@@ -1,7 +1,7 @@
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
-import { rolloutCommand } from '#dashboard/pages/firmware/commands'
-import { bodyOf, readRollout } from '#dashboard/pages/firmware/embedded-server'
+import { apiCommand } from '#dashboard/commands'
+import { readRollout, rolloutSettings } from '#dashboard/pages/firmware/embedded-server'
 import { mayForAll, mayForGroups, type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
 import { partsOf } from '#dashboard/pages/firmware/update-words'
@@ -24,40 +24,40 @@ import type { Action } from '#model/scope'
 
 type Group = Item<'GET /groups'>
 
-export function Rollout({ project, releases, rollout, devices, isRead }: ProjectData) {
+export function Rollout({ project, releases, rollout, devices, isComplete }: ProjectData) {
   // Users who may not read groups see their ids.
-  const called = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
-  const groups = called.value ?? []
-  const now = rollout.value
-  const may = (action: Action) => mayForGroups(action, now?.groups, groups)
-  const putTitle = now ? 'Change rollout' : 'New rollout'
+  const groupCall = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
+  const groups = groupCall.value ?? []
+  const current = rollout.value
+  const may = (action: Action) => mayForGroups(action, current?.groups, groups)
+  const putTitle = current ? 'Change rollout' : 'New rollout'
   // A new rollout may target any group whose members the user may update.
-  const mayPut = now
+  const mayPut = current
     ? may('update')
     : mayForAll('create') || groups.some((group) => mayForGroups('create', [idOf(group.resourceIdentifier)], groups))
   return (
     <Section
       title="Rollout"
-      beside={now && <Status state={now.state} tone={now.state === 'stopped' ? 'bad' : undefined} />}
+      beside={current && <Status state={current.state} tone={current.state === 'stopped' ? 'bad' : undefined} />}
       actions={
         <>
-          {now && may('update') && <Switch project={project} rollout={now} onSwitched={rollout.again} />}
-          {mayPut && now !== undefined && (
-            <DialogButton kind={now ? undefined : 'primary'} button={putTitle} title={putTitle}>
+          {current && may('update') && <PauseButton project={project} rollout={current} onChanged={rollout.refresh} />}
+          {mayPut && current !== undefined && (
+            <DialogButton kind={current ? undefined : 'primary'} button={putTitle} title={putTitle}>
               {(close) => (
-                <ConcurrentEdit found={now} what="this rollout" filled={bodyOf} isHeld>
-                  {({ begun, check }) => (
+                <ConcurrentEdit current={current} subject="this rollout" edited={rolloutSettings} isAlwaysDirty>
+                  {({ initial, check }) => (
                     <RolloutForm
                       project={project}
-                      before={begun ?? undefined}
+                      before={initial ?? undefined}
                       check={async () => void (await check(() => readRollout(project)))}
                       versions={versionsOf(releases.value)}
                       groups={groups}
-                      devices={isRead ? devices.length : undefined}
+                      devices={isComplete ? devices.length : undefined}
                       onCancel={close}
                       onDone={() => {
                         close()
-                        rollout.again()
+                        rollout.refresh()
                       }}
                     />
                   )}
@@ -65,7 +65,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: Project
               )}
             </DialogButton>
           )}
-          {now && may('delete') && (
+          {current && may('delete') && (
             <ConfirmButton
               button="End rollout…"
               buttonKind="danger"
@@ -73,9 +73,9 @@ export function Rollout({ project, releases, rollout, devices, isRead }: Project
               confirm="End rollout"
               onConfirm={async () => {
                 const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
-                await withExplanation(call, { 403: notAll })
+                await withExplanation(call, { 403: forbidden })
                 notify(`The rollout of ${project} has ended`)
-                rollout.again()
+                rollout.refresh()
               }}
             >
               <p>
@@ -88,12 +88,17 @@ export function Rollout({ project, releases, rollout, devices, isRead }: Project
         </>
       }
     >
-      <CallResult called={rollout}>
+      <CallResult call={rollout}>
         {(entry) =>
           entry ? (
-            <Shown rollout={entry} groups={groups} />
+            <RolloutDetails rollout={entry} groups={groups} />
           ) : (
-            <None project={project} version={versionsOf(releases.value)[0]} devices={devices.length} mayPut={mayPut} />
+            <NoRollout
+              project={project}
+              version={versionsOf(releases.value)[0]}
+              devices={devices.length}
+              mayPut={mayPut}
+            />
           )
         }
       </CallResult>
@@ -101,29 +106,29 @@ export function Rollout({ project, releases, rollout, devices, isRead }: Project
   )
 }
 
-const notAll = 'The rollout includes devices that you may not update.'
+const forbidden = 'The rollout includes devices that you may not update.'
 
 /** Pauses a running rollout, and resumes others; a rollout that stopped after errors asks first. */
-function Switch({
+function PauseButton({
   project,
   rollout: { state, firmware, counts, errorThresholdPercent },
-  onSwitched,
+  onChanged,
 }: {
   readonly project: string
   readonly rollout: RolloutEntry
-  readonly onSwitched: () => void
+  readonly onChanged: () => void
 }) {
   const parameters = { project }
-  const by = { 403: notAll, 404: notAll }
+  const explanations = { 403: forbidden, 404: forbidden }
   const pause = async () => {
-    await withExplanation(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
-    notify(`No more devices start to update to ${firmware}; running updates continue`)
-    onSwitched()
+    await withExplanation(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), explanations)
+    notify(`The rollout of ${firmware} is paused; running updates continue`)
+    onChanged()
   }
   const resume = async () => {
-    await withExplanation(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
-    notify(`The rollout of ${firmware} continues`)
-    onSwitched()
+    await withExplanation(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), explanations)
+    notify(`The rollout of ${firmware} is resumed`)
+    onChanged()
   }
   if (state === 'running') return <Button onPress={pause}>Pause</Button>
   if (state !== 'stopped') {
@@ -149,7 +154,7 @@ function Switch({
   )
 }
 
-function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly groups: readonly Group[] }) {
+function RolloutDetails({ rollout, groups }: { readonly rollout: RolloutEntry; readonly groups: readonly Group[] }) {
   const { firmware, percent, state, errorThresholdPercent, window, maxAttempts = 3, updatedAt } = rollout
   return (
     <>
@@ -163,7 +168,7 @@ function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly g
       <dl class="facts">
         <dt>Version</dt>
         <dd>
-          <code>{firmware}</code> to {percent} % of {wholeText(rollout, groups)}
+          <code>{firmware}</code> to {percent} % of {targetText(rollout, groups)}
         </dd>
         <dt>Window</dt>
         <dd>
@@ -192,7 +197,7 @@ function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly g
   )
 }
 
-function wholeText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Group[]): string {
+function targetText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Group[]): string {
   if (!groups) return 'all devices'
   if (groups.length === 0) return 'no devices'
   const names = groups.map(
@@ -201,7 +206,7 @@ function wholeText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Gro
   return `the group${names.length === 1 ? '' : 's'} ${names.join(', ')}`
 }
 
-function None({
+function NoRollout({
   project,
   version = '1.0.0',
   devices,
@@ -212,8 +217,10 @@ function None({
   readonly devices: number
   readonly mayPut: boolean
 }) {
+  const body = { firmware: version, percent: 10, errorThresholdPercent: 20 }
+  const command = apiCommand('-X PUT', `/updates/projects/${project}/rollout`, body)
   return (
-    <Empty title="No rollout" command={mayPut ? rolloutCommand(project, version) : undefined}>
+    <Empty title="No rollout" command={mayPut ? command : undefined}>
       Without a rollout every device that connects is updated to the newest release
       {devices > 0 && `: ${devices} at present`}. A rollout updates a part of the devices first, only in a window if you
       like, and stops when too many fail.

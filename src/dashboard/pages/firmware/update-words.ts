@@ -13,14 +13,14 @@ const outcomes: Readonly<Record<TriggerStatus, string>> = {
   STARTED: 'the update has started',
   NO_UPDATE: 'no newer version is available',
   DEVICE_OFFLINE: 'the device is offline or did not answer: try again when it is online',
-  DEVICE_NOT_OK: 'the device refused',
+  DEVICE_NOT_OK: 'the device refused the update',
   UPDATE_SERVER_OUT_OF_RESOURCES: 'the update server is overloaded: try again later',
   UPDATE_SERVER_ERROR: 'the update server failed',
   SERVER_ERROR: 'the server failed: see its log',
 }
 
-/** Having no newer version is not a failure. */
-export function isGood({ status }: Outcome): boolean {
+/** No newer version is a success too. */
+export function isSuccess({ status }: Outcome): boolean {
   return status === 'STARTED' || status === 'NO_UPDATE'
 }
 
@@ -38,8 +38,8 @@ export function updateText({ update }: FirmwareEntry): string | undefined {
   if (!update || update.status === 'IDLE') return undefined
   const { status, firmware, progress } = update
   const to = firmware === undefined ? '' : ` ${firmware}`
-  const far = progress === undefined || isEnd(status) ? '' : `, ${Math.round(progress)} %`
-  return `${status.toLowerCase()}${to}${far}`
+  const progressText = progress === undefined || isEnd(status) ? '' : `, ${Math.round(progress)} %`
+  return `${status.toLowerCase()}${to}${progressText}`
 }
 
 export function isEnd(status: string): boolean {

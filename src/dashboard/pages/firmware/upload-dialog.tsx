@@ -3,24 +3,22 @@ import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/
 import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
 import type { ButtonProps } from '#dashboard/parts/button'
 import { DialogButton } from '#dashboard/parts/dialog'
-import { Field, NumberField, TextField } from '#dashboard/parts/fields'
+import { Field, NumberField, Radio, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { ExplainedError, problemText, withExplanation } from '#dashboard/parts/problem-text'
 import { nameProblem } from '#dashboard/parts/short-name'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
-import { after } from '#dashboard/world'
+import { after } from '#dashboard/timers'
 
 interface UploadButtonProps {
-  /** A new release exists. */
   readonly onDone: () => void
   /** For a project: whether it has a rollout, and its number of devices. */
-  readonly standingOf: (project: string) => { readonly hasRollout: boolean; readonly devices: number }
+  readonly projectStatusOf: (project: string) => { readonly hasRollout: boolean; readonly devices: number }
   /** Undefined: the form asks for it. */
   readonly project?: string | undefined
 }
 
-/** The progress of an upload. */
 interface Progress {
   readonly bytes: number
   readonly of: number
@@ -39,8 +37,8 @@ export function UploadButton({ kind, ...props }: UploadButtonProps & Pick<Button
 
 type UploadFormProps = UploadButtonProps & { readonly onClose: () => void }
 
-function UploadForm({ project: given, standingOf, onClose, onDone }: UploadFormProps) {
-  const [project, setProject] = useState(given ?? '')
+function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }: UploadFormProps) {
+  const [project, setProject] = useState(fixedProject ?? '')
   const [firmware, setFirmware] = useState('')
   const [hardware, setHardware] = useState('')
   const [index, setIndex] = useState<number | undefined>(0)
@@ -51,10 +49,10 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadFormP
   const cancellation = useRef(new AbortController())
   useEffect(() => () => cancellation.current.abort(), [])
 
-  const { hasRollout, devices } = standingOf(project)
-  const isChoice = !hasRollout && devices > 0
-  const rolloutPercent = isChoice && !isForAll ? percent : undefined
-  const isWrong = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
+  const { hasRollout, devices } = projectStatusOf(project)
+  const asksForShare = !hasRollout && devices > 0
+  const rolloutPercent = asksForShare && !isForAll ? percent : undefined
+  const fault = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
   const upload = async () => {
     if (!file) throw new ExplainedError('Choose a file first.')
     const release = { project, firmware, hardware, index: index ?? 0 }
@@ -79,13 +77,13 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadFormP
   return (
     <Form
       label="New release"
-      submit={isChoice && isForAll ? `Upload for ${countText(devices)}` : 'Upload'}
+      submit={asksForShare && isForAll ? `Upload for ${countText(devices)}` : 'Upload'}
       onSubmit={upload}
       isLong
       onCancel={onClose}
-      isDisabled={isWrong !== undefined || (isChoice && !isForAll && percent === undefined)}
+      isDisabled={fault !== undefined || (asksForShare && !isForAll && percent === undefined)}
     >
-      {given === undefined && (
+      {fixedProject === undefined && (
         <TextField
           label="Project"
           hint="The name that devices report."
@@ -129,7 +127,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadFormP
         max={255}
         step={1}
       />
-      {isChoice && <Audience {...{ devices, percent, setPercent, isForAll, setForAll }} />}
+      {asksForShare && <RolloutShare {...{ devices, percent, setPercent, isForAll, setForAll }} />}
       {progress && <UploadProgress progress={progress} />}
     </Form>
   )
@@ -138,7 +136,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadFormP
 /** The share of the devices that a first rollout begins with. */
 const firstPercent = 10
 
-interface AudienceProps {
+interface RolloutShareProps {
   readonly devices: number
   readonly percent: number | undefined
   readonly setPercent: (percent: number | undefined) => void
@@ -147,14 +145,16 @@ interface AudienceProps {
 }
 
 /** For a project without a rollout, whose devices are all offered the newest release. */
-function Audience({ devices, percent, setPercent, isForAll, setForAll }: AudienceProps) {
+function RolloutShare({ devices, percent, setPercent, isForAll, setForAll }: RolloutShareProps) {
   const name = useId()
   return (
     <Field label="Devices that are updated">
-      <label class="choice">
-        <input type="radio" name={name} checked={!isForAll} onChange={() => setForAll(false)} />
-        <span>A part of them first, by a rollout</span>
-      </label>
+      <Radio
+        name={name}
+        label="A part of them first, by a rollout"
+        isChecked={!isForAll}
+        onChange={() => setForAll(false)}
+      />
       {!isForAll && (
         <NumberField
           label="Share of the devices"
@@ -167,10 +167,12 @@ function Audience({ devices, percent, setPercent, isForAll, setForAll }: Audienc
           isRequired
         />
       )}
-      <label class="choice">
-        <input type="radio" name={name} checked={isForAll} onChange={() => setForAll(true)} />
-        <span>Every device that connects: {countText(devices)} at present</span>
-      </label>
+      <Radio
+        name={name}
+        label={`Every device that connects: ${countText(devices)} at present`}
+        isChecked={isForAll}
+        onChange={() => setForAll(true)}
+      />
     </Field>
   )
 }
@@ -228,8 +230,8 @@ function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress:
   )
 }
 
-/** A part takes half of this time at the minimum speed that the server accepts; after that the connection is dead. */
-const partPatienceMs = 60_000
+/** Twice the time of a part at the minimum speed that the server accepts. */
+const partTimeoutMs = 60_000
 
 interface Release {
   readonly project: string
@@ -255,15 +257,15 @@ async function sendImage(
   const environment: UploadEnvironment = {
     signal,
     send: async (contentRange, part) => {
-      const late = new AbortController()
-      const stop = after(partPatienceMs, () => late.abort(new Error('The server did not answer for a minute.')))
+      const timeout = new AbortController()
+      const stop = after(partTimeoutMs, () => timeout.abort(new Error('The server did not answer for a minute.')))
       try {
         const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
           parameters: { project, firmware },
           query,
           body: part,
           headers: { 'Content-Range': contentRange },
-          signal: AbortSignal.any([signal, late.signal]),
+          signal: AbortSignal.any([signal, timeout.signal]),
         })
         return { status, body }
       } finally {
@@ -297,10 +299,7 @@ function refusalOf(problem: unknown, firmware: string): unknown {
     )
   }
   if (status === 400 && message.includes('SHA-256')) {
-    return new ExplainedError(
-      'The image is damaged: parts of an earlier upload were mixed in. Upload it again.',
-      problem,
-    )
+    return new ExplainedError('The image is damaged: it contains parts of an earlier upload. Upload it again.', problem)
   }
   if (status === 403)
     return new ExplainedError('Releases apply to all devices, so they need permission on all devices.', problem)

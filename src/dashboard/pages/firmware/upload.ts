@@ -15,7 +15,7 @@ export const partBytes = 512 * 1024
 const failuresMax = 8
 
 /** No jitter: uploads do not disturb each other. */
-const alwaysWhole = () => 1
+const noJitter = () => 1
 
 /** The server's answer to one part; `body` is parsed JSON. */
 export interface PartAnswer {
@@ -23,7 +23,6 @@ export interface PartAnswer {
   readonly body: unknown
 }
 
-/** The environment of an upload. */
 export interface UploadEnvironment {
   /** Sends one part with this `Content-Range`. @throws any error if no answer arrived */
   send(contentRange: string, part: Blob): Promise<PartAnswer>
@@ -53,19 +52,19 @@ export class UploadRefused extends Error {
 export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<ReleaseEntry | undefined> {
   let from: number | undefined
   /** The furthest position so far. */
-  let best = -1
+  let furthest = -1
   let failures = 0
   for (;;) {
     environment.signal.throwIfAborted()
-    const answer = await sent(image, from, environment)
+    const answer = await sendPart(image, from, environment)
     const step = answer instanceof Error ? { failed: answer } : stepOf(answer, from)
     if ('done' in step) {
       environment.onReceived(image.size)
       return step.done
     }
     if ('received' in step) {
-      if (step.received > best) failures = 0
-      best = Math.max(best, step.received)
+      if (step.received > furthest) failures = 0
+      furthest = Math.max(furthest, step.received)
       from = step.received
       environment.onReceived(from)
       // The server has the whole image: the release exists.
@@ -75,14 +74,14 @@ export async function uploadImage(image: Blob, environment: UploadEnvironment): 
     failures++
     if (failures >= failuresMax) throw step.failed
     environment.onPause(step.failed.message)
-    await environment.wait(pauseMs(failures, alwaysWhole))
+    await environment.wait(pauseMs(failures, noJitter))
     // Only the server knows how much of the part arrived.
     from = undefined
   }
 }
 
 /** Sends the next part, or asks for the position if it is unknown. */
-async function sent(
+async function sendPart(
   image: Blob,
   from: number | undefined,
   { send, signal }: Pick<UploadEnvironment, 'send' | 'signal'>,
@@ -111,15 +110,14 @@ function stepOf({ status, body }: PartAnswer, from: number | undefined): Step {
       return { done: body as ReleaseEntry }
     case 202: {
       const { received } = body as { readonly received: number }
-      if (from !== undefined && received <= from)
-        return { failed: new Error('the server has no more of it than before') }
+      if (from !== undefined && received <= from) return { failed: new Error('The server received no more bytes') }
       return { received }
     }
   }
   const message = messageIn(body)
   // The previous part may still arrive from a broken connection, or its answer was lost.
-  const isPassing = status === 409 && /uploaded already|are expected/.test(message)
-  if (isPassing || status === 408 || status === 429 || status >= 500)
+  const isTemporary = status === 409 && /uploaded already|are expected/.test(message)
+  if (isTemporary || status === 408 || status === 429 || status >= 500)
     return { failed: new Error(message || `HTTP ${status}`) }
   throw new UploadRefused(status, message)
 }

@@ -4,7 +4,6 @@ import { ChoiceField } from '#dashboard/parts/choice-field'
 interface VersionFieldProps {
   readonly label: string
   readonly hint: string
-  /** Versions with a release. */
   readonly versions: readonly string[]
   readonly value: string
   readonly onChange: (version: string) => void

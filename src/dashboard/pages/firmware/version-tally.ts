@@ -11,21 +11,19 @@ interface VersionCount {
 
 export interface ProjectTally {
   readonly devices: number
-  /** The devices of these with an available update. */
-  readonly outdated: number
   /** The devices of these that are being updated. */
-  readonly underWay: number
+  readonly updating: number
   /** By index, the most frequent version first. */
   readonly versions: readonly VersionCount[]
 }
 
-export const nothingTallied: ProjectTally = { devices: 0, outdated: 0, underWay: 0, versions: [] }
+export const emptyTally: ProjectTally = { devices: 0, updating: 0, versions: [] }
 
 /** The key for devices without a project; no project can have this name. */
 export const withoutProject = ''
 
 /** The statuses of a running update; the others are final, or none. */
-const moving: ReadonlySet<string> = new Set([
+const runningStatuses: ReadonlySet<string> = new Set([
   'CHECKING',
   'OFFERING',
   'STARTED',
@@ -35,27 +33,22 @@ const moving: ReadonlySet<string> = new Set([
   'REBOOTING',
 ])
 
-export function isUnderWay({ firmwares = [] }: FirmwareInformation): boolean {
-  return firmwares.some(({ update }) => update !== undefined && moving.has(update.status))
-}
-
-function isOutdated({ firmwares = [] }: FirmwareInformation): boolean {
-  return firmwares.some(({ updateAvailable }) => updateAvailable)
+export function isUpdating({ firmwares = [] }: FirmwareInformation): boolean {
+  return firmwares.some(({ update }) => update !== undefined && runningStatuses.has(update.status))
 }
 
 /** By project. */
 export function tallyOf(devices: Iterable<FirmwareInformation>): ReadonlyMap<string, ProjectTally> {
-  const growing = new Map<string, Growing>()
+  const tallies = new Map<string, MutableTally>()
   for (const device of devices) {
     const project = device.project ?? withoutProject
-    let tally = growing.get(project)
+    let tally = tallies.get(project)
     if (!tally) {
-      tally = { devices: 0, outdated: 0, underWay: 0, counts: new Map() }
-      growing.set(project, tally)
+      tally = { devices: 0, updating: 0, counts: new Map() }
+      tallies.set(project, tally)
     }
     tally.devices++
-    if (isOutdated(device)) tally.outdated++
-    if (isUnderWay(device)) tally.underWay++
+    if (isUpdating(device)) tally.updating++
     for (const { firmware, index } of device.firmwares ?? []) {
       const key = `${index}/${firmware}`
       const count = tally.counts.get(key)
@@ -64,17 +57,16 @@ export function tallyOf(devices: Iterable<FirmwareInformation>): ReadonlyMap<str
     }
   }
   return new Map(
-    [...growing].map(([project, { counts, ...tally }]) => [project, { ...tally, versions: sorted(counts) }]),
+    [...tallies].map(([project, { counts, ...tally }]) => [project, { ...tally, versions: sorted(counts) }]),
   )
 }
 
-interface Growing {
+interface MutableTally {
   devices: number
-  outdated: number
-  underWay: number
+  updating: number
   readonly counts: Map<string, { readonly firmware: string; readonly index: number; devices: number }>
 }
 
-function sorted(counts: Growing['counts']): readonly VersionCount[] {
+function sorted(counts: MutableTally['counts']): readonly VersionCount[] {
   return [...counts.values()].sort((one, next) => one.index - next.index || next.devices - one.devices)
 }

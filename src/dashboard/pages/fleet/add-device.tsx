@@ -6,7 +6,6 @@ import { Command } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, pathOf } from '#dashboard/parts/link'
-import { detailOf } from '#dashboard/parts/problem-text'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 
@@ -19,27 +18,26 @@ export function AddDevice({ isOpen, onClose }: { readonly isOpen: boolean; reado
   )
 }
 
-interface Made {
+interface CreatedDevice {
   readonly deviceIdentifier: string
   readonly secret: string
 }
 
 function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
   const [identifier, setIdentifier] = useState('')
-  const [problem, setProblem] = useState<string | undefined>()
-  const [made, setMade] = useState<Made | undefined>()
-  if (made) {
+  const [created, setCreated] = useState<CreatedDevice>()
+  if (created) {
     return (
       <Form
         submit="Open device"
         onSubmit={() => {
           onClose()
-          go(pathOf('devices', made.deviceIdentifier))
+          go(pathOf('devices', created.deviceIdentifier))
         }}
       >
-        <Secret label={`Secret of ${made.deviceIdentifier}`} text={made.secret} />
+        <Secret label={`Secret of ${created.deviceIdentifier}`} text={created.secret} />
         <p>To send its first message by hand:</p>
-        <Command command={firstMessage(made.deviceIdentifier, made.secret)} />
+        <Command command={firstMessage(created.deviceIdentifier, created.secret)} />
       </Form>
     )
   }
@@ -49,14 +47,9 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
       onCancel={onClose}
       isDisabled={identifier.trim() === ''}
       onSubmit={async () => {
-        setProblem(undefined)
-        try {
-          setMade(await client.call('POST /devices', { body: { deviceIdentifier: identifier.trim() } }))
-          notify(`${identifier.trim().toUpperCase()} was added`)
-        } catch (refusal) {
-          setProblem(detailOf(refusal, 'deviceIdentifier'))
-          throw refusal
-        }
+        const device = await client.call('POST /devices', { body: { deviceIdentifier: identifier.trim() } })
+        setCreated(device)
+        notify(`${device.deviceIdentifier} was added`)
       }}
     >
       <TextField
@@ -64,7 +57,7 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
         hint="Letters, digits, - and =; stored in upper case. The device connects with this name."
         value={identifier}
         onInput={setIdentifier}
-        problem={problem}
+        path="deviceIdentifier"
         autocomplete="off"
         maxLength={64}
         isCode

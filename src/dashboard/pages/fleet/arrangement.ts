@@ -80,17 +80,17 @@ function metaText(meta: DeviceView['meta']): string {
 function isMet(device: DeviceView, condition: Condition, wanted: number | string | undefined): boolean {
   const value = device.services.get(condition.serviceIdentifier)?.valueAt(condition.propId)
   if (value === undefined || wanted === undefined || typeof value === 'object') return false
-  const found = typeof wanted === 'number' ? Number(value) : String(value)
-  return compares[condition.operator](found, wanted)
+  const actual = typeof wanted === 'number' ? Number(value) : String(value)
+  return compares[condition.operator](actual, wanted)
 }
 
 type Comparable = number | string
 
-const compares: Readonly<Record<Condition['operator'], (found: Comparable, wanted: Comparable) => boolean>> = {
-  '>': (found, wanted) => found > wanted,
-  '>=': (found, wanted) => found >= wanted,
-  '<': (found, wanted) => found < wanted,
-  '<=': (found, wanted) => found <= wanted,
-  '=': (found, wanted) => found === wanted,
-  '≠': (found, wanted) => found !== wanted,
+const compares: Readonly<Record<Condition['operator'], (actual: Comparable, wanted: Comparable) => boolean>> = {
+  '>': (actual, wanted) => actual > wanted,
+  '>=': (actual, wanted) => actual >= wanted,
+  '<': (actual, wanted) => actual < wanted,
+  '<=': (actual, wanted) => actual <= wanted,
+  '=': (actual, wanted) => actual === wanted,
+  '≠': (actual, wanted) => actual !== wanted,
 }

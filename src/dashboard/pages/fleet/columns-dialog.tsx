@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { propertyKey } from '#dashboard/pages/fleet/columns'
 import { Button } from '#dashboard/parts/button'
 import { DialogButton } from '#dashboard/parts/dialog'
-import { Checkbox, Field } from '#dashboard/parts/fields'
+import { Checkboxes, Field, type Option } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { state } from '#dashboard/state'
 import { aboutOf, nameOf } from '#dashboard/values/format-value'
@@ -13,11 +13,6 @@ export interface ColumnsProps {
   readonly offers: ReadonlyMap<string, readonly number[]>
   /** Undefined: the default columns. */
   readonly onChoose: (keys: readonly string[] | undefined) => void
-}
-
-interface Choice {
-  readonly key: string
-  readonly label: string
 }
 
 /** Chooses the columns of the fleet; stored in this browser. */
@@ -31,21 +26,10 @@ export function ColumnsButton(props: ColumnsProps) {
 
 function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProps & { readonly onClose: () => void }) {
   const [keys, setKeys] = useState(chosen)
-  const change = (key: string, isChosen: boolean) =>
-    setKeys(isChosen ? [...keys, key] : keys.filter((each) => each !== key))
-  const group = (title: string, choices: readonly Choice[]) =>
-    choices.length > 0 && (
+  const group = (title: string, options: readonly Option[]) =>
+    options.length > 0 && (
       <Field key={title} label={title}>
-        <div class="choices">
-          {choices.map(({ key, label }) => (
-            <Checkbox
-              key={key}
-              label={label}
-              isChecked={keys.includes(key)}
-              onChange={(isChosen) => change(key, isChosen)}
-            />
-          ))}
-        </div>
+        <Checkboxes options={options} checked={keys} onChange={setKeys} />
       </Field>
     )
   return (
@@ -58,17 +42,17 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProp
         onClose()
       }}
     >
-      {group('Every device', general)}
-      {group('Metadata', metaChoices())}
+      {group('Every device', generalColumns)}
+      {group('Metadata', metaOptions())}
       {[...offers]
         .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
         .map(([serviceIdentifier, propIds]) => {
           const schema = state().schemas.get(serviceIdentifier)
-          const choices = propIds.map((propId) => ({
-            key: propertyKey(serviceIdentifier, propId),
+          const options = propIds.map((propId) => ({
+            value: propertyKey(serviceIdentifier, propId),
             label: nameOf(propId, aboutOf(schema, propId)),
           }))
-          return group(schema?.name ?? serviceIdentifier, choices)
+          return group(schema?.name ?? serviceIdentifier, options)
         })}
       <p>
         <Button
@@ -85,27 +69,27 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProp
   )
 }
 
-const general: readonly Choice[] = [
-  { key: 'status', label: 'Status' },
-  { key: 'seen', label: 'Last message' },
-  { key: 'connects', label: 'Connects' },
-  { key: 'values', label: 'Values' },
+const generalColumns: readonly Option[] = [
+  { value: 'status', label: 'Status' },
+  { value: 'seen', label: 'Last message' },
+  { value: 'connects', label: 'Connects' },
+  { value: 'values', label: 'Values' },
 ]
 
 /** The number of devices that can be scanned without delay. */
 const scannedMax = 1_000
 const metaKeysMax = 50
 
-function metaChoices(): readonly Choice[] {
+function metaOptions(): readonly Option[] {
   const names = new Set<string>()
-  let looked = 0
+  let scanned = 0
   for (const { meta } of state().devices.values()) {
     for (const name of Object.keys(meta)) names.add(name)
-    looked += 1
-    if (looked === scannedMax) break
+    scanned += 1
+    if (scanned === scannedMax) break
   }
   return [...names]
     .sort()
     .slice(0, metaKeysMax)
-    .map((name) => ({ key: `meta:${name}`, label: name }))
+    .map((name) => ({ value: `meta:${name}`, label: name }))
 }

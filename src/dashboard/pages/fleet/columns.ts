@@ -71,7 +71,7 @@ const shownOfService = 5
  * The default columns: for one service its first properties, for all services a line of values. `propIds`: the
  * properties that devices have of the service.
  */
-export function usualKeys(service: string, propIds: readonly number[]): string[] {
+export function defaultColumnKeys(service: string, propIds: readonly number[]): string[] {
   const first = ['device', 'status']
   if (service === '') return [...first, 'values']
   return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
@@ -80,7 +80,7 @@ export function usualKeys(service: string, propIds: readonly number[]): string[]
 const valuesInLine = 4
 
 /** `Temperature 21.5 °C · Humidity 40 %`: the first values of a device, without those that have a column. */
-export function lineOf(device: DeviceView, schemas: Schemas, columns: readonly FleetColumn[]): string {
+export function valuesText(device: DeviceView, schemas: Schemas, columns: readonly FleetColumn[]): string {
   const texts: string[] = []
   for (const [serviceIdentifier, service] of device.services) {
     const schema = schemas.get(serviceIdentifier)

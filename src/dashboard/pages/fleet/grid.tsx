@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { nameOfDevice } from '#dashboard/binding/known-names'
-import { type FleetColumn, lineOf } from '#dashboard/pages/fleet/columns'
+import { type FleetColumn, valuesText } from '#dashboard/pages/fleet/columns'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { clock, duration, Time } from '#dashboard/parts/time'
@@ -93,7 +93,7 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
           {device && key === 'values' && (
             <>
               {name && <span class="fleet-name">{name} · </span>}
-              {lineOf(device, schemas, columns)}
+              {valuesText(device, schemas, columns)}
             </>
           )}
           {device && text?.(device)}
@@ -103,7 +103,7 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
   )
 }
 
-/** A device that reports all the time needs no time beside its status. */
+/** Shorter silence is normal, and is not shown. */
 const quietMs = 60_000
 
 /** `online`; after a minute of silence `online, 4 min` since the last message. */
@@ -123,21 +123,21 @@ function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
   }
 }
 
-const touchedPx = 48
+const touchTargetPx = 48
 const rowRem = 2.6
 
 /** Row height in pixels: follows the text size, and is large enough for touch. */
 function useRowHeight(): number {
-  const [height, setHeight] = useState(measured)
+  const [height, setHeight] = useState(measureRow)
   useEffect(() => {
-    const update = () => setHeight(measured)
+    const update = () => setHeight(measureRow)
     addEventListener('resize', update)
     return () => removeEventListener('resize', update)
   }, [])
   return height
 }
 
-function measured(): number {
+function measureRow(): number {
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
-  return Math.max(Math.round(rem * rowRem), matchMedia('(pointer: coarse)').matches ? touchedPx : 0)
+  return Math.max(Math.round(rem * rowRem), matchMedia('(pointer: coarse)').matches ? touchTargetPx : 0)
 }

@@ -1,33 +1,33 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
-import { columnOf, columnsOf, usualKeys } from '#dashboard/pages/fleet/columns'
+import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
 import { ColumnsButton } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
-import { type Held, useFleet } from '#dashboard/pages/fleet/use-fleet'
-import { everything, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
+import { type ScrollHold, useFleet } from '#dashboard/pages/fleet/use-fleet'
+import { defaultView, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
 import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
 import { Loading, Page } from '#dashboard/parts/page'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import { now } from '#dashboard/timers'
 import { aboutOf } from '#dashboard/values/format-value'
-import { now } from '#dashboard/world'
 import '#dashboard/pages/fleet/fleet.css'
 import { fleetCommand } from '#dashboard/commands'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 
 /** While the user points at rows, they do not move, so that a click hits the intended row. */
-const heldMs = 1_000
+const holdMs = 1_000
 
 /** All visible devices, live. */
 export default function FleetPage() {
   const { devices, schemas, connection } = state()
   useObservable(schemas)
-  const connected = useObservable(connection).state
+  const connectionState = useObservable(connection).state
   const [view, change] = useView()
   const [choice, setChoice] = useState(0)
   const [isAdding, setAdding] = useState(false)
@@ -36,17 +36,17 @@ export default function FleetPage() {
   const { condition } = view
   const about = condition && aboutOf(schemas.get(condition.serviceIdentifier), condition.propId)
   const wanted = condition && wantedOf(condition.value, about)
-  const [held] = useState<Held>({ until: 0 })
-  const fleet = useFleet(devices, { view, sortKey: sorted?.sortKey, wanted }, [view, wanted], held)
+  const [hold] = useState<ScrollHold>({ until: 0 })
+  const fleet = useFleet(devices, { view, sortKey: sorted?.sortKey, wanted }, [view, wanted], hold)
   const { identifiers, total, counts, offers } = fleet
 
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
-    const usual = usualKeys(view.service, offers.get(view.service) ?? [])
-    return columnsOf(storedColumns(view.service) ?? usual, schemas)
+    const defaults = defaultColumnKeys(view.service, offers.get(view.service) ?? [])
+    return columnsOf(storedColumns(view.service) ?? defaults, schemas)
   }, [view.service, offered, choice, schemas.value])
 
-  const isUnread = total === 0 && !devices.isComplete
+  const isLoading = total === 0 && !devices.isComplete
   return (
     <Page
       title="Fleet"
@@ -67,12 +67,12 @@ export default function FleetPage() {
           />
         </FleetToolbar>
       )}
-      {isUnread && (connected === 'closed' ? <NotLoaded /> : <Loading what="the fleet" />)}
-      {total === 0 && !isUnread && <NoDevices onAdd={() => setAdding(true)} />}
+      {isLoading && (connectionState === 'closed' ? <NotLoaded /> : <Loading text="Loading the fleet…" />)}
+      {total === 0 && !isLoading && <NoDevices onAdd={() => setAdding(true)} />}
       {total > 0 && identifiers.length === 0 && (
         <Empty title="No devices found">
           <p>None of the {total.toLocaleString()} devices matches the search and the filters.</p>
-          <Button kind="primary" onPress={() => change(everything)}>
+          <Button kind="primary" onPress={() => change(defaultView)}>
             Show all
           </Button>
         </Empty>
@@ -84,7 +84,7 @@ export default function FleetPage() {
           sort={view.sort}
           isDescending={view.isDescending}
           onPoint={() => {
-            held.until = now() + heldMs
+            hold.until = now() + holdMs
           }}
           onSort={(key) => change({ sort: key, isDescending: key === view.sort && !view.isDescending })}
         />
@@ -97,7 +97,6 @@ export default function FleetPage() {
 interface CountProps {
   readonly shown: number
   readonly total: number
-  /** Whether all devices were read. */
   readonly isComplete: boolean
 }
 
@@ -107,8 +106,8 @@ function Count({ shown, total, isComplete }: CountProps) {
 }
 
 /** The view in the address, and a function to change parts of it. The back button returns to the same view. */
-export function useView(): readonly [FleetView, (change: Partial<FleetView>) => void] {
-  const [view, setView] = useState(viewHere)
+function useView(): readonly [FleetView, (change: Partial<FleetView>) => void] {
+  const [view, setView] = useState(viewInAddress)
   // Fast typing may change the view again before it is rendered.
   const latest = useRef(view)
   const show = (changed: FleetView) => {
@@ -117,7 +116,7 @@ export function useView(): readonly [FleetView, (change: Partial<FleetView>) => 
   }
   useEffect(() => {
     // Only for navigation; changes below do not fire this event.
-    const onHashChange = () => show(viewHere())
+    const onHashChange = () => show(viewInAddress())
     addEventListener('hashchange', onHashChange)
     return () => removeEventListener('hashchange', onHashChange)
   }, [])
@@ -130,7 +129,7 @@ export function useView(): readonly [FleetView, (change: Partial<FleetView>) => 
   return [view, change]
 }
 
-function viewHere(): FleetView {
+function viewInAddress(): FleetView {
   const { hash } = location
   return viewOf(hash.slice(hash.indexOf('?') + 1 || hash.length))
 }
@@ -139,15 +138,15 @@ function viewHere(): FleetView {
 const options = '--writes answer'
 
 /** For a new server: how to see devices within a minute, and how to connect a real one. */
-export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
+function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   const [key, setKey] = useState('')
   const isOff = session.value.state === 'IAM off'
   const mayAdd = mayI('device', 'create')
-  const mayMake = mayI('device', 'create', { deviceIdentifier: '*' })
-  const makeKey = async () => {
-    await describe()
-    const made = await client.call('POST /iam/provisioning-keys', { body: { name: 'Simulated fleet' } })
-    setKey(made.key)
+  const mayCreateKey = mayI('device', 'create', { deviceIdentifier: '*' })
+  const createKey = async () => {
+    await createSchemas()
+    const created = await client.call('POST /iam/provisioning-keys', { body: { name: 'Simulated fleet' } })
+    setKey(created.key)
   }
   return (
     <Empty title="No devices yet">
@@ -158,12 +157,12 @@ export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
       {(isOff || key !== '') && (
         <Command command={fleetCommand(isOff ? { options: `${options} --schemas` } : { options, key })} />
       )}
-      {!isOff && key === '' && mayMake && (
-        <Button kind="primary" onPress={makeKey}>
+      {!isOff && key === '' && mayCreateKey && (
+        <Button kind="primary" onPress={createKey}>
           Create key
         </Button>
       )}
-      {!isOff && !mayMake && <p>They need a provisioning key, which an administrator can create.</p>}
+      {!isOff && !mayCreateKey && <p>They need a provisioning key, which an administrator can create.</p>}
       {mayAdd && (
         <>
           <p>Or add a real device: it gets a name and a secret to connect with.</p>
@@ -175,7 +174,7 @@ export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
 }
 
 /** Creates schemas, so that values have names and units; the simulated fleet itself may only report for devices. */
-async function describe(): Promise<void> {
+async function createSchemas(): Promise<void> {
   const { schemas } = state()
   const puts = [...simulatedSchemas]
     .filter(

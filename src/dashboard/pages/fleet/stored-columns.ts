@@ -5,8 +5,8 @@ import { readPreference, storePreference } from '#dashboard/preferences'
 const key = 'fleet-columns'
 
 export function storedColumns(service: string): readonly string[] | undefined {
-  const kept = read()[service]
-  return Array.isArray(kept) && kept.every((each) => typeof each === 'string') ? kept : undefined
+  const stored = read()[service]
+  return Array.isArray(stored) && stored.every((each) => typeof each === 'string') ? stored : undefined
 }
 
 /** Undefined: the default columns. */
@@ -17,8 +17,8 @@ export function storeColumns(service: string, keys: readonly string[] | undefine
 
 function read(): Record<string, unknown> {
   try {
-    const kept: unknown = JSON.parse(readPreference(key) ?? '{}')
-    return typeof kept === 'object' && kept !== null ? (kept as Record<string, unknown>) : {}
+    const stored: unknown = JSON.parse(readPreference(key) ?? '{}')
+    return typeof stored === 'object' && stored !== null ? (stored as Record<string, unknown>) : {}
   } catch {
     return {}
   }

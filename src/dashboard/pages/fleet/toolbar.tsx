@@ -5,7 +5,7 @@ import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
 import { operatorsFor } from '#dashboard/pages/fleet/condition'
 import type { Condition, FleetView, Operator, StatusFilter } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
-import { Dialog } from '#dashboard/parts/dialog'
+import { DialogButton } from '#dashboard/parts/dialog'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { aboutOf, nameOf } from '#dashboard/values/format-value'
@@ -16,7 +16,6 @@ export interface FleetToolbarProps {
   readonly counts: Arrangement['counts']
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
-  /** Further buttons. */
   readonly children: ComponentChildren
 }
 
@@ -30,8 +29,7 @@ const statuses: readonly (readonly [StatusFilter, string])[] = [
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
 export function FleetToolbar({ view, change, counts, offers, schemas, children }: FleetToolbarProps) {
   const search = useRef<HTMLInputElement>(null)
-  const [isAsking, setAsking] = useState(false)
-  useSlash(() => search.current?.focus())
+  useSearchKey(() => search.current?.focus())
   const services = [...offers.keys()]
     .map((identifier) => [identifier, schemas.get(identifier)?.name ?? identifier] as const)
     .sort(([, one], [, other]) => (one < other ? -1 : 1))
@@ -76,18 +74,19 @@ export function FleetToolbar({ view, change, counts, offers, schemas, children }
             {conditionText(view.condition, schemas)} <span aria-hidden="true">×</span>
           </Button>
         ) : (
-          <Button onPress={() => setAsking(true)}>Condition…</Button>
+          <DialogButton button="Condition…" title="Only devices where">
+            {(close) => (
+              <ConditionForm
+                service={view.service}
+                onClose={close}
+                onChoose={(condition) => change({ condition })}
+                {...{ offers, schemas }}
+              />
+            )}
+          </DialogButton>
         )}
         {children}
       </div>
-      <ConditionDialog
-        isOpen={isAsking}
-        onClose={() => setAsking(false)}
-        service={view.service}
-        offers={offers}
-        schemas={schemas}
-        onChoose={(condition) => change({ condition })}
-      />
     </search>
   )
 }
@@ -99,7 +98,7 @@ function conditionText(condition: NonNullable<FleetView['condition']>, schemas: 
 }
 
 /** As in code viewers, a slash outside of inputs focuses the search. */
-function useSlash(run: () => void): void {
+function useSearchKey(run: () => void): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const { target, key } = event
@@ -112,8 +111,7 @@ function useSlash(run: () => void): void {
   }, [])
 }
 
-interface ConditionDialogProps {
-  readonly isOpen: boolean
+interface ConditionFormProps {
   readonly onClose: () => void
   /** Only its properties, if a service is chosen. */
   readonly service: string
@@ -123,25 +121,17 @@ interface ConditionDialogProps {
 }
 
 /** Filters devices by the value of a property; the result stays live. */
-function ConditionDialog(props: ConditionDialogProps) {
-  return (
-    <Dialog title="Only devices where" isOpen={props.isOpen} onClose={props.onClose}>
-      <ConditionForm {...props} />
-    </Dialog>
-  )
-}
-
-function ConditionForm({ onClose, service, offers, schemas, onChoose }: ConditionDialogProps) {
+function ConditionForm({ onClose, service, offers, schemas, onChoose }: ConditionFormProps) {
   const choices = propertiesOf(offers, schemas, service)
   const [key, setKey] = useState(choices[0]?.value ?? '')
   const [operator, setOperator] = useState<Operator>('>')
   const [value, setValue] = useState('')
   const chosen = choices.find((choice) => choice.value === key)
   const about = chosen && aboutOf(schemas.get(chosen.serviceIdentifier), chosen.propId)
-  const allowed = operatorsFor(about)
-  const taken = allowed.includes(operator) ? operator : '='
+  const operatorOptions = operatorsFor(about)
+  const chosenOperator = operatorOptions.includes(operator) ? operator : '='
   const names = Object.values(about?.enum ?? {}).map(({ name }) => name)
-  if (!chosen) return <p>No device has a property yet.</p>
+  if (!chosen) return <p>No properties yet.</p>
   const { serviceIdentifier, propId } = chosen
   return (
     <Form
@@ -149,15 +139,15 @@ function ConditionForm({ onClose, service, offers, schemas, onChoose }: Conditio
       onCancel={onClose}
       isDisabled={value.trim() === '' && names.length === 0}
       onSubmit={() => {
-        onChoose({ serviceIdentifier, propId, operator: taken, value: value.trim() || (names[0] ?? '') })
+        onChoose({ serviceIdentifier, propId, operator: chosenOperator, value: value.trim() || (names[0] ?? '') })
         onClose()
       }}
     >
       <Select label="Property" value={key} options={choices} onChange={setKey} hasFocus />
       <Select
         label="is"
-        value={taken}
-        options={allowed.map((each) => ({ value: each, label: words[each] }))}
+        value={chosenOperator}
+        options={operatorOptions.map((each) => ({ value: each, label: operatorLabels[each] }))}
         onChange={setOperator}
       />
       {names.length > 0 ? (
@@ -180,7 +170,7 @@ function ConditionForm({ onClose, service, offers, schemas, onChoose }: Conditio
   )
 }
 
-const words: Readonly<Record<Operator, string>> = {
+const operatorLabels: Readonly<Record<Operator, string>> = {
   '>': 'more than',
   '>=': 'at least',
   '<': 'less than',
@@ -189,7 +179,7 @@ const words: Readonly<Record<Operator, string>> = {
   '≠': 'not equal to',
 }
 
-function propertiesOf(offers: ConditionDialogProps['offers'], schemas: Schemas, service: string) {
+function propertiesOf(offers: ConditionFormProps['offers'], schemas: Schemas, service: string) {
   return [...offers]
     .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
     .flatMap(([serviceIdentifier, propIds]) => {

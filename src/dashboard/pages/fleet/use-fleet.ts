@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeviceView, ObservableMap } from '#client/client'
 import { type Arrangement, type ArrangeOptions, arrange, isSameOrder } from '#dashboard/pages/fleet/arrangement'
-import { after, now, timed } from '#dashboard/world'
+import { after, measureMs, now } from '#dashboard/timers'
 
 /** The live fleet for a view. */
 export interface Fleet extends Arrangement {
@@ -14,14 +14,14 @@ export interface Fleet extends Arrangement {
  * Minimum pause between two scans of all devices. After a slow scan the pause is ten times as long, so that scans take
  * at most a tenth of the time.
  */
-const restMsMin = 250
-const restPerCost = 10
+const pauseMsMin = 250
+const pausePerCost = 10
 const offersMs = 5_000
 
 type Devices = ObservableMap<string, DeviceView>
 
 /** Rows do not move before this time, because the user points at them. */
-export interface Held {
+export interface ScrollHold {
   /** Unix ms. */
   until: number
 }
@@ -30,7 +30,7 @@ export interface Held {
  * The rows of the view. Values inside of rows update by themselves. A changed view is applied at once, changed devices
  * a few times a second.
  */
-export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[], held: Held): Fleet {
+export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[], hold: ScrollHold): Fleet {
   const order = useRef<FleetOrder>()
   order.current ??= new FleetOrder(devices)
   const scan = (): Fleet => (order.current as FleetOrder).scan(options)
@@ -40,25 +40,25 @@ export function useFleet(devices: Devices, options: ArrangeOptions, deps: readon
 
   useEffect(() => setFleet((before) => reuseUnchanged(before, latest.current())), deps)
   useEffect(() => {
-    let stopWaiting: (() => void) | undefined
-    let restMs = restMsMin
+    let cancelRescan: (() => void) | undefined
+    let pauseMs = pauseMsMin
     const rescan = () => {
-      const heldMs = held.until - now()
-      stopWaiting = heldMs > 0 ? after(heldMs, rescan) : undefined
-      if (stopWaiting) return
-      const cost = timed(() => setFleet((before) => reuseUnchanged(before, latest.current())))
-      restMs = Math.max(restMsMin, cost * restPerCost)
+      const holdMs = hold.until - now()
+      cancelRescan = holdMs > 0 ? after(holdMs, rescan) : undefined
+      if (cancelRescan) return
+      const cost = measureMs(() => setFleet((before) => reuseUnchanged(before, latest.current())))
+      pauseMs = Math.max(pauseMsMin, cost * pausePerCost)
     }
-    const stopListening = devices.subscribe((changed) => {
-      order.current?.note(changed)
-      stopWaiting ??= after(restMs, rescan)
+    const unsubscribe = devices.subscribe((changed) => {
+      order.current?.markChanged(changed)
+      cancelRescan ??= after(pauseMs, rescan)
     })
     // Includes changes between the rendering and this effect.
-    order.current?.note(undefined)
+    order.current?.markChanged(undefined)
     rescan()
     return () => {
-      stopListening()
-      stopWaiting?.()
+      unsubscribe()
+      cancelRescan?.()
     }
   }, [devices])
   return fleet
@@ -81,7 +81,7 @@ class FleetOrder {
   readonly #devices: Devices
   #identifiers: readonly string[] = []
   #known: ReadonlySet<string> = new Set()
-  #isOther = true
+  #isOutdated = true
   #offers: ReadonlyMap<string, readonly number[]> = new Map()
   #offersAt = 0
 
@@ -90,17 +90,17 @@ class FleetOrder {
   }
 
   /** The changed devices; undefined: any device may have changed. */
-  note(changed: ReadonlySet<string> | undefined): void {
-    if (this.#isOther) return
-    if (changed === undefined || this.#devices.size !== this.#known.size) this.#isOther = true
-    else for (const identifier of changed) this.#isOther ||= !this.#known.has(identifier)
+  markChanged(changed: ReadonlySet<string> | undefined): void {
+    if (this.#isOutdated) return
+    if (changed === undefined || this.#devices.size !== this.#known.size) this.#isOutdated = true
+    else for (const identifier of changed) this.#isOutdated ||= !this.#known.has(identifier)
   }
 
   scan(options: ArrangeOptions): Fleet {
-    if (this.#isOther) {
+    if (this.#isOutdated) {
       this.#identifiers = [...this.#devices.keys()].sort()
       this.#known = new Set(this.#identifiers)
-      this.#isOther = false
+      this.#isOutdated = false
       this.#offersAt = 0
     }
     if (now() - this.#offersAt > offersMs) {

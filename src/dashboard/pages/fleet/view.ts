@@ -20,12 +20,11 @@ export interface FleetView {
   /** Only devices with this service; empty: any. */
   readonly service: string
   readonly condition: Condition | undefined
-  /** Key of the column. */
   readonly sort: string
   readonly isDescending: boolean
 }
 
-export const everything: FleetView = {
+export const defaultView: FleetView = {
   search: '',
   status: 'any',
   service: '',
@@ -38,13 +37,13 @@ export const everything: FleetView = {
 export function viewOf(query: string): FleetView {
   const fields = new URLSearchParams(query)
   const status = fields.get('status') ?? ''
-  const sort = fields.get('sort') ?? everything.sort
+  const sort = fields.get('sort') ?? defaultView.sort
   return {
     search: fields.get('search') ?? '',
     status: isStatus(status) ? status : 'any',
     service: fields.get('service') ?? '',
     condition: conditionOf(fields),
-    sort: sort.replace(/^-/, '') || everything.sort,
+    sort: sort.replace(/^-/, '') || defaultView.sort,
     isDescending: sort.startsWith('-'),
   }
 }
@@ -59,7 +58,7 @@ export function queryOf({ search, status, service, condition, sort, isDescending
     fields.set('where', `${condition.serviceIdentifier}/${condition.propId}`)
     fields.set('is', condition.operator + condition.value)
   }
-  if (sort !== everything.sort || isDescending) fields.set('sort', (isDescending ? '-' : '') + sort)
+  if (sort !== defaultView.sort || isDescending) fields.set('sort', (isDescending ? '-' : '') + sort)
   return fields.toString()
 }
 

@@ -1,27 +1,26 @@
 import type { ComponentChildren } from 'preact'
-import { Link } from '#dashboard/parts/link'
 import { Page } from '#dashboard/parts/page'
 import '#dashboard/pages/functions/functions.css'
 
-const places = [
+const lists = [
   { to: '/functions', title: 'Functions' },
   { to: '/functions/templates', title: 'Templates' },
   { to: '/functions/groups', title: 'Groups' },
 ] as const
 
-export interface FunctionsFrameProps {
-  readonly here: (typeof places)[number]['title']
+interface FunctionsFrameProps {
+  readonly current: (typeof lists)[number]['title']
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }
 
 /** Three related lists: functions, templates and groups. */
-export function FunctionsFrame({ here, actions, children }: FunctionsFrameProps) {
+export function FunctionsFrame({ current, actions, children }: FunctionsFrameProps) {
   return (
-    <Page title={here} actions={actions}>
-      <nav class="places" aria-label="Functions, templates and groups">
-        {places.map(({ to, title }) => (
-          <a key={to} href={`#${to}`} aria-current={title === here ? 'page' : undefined}>
+    <Page title={current} actions={actions}>
+      <nav class="lists" aria-label="Functions, templates and groups">
+        {lists.map(({ to, title }) => (
+          <a key={to} href={`#${to}`} aria-current={title === current ? 'page' : undefined}>
             {title}
           </a>
         ))}
@@ -29,9 +28,4 @@ export function FunctionsFrame({ here, actions, children }: FunctionsFrameProps)
       {children}
     </Page>
   )
-}
-
-export function BackTo({ place }: { readonly place: (typeof places)[number]['title'] }) {
-  const { to } = places.find(({ title }) => title === place) ?? places[0]
-  return <Link to={to}>All {place.toLowerCase()}</Link>
 }

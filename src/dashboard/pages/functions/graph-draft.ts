@@ -38,8 +38,8 @@ export interface Draft {
 
 interface KindWords {
   readonly title: string
-  /** The effect of the node in one line. */
-  readonly does: string
+  /** One line. */
+  readonly effect: string
   /** The prefix of its ids. */
   readonly id: string
 }
@@ -47,22 +47,22 @@ interface KindWords {
 export const kindWords: Readonly<Record<NodeKind, KindWords>> = {
   property: {
     title: 'When a value changes',
-    does: 'Triggers when a property of a device changes',
+    effect: 'Triggers when a property of a device changes',
     id: 'changed',
   },
   alarm: {
     title: 'When an alarm changes state',
-    does: 'Triggers when an alarm becomes active or inactive',
+    effect: 'Triggers when an alarm becomes active or inactive',
     id: 'alarm',
   },
   status: {
     title: 'When a device changes status',
-    does: 'Triggers when it becomes online, idle or offline',
+    effect: 'Triggers when it becomes online, idle or offline',
     id: 'status',
   },
-  condition: { title: 'Only if', does: 'Continues if a condition is true', id: 'if' },
-  throttle: { title: 'Rate limit', does: 'Continues at most once every period, for each device', id: 'limit' },
-  email: { title: 'Send mail', does: 'Sends a mail from a template to all subscribers', id: 'mail' },
+  condition: { title: 'Only if', effect: 'Continues if a condition is true', id: 'if' },
+  throttle: { title: 'Rate limit', effect: 'Continues at most once every period, for each device', id: 'limit' },
+  email: { title: 'Send mail', effect: 'Sends a mail from a template to all subscribers', id: 'mail' },
 }
 
 export const triggerKinds: readonly NodeKind[] = ['property', 'alarm', 'status']
@@ -77,7 +77,7 @@ export const emptyDraft: Draft = { nodes: [], edges: [], nextKey: 1 }
 export function draftOf({ nodes, edges }: Graph): Draft {
   const keys = new Map(nodes.map(({ id }, place) => [id, place + 1]))
   return {
-    nodes: nodes.map((node, place) => ({ key: place + 1, ...drawn(node) })),
+    nodes: nodes.map((node, place) => ({ key: place + 1, ...draftNodeOf(node) })),
     edges: edges.map(([from, to]) => [keys.get(from) ?? 0, keys.get(to) ?? 0]),
     nextKey: nodes.length + 1,
   }
@@ -87,7 +87,7 @@ export function draftOf({ nodes, edges }: Graph): Draft {
 export function graphOf({ nodes, edges }: Draft): Graph {
   const ids = new Map(nodes.map(({ key, id }) => [key, id]))
   return {
-    nodes: nodes.map(sent),
+    nodes: nodes.map(graphNodeOf),
     edges: edges.map(([from, to]) => [ids.get(from) ?? '', ids.get(to) ?? '']),
   }
 }
@@ -106,25 +106,23 @@ export function withNode(draft: Draft, kind: NodeKind, behind?: number): Draft {
 /** Removes a node; its predecessors then lead to its successors. */
 export function withoutNode(draft: Draft, key: number): Draft {
   const before = draft.edges.filter(([, to]) => to === key).map(([from]) => from)
-  const behind = draft.edges.filter(([from]) => from === key).map(([, to]) => to)
+  const after = draft.edges.filter(([from]) => from === key).map(([, to]) => to)
   const rest: Draft = {
     ...draft,
     nodes: draft.nodes.filter((node) => node.key !== key),
     edges: draft.edges.filter((edge) => !edge.includes(key)),
   }
-  const bridges = before.flatMap((from) => behind.map((to) => [from, to] as const))
+  const bridges = before.flatMap((from) => after.map((to) => [from, to] as const))
   return bridges.reduce((bridged, [from, to]) => withEdge(bridged, from, to, true), rest)
 }
 
-/** Replaces a node. */
 export function withChanged(draft: Draft, node: DraftNode): Draft {
   return { ...draft, nodes: draft.nodes.map((each) => (each.key === node.key ? node : each)) }
 }
 
-/** Adds or removes an edge between two nodes. */
-export function withEdge(draft: Draft, from: number, to: number, isThere: boolean): Draft {
+export function withEdge(draft: Draft, from: number, to: number, isConnected: boolean): Draft {
   const others = draft.edges.filter((edge) => edge[0] !== from || edge[1] !== to)
-  return { ...draft, edges: isThere ? [...others, [from, to]] : others }
+  return { ...draft, edges: isConnected ? [...others, [from, to]] : others }
 }
 
 /** Whether an edge is permitted: no edge to triggers, none behind mails, and no cycle. */
@@ -153,7 +151,7 @@ function freeId({ nodes }: Draft, stem: string): string {
   }
 }
 
-function drawn(node: GraphNode): Keyless<DraftNode> {
+function draftNodeOf(node: GraphNode): Keyless<DraftNode> {
   const { id } = node
   switch (node.type) {
     case 'condition':
@@ -172,7 +170,7 @@ function drawn(node: GraphNode): Keyless<DraftNode> {
   }
 }
 
-function sent(node: DraftNode): GraphNode {
+function graphNodeOf(node: DraftNode): GraphNode {
   const { id } = node
   switch (node.kind) {
     case 'condition':

@@ -1,18 +1,11 @@
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
+import type { Detail } from '#dashboard/parts/problem-text'
 import { edgeFaults } from '#model/graph-edges'
 
 /** The faults of a graph, by node. */
 
-/** `path` in the form of the server: `graph.nodes.1.logic.>.0`. Contract 1.3. */
-export interface Detail {
-  readonly path: string
-  readonly message: string
-}
-
 export interface GraphFaults {
-  /** By key. */
   readonly byNode: ReadonlyMap<number, readonly string[]>
-  /** Faults of the whole graph. */
   readonly others: readonly string[]
 }
 
@@ -23,21 +16,20 @@ const atNode = /^nodes\.(\d+)(?:\.(.+))?$/
 
 /** Faults that can be found without the server: incomplete nodes first, then wrong edges. */
 export function faultsIn(draft: Draft): GraphFaults {
-  if (draft.nodes.length === 0)
-    return { byNode: new Map(), others: ['Begin with what sets it off: a value, an alarm or a status'] }
-  const missing = draft.nodes.flatMap((node, place) => {
-    const message = missingIn(node)
+  if (draft.nodes.length === 0) return { byNode: new Map(), others: ['Add a trigger first'] }
+  const incomplete = draft.nodes.flatMap((node, place) => {
+    const message = faultOfNode(node)
     return message === undefined ? [] : [{ path: `graph.nodes.${place}`, message }]
   })
-  const joining = edgeFaults(graphOf(draft))
-  return placed(draft, [
-    ...missing,
-    ...joining.map(({ path, message }) => ({ path: ['graph', ...path].join('.'), message })),
+  const wrongEdges = edgeFaults(graphOf(draft))
+  return faultsOfDetails(draft, [
+    ...incomplete,
+    ...wrongEdges.map(({ path, message }) => ({ path: ['graph', ...path].join('.'), message })),
   ])
 }
 
-/** Assigns the server's faults to the nodes of the sent draft; undefined if they are not about the graph. */
-export function placed(draft: Draft, details: readonly Detail[]): GraphFaults {
+/** Assigns the server's faults, such as at `graph.nodes.1.logic.>.0`, to the nodes of the sent draft. */
+export function faultsOfDetails(draft: Draft, details: readonly Detail[]): GraphFaults {
   const byNode = new Map<number, string[]>()
   const others: string[] = []
   for (const { path, message } of details) {
@@ -57,7 +49,7 @@ export function hasFaults({ byNode, others }: GraphFaults): boolean {
   return byNode.size > 0 || others.length > 0
 }
 
-function missingIn(node: Draft['nodes'][number]): string | undefined {
+function faultOfNode(node: Draft['nodes'][number]): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(node.id)) return 'needs a name of letters, digits and . _ -'
   switch (node.kind) {
     case 'property':

@@ -50,12 +50,14 @@ interface Slot {
 
 export function layoutOf(keys: readonly number[], edges: readonly (readonly [from: number, to: number])[]): Layout {
   const known = new Set(keys)
-  const kept = edges.filter(([from, to]) => from !== to && known.has(from) && known.has(to))
-  const layers = layersOf(keys, kept)
+  const validEdges = edges.filter(([from, to]) => from !== to && known.has(from) && known.has(to))
+  const layers = layersOf(keys, validEdges)
   const slots = new Map(keys.map((key) => [key, newSlot(key, boxWidth)]))
   const rows: Slot[][] = Array.from({ length: Math.max(0, ...layers.values()) + 1 }, () => [])
   for (const [key, slot] of slots) rows[layers.get(key) ?? 0]?.push(slot)
-  const ways = kept.map(([from, to]) => wayOf(slots.get(from) as Slot, slots.get(to) as Slot, layers, rows))
+  const edgeRoutes = validEdges.map(([from, to]) =>
+    routeOf(slots.get(from) as Slot, slots.get(to) as Slot, layers, rows),
+  )
   for (let round = 0; round < rounds; round++) sortRows(rows, round % 2 === 0)
   const width = Math.max(...rows.map(widthOf))
   for (const row of rows) spread(row, width)
@@ -64,7 +66,11 @@ export function layoutOf(keys: readonly number[], edges: readonly (readonly [fro
     width: width + 2 * margin,
     height: 2 * margin + rows.length * (boxHeight + gapDown) - gapDown,
     nodes: [...slots].map(([key, { at }]) => ({ key, x: at, y: yOf(layers.get(key) ?? 0) })),
-    edges: ways.map(({ from, to, through }) => ({ from: from.key, to: to.key, points: pointsOf(from, to, through) })),
+    edges: edgeRoutes.map(({ from, to, through }) => ({
+      from: from.key,
+      to: to.key,
+      points: pointsOf(from, to, through),
+    })),
   }
 
   function pointsOf(from: Slot, to: Slot, through: readonly Slot[]): readonly Point[] {
@@ -98,14 +104,13 @@ function layersOf(
   return new Map([...layers].map(([key, layer]) => [key, used.indexOf(layer)]))
 }
 
-interface Way {
+interface EdgeRoute {
   readonly from: Slot
   readonly to: Slot
   readonly through: readonly Slot[]
 }
 
-/** Adds slots in the layers between. */
-function wayOf(from: Slot, to: Slot, layers: ReadonlyMap<number, number>, rows: readonly Slot[][]): Way {
+function routeOf(from: Slot, to: Slot, layers: ReadonlyMap<number, number>, rows: readonly Slot[][]): EdgeRoute {
   const [top, bottom] = [layers.get(from.key) ?? 0, layers.get(to.key) ?? 0]
   const through: Slot[] = []
   let above = from

@@ -16,7 +16,6 @@ export interface GraphPictureProps {
   readonly names: Names
   readonly faults: GraphFaults
   readonly trail: Trail | undefined
-  /** Opens the card of a node. */
   readonly onNode: (node: DraftNode) => void
 }
 

@@ -26,12 +26,11 @@ const columns: readonly Column<GroupOption>[] = [
   },
 ]
 
-/** Groups of devices. */
 export default function GroupsPage() {
   const called = useCall(() => client.call('GET /groups'), [])
   return (
     <FunctionsFrame
-      here="Groups"
+      current="Groups"
       actions={
         mayI('functions', 'create') && (
           <Link to="/functions/groups/new" class="button primary">
@@ -40,7 +39,7 @@ export default function GroupsPage() {
         )
       }
     >
-      <CallResult called={called}>
+      <CallResult call={called}>
         {(groups) =>
           groups.length === 0 ? (
             <Empty title="No groups">

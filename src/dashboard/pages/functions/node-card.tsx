@@ -27,18 +27,16 @@ function cardId(node: DraftNode): string {
   return `node-${node.key}`
 }
 
-/** Scrolls to the card of a node. */
 export function showCard(node: DraftNode): void {
   const card = document.getElementById(cardId(node))
   card?.scrollIntoView({ block: 'nearest' })
   card?.focus({ preventScroll: true })
 }
 
-/** One node: its fields, and its successors. */
 function NodeCard(props: NodeProps) {
   const { node, draft, onDraft, faults } = props
   const headingId = useId()
-  const { title, does } = kindWords[node.kind]
+  const { title, effect } = kindWords[node.kind]
   const remove = () => {
     const place = draft.nodes.indexOf(node)
     const beside = draft.nodes[place - 1] ?? draft.nodes[place + 1]
@@ -56,7 +54,7 @@ function NodeCard(props: NodeProps) {
             ×
           </Button>
         </header>
-        <p class="hint">{does}.</p>
+        <p class="hint">{effect}.</p>
         {faults.length > 0 && (
           <div class="problem" role="alert">
             {faults.map((fault) => (
@@ -82,7 +80,6 @@ function NodeCard(props: NodeProps) {
   )
 }
 
-/** For users who may not change the function. */
 function NodeView({ node, names }: Pick<NodeProps, 'node' | 'names'>) {
   return (
     <li class="node-card">
@@ -108,7 +105,7 @@ function Successors({ node, draft, onDraft }: NodeProps) {
           key={other.key}
           label={`${other.id} (${kindWords[other.kind].title.toLowerCase()})`}
           isChecked={isBehind(other)}
-          onChange={(isThere) => onDraft(withEdge(draft, node.key, other.key, isThere))}
+          onChange={(isConnected) => onDraft(withEdge(draft, node.key, other.key, isConnected))}
         />
       ))}
       <div class="actions">
@@ -126,7 +123,6 @@ function Successors({ node, draft, onDraft }: NodeProps) {
   )
 }
 
-/** Whether the draft sends any mail. */
 function sendsMail({ nodes }: Draft): boolean {
   return nodes.some(({ kind }) => kind === 'email') && nodes.some(isTrigger)
 }
@@ -181,7 +177,6 @@ export function GraphEditor(props: GraphEditorProps) {
   )
 }
 
-/** The triggers to add. */
 function TriggerButtons({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
   const add = (kind: NodeKind) => onDraft(withNode(draft, kind))
   return (
@@ -198,7 +193,6 @@ function TriggerButtons({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'on
   )
 }
 
-/** Moves the focus to an added node. */
 function useNewCard({ nodes, nextKey }: Draft): void {
   const known = useRef(nextKey)
   useEffect(() => {

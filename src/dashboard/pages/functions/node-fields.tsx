@@ -61,7 +61,7 @@ function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
         label="Property"
         value={property}
         options={propertyOptions(schema, sample)}
-        onChange={(next) => onNode({ ...without(node), property: next })}
+        onChange={(next) => onNode({ ...withTo(node, undefined), property: next })}
         other={{ label: 'Identifier of the property', placeholder: '0x2000' }}
       />
       <ToField node={node} onTo={(to) => onNode(withTo(node, to))} names={names} />
@@ -179,32 +179,32 @@ function ConditionFields({ node, onNode, isChecked }: Of<'condition'>) {
   )
 }
 
-const spans = [
+const units = [
   { value: '1', label: 'seconds' },
   { value: '60', label: 'minutes' },
   { value: '3600', label: 'hours' },
   { value: '86400', label: 'days' },
 ] as const
 
-type Span = (typeof spans)[number]['value']
+type Unit = (typeof units)[number]['value']
 
 function ThrottleFields({ node, onNode }: Of<'throttle'>) {
   const { seconds } = node
-  const [span, setSpan] = useState<Span>(
-    () => spans.findLast(({ value }) => seconds !== undefined && seconds % Number(value) === 0)?.value ?? '1',
+  const [unit, setUnit] = useState<Unit>(
+    () => units.findLast(({ value }) => seconds !== undefined && seconds % Number(value) === 0)?.value ?? '1',
   )
-  const amount = seconds === undefined ? undefined : seconds / Number(span)
-  const set = (next: number | undefined, by: Span) =>
+  const amount = seconds === undefined ? undefined : seconds / Number(unit)
+  const set = (next: number | undefined, by: Unit) =>
     onNode({ ...node, seconds: next === undefined ? undefined : Math.round(next * Number(by)) })
   return (
     <div class="node-row">
-      <NumberField label="At most once every" value={amount} onInput={(next) => set(next, span)} min={0} />
+      <NumberField label="At most once every" value={amount} onInput={(next) => set(next, unit)} min={0} />
       <Select
         label="Unit"
-        value={span}
-        options={spans}
+        value={unit}
+        options={units}
         onChange={(by) => {
-          setSpan(by)
+          setUnit(by)
           set(amount, by)
         }}
       />
@@ -242,9 +242,4 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
 function withTo<N extends { readonly to?: To }>(node: N, to: To | undefined): N {
   const { to: _, ...rest } = node
   return (to === undefined ? rest : { ...rest, to }) as N
-}
-
-/** Another property has other values. */
-function without<N extends { readonly to?: To }>(node: N): N {
-  return withTo(node, undefined)
 }

@@ -14,11 +14,11 @@ export interface Names {
 export function nodeInWords(node: DraftNode, names: Names): string {
   switch (node.kind) {
     case 'property':
-      return `${propertyName(node.service, node.property, names) || 'a value'} ${cameTo(node.to, 'changes')}`
+      return `${propertyName(node.service, node.property, names) || 'a value'} ${becomesText(node.to, 'changes')}`
     case 'alarm':
-      return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${cameTo(node.to, 'changes state')}`
+      return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${becomesText(node.to, 'changes state')}`
     case 'status':
-      return `the device ${cameTo(node.to, 'changes status')}`
+      return `the device ${becomesText(node.to, 'changes status')}`
     case 'condition':
       return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
     case 'throttle':
@@ -30,9 +30,9 @@ export function nodeInWords(node: DraftNode, names: Names): string {
 
 /** `temperature changes → mail too-hot`: its triggers and its mails. */
 export function graphInWords({ nodes }: Draft, names: Names): string {
-  const begins = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
-  const sends = nodes.filter(({ kind }) => kind === 'email').map((node) => nodeInWords(node, names))
-  return `${begins.join(' or ')} → ${sends.join(', ') || 'nothing'}`
+  const triggers = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
+  const mails = nodes.filter(({ kind }) => kind === 'email').map((node) => nodeInWords(node, names))
+  return `${triggers.join(' or ')} → ${mails.join(', ') || 'nothing'}`
 }
 
 /** The name in the schema, or the id. `property`: `0x2000`. */
@@ -52,8 +52,8 @@ export function secondsInWords(seconds: number): string {
   return `${seconds / size} ${name}`
 }
 
-function cameTo(to: DraftNodeTo, otherwise: string): string {
+function becomesText(to: Target, otherwise: string): string {
   return to === undefined ? otherwise : `becomes ${to === null ? 'nothing' : String(to)}`
 }
 
-type DraftNodeTo = string | number | boolean | null | undefined
+type Target = string | number | boolean | null | undefined

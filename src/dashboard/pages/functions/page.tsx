@@ -19,13 +19,12 @@ import { counted } from '#dashboard/values/format-value'
 
 type Fn = Item<'GET /functions'>
 
-/** All functions. */
 export default function FunctionsPage() {
   const called = useCall(() => client.call('GET /functions'), [])
-  const columns = useColumns(called.again)
+  const columns = useColumns(called.refresh)
   return (
     <FunctionsFrame
-      here="Functions"
+      current="Functions"
       actions={
         mayI('functions', 'create') && (
           <Link to="/functions/new" class="button primary">
@@ -34,7 +33,7 @@ export default function FunctionsPage() {
         )
       }
     >
-      <CallResult called={called}>
+      <CallResult call={called}>
         {(functions) =>
           functions.length === 0 ? (
             <NoFunctions />

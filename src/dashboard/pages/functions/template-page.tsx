@@ -1,91 +1,55 @@
+import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
-import { BackTo } from '#dashboard/pages/functions/functions-frame'
+import type { Item } from '#client/client'
+import { type LocaleTexts, TemplatePreview, type Texts } from '#dashboard/pages/functions/template-preview'
 import { Button } from '#dashboard/parts/button'
-import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
-import { ConfirmButton } from '#dashboard/parts/dialog'
-import { go } from '#dashboard/parts/link'
-import { CallResult, Page, Section } from '#dashboard/parts/page'
-import { detailUnder, statusOf } from '#dashboard/parts/problem-text'
+import { type Editing, EditPage } from '#dashboard/parts/edit-page'
+import { Checkbox, SuggestField, TextField, useFault } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { isLocale, likelyLocales, localeRule } from '#dashboard/parts/locale'
+import { Section } from '#dashboard/parts/page'
+import { statusOf } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
-import { notify } from '#dashboard/parts/toasts'
-import { useCall } from '#dashboard/parts/use-call'
+import { Tabs } from '#dashboard/parts/tabs'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
-import '#dashboard/pages/functions/functions.css'
-import { Fragment } from 'preact'
-import { TemplatePreview, type Words, type WordsOfLocale } from '#dashboard/pages/functions/template-preview'
-import { Checkbox, SuggestField, TextField } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
-import { Tabs } from '#dashboard/parts/tabs'
 import { parseMustache } from '#model/mustache'
 import '#dashboard/binding/binding.css'
+import '#dashboard/pages/functions/functions.css'
 
-/** A usable example for a new template. */
-const firstWords: Words = {
+type Template = Item<'GET /templates'>
+interface TemplateBody {
+  readonly locales: Template['locales']
+}
+
+/** An example for a new template. */
+const exampleTexts: Texts = {
   en: { subject: '{{deviceIdentifier}}: {{property}} is {{value}}', text: 'It was {{previous}} before.\n\n{{date}}' },
 }
 
 /** A template, or a new one if the name does not exist. */
 export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
-  const called = useCall(async () => ({ template: await readTemplate(name) }), [name])
-  const isThere = called.value?.template !== undefined
-  const remove = async () => {
-    await client.call('DELETE /templates/:name', { parameters })
-    notify(`The template ${name} is deleted`)
-    go('/functions/templates')
-  }
+  // Templates apply to all devices.
+  const may = (action: 'create' | 'update' | 'delete') => mayI('functions', action, { deviceIdentifier: '*' })
   return (
-    <Page
-      title={name}
-      beside={called.value && !isThere && <Badge tone="busy">not saved yet</Badge>}
-      actions={
-        isThere &&
-        mayI('functions', 'delete', { deviceIdentifier: '*' }) && (
-          <ConfirmButton
-            button="Delete"
-            buttonKind="danger"
-            title={`Delete ${name}?`}
-            onConfirm={remove}
-            confirm="Delete template"
-          >
-            <p>Functions that name it send no mail from then on; each that was asked for is counted as a failure.</p>
-          </ConfirmButton>
-        )
-      }
+    <EditPage<Template, TemplateBody>
+      kind="template"
+      list="/functions/templates"
+      name={name}
+      read={() => readTemplate(name)}
+      save={(body, precondition) => client.call('PUT /templates/:name', { ...precondition, parameters, body })}
+      remove={() => client.call('DELETE /templates/:name', { parameters })}
+      mayDelete={may('delete')}
+      deleteEffect="Functions with this template no longer send its mails, and count each as a failure."
+      beside={(template) => !template && <Badge tone="busy">not saved yet</Badge>}
     >
-      <BackTo place="Templates" />
-      <CallResult called={called}>
-        {({ template }) => (
-          <ConcurrentEdit found={template} what="this template">
-            {({ begun, isDirty, touch, check, keep }) => (
-              <TemplateForm
-                start={begun?.locales ?? firstWords}
-                isNew={!begun}
-                isDirty={isDirty}
-                onDirty={touch}
-                isReadOnly={!mayI('functions', begun ? 'update' : 'create', { deviceIdentifier: '*' })}
-                onSubmit={async (locales) => {
-                  const unchanged = await check(() => readTemplate(name))
-                  const saved = await client.call('PUT /templates/:name', {
-                    ...unchanged,
-                    parameters,
-                    body: { locales },
-                  })
-                  if ('locales' in saved) keep(saved)
-                  notify(`The template ${name} is saved`)
-                  called.again()
-                }}
-              />
-            )}
-          </ConcurrentEdit>
-        )}
-      </CallResult>
-    </Page>
+      {(editing) => <TemplateForm {...editing} isReadOnly={!may(editing.start ? 'update' : 'create')} />}
+    </EditPage>
   )
 }
 
-async function readTemplate(name: string) {
+async function readTemplate(name: string): Promise<Template | undefined> {
   try {
     return await client.call('GET /templates/:name', { parameters: { name } })
   } catch (problem) {
@@ -94,64 +58,44 @@ async function readTemplate(name: string) {
   }
 }
 
-interface TemplateFormProps {
-  readonly start: Words
-  /** May be saved without a change. */
-  readonly isNew: boolean
-  readonly isDirty: boolean
-  readonly onDirty: () => void
+interface TemplateFormProps extends Editing<Template, TemplateBody> {
   readonly isReadOnly: boolean
-  readonly onSubmit: (locales: Record<string, { subject: string; text: string; html?: string }>) => Promise<void>
 }
 
-const likelyLocales = ['de', 'de-CH', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
-
-/** Edits the texts of a mail by language, with a preview. Contract 5.5. */
-function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: TemplateFormProps) {
-  const [words, setWords] = useState(start)
+/** The texts of a mail by language, with a preview. Contract 5.5. */
+function TemplateForm({ start, touch, save, form, isReadOnly }: TemplateFormProps) {
+  const [texts, setTexts] = useState<Texts>(start?.locales ?? exampleTexts)
   const [locale, setLocale] = useState('en')
-  const [problem, setProblem] = useState<unknown>(undefined)
-  const change = (next: Words) => {
-    setWords(next)
-    setProblem(undefined)
-    onDirty()
+  const change = (next: Texts) => {
+    setTexts(next)
+    touch()
   }
-  const shown = words[locale] ?? words.en
+  const shown = texts[locale] ?? texts.en
   if (!shown) return null
-  const send = async () => {
-    setProblem(undefined)
-    try {
-      await onSubmit(sentOf(words))
-    } catch (thrown) {
-      setProblem(thrown)
-      throw thrown
-    }
-  }
-  const faultOf = (each: string) => detailUnder(problem, `locales.${each}`) ?? mustacheFaultOf(words[each])
-  const tabs = Object.keys(words).map((each) => ({
-    id: each,
-    title: faultOf(each) === undefined ? each : `▲ ${each}`,
-  }))
   const fields = (
-    <Tabs label="Locales" tabs={tabs} selected={locale} onSelect={setLocale}>
+    <Tabs
+      label="Locales"
+      tabs={Object.keys(texts).map((id) => ({ id, title: <LocaleTitle locale={id} texts={texts[id]} /> }))}
+      selected={locale}
+      onSelect={setLocale}
+    >
       <LocaleFields
         key={locale}
         locale={locale}
-        words={shown}
-        problem={problem}
+        texts={shown}
         isReadOnly={isReadOnly}
-        onWords={(next) => change({ ...words, [locale]: next })}
+        onTexts={(next) => change({ ...texts, [locale]: next })}
       />
       {!isReadOnly && locale !== 'en' && (
         <Button
           kind="quiet"
           onPress={() => {
-            const { [locale]: _, ...rest } = words
+            const { [locale]: _, ...rest } = texts
             setLocale('en')
             change(rest)
           }}
         >
-          Take {locale} out
+          Remove {locale}
         </Button>
       )}
     </Tabs>
@@ -162,97 +106,81 @@ function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: 
         {isReadOnly ? (
           fields
         ) : (
-          <Form submit="Save" onSubmit={send} isDisabled={!isDirty && !isNew} isUnsaved={isDirty} label="Template">
+          <Form {...form} onSubmit={() => save({ locales: texts as Template['locales'] })}>
             {fields}
             <NewLocale
-              known={Object.keys(words)}
+              known={Object.keys(texts)}
               onLocale={(added) => {
-                change({ ...words, [added]: { ...shown } })
+                change({ ...texts, [added]: { ...shown } })
                 setLocale(added)
               }}
             />
           </Form>
         )}
-        <Cheatsheet />
+        <Variables />
       </Section>
-      <TemplatePreview words={words} locale={locale} />
+      <TemplatePreview texts={texts} locale={locale} />
     </div>
   )
 }
 
-interface LocaleFieldsProps {
-  readonly locale: string
-  readonly words: WordsOfLocale
-  readonly problem: unknown
-  readonly isReadOnly: boolean
-  readonly onWords: (words: WordsOfLocale) => void
+function LocaleTitle({ locale, texts }: { readonly locale: string; readonly texts: LocaleTexts | undefined }) {
+  const mustacheFaults = [texts?.subject, texts?.text, texts?.html].map(mustacheFault)
+  const isFaulty = useFault({ path: `locales.${locale}` }) !== undefined || mustacheFaults.some(Boolean)
+  return <>{isFaulty ? `▲ ${locale}` : locale}</>
 }
 
-function LocaleFields({ locale, words, problem, isReadOnly, onWords }: LocaleFieldsProps) {
-  const problemOf = (part: keyof WordsOfLocale) =>
-    detailUnder(problem, `locales.${locale}.${part}`) ?? faultIn(words[part])
-  const { html, ...rest } = words
+interface LocaleFieldsProps {
+  readonly locale: string
+  readonly texts: LocaleTexts
+  readonly isReadOnly: boolean
+  readonly onTexts: (texts: LocaleTexts) => void
+}
+
+function LocaleFields({ locale, texts, isReadOnly, onTexts }: LocaleFieldsProps) {
+  const { html, ...rest } = texts
+  const field = (name: keyof LocaleTexts) => ({
+    value: texts[name] ?? '',
+    onInput: (text: string) => onTexts({ ...texts, [name]: text }),
+    problem: mustacheFault(texts[name]),
+    path: `locales.${locale}.${name}`,
+    isReadOnly,
+  })
   return (
     <div class="form">
-      <TextField
-        label="Subject"
-        value={words.subject}
-        onInput={(subject) => onWords({ ...words, subject })}
-        problem={problemOf('subject')}
-        maxLength={256}
-        isReadOnly={isReadOnly}
-      />
-      <TextField
-        label="Text"
-        value={words.text}
-        onInput={(text) => onWords({ ...words, text })}
-        problem={problemOf('text')}
-        rows={8}
-        isReadOnly={isReadOnly}
-      />
+      <TextField label="Subject" {...field('subject')} maxLength={256} />
+      <TextField label="Text" {...field('text')} rows={8} />
       {!isReadOnly && (
         <Checkbox
           label="Also as HTML"
           hint="In addition to the text, for mail programs that support it."
           isChecked={html !== undefined}
-          onChange={(isChecked) => onWords(isChecked ? { ...rest, html: '<p>{{value}}</p>' } : rest)}
+          onChange={(isChecked) => onTexts(isChecked ? { ...rest, html: '<p>{{value}}</p>' } : rest)}
         />
       )}
-      {html !== undefined && (
-        <TextField
-          label="HTML"
-          value={html}
-          onInput={(next) => onWords({ ...words, html: next })}
-          problem={problemOf('html')}
-          rows={8}
-          isReadOnly={isReadOnly}
-          isCode
-        />
-      )}
+      {html !== undefined && <TextField label="HTML" {...field('html')} rows={8} isCode />}
     </div>
   )
 }
 
-function NewLocale({
-  known,
-  onLocale,
-}: {
+interface NewLocaleProps {
   readonly known: readonly string[]
   readonly onLocale: (locale: string) => void
-}) {
+}
+
+function NewLocale({ known, onLocale }: NewLocaleProps) {
   const [typed, setTyped] = useState('')
-  const isLocale = /^[a-z]{2}(-[A-Z]{2})?$/.test(typed)
-  const fault = typed === '' || isLocale ? undefined : 'A language such as de, optionally with a region: de-CH'
-  const problem = known.includes(typed) ? 'It exists already' : fault
+  const problem = known.includes(typed) ? 'This locale exists.' : localeRule(typed)
+  const isAddable = isLocale(typed) && problem === undefined
   const add = () => {
-    if (!isLocale || problem) return
+    if (!isAddable) return
     onLocale(typed)
     setTyped('')
   }
   return (
     <div class="field-with-button">
       <SuggestField
-        label="Another locale"
+        label="Add a locale"
         hint="Starts with a copy of the texts above. A reader of de-CH gets de-CH, or de, or en, whichever exists."
         value={typed}
         onInput={setTyped}
@@ -262,14 +190,14 @@ function NewLocale({
         maxLength={5}
         problem={problem}
       />
-      <Button onPress={add} isDisabled={!isLocale || problem !== undefined}>
+      <Button onPress={add} isDisabled={!isAddable}>
         Add
       </Button>
     </div>
   )
 }
 
-const tags: readonly (readonly [tag: string, meaning: string])[] = [
+const variables: readonly (readonly [variable: string, meaning: string])[] = [
   ['{{value}} {{previous}}', 'the new value, and the previous one'],
   ['{{deviceIdentifier}}', 'the device'],
   ['{{service}} {{property}}', 'for a value: the names in the schema'],
@@ -281,14 +209,14 @@ const tags: readonly (readonly [tag: string, meaning: string])[] = [
   ['{{^value}} … {{/value}}', 'only if there is no value'],
 ]
 
-function Cheatsheet() {
+function Variables() {
   return (
     <details class="cheatsheet">
       <summary>Variables</summary>
       <dl class="facts">
-        {tags.map(([tag, meaning]) => (
-          <Fragment key={tag}>
-            <dt class="code">{tag}</dt>
+        {variables.map(([variable, meaning]) => (
+          <Fragment key={variable}>
+            <dt class="code">{variable}</dt>
             <dd>{meaning}</dd>
           </Fragment>
         ))}
@@ -297,21 +225,8 @@ function Cheatsheet() {
   )
 }
 
-function mustacheFaultOf(words: WordsOfLocale | undefined): string | undefined {
-  return faultIn(words?.subject) ?? faultIn(words?.text) ?? faultIn(words?.html)
-}
-
 /** The fault that the server would report. */
-function faultIn(text: string | undefined): string | undefined {
+function mustacheFault(text: string | undefined): string | undefined {
   const parsed = parseMustache(text ?? '')
   return 'message' in parsed ? `Line ${parsed.line}: ${parsed.message}` : undefined
-}
-
-function sentOf(words: Words): Record<string, { subject: string; text: string; html?: string }> {
-  return Object.fromEntries(
-    Object.entries(words).map(([locale, { subject, text, html }]) => [
-      locale,
-      { subject, text, ...(html !== undefined && { html }) },
-    ]),
-  )
 }

@@ -4,18 +4,18 @@ import { literalOf } from '#dashboard/conditions/rows'
 import { MailView, type ShownMail } from '#dashboard/pages/functions/mail-view'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Section } from '#dashboard/parts/page'
-import { now } from '#dashboard/world'
+import { now } from '#dashboard/timers'
 import type { JsonObject } from '#model/json-value'
 import { renderMail } from '#model/mail-text'
 
-export interface WordsOfLocale {
+export interface LocaleTexts {
   readonly subject: string
   readonly text: string
   readonly html?: string | undefined
 }
 
 /** By locale; always contains `en`. */
-export type Words = Readonly<Record<string, WordsOfLocale>>
+export type Texts = Readonly<Record<string, LocaleTexts>>
 
 const samples = {
   on: 'property' as 'property' | 'alarm' | 'status',
@@ -32,7 +32,7 @@ const valuesOf = {
 } as const
 
 /** Renders the mail by the server's rules while the user types. */
-export function TemplatePreview({ words, locale }: { readonly words: Words; readonly locale: string }) {
+export function TemplatePreview({ texts, locale }: { readonly texts: Texts; readonly locale: string }) {
   const [sample, setSample] = useState(samples)
   const [at] = useState(now)
   const field = (name: 'value' | 'previous' | 'device' | 'meta') => ({
@@ -41,7 +41,7 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
   })
   const read = readJson(sample.meta || '{}')
   const meta = 'value' in read && isObject(read.value) ? read.value : undefined
-  const mail = mailOf(words, locale, dataOf(sample, meta ?? {}, at))
+  const mail = mailOf(texts, locale, dataOf(sample, meta ?? {}, at))
   return (
     <Section title={`Preview in ${locale}`}>
       <div class="form">
@@ -51,7 +51,7 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
           <MailView label={`Preview in ${locale}`} mail={mail} />
         )}
         <details>
-          <summary>With other values</summary>
+          <summary>Sample values</summary>
           <div class="form">
             <Select
               label="Trigger"
@@ -71,7 +71,7 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
               {...field('meta')}
               rows={2}
               isCode
-              problem={meta ? undefined : 'fault' in read ? read.fault : 'It must be an object: {"site":"Bern"}'}
+              problem={meta ? undefined : 'fault' in read ? read.fault : 'Must be an object, such as {"site":"Bern"}.'}
             />
           </div>
         </details>
@@ -80,17 +80,17 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
   )
 }
 
-function mailOf(words: Words, locale: string, data: JsonObject): ShownMail | { readonly fault: string } {
+function mailOf(texts: Texts, locale: string, data: JsonObject): ShownMail | { readonly fault: string } {
   try {
-    return renderMail({ locales: words as Parameters<typeof renderMail>[0]['locales'] }, locale, data)
+    return renderMail({ locales: texts as Parameters<typeof renderMail>[0]['locales'] }, locale, data)
   } catch (problem) {
-    return { fault: `It cannot be shown: ${(problem as Error).message}` }
+    return { fault: `The preview failed: ${(problem as Error).message}` }
   }
 }
 
 /** The variables of a function's mail. Contract 5.5. */
 function dataOf({ on, value, previous, device }: typeof samples, meta: JsonObject, at: number): JsonObject {
-  const about = {
+  const triggerFields = {
     property: { service: 'Climate', property: 'temperature' },
     alarm: { alarm: 'Too warm' },
     status: {},
@@ -105,6 +105,6 @@ function dataOf({ on, value, previous, device }: typeof samples, meta: JsonObjec
     meta,
     function: 'Heat',
     on,
-    ...about,
+    ...triggerFields,
   }
 }

@@ -22,15 +22,14 @@ const columns: readonly Column<Template>[] = [
   { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ]
 
-/** All templates. */
 export default function TemplatesPage() {
   const called = useCall(() => client.call('GET /templates'), [])
   // Templates apply to all devices, so writing them needs permission on all devices.
   const mayWrite = mayI('functions', 'create', { deviceIdentifier: '*' })
   return (
-    <FunctionsFrame here="Templates">
+    <FunctionsFrame current="Templates">
       {mayWrite && <NewTemplate />}
-      <CallResult called={called}>
+      <CallResult call={called}>
         {(templates) =>
           templates.length === 0 ? (
             <Empty title="No templates">

@@ -7,11 +7,11 @@ import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
+import { every } from '#dashboard/timers'
 import { counted } from '#dashboard/values/format-value'
-import { every } from '#dashboard/world'
 
-type Figures = Answer<'GET /notifications/outbox'>
-type Failure = Figures['failures'][number]
+type OutboxCounts = Answer<'GET /notifications/outbox'>
+type Failure = OutboxCounts['failures'][number]
 
 /** No event reports the outbox, so it is polled. */
 const pollEveryMs = 15_000
@@ -38,23 +38,23 @@ const columns: readonly Column<Failure>[] = [
 /** Counts of mails by state. Contract 5.7. */
 export function Outbox() {
   const called = useCall(() => client.call('GET /notifications/outbox'), [])
-  useEffect(() => every(pollEveryMs, () => document.hidden || called.again()), [called.again])
+  useEffect(() => every(pollEveryMs, () => document.hidden || called.refresh()), [called.refresh])
   return (
     <Section
       title="Mails of this tenant"
       actions={
-        <Button kind="quiet" onPress={called.again}>
+        <Button kind="quiet" onPress={called.refresh}>
           Refresh
         </Button>
       }
     >
-      <CallResult called={called}>{(figures) => <Shown figures={figures} />}</CallResult>
+      <CallResult call={called}>{(counts) => <OutboxFacts counts={counts} />}</CallResult>
     </Section>
   )
 }
 
-function Shown({ figures }: { readonly figures: Figures }) {
-  const { waiting, sent, digests, digested, failures, transport } = figures
+function OutboxFacts({ counts }: { readonly counts: OutboxCounts }) {
+  const { waiting, sent, digests, digested, failures, transport } = counts
   const isResting = transport.state === 'resting'
   return (
     <div class="form">

@@ -1,25 +1,25 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Item, Subscription } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
-import { LocaleField, localeProblem, ownLocale } from '#dashboard/pages/notifications/locale-field'
 import { Outbox } from '#dashboard/pages/notifications/outbox'
 import { ConfirmButton, DialogButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Select } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
+import { browserLocale, isLocale, LocaleField } from '#dashboard/parts/locale'
 import { CallResult, Loading, Page, Section } from '#dashboard/parts/page'
 import { withExplanation } from '#dashboard/parts/problem-text'
 import { actionsColumn, type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
-import { type Called, useCall } from '#dashboard/parts/use-call'
+import { type CallState, useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import '#dashboard/pages/notifications/notifications.css'
 
-export type Fn = Item<'GET /functions'>
+type Fn = Item<'GET /functions'>
 
 /** The user's own subscriptions, live, and for administrators the outbox. §2.6 */
 export default function NotificationsPage() {
@@ -39,7 +39,7 @@ export default function NotificationsPage() {
           Authentication is off, so users have no addresses: subscriptions are stored, but no mails are sent.
         </p>
       )}
-      <SubscriptionList subscriptions={subscriptions} names={names} isRead={live.isComplete} />
+      <SubscriptionList subscriptions={subscriptions} names={names} isComplete={live.isComplete} />
       {mayI('notifications', 'create') && <NewSubscription functions={called} subscriptions={subscriptions} />}
       {isAdministrator() && <Outbox />}
     </Page>
@@ -61,28 +61,28 @@ function NoAddress() {
 
 /** Only administrators may read the outbox. Contract 5.7. */
 function isAdministrator(): boolean {
-  const { state: standing, roles = [] } = session.value
-  return standing === 'IAM off' || roles.includes('admin')
+  const { state: sessionState, roles = [] } = session.value
+  return sessionState === 'IAM off' || roles.includes('admin')
 }
 
-export interface NewSubscriptionProps {
-  readonly functions: Called<readonly Fn[]>
+interface NewSubscriptionProps {
+  readonly functions: CallState<readonly Fn[]>
   readonly subscriptions: readonly Subscription[]
 }
 
 /** Functions that the user may read and is not subscribed to. Mail is the only channel. §2.6 */
-export function NewSubscription({ functions, subscriptions }: NewSubscriptionProps) {
+function NewSubscription({ functions, subscriptions }: NewSubscriptionProps) {
   const topics = new Set(subscriptions.map(({ topic }) => topic))
   return (
     <Section title="Subscribe">
-      <CallResult called={functions}>
-        {(found) => {
-          const open = found.filter(({ resourceIdentifier }) => !topics.has(resourceIdentifier))
-          if (found.length === 0) return <NoFunction />
-          if (open.length === 0) {
+      <CallResult call={functions}>
+        {(list) => {
+          const available = list.filter(({ resourceIdentifier }) => !topics.has(resourceIdentifier))
+          if (list.length === 0) return <NoFunction />
+          if (available.length === 0) {
             return <p class="soft">You are subscribed to all functions that you may read.</p>
           }
-          return <SubscribeForm functions={open.toSorted((a, b) => a.name.localeCompare(b.name))} />
+          return <SubscribeForm functions={available.toSorted((a, b) => a.name.localeCompare(b.name))} />
         }}
       </CallResult>
     </Section>
@@ -105,14 +105,14 @@ function NoFunction() {
 }
 
 /** The function in the address: `#/notifications?function=7Gm2sXv5Hd`. */
-function askedFor(): string {
+function topicInAddress(): string {
   const id = new URLSearchParams(location.hash.split('?')[1]).get('function')
   return id === null ? '' : `crn#function:${id}`
 }
 
 function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
-  const [chosen, setTopic] = useState(askedFor)
-  const [locale, setLocale] = useState(ownLocale)
+  const [chosen, setTopic] = useState(topicInAddress)
+  const [locale, setLocale] = useState(browserLocale)
   // Subscribing removes it from the list.
   const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''
   const subscribe = async () => {
@@ -124,12 +124,7 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
     notify(`You are subscribed to ${name}`)
   }
   return (
-    <Form
-      submit="Subscribe"
-      label="Subscribe"
-      onSubmit={subscribe}
-      isDisabled={topic === '' || localeProblem(locale) !== undefined}
-    >
+    <Form submit="Subscribe" label="Subscribe" onSubmit={subscribe} isDisabled={topic === '' || !isLocale(locale)}>
       <Select
         label="Function"
         value={topic}
@@ -148,15 +143,14 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
   )
 }
 
-export interface SubscriptionListProps {
+interface SubscriptionListProps {
   readonly subscriptions: readonly Subscription[]
   /** Names of visible functions, by resource name. */
   readonly names: ReadonlyMap<string, string>
-  /** Whether the list is complete. */
-  readonly isRead: boolean
+  readonly isComplete: boolean
 }
 
-export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionListProps) {
+function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionListProps) {
   const nameOf = ({ topic }: Subscription) => names.get(topic) ?? idOf(topic)
   const columns: readonly Column<Subscription>[] = [
     {
@@ -191,7 +185,7 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
             label={`End the subscription to ${nameOf(subscription)}`}
             title={`End the subscription to ${nameOf(subscription)}?`}
             confirm="End subscription"
-            onConfirm={() => end(subscription)}
+            onConfirm={() => endSubscription(subscription)}
           >
             <p>You receive no more mails of this function. You can subscribe again.</p>
           </ConfirmButton>
@@ -207,8 +201,8 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
         rows={subscriptions}
         rowKey={({ resourceIdentifier }) => resourceIdentifier}
         empty={
-          !isRead ? (
-            <Loading what="your subscriptions" />
+          !isComplete ? (
+            <Loading text="Loading your subscriptions…" />
           ) : (
             <Empty title="No subscriptions">
               <p>
@@ -233,13 +227,13 @@ function LocaleForm({ subscription, onDone }: { readonly subscription: Subscript
     onDone()
   }
   return (
-    <Form submit="Change" onSubmit={change} onCancel={onDone} isDisabled={localeProblem(locale) !== undefined}>
+    <Form submit="Change" onSubmit={change} onCancel={onDone} isDisabled={!isLocale(locale)}>
       <LocaleField value={locale} onInput={setLocale} />
     </Form>
   )
 }
 
-async function end({ resourceIdentifier }: Subscription): Promise<void> {
+async function endSubscription({ resourceIdentifier }: Subscription): Promise<void> {
   const parameters = { subscriptionId: idOf(resourceIdentifier) }
   await client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
   notify('The subscription has ended')

@@ -1,11 +1,11 @@
 import { startAuthentication } from '@simplewebauthn/browser'
 import { useState } from 'preact/hooks'
 import type { FactorMethod } from '#client/client'
-import { OneTimeCode } from '#dashboard/pages/sign-in/one-time-code'
+import { OneTimeCode } from '#dashboard/pages/sign-in/totp-form'
 import { Button } from '#dashboard/parts/button'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { client, present } from '#dashboard/session'
+import { client, currentSession } from '#dashboard/session'
 
 const titles: Readonly<Record<FactorMethod, string>> = {
   totp: 'With a code from the app',
@@ -15,14 +15,14 @@ const titles: Readonly<Record<FactorMethod, string>> = {
 
 /** Completes a sign-in with one of the user's factors. */
 export function FactorForm() {
-  const methods = present.value.methods ?? []
+  const methods = currentSession.value.methods ?? []
   const [chosen, setChosen] = useState<FactorMethod | undefined>(methods[0])
   return (
     <>
       {chosen === 'totp' && <TotpFactor />}
       {chosen === 'webauthn' && (
-        <Button kind="primary" onPress={useKey}>
-          Use the key
+        <Button kind="primary" onPress={authenticateByKey}>
+          Use key
         </Button>
       )}
       {chosen === 'recovery' && <RecoveryFactor />}
@@ -34,14 +34,14 @@ export function FactorForm() {
               {titles[method]}
             </Button>
           ))}
-        <BeginAgain />
+        <StartOver />
       </div>
     </>
   )
 }
 
 /** Cancels the pending sign-in. */
-export function BeginAgain() {
+export function StartOver() {
   return (
     <Button kind="quiet" onPress={() => client.signOut()}>
       Start over
@@ -79,7 +79,7 @@ function RecoveryFactor() {
   )
 }
 
-async function useKey(): Promise<void> {
+async function authenticateByKey(): Promise<void> {
   const options = await client.startWebauthnAuthentication()
   type Options = Parameters<typeof startAuthentication>[0]['optionsJSON']
   await client.secondFactor({ webauthn: await startAuthentication({ optionsJSON: options as Options }) })

@@ -1,24 +1,23 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { TenantChoice } from '#client/client'
+import { decodeUriPart } from '#dashboard/address'
 import { Brand } from '#dashboard/icons'
 import { EnrollForm } from '#dashboard/pages/sign-in/enroll-form'
 import { FactorForm } from '#dashboard/pages/sign-in/factor-form'
 import { Button } from '#dashboard/parts/button'
-import { Checkbox, TextField } from '#dashboard/parts/fields'
+import { Checkbox, PasswordField, passwordCharactersMin, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link } from '#dashboard/parts/link'
-import { client, isEnded, isKept, present, session } from '#dashboard/session'
+import { client, currentSession, hasSessionEnded, isPageKept, session } from '#dashboard/session'
 import { ThemeSwitch } from '#dashboard/theme'
 import '#dashboard/pages/sign-in/sign-in.css'
-import { decoded } from '#dashboard/address'
-import { detailOf } from '#dashboard/parts/problem-text'
 
 /** The sign-in page: password, then the tenant if several match, then a second factor if required. */
 export default function SignInPage() {
   const [location] = useHashLocation()
   const isSigningUp = location.startsWith('/sign-up')
-  const { state, enroll } = present.value
+  const { state, enroll } = currentSession.value
   const step = state === 'second factor' ? (enroll ? 'enroll' : 'factor') : isSigningUp ? 'sign up' : 'sign in'
   return (
     <main class="sign-in">
@@ -31,7 +30,7 @@ export default function SignInPage() {
   )
 }
 
-function Titled({ title, children }: { readonly title: string; readonly children: preact.ComponentChildren }) {
+function Step({ title, children }: { readonly title: string; readonly children: preact.ComponentChildren }) {
   useEffect(() => {
     document.title = `${title} · Device Data Backend`
   }, [title])
@@ -44,18 +43,18 @@ function Titled({ title, children }: { readonly title: string; readonly children
 }
 
 function PasswordStep() {
-  const isAwaited = isKept()
-  const [name, setName] = useState((isAwaited && session.value.name) || '')
+  const isReturning = isPageKept()
+  const [name, setName] = useState((isReturning && session.value.name) || '')
   const [password, setPassword] = useState('')
-  const [keep, setKeep] = useState(true)
+  const [isPersistent, setPersistent] = useState(true)
   const [tenants, setTenants] = useState<readonly TenantChoice[]>([])
   const signIn = async (tenantIdentifier?: string) => {
-    const outcome = await client.signIn({ email: name.trim(), password, keep, tenantIdentifier })
+    const outcome = await client.signIn({ email: name.trim(), password, keep: isPersistent, tenantIdentifier })
     if (typeof outcome === 'object' && 'tenants' in outcome) setTenants(outcome.tenants)
   }
   if (tenants.length > 0) {
     return (
-      <Titled title="Choose a tenant">
+      <Step title="Choose a tenant">
         <p>This name and password match several tenants.</p>
         <ul class="tenants">
           {tenants.map(({ tenantIdentifier, name: title }) => (
@@ -69,16 +68,16 @@ function PasswordStep() {
         <Button kind="quiet" onPress={() => setTenants([])}>
           Back
         </Button>
-      </Titled>
+      </Step>
     )
   }
   return (
-    <Titled title="Sign in">
-      {isEnded.value && (
+    <Step title="Sign in">
+      {hasSessionEnded.value && (
         <p class="notice" role="status">
           <span>
             Your session has expired, or was ended elsewhere. Sign in again to return to the same page
-            {isAwaited ? (
+            {isReturning ? (
               <>
                 , with your unsaved input. This tab keeps it only for <strong>{session.value.name}</strong>.
               </>
@@ -90,8 +89,8 @@ function PasswordStep() {
       )}
       {!isSecureContext && (
         <p class="notice warning">
-          This page was loaded without https, so the browser provides no keys for the sign-in. Open it by https, or on
-          the machine of the server.
+          This page was loaded without HTTPS, so the browser cannot create a key for the sign-in. Open it by HTTPS, or
+          on the server itself by localhost.
         </p>
       )}
       <Form submit="Sign in" isDisabled={name.trim() === '' || password === ''} onSubmit={() => signIn()}>
@@ -101,18 +100,10 @@ function PasswordStep() {
           onInput={setName}
           autocomplete="username"
           maxLength={256}
-          hasFocus={!isAwaited}
+          hasFocus={!isReturning}
         />
-        <TextField
-          label="Password"
-          type="password"
-          value={password}
-          onInput={setPassword}
-          autocomplete="current-password"
-          hasFocus={isAwaited}
-          maxLength={256}
-        />
-        <Checkbox label="Stay signed in on this device" isChecked={keep} onChange={setKeep} />
+        <PasswordField label="Password" value={password} onInput={setPassword} hasFocus={isReturning} />
+        <Checkbox label="Stay signed in on this device" isChecked={isPersistent} onChange={setPersistent} />
       </Form>
       <p>
         Invited, or given a new code? <Link to="/sign-up">Choose a password</Link>
@@ -124,31 +115,28 @@ function PasswordStep() {
           stop the server and run <code>npm run admin -- user invite admin</code>.
         </p>
       </details>
-    </Titled>
+    </Step>
   )
 }
 
 const steps = {
   'sign in': <PasswordStep />,
   'sign up': (
-    <Titled title="Choose a password">
+    <Step title="Choose a password">
       <SignUpForm />
-    </Titled>
+    </Step>
   ),
   factor: (
-    <Titled title="Second factor">
+    <Step title="Second factor">
       <FactorForm />
-    </Titled>
+    </Step>
   ),
   enroll: (
-    <Titled title="Set up a second factor">
+    <Step title="Set up a second factor">
       <EnrollForm />
-    </Titled>
+    </Step>
   ),
 }
-
-/** §4.1, contract 2. */
-const passwordCharactersMin = 10
 
 /**
  * For users with an invitation code: sets a password, and signs in. An address of the form `#/sign-up/<name>/<code>`
@@ -156,22 +144,15 @@ const passwordCharactersMin = 10
  */
 function SignUpForm() {
   const [location] = useHashLocation()
-  const [given = '', givenCode = ''] = location.split('/').slice(2).map(decoded)
-  const [name, setName] = useState(given)
-  const [code, setCode] = useState(givenCode)
+  const [linkedName = '', linkedCode = ''] = location.split('/').slice(2).map(decodeUriPart)
+  const [name, setName] = useState(linkedName)
+  const [code, setCode] = useState(linkedCode)
   const [password, setPassword] = useState('')
-  const [keep, setKeep] = useState(true)
-  const [problem, setProblem] = useState<unknown>()
+  const [isPersistent, setPersistent] = useState(true)
   const signUp = async () => {
-    setProblem(undefined)
-    try {
-      await client.call('POST /iam/signup', { body: { name: name.trim(), code: code.trim(), password } })
-    } catch (refusal) {
-      setProblem(refusal)
-      throw refusal
-    }
+    await client.call('POST /iam/signup', { body: { name: name.trim(), code: code.trim(), password } })
     go('/', { replace: true })
-    await client.signIn({ email: name.trim(), password, keep })
+    await client.signIn({ email: name.trim(), password, keep: isPersistent })
   }
   return (
     <>
@@ -181,28 +162,19 @@ function SignUpForm() {
         onSubmit={signUp}
         isDisabled={!name || !code || password.length < passwordCharactersMin}
       >
-        <TextField label="Name" value={name} onInput={setName} autocomplete="username" hasFocus={given === ''} />
-        <TextField
-          label="Code"
-          value={code}
-          onInput={setCode}
-          problem={detailOf(problem, 'code')}
-          autocomplete="one-time-code"
-          isCode
-        />
-        <TextField
+        <TextField label="Name" value={name} onInput={setName} autocomplete="username" hasFocus={linkedName === ''} />
+        <TextField label="Code" value={code} onInput={setCode} path="code" autocomplete="one-time-code" isCode />
+        <PasswordField
           label="Password"
           hint={`${passwordCharactersMin} characters or more`}
-          type="password"
           value={password}
           onInput={setPassword}
-          problem={detailOf(problem, 'password')}
-          autocomplete="new-password"
+          path="password"
           minLength={passwordCharactersMin}
-          maxLength={256}
-          hasFocus={given !== ''}
+          hasFocus={linkedName !== ''}
+          isNew
         />
-        <Checkbox label="Stay signed in on this device" isChecked={keep} onChange={setKeep} />
+        <Checkbox label="Stay signed in on this device" isChecked={isPersistent} onChange={setPersistent} />
       </Form>
       <p>
         <Link to="/">Sign in instead</Link>

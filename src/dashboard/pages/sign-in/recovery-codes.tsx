@@ -1,10 +1,18 @@
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
-import { Copy } from '#dashboard/parts/copy'
+import { CopyButton } from '#dashboard/parts/copy'
 
 /** New recovery codes, shown once; the page shows nothing more until the user confirms them. */
-export const freshCodes = signal<readonly string[] | undefined>(undefined)
+export const newRecoveryCodes = signal<readonly string[] | undefined>(undefined)
+
+/** Shows the codes of this answer, before a session begins that would hide them. */
+export async function showRecoveryCodes(
+  answer: Promise<{ readonly recoveryCodes?: readonly string[] | undefined }>,
+): Promise<void> {
+  const { recoveryCodes } = await answer
+  if (recoveryCodes && recoveryCodes.length > 0) newRecoveryCodes.value = recoveryCodes
+}
 
 export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
   const text = codes.join('\n')
@@ -16,8 +24,8 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
         <div class="sign-in-step">
           <h1 tabIndex={-1}>Recovery codes</h1>
           <p>
-            Each code replaces a lost second factor once. They are shown only now: print them, or keep them where you
-            keep passwords. Codes of before are void.
+            Each code replaces a lost second factor once. They are shown only once: print them, or store them in your
+            password manager. Earlier codes are no longer valid.
           </p>
           <ul class="codes">
             {codes.map((code) => (
@@ -27,18 +35,18 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
             ))}
           </ul>
           <div class="actions">
-            <Copy text={text} label="Copy all" />
+            <CopyButton text={text} label="Copy all" />
             <a class="button" download="recovery-codes.txt" href={file}>
-              Save as a file
+              Download
             </a>
           </div>
           <Button
             kind="primary"
             onPress={() => {
-              freshCodes.value = undefined
+              newRecoveryCodes.value = undefined
             }}
           >
-            I have kept them
+            I have saved them
           </Button>
         </div>
       </div>

@@ -15,8 +15,8 @@ export function every(ms: number, run: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** The duration of some work in milliseconds. */
-export function timed(work: () => void): number {
+/** Runs the work and returns its duration. */
+export function measureMs(work: () => void): number {
   const began = performance.now()
   work()
   return performance.now() - began

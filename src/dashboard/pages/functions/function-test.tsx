@@ -14,46 +14,36 @@ import { useAlarmNames } from '#dashboard/pages/functions/use-names'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Section } from '#dashboard/parts/page'
-import { detailUnder } from '#dashboard/parts/problem-text'
 import { client } from '#dashboard/session'
 import type { Graph } from '#model/graph'
 
-type Tried = Answer<'POST /functions/:functionId/test'>
+type TestAnswer = Answer<'POST /functions/:functionId/test'>
+type TestResult = TestAnswer & { readonly graph: Graph }
 type Sample = Body<'POST /functions/:functionId/test'>['sample']
 
-export interface TrialProps {
+interface FunctionTestProps {
   readonly id: string
   readonly graph: Graph
-  /** Unsaved changes are not part of the trial. */
+  /** Unsaved changes are not tested. */
   readonly isDirty: boolean
 }
 
 /** As typed; empty fields are omitted. */
-const blank = { trigger: '', value: '', previous: '', deviceIdentifier: '', meta: '', locale: '' }
+const emptySample = { trigger: '', value: '', previous: '', deviceIdentifier: '', meta: '', locale: '' }
 
 /** Runs a function with a sample on the server: sends nothing, and ignores throttles. Contract 5.4. */
-export function Trial({ id, graph, isDirty }: TrialProps) {
-  const [typed, setTyped] = useState(blank)
-  const [tried, setTried] = useState<(Tried & { readonly graph: Graph }) | undefined>(undefined)
-  const [problem, setProblem] = useState<unknown>(undefined)
-  const field = (name: keyof typeof blank) => ({
+export function FunctionTest({ id, graph, isDirty }: FunctionTestProps) {
+  const [typed, setTyped] = useState(emptySample)
+  const [result, setResult] = useState<TestResult>()
+  const field = (name: keyof typeof emptySample) => ({
     value: typed[name],
     onInput: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
-    problem: detailUnder(problem, `sample.${name}`),
+    path: `sample.${name}`,
   })
   const run = async () => {
-    setProblem(undefined)
-    try {
-      const sample = sampleOf(typed)
-      const answer = await client.call('POST /functions/:functionId/test', {
-        parameters: { functionId: id },
-        body: { sample },
-      })
-      setTried({ ...answer, graph })
-    } catch (thrown) {
-      setProblem(thrown)
-      throw thrown
-    }
+    const sample = sampleOf(typed)
+    const parameters = { functionId: id }
+    setResult({ ...(await client.call('POST /functions/:functionId/test', { parameters, body: { sample } })), graph })
   }
   const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   const triggers = graph.nodes.filter(({ type }) => type === 'trigger')
@@ -71,7 +61,7 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
               label="Trigger"
               value={typed.trigger}
               options={[
-                { value: '', label: 'any trigger that fits this value' },
+                { value: '', label: 'the one that fits the value' },
                 ...draftOf(graph)
                   .nodes.filter(isTrigger)
                   .map((node) => ({ value: node.id, label: `${node.id}: ${nodeInWords(node, names)}` })),
@@ -90,24 +80,19 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
           <TextField label="Metadata as JSON" placeholder='{"site":"Bern"}' rows={2} isCode {...field('meta')} />
           <TextField label="Locale of the reader" placeholder="en" {...field('locale')} />
         </Form>
-        {tried && <Outcome tried={tried} names={names} />}
+        {result && <Outcome result={result} names={names} />}
       </div>
     </Section>
   )
 }
 
-interface OutcomeProps {
-  readonly tried: Tried & { readonly graph: Graph }
-  readonly names: Names
-}
-
-function Outcome({ tried, names }: OutcomeProps) {
-  const { path, stopped, mails, graph } = tried
+function Outcome({ result, names }: { readonly result: TestResult; readonly names: Names }) {
+  const { path, stopped, mails, graph } = result
   return (
-    <div class="trial" role="status">
+    <div class="test-outcome" role="status">
       <h3>Path</h3>
       {path.length === 0 ? <p>No trigger fits this value.</p> : <p class="code">{path.join(' → ')}</p>}
-      <GraphPicture draft={draftOf(graph)} names={names} faults={noFaults} trail={tried} onNode={showCard} />
+      <GraphPicture draft={draftOf(graph)} names={names} faults={noFaults} trail={result} onNode={showCard} />
       {stopped.length > 0 && (
         <ul>
           {stopped.map(({ node, because }) => (
@@ -121,7 +106,7 @@ function Outcome({ tried, names }: OutcomeProps) {
       {mails.map((mail) =>
         'error' in mail ? (
           <p key={mail.node} class="problem">
-            {mail.node}, by the template {mail.template}: {mailFaults[mail.error]}
+            {mail.node}, by the template {mail.template}: {mailErrors[mail.error]}
           </p>
         ) : (
           <MailView key={mail.node} label={`Mail of ${mail.node}, in ${mail.locale}`} mail={mail} />
@@ -136,16 +121,16 @@ const reasons: Readonly<Record<string, string>> = {
   error: 'its condition cannot be evaluated with this value',
 }
 
-const mailFaults = {
+const mailErrors = {
   no_template: 'the template does not exist, so no mail would be sent',
   too_large: 'the mail would be too large',
   left_out: 'it would be sent, but is too large to be shown here',
 } as const
 
-function sampleOf(typed: typeof blank): Sample {
+function sampleOf(typed: typeof emptySample): Sample {
   const { trigger, value, previous, deviceIdentifier, meta, locale } = typed
   const read = meta.trim() === '' ? undefined : readJson(meta)
-  if (read && 'fault' in read) throw new Error(`meta: ${read.fault}`)
+  if (read && 'fault' in read) throw new Error(`Metadata: ${read.fault}`)
   return {
     ...(trigger !== '' && { trigger }),
     ...(value.trim() !== '' && { value: literalOf(value, 'unknown') ?? null }),
