@@ -113,7 +113,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
   const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
-  const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
+  const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
   const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
   const requestsMax = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)

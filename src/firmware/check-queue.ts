@@ -3,8 +3,8 @@ import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { World } from '#runtime/world'
 import type { BackOff } from '#workers/back-off'
-import { fractionOf } from '#workers/back-off'
-import { EarliestFirst } from '#workers/earliest-first'
+import { randomFraction } from '#workers/back-off'
+import { TimeQueue } from '#workers/time-queue'
 
 /** Size of the token bucket and tokens per second: 15 000 devices that reconnect are checked within 13 minutes. */
 const bucketMax = 50
@@ -53,7 +53,7 @@ export class CheckQueue {
   readonly #waiting = new Map<string, QueuedCheck>()
   readonly #underWay = new Set<QueuedCheck>()
   /** By `at`. A query that moved is in it twice; only the entry with its current `at` counts. */
-  readonly #order = new EarliestFirst<QueuedCheck>()
+  readonly #order = new TimeQueue<QueuedCheck>()
   /** Number of waiting queries that are not in the last position. */
   #inFront = 0
   #tokens = bucketMax
@@ -154,7 +154,7 @@ export class CheckQueue {
   #placeOf(place: Place): number {
     if (place === 'last') return lastPosition
     const now = this.#parts.world.monotonic()
-    return place === 'next' ? now : now + fractionOf(this.#parts.world) * (this.#inFront / perSecond) * 1_000
+    return place === 'next' ? now : now + randomFraction(this.#parts.world) * (this.#inFront / perSecond) * 1_000
   }
 
   /** Moves a query forward only. */
@@ -175,7 +175,7 @@ export class CheckQueue {
 
   #take(): QueuedCheck | undefined {
     for (let first = this.#order.first; first; first = this.#order.first) {
-      const { at, thing: waiting } = first
+      const { at, value: waiting } = first
       this.#order.removeFirst()
       const key = keyOf(waiting.query)
       if (waiting.at !== at || this.#waiting.get(key) !== waiting) continue

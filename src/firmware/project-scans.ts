@@ -14,7 +14,7 @@ import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, Stopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 
 export interface ProjectScansParts {
   readonly system: System<Entry>
@@ -160,7 +160,7 @@ export class ProjectScans {
 
   /** The scan is still required. */
   #retryLater({ tenant, project, isEnded }: ScanTarget, error: unknown): void {
-    if (this.#isStopped || isEnded || error instanceof Stopped) return
+    if (this.#isStopped || isEnded || error instanceof WorkStopped) return
     // A failed write is reported elsewhere: the scan continues when the store accepts writes.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#parts.system.world.after(retryMs, () => this.scanRequested(tenant, project))
@@ -303,9 +303,9 @@ export class ProjectScans {
     return this.#parts.system.ask(projectAddress(tenant, project), command, 0)
   }
 
-  /** @throws Stopped; Problem `not_found` if the tenant was deleted, `storage` */
+  /** @throws WorkStopped; Problem `not_found` if the tenant was deleted, `storage` */
   #check({ tenant, isEnded }: ScanTarget): void {
-    if (this.#isStopped) throw new Stopped()
+    if (this.#isStopped) throw new WorkStopped()
     if (isEnded || !isTenantActive(this.#parts.system, tenant)) throw new Problem('not_found')
   }
 }

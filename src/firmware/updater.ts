@@ -23,7 +23,7 @@ import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Listing, pagesIn } from '#runtime/storage'
-import { Pace, Stopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 
 export interface UpdaterParts extends UpdateStarterParts {
   readonly listing: Listing
@@ -331,7 +331,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
       })
     } catch (error) {
       // A failed write: everything is resumed when the store was read.
-      if (!(error instanceof Stopped || isStorage(error))) this.#parts.bug(error, 'resuming updates')
+      if (!(error instanceof WorkStopped || isStorage(error))) this.#parts.bug(error, 'resuming updates')
     }
   }
 }

@@ -90,7 +90,7 @@ export class Composer {
     this.#parts = parts
   }
 
-  /** @throws Stopped; Problem `storage` */
+  /** @throws WorkStopped; Problem `storage` */
   async next(state: SubscriberState, choice: Chosen): Promise<NextMail> {
     if (choice.type === 'digest') return this.#digest(state, choice.pendings)
     return this.#single(state, choice.pending, choice.request)

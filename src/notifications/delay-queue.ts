@@ -1,22 +1,22 @@
 import type { World } from '#runtime/world'
-import { EarliestFirst } from '#workers/earliest-first'
+import { TimeQueue } from '#workers/time-queue'
 
 interface Waiter<T> {
-  readonly thing: T
+  readonly value: T
 }
 
 /** A delay queue: returns things after a time, each once, by key, with one timer for all. */
 export class DelayQueue<T> {
   readonly #world: World
-  readonly #due: (thing: T) => void
+  readonly #due: (value: T) => void
   readonly #byKey = new Map<string, Waiter<T>>()
   /** Replaced and deleted entries stay here until their time and are skipped then. */
-  readonly #order = new EarliestFirst<readonly [key: string, waiter: Waiter<T>]>()
+  readonly #order = new TimeQueue<readonly [key: string, waiter: Waiter<T>]>()
   #cancel: (() => void) | undefined
   /** World.monotonic. */
   #armedFor = Number.POSITIVE_INFINITY
 
-  constructor(world: World, due: (thing: T) => void) {
+  constructor(world: World, due: (value: T) => void) {
     this.#world = world
     this.#due = due
   }
@@ -26,16 +26,16 @@ export class DelayQueue<T> {
   }
 
   get(key: string): T | undefined {
-    return this.#byKey.get(key)?.thing
+    return this.#byKey.get(key)?.value
   }
 
   *[Symbol.iterator](): Iterator<T> {
-    for (const { thing } of this.#byKey.values()) yield thing
+    for (const { value } of this.#byKey.values()) yield value
   }
 
   /** Replaces the delay of an entry that is already queued. */
-  add(key: string, thing: T, waitMs: number): void {
-    const waiter = { thing }
+  add(key: string, value: T, waitMs: number): void {
+    const waiter = { value }
     this.#byKey.set(key, waiter)
     this.#order.add(this.#world.monotonic() + waitMs, [key, waiter])
     this.#arm()
@@ -68,10 +68,10 @@ export class DelayQueue<T> {
     const now = this.#world.monotonic()
     for (let first = this.#order.first; first && first.at <= now; first = this.#order.first) {
       this.#order.removeFirst()
-      const [key, waiter] = first.thing
+      const [key, waiter] = first.value
       if (this.#byKey.get(key) !== waiter) continue
       this.#byKey.delete(key)
-      this.#due(waiter.thing)
+      this.#due(waiter.value)
     }
     this.#arm()
   }

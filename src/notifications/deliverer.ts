@@ -20,7 +20,7 @@ import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
 import { isBusy } from '#workers/busy'
-import { Rate } from '#workers/rate'
+import { RateLimit } from '#workers/rate-limit'
 
 export interface DelivererParts {
   readonly system: System<Entry>
@@ -68,9 +68,9 @@ const retryMs = 1_000
  */
 export class Deliverer {
   readonly #parts: DelivererParts
-  readonly #rate: Rate
-  readonly #busyRate: Rate
-  readonly #fullRate: Rate
+  readonly #rate: RateLimit
+  readonly #busyRate: RateLimit
+  readonly #fullRate: RateLimit
   readonly #backOff: BackOff
   /** Mails handed over, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
@@ -81,9 +81,9 @@ export class Deliverer {
 
   constructor(parts: DelivererParts) {
     this.#parts = parts
-    this.#rate = new Rate(parts.system.world, sentAtMost)
-    this.#busyRate = new Rate(parts.system.world, rateWhileBusy)
-    this.#fullRate = new Rate(parts.system.world, rateWhileFull)
+    this.#rate = new RateLimit(parts.system.world, sentAtMost)
+    this.#busyRate = new RateLimit(parts.system.world, rateWhileBusy)
+    this.#fullRate = new RateLimit(parts.system.world, rateWhileFull)
     this.#backOff = new BackOff(parts.system.world)
   }
 
@@ -109,7 +109,7 @@ export class Deliverer {
 
   /**
    * `hasPlace`: the mail has waited for its place under the rate limit.
-   * @throws Stopped; Problem `storage`
+   * @throws WorkStopped; Problem `storage`
    */
   async next(subscriber: Subscriber, hasPlace = false): Promise<After> {
     const { system, mailsPerHourMax } = this.#parts

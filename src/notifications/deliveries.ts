@@ -17,7 +17,7 @@ import { TopicPasses } from '#notifications/topic-passes'
 import type { FunctionViews } from '#rules/function-views'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, Stopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 
 export interface DeliveriesParts {
   readonly system: System<Entry>
@@ -228,7 +228,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       try {
         await this.#pace.each(this.#tasks(), (subscriber) => this.#deliverNext(subscriber))
       } catch (error) {
-        if (!(error instanceof Stopped)) this.#parts.log.error({ err: error }, 'a bug: mail delivery failed')
+        if (!(error instanceof WorkStopped)) this.#parts.log.error({ err: error }, 'a bug: mail delivery failed')
       }
     }
   }
@@ -298,7 +298,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 
   #afterError(error: unknown): After {
-    if (error instanceof Stopped) return 'nothing'
+    if (error instanceof WorkStopped) return 'nothing'
     // The write failed, which is logged elsewhere. Delivery continues when the store accepts writes again.
     if (error instanceof Problem) return { waitMs: retryMs }
     this.#parts.log.error({ err: error }, 'a bug: a delivery step failed')

@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, Stopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 
 export interface TopicEndsParts {
   readonly system: System<Entry>
@@ -86,7 +86,7 @@ export class TopicEnds {
   }
 
   #retryLater({ tenant, function: fn }: Ended, error: unknown): void {
-    if (this.#isStopped || error instanceof Stopped) return
+    if (this.#isStopped || error instanceof WorkStopped) return
     // A failed write, which is logged where it happened: the work continues when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#parts.system.world.after(retryMs, () => this.want(tenant, fn))

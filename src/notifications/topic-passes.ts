@@ -10,7 +10,7 @@ import { tenantKey } from '#model/tenant'
 import type { FunctionViews } from '#rules/function-views'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { type Pace, Stopped } from '#workers/pace'
+import { type Pace, WorkStopped } from '#workers/pace'
 
 export interface TopicPassesParts {
   readonly system: System<Entry>
@@ -173,7 +173,7 @@ export class TopicPasses {
       try {
         await this.#pass(topic)
       } catch (error) {
-        if (this.#isStopped || error instanceof Stopped) break
+        if (this.#isStopped || error instanceof WorkStopped) break
         // A failed write, logged where it happened: opened again after the store was read, or retried earlier.
         if (!(error instanceof Problem)) this.#parts.failed(error)
         if (this.#isKnown(topic)) this.#due(topic)

@@ -29,8 +29,8 @@ import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, Stopped } from '#workers/pace'
-import { Rate } from '#workers/rate'
+import { Pace, WorkStopped } from '#workers/pace'
+import { RateLimit } from '#workers/rate-limit'
 import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
 
@@ -50,11 +50,11 @@ const pace = { sliceMs: 1, underWayMax: 256 }
  * Requests to connected devices. Each costs about 40 µs, half of it when the device answers, and devices asked together
  * answer together: without this rate limit a full burst would delay all other work.
  */
-const askedAtMost = { countMax: 16, withinMs: 4 }
+const requestRate = { countMax: 16, withinMs: 4 }
 /** Pages being written to the store, of one action after the other. */
-const beginning = { sliceMs: 1, underWayMax: 64 }
+const storingPace = { sliceMs: 1, underWayMax: 64 }
 /** Outcomes are collected for this long and stored together. */
-const gatheredMs = 50
+const outcomeDelayMs = 50
 const retryMs = 1_000
 const listedAtATime = 256
 /** The overhead of a device name while it waits to be stored. */
@@ -73,33 +73,33 @@ const deviceBytes = 32
 export class ActionRunner {
   readonly #parts: ActionRunnerParts
   readonly #pace: Pace
-  readonly #beginning: Pace
-  readonly #rate: Rate
+  readonly #storingPace: Pace
+  readonly #rate: RateLimit
   /** Running actions, by tenant and id. */
   readonly #running = new Map<string, RunningAction>()
   /** Actions that may have a device to ask, in round-robin order. */
   readonly #ready = new Set<RunningAction>()
   /** Accepted and not stored yet. */
-  readonly #begun = new Set<NewAction>()
-  #lastBegun: Promise<unknown> = Promise.resolve()
+  readonly #unstored = new Set<NewAction>()
+  #lastStored: Promise<unknown> = Promise.resolve()
   /** World.monotonic. */
-  #backUntil = 0
-  #isAsking = false
+  #graceUntil = 0
+  #isRunning = false
   #isStopped = false
   #wake: () => void = () => {}
 
   constructor(parts: ActionRunnerParts) {
     this.#parts = parts
     this.#pace = new Pace(parts.system.world, pace)
-    this.#beginning = new Pace(parts.system.world, beginning)
-    this.#rate = new Rate(parts.system.world, askedAtMost)
+    this.#storingPace = new Pace(parts.system.world, storingPace)
+    this.#rate = new RateLimit(parts.system.world, requestRate)
   }
 
   /** Call after the store was read: resumes unfinished actions. */
   open(): void {
     const { system, failed } = this.#parts
     if (this.#isStopped) return
-    this.#backUntil = system.world.monotonic() + graceMs
+    this.#graceUntil = system.world.monotonic() + graceMs
     this.#resume().catch((error: unknown) => {
       // After a failed write, `reloaded` opens it again.
       if (this.#isStopped || (error instanceof Problem && error.code === 'storage')) return
@@ -117,28 +117,28 @@ export class ActionRunner {
    * @throws Problem `conflict` for too many devices or actions, `overloaded`, `stopping`, `storage`
    */
   async begin(action: NewAction): Promise<void> {
-    this.#checkRoom(action)
-    this.#begun.add(action)
-    const stored = this.#lastBegun.then(() => this.#store(action))
-    this.#lastBegun = stored.catch(() => {})
+    this.#checkLimits(action)
+    this.#unstored.add(action)
+    const stored = this.#lastStored.then(() => this.#store(action))
+    this.#lastStored = stored.catch(() => {})
     try {
       this.#add(action.tenant, action.id, await stored)
     } catch (error) {
-      throw error instanceof Stopped ? new Problem('stopping') : error
+      throw error instanceof WorkStopped ? new Problem('stopping') : error
     } finally {
-      this.#begun.delete(action)
+      this.#unstored.delete(action)
     }
   }
 
   /** @throws Problem `conflict` */
-  #checkRoom({ tenant, author }: NewAction): void {
+  #checkLimits({ tenant, author }: NewAction): void {
     const running = Array.from(this.#running.values(), ({ tenant, stored }) => ({ tenant, author: stored.createdBy }))
-    const ofTenant = [...running, ...this.#begun].filter((other) => other.tenant === tenant)
+    const ofTenant = [...running, ...this.#unstored].filter((other) => other.tenant === tenant)
     if (ofTenant.length >= actionsRunningMax) {
-      throw new Problem('conflict', `at most ${actionsRunningMax} actions go on at once`)
+      throw new Problem('conflict', `at most ${actionsRunningMax} actions run at the same time`)
     }
     if (ofTenant.filter((other) => other.author === author).length >= actionsOfAuthorMax) {
-      throw new Problem('conflict', `at most ${actionsOfAuthorMax} actions of one user go on at once`)
+      throw new Problem('conflict', `at most ${actionsOfAuthorMax} actions of one user run at the same time`)
     }
   }
 
@@ -152,7 +152,7 @@ export class ActionRunner {
     this.#isStopped = true
     for (const action of [...this.#running.values()]) void this.#storeOutcomes(action).then(() => this.#end(action))
     this.#pace.stop()
-    this.#beginning.stop()
+    this.#storingPace.stop()
     this.#wake()
   }
 
@@ -179,9 +179,9 @@ export class ActionRunner {
     const union = function* () {
       devices = yield* sortedUnion(lists, actionDevicesMax)
     }
-    await this.#beginning.each(union(), () => {})
+    await this.#storingPace.each(union(), () => {})
     if (!devices) throw new Problem('conflict', `an action is for at most ${actionDevicesMax} devices`)
-    await this.#beginning.each(pagesOf(devices), async ([page, names]) => {
+    await this.#storingPace.each(pagesOf(devices), async ([page, names]) => {
       const put: PutActionPage = { type: 'put', devices: names }
       await ask(actionPageAddress(tenant, id, page), put, names.length * deviceBytes)
     })
@@ -198,16 +198,16 @@ export class ActionRunner {
     this.#run(action)
       .catch(this.#parts.failed)
       .finally(() => this.#end(action))
-    if (!this.#isAsking) void this.#askAll()
+    if (!this.#isRunning) void this.#runTasks()
   }
 
-  async #askAll(): Promise<void> {
-    this.#isAsking = true
+  async #runTasks(): Promise<void> {
+    this.#isRunning = true
     while (!this.#isStopped) {
       try {
-        await this.#pace.each(this.#tasks(), (task) => this.#try(task))
+        await this.#pace.each(this.#tasks(), (task) => this.#runTask(task))
       } catch (error) {
-        if (!(error instanceof Stopped)) this.#parts.failed(error)
+        if (!(error instanceof WorkStopped)) this.#parts.failed(error)
       }
     }
   }
@@ -220,15 +220,15 @@ export class ActionRunner {
 
   async #run(action: RunningAction): Promise<void> {
     while (action.open.size > 0) {
-      const passed = action.begunPass()
-      this.#becomesReady(action)
+      const passed = action.beginPass()
+      this.#setReady(action)
       await passed
-      while (!(await this.#storeOutcomes(action))) await this.#later(retryMs)
+      while (!(await this.#storeOutcomes(action))) await this.#pause(retryMs)
       if (action.isEnded) return
-      if (action.open.size > 0) await this.#later(action.waitMs())
+      if (action.open.size > 0) await this.#pause(action.waitMs())
     }
     while (!action.isEnded && !(await this.#ask(actionAddress(action.tenant, action.id), { type: 'done' }))) {
-      await this.#later(retryMs)
+      await this.#pause(retryMs)
     }
   }
 
@@ -243,42 +243,42 @@ export class ActionRunner {
         continue
       }
       this.#ready.delete(action)
-      const task = this.#nextOf(action)
+      const task = this.#nextTask(action)
       if (!task) continue
       this.#ready.add(action)
       yield task
     }
   }
 
-  #nextOf(action: RunningAction): ActionTask | undefined {
+  #nextTask(action: RunningAction): ActionTask | undefined {
     try {
       return action.next()
     } catch (error) {
       // This page cannot be read now; the rest of the action continues.
       if (!(error instanceof Problem)) this.#parts.failed(error)
-      void this.#later(retryMs).then(() => this.#becomesReady(action))
+      void this.#pause(retryMs).then(() => this.#setReady(action))
       return undefined
     }
   }
 
-  #becomesReady(action: RunningAction): void {
+  #setReady(action: RunningAction): void {
     if (action.isEnded) return
     this.#ready.add(action)
     this.#wake()
   }
 
-  async #try(task: ActionTask): Promise<void> {
+  async #runTask(task: ActionTask): Promise<void> {
     const { action } = task
-    const waitMs = this.#isLinked(task) ? this.#rate.take() : 0
-    if (waitMs > 0) await this.#later(waitMs)
+    const waitMs = this.#isConnected(task) ? this.#rate.take() : 0
+    if (waitMs > 0) await this.#pause(waitMs)
     const outcome = await this.#outcomeOf(action, task.device)
     if (action.isEnded || this.#isStopped) return
-    if (outcome && !action.hasUnstored) void this.#later(gatheredMs).then(() => this.#storeOutcomes(action))
-    action.tried(task, outcome)
-    this.#becomesReady(action)
+    if (outcome && !action.hasUnstored) void this.#pause(outcomeDelayMs).then(() => this.#storeOutcomes(action))
+    action.recordOutcome(task, outcome)
+    this.#setReady(action)
   }
 
-  #isLinked({ action: { tenant }, device }: ActionTask): boolean {
+  #isConnected({ action: { tenant }, device }: ActionTask): boolean {
     return this.#parts.links.statusOf(tenant, device) !== 'offline'
   }
 
@@ -300,7 +300,7 @@ export class ActionRunner {
         // Offline devices are not activated, because no request can be sent to them.
         const decision = decideWrite(state, { type: 'write', service, values, schema })
         if (decision.type === 'refuse') return outcomeOfRefusal(decision.problem)
-        return this.#isComingBack(state) ? undefined : { status: 'DEVICE_OFFLINE' }
+        return this.#mayReconnect(state) ? undefined : { status: 'DEVICE_OFFLINE' }
       }
       const asked = { tenant, user: createdBy, device, service, values, schema, isWaiting: true, isRepeated: false }
       return outcomeOfWrite(await links.writes.ask({ ...asked, id: `a:${id}:${state.flakeAddress}` }))
@@ -312,8 +312,8 @@ export class ActionRunner {
   }
 
   /** The device was online before the start and is still within its grace period. */
-  #isComingBack({ status }: DeviceState): boolean {
-    return status !== 'offline' && this.#parts.system.world.monotonic() < this.#backUntil
+  #mayReconnect({ status }: DeviceState): boolean {
+    return status !== 'offline' && this.#parts.system.world.monotonic() < this.#graceUntil
   }
 
   /** False if some outcomes could not be stored; they are kept for the next attempt. */
@@ -325,10 +325,10 @@ export class ActionRunner {
   async #storeNow(action: RunningAction): Promise<boolean> {
     const { tenant, id } = action
     if (action.isEnded) return true
-    const stored = action.take().map(async ([page, outcomes]) => {
+    const stored = action.takeOutcomes().map(async ([page, outcomes]) => {
       const tell: PutOutcomes = { type: 'outcomes', outcomes }
       const progress = (await this.#ask(actionPageAddress(tenant, id, page), tell)) as PageProgress | undefined
-      if (!progress) action.giveBack(page, outcomes)
+      if (!progress) action.putBack(page, outcomes)
       else if (progress.pending === 0) action.open.delete(page)
       return progress !== undefined
     })
@@ -345,7 +345,7 @@ export class ActionRunner {
     }
   }
 
-  #later(ms: number): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
   }
 }

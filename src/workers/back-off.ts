@@ -30,7 +30,7 @@ export class BackOff {
     if (this.waitMs() === 0) this.#failures++
     this.#until = Math.max(
       this.#until,
-      this.#world.monotonic() + (retryAfterMs ?? backOffMs(times, this.#failures, fractionOf(this.#world))),
+      this.#world.monotonic() + (retryAfterMs ?? backOffMs(times, this.#failures, randomFraction(this.#world))),
     )
   }
 
@@ -41,6 +41,6 @@ export class BackOff {
 }
 
 /** A random number in [0, 1). */
-export function fractionOf(world: World): number {
+export function randomFraction(world: World): number {
   return Buffer.from(world.random(4)).readUInt32BE(0) / 2 ** 32
 }

@@ -9,8 +9,8 @@ export interface PaceOptions {
 }
 
 /** Thrown after `stop`: the next process resumes the work. */
-export class Stopped extends Error {
-  override readonly name = 'Stopped'
+export class WorkStopped extends Error {
+  override readonly name = 'WorkStopped'
 
   constructor() {
     super('stopped')
@@ -31,15 +31,15 @@ export class Pace {
 
   /**
    * Calls `one` for each item, in order. Resolves after all returned promises; at most `underWayMax` of them are pending.
-   * @throws Stopped, or the first error of `one`, after all pending promises have settled
+   * @throws WorkStopped, or the first error of `one`, after all pending promises have settled
    */
   async each<T>(items: Iterable<T> | AsyncIterable<T>, one: (item: T) => void | Promise<void>): Promise<void> {
     const failures: unknown[] = []
     let underWay = 0
-    let oneEnded = () => {}
+    let notifyEnd = () => {}
     const nextEnd = () =>
       new Promise<void>((resolve) => {
-        oneEnded = resolve
+        notifyEnd = resolve
       })
     const wait = async (begun: Promise<void>) => {
       underWay++
@@ -49,11 +49,11 @@ export class Pace {
         failures.push(error)
       }
       underWay--
-      oneEnded()
+      notifyEnd()
     }
     try {
       for await (const item of items) {
-        await this.#turn()
+        await this.#yield()
         const begun = one(item)
         if (begun !== undefined) void wait(begun)
         while (underWay >= this.#options.underWayMax) await nextEnd()
@@ -71,8 +71,8 @@ export class Pace {
   }
 
   /** Returns without a pause while the slice lasts. */
-  async #turn(): Promise<void> {
+  async #yield(): Promise<void> {
     if (this.#slices.isOver) await this.#slices.next()
-    if (this.#isStopped) throw new Stopped()
+    if (this.#isStopped) throw new WorkStopped()
   }
 }

@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/rule-views'
 import { type Listing, namesOf, type Pages, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
-import { Pace, Stopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 
 export interface RuleSweepParts {
   readonly system: System<Entry>
@@ -24,13 +24,13 @@ const devicesPerProgress = 4_096
 const listedAtATime = 1_024
 /** Alarms that share one pass through the devices: each has its own progress record. */
 const alarmsPerPass = 256
-/** Up to this many sweeps are recorded when they are requested; the others are recorded when their turn comes. */
-const notedAtOnce = 256
+/** The start of up to this many sweeps is stored when they are requested; of the others, when their pass begins. */
+const startsAtOnce = 256
 const pace = { sliceMs: 1, underWayMax: 256 }
 const retryMs = 1_000
 
 /** One request to sweep an alarm; each further request gets a new ticket. */
-interface Asked {
+interface SweepRequest {
   readonly alarm: string
   /** '' for a deleted alarm. */
   readonly digest: string
@@ -40,7 +40,7 @@ interface Asked {
 /** Alarms of one tenant whose devices are scanned together. */
 interface Pass {
   readonly tenant: string
-  readonly alarms: readonly Asked[]
+  readonly alarms: readonly SweepRequest[]
   /** All devices with this service; undefined: the devices that the alarms list. */
   readonly service: string | undefined
   /** The last device already scanned; '' at the start. */
@@ -60,8 +60,8 @@ export class RuleSweep {
   readonly #parts: RuleSweepParts
   readonly #pace: Pace
   /** Alarms by tenant, in the order of their requests, with the latest ticket. */
-  readonly #wanted = new Map<string, Map<string, number>>()
-  #tickets = 0
+  readonly #requests = new Map<string, Map<string, number>>()
+  #lastTicket = 0
   #isRunning = false
   #isStopped = false
   #cancelRetry: (() => void) | undefined
@@ -72,10 +72,10 @@ export class RuleSweep {
   }
 
   /** The evaluation of an alarm changed. Call this in the same turn, before any device is evaluated by it. */
-  want(tenant: string, alarm: string): void {
+  request(tenant: string, alarm: string): void {
     if (this.#isStopped || !isTenantActive(this.#parts.system, tenant)) return
     this.#add(tenant, alarm)
-    if ((this.#wanted.get(tenant)?.size ?? 0) <= notedAtOnce) this.#note(tenant, alarm)
+    if ((this.#requests.get(tenant)?.size ?? 0) <= startsAtOnce) this.#storeStart(tenant, alarm)
     this.#begin()
   }
 
@@ -97,23 +97,23 @@ export class RuleSweep {
 
   /** The tenant is being deleted: its actors must not be asked any more. */
   tenantEnded(tenant: string): void {
-    this.#wanted.delete(tenant)
+    this.#requests.delete(tenant)
   }
 
   stop(): void {
     this.#isStopped = true
     this.#cancelRetry?.()
     this.#pace.stop()
-    this.#wanted.clear()
+    this.#requests.clear()
   }
 
   #add(tenant: string, alarm: string): void {
-    let alarms = this.#wanted.get(tenant)
+    let alarms = this.#requests.get(tenant)
     if (!alarms) {
       alarms = new Map()
-      this.#wanted.set(tenant, alarms)
+      this.#requests.set(tenant, alarms)
     }
-    alarms.set(alarm, ++this.#tickets)
+    alarms.set(alarm, ++this.#lastTicket)
   }
 
   #begin(): void {
@@ -123,13 +123,13 @@ export class RuleSweep {
       .catch((error: unknown) => this.#retryLater(error))
       .finally(() => {
         this.#isRunning = false
-        if (this.#wanted.size > 0) this.#begin()
+        if (this.#requests.size > 0) this.#begin()
       })
   }
 
   /** The requests remain queued. */
   #retryLater(error: unknown): void {
-    if (this.#isStopped || error instanceof Stopped) return
+    if (this.#isStopped || error instanceof WorkStopped) return
     // A failed write, which is logged where it happened: the work continues when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#cancelRetry = this.#parts.system.world.after(retryMs, () => {
@@ -141,34 +141,34 @@ export class RuleSweep {
   async #run(): Promise<void> {
     const { gate } = this.#parts.system
     // Waits for the commit gate before each pass: changes evaluated by the previous rules may not be in the index yet.
-    for (await gate.settled(); this.#wanted.size > 0; await gate.settled()) {
+    for (await gate.settled(); this.#requests.size > 0; await gate.settled()) {
       // While the store takes no writes, no evaluation could be stored.
       if (!gate.isOpen) throw new Problem('storage')
-      const pass = this.#next()
-      if (pass) await this.#go(pass)
+      const pass = this.#nextPass()
+      if (pass) await this.#runPass(pass)
     }
   }
 
   /** The pass of the oldest request, with all alarms that share its devices. */
-  #next(): Pass | undefined {
-    for (const [tenant, alarms] of this.#wanted) {
+  #nextPass(): Pass | undefined {
+    for (const [tenant, alarms] of this.#requests) {
       const [first] = alarms.keys()
       if (first !== undefined) return this.#passOf(tenant, alarms, first)
-      this.#wanted.delete(tenant)
+      this.#requests.delete(tenant)
     }
     return undefined
   }
 
   #passOf(tenant: string, alarms: ReadonlyMap<string, number>, first: string): Pass {
     const [service, cursor] = this.#routeOf(tenant, first)
-    const asked: Asked[] = []
+    const requests: SweepRequest[] = []
     for (const [alarm, ticket] of alarms) {
       const route = this.#routeOf(tenant, alarm)
       if (route[0] !== service || route[1] !== cursor) continue
-      asked.push({ alarm, digest: this.#digestOf(tenant, alarm), ticket })
-      if (asked.length === alarmsPerPass) break
+      requests.push({ alarm, digest: this.#digestOf(tenant, alarm), ticket })
+      if (requests.length === alarmsPerPass) break
     }
-    return { tenant, alarms: asked, service, cursor }
+    return { tenant, alarms: requests, service, cursor }
   }
 
   /** The devices to scan, and the last one already scanned. */
@@ -181,25 +181,25 @@ export class RuleSweep {
     return [alarms.get(alarm)?.serviceIdentifier, isBegun ? progress.cursor : '']
   }
 
-  async #go(pass: Pass): Promise<void> {
+  async #runPass(pass: Pass): Promise<void> {
     const { tenant, alarms } = pass
-    for (const { alarm } of alarms) this.#note(tenant, alarm)
+    for (const { alarm } of alarms) this.#storeStart(tenant, alarm)
     // All active alarms, also on devices where the alarm is not bound any more.
     for (const { alarm } of alarms) {
       const rows = this.#parts.listing.entries(alarmIndex, tenant, `${alarm}/`)
       await this.#evaluateIn(pass, rows, (row) => row.slice(alarm.length + 1))
     }
-    await this.#throughBound(pass)
-    for (const asked of this.#current(pass)) {
-      const { alarm, digest } = asked
+    await this.#evaluateBound(pass)
+    for (const request of this.#currentRequests(pass)) {
+      const { alarm, digest } = request
       await this.#ask(tenant, { type: 'sweep_done', alarm, digest })
-      if (this.#isStanding(tenant, asked)) this.#wanted.get(tenant)?.delete(alarm)
+      if (this.#isCurrent(tenant, request)) this.#requests.get(tenant)?.delete(alarm)
     }
   }
 
-  #throughBound(pass: Pass): Promise<void> {
+  #evaluateBound(pass: Pass): Promise<void> {
     const { tenant, service, cursor } = pass
-    if (service === undefined) return this.#evaluateIn(pass, namesOf(this.#named(pass)), (device) => device)
+    if (service === undefined) return this.#evaluateIn(pass, namesOf(this.#listedDevices(pass)), (device) => device)
     const after = cursor === '' ? '' : `${service}/${cursor}`
     const rows = this.#parts.listing.entries(serviceIndex, tenant, `${service}/`, after)
     return this.#evaluateIn(
@@ -211,7 +211,7 @@ export class RuleSweep {
   }
 
   /** All devices that the alarms list, each once. */
-  *#named({ tenant, alarms }: Pass): Generator<string, undefined> {
+  *#listedDevices({ tenant, alarms }: Pass): Generator<string, undefined> {
     const seen = new Set<string>()
     for (const { alarm } of alarms) {
       const bound = this.#parts.rules.of(tenant)?.boundOf(alarm) ?? []
@@ -233,7 +233,7 @@ export class RuleSweep {
   ): Promise<void> {
     let count = 0
     for await (const page of pagesIn(pages, listedAtATime)) {
-      if (this.#current(pass).length === 0) return
+      if (this.#currentRequests(pass).length === 0) return
       await this.#pace.each(page, (name) => this.#evaluate(pass.tenant, deviceOf(name)))
       count += page.length
       if (count < devicesPerProgress) continue
@@ -244,14 +244,14 @@ export class RuleSweep {
 
   /** The turns of the devices before have run, so the progress is stored with them or after them. */
   #storeProgress(pass: Pass, cursor: string): void {
-    for (const { alarm, digest } of this.#current(pass)) {
-      this.#tell(pass.tenant, { type: 'sweep_progress', alarm, digest, cursor })
+    for (const { alarm, digest } of this.#currentRequests(pass)) {
+      this.#store(pass.tenant, { type: 'sweep_progress', alarm, digest, cursor })
     }
   }
 
   #evaluate(tenant: string, device: string): Promise<void> | undefined {
     const { system, rules } = this.#parts
-    if (!this.#wanted.has(tenant)) return undefined
+    if (!this.#requests.has(tenant)) return undefined
     const address = deviceAddress(tenant, device)
     const state = system.peek(address)
     const remindedAt = system.reminders.dueAt(address) ?? null
@@ -268,7 +268,7 @@ export class RuleSweep {
       // A bug in that turn is already logged; the other devices are still evaluated.
       if (error.code !== 'overloaded') return
       await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
-      if (!this.#isStopped && this.#wanted.has(tenant)) await this.#askToEvaluate(tenant, device)
+      if (!this.#isStopped && this.#requests.has(tenant)) await this.#askToEvaluate(tenant, device)
     }
   }
 
@@ -276,15 +276,15 @@ export class RuleSweep {
    * Stores that devices may be evaluated by the present digest, before any is. Otherwise a return to an earlier digest, as
    * after two edits of a role, would look like no change.
    */
-  #note(tenant: string, alarm: string): void {
+  #storeStart(tenant: string, alarm: string): void {
     const digest = this.#digestOf(tenant, alarm)
     const { evaluated } = this.#parts.system.wake(tenantAddress(tenant))
     if (evaluated.get(alarm)?.sweeping === digest) return
-    this.#tell(tenant, { type: 'sweep_progress', alarm, digest, cursor: '' })
+    this.#store(tenant, { type: 'sweep_progress', alarm, digest, cursor: '' })
   }
 
   /** If a failed write discards this, the sweep is due again when the store was read. */
-  #tell(tenant: string, command: SweepProgress): void {
+  #store(tenant: string, command: SweepProgress): void {
     this.#ask(tenant, command).catch(() => {})
   }
 
@@ -293,12 +293,12 @@ export class RuleSweep {
     return this.#parts.system.ask(tenantAddress(tenant), command, 0)
   }
 
-  #current({ tenant, alarms }: Pass): readonly Asked[] {
-    return alarms.filter((asked) => this.#isStanding(tenant, asked))
+  #currentRequests({ tenant, alarms }: Pass): readonly SweepRequest[] {
+    return alarms.filter((request) => this.#isCurrent(tenant, request))
   }
 
-  #isStanding(tenant: string, { alarm, ticket }: Asked): boolean {
-    return this.#wanted.get(tenant)?.get(alarm) === ticket
+  #isCurrent(tenant: string, { alarm, ticket }: SweepRequest): boolean {
+    return this.#requests.get(tenant)?.get(alarm) === ticket
   }
 
   #digestOf(tenant: string, alarm: string): string {

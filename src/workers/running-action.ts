@@ -13,6 +13,9 @@ const underWayMax = 64
 const retryMsMin = 1_000
 const retryMsMax = 8_000
 
+/** The outcome of a device, by its place on the page. */
+type PlacedOutcome = readonly [place: number, outcome: DeviceOutcome]
+
 /** One device to ask. */
 export interface ActionTask {
   readonly action: RunningAction
@@ -36,7 +39,7 @@ export class RunningAction {
   /** Serializes the writes. */
   storing: Promise<boolean> = Promise.resolve(true)
   readonly #system: System<Entry>
-  readonly #unstored = new Map<number, (readonly [place: number, outcome: DeviceOutcome])[]>()
+  readonly #unstored = new Map<number, PlacedOutcome[]>()
   #pages: number[] = []
   #tasks: ActionTask[] = []
   #underWay = 0
@@ -53,7 +56,7 @@ export class RunningAction {
   }
 
   /** Resolves when every device without an outcome was tried once. */
-  begunPass(): Promise<void> {
+  beginPass(): Promise<void> {
     this.#pages = [...this.open].reverse()
     this.#outcomes = 0
     return new Promise((resolve) => {
@@ -72,7 +75,7 @@ export class RunningAction {
   }
 
   /** Records an outcome; undefined: none yet. */
-  tried({ page, place }: ActionTask, outcome: DeviceOutcome | undefined): void {
+  recordOutcome({ page, place }: ActionTask, outcome: DeviceOutcome | undefined): void {
     this.#underWay--
     if (!outcome) return
     this.#outcomes++
@@ -81,17 +84,14 @@ export class RunningAction {
     else this.#unstored.set(page, [[place, outcome]])
   }
 
-  /** Removes and returns the outcomes to store, by page; the caller returns those that could not be stored by `giveBack`. */
-  take(): readonly (readonly [
-    page: number,
-    outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[],
-  ])[] {
+  /** Removes and returns the outcomes to store, by page; the caller returns those that could not be stored by `putBack`. */
+  takeOutcomes(): readonly (readonly [page: number, outcomes: readonly PlacedOutcome[]])[] {
     const unstored = [...this.#unstored]
     this.#unstored.clear()
     return unstored
   }
 
-  giveBack(page: number, outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]): void {
+  putBack(page: number, outcomes: readonly PlacedOutcome[]): void {
     this.#unstored.set(page, [...outcomes, ...(this.#unstored.get(page) ?? [])])
   }
 

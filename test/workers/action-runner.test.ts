@@ -199,9 +199,11 @@ describe('many actions', () => {
       begin('ann', actionsOfAuthorMax),
       begin('bob', left + 3),
     ]
-    expect(await refusedOf(ofOne)).toEqual(Array(2).fill('conflict at most 40 actions of one user go on at once'))
+    expect(await refusedOf(ofOne)).toEqual(
+      Array(2).fill('conflict at most 40 actions of one user run at the same time'),
+    )
     expect(await refusedOf(ofAnother)).toEqual([])
-    expect(await refusedOf(ofTenant)).toEqual(Array(3).fill('conflict at most 100 actions go on at once'))
+    expect(await refusedOf(ofTenant)).toEqual(Array(3).fill('conflict at most 100 actions run at the same time'))
     await fixture.identity.world.advance(30_000)
     expect(await fixture.runningActions()).toEqual([])
     expect(await refusal(fixture.requestBegin('LAST', ['A']))).toBeUndefined()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/runtime-fixture'
-import { Pace, Stopped } from '#workers/pace'
+import { Pace, WorkStopped } from '#workers/pace'
 
 const items = Array.from({ length: 100 }, (_, index) => index)
 
@@ -77,7 +77,7 @@ describe('a pace', () => {
       done.push(item)
       if (item === 20) pace.stop()
     })
-    await expect(during(world, all)).rejects.toBeInstanceOf(Stopped)
+    await expect(during(world, all)).rejects.toBeInstanceOf(WorkStopped)
     expect(done).toEqual(items.slice(0, 21))
   })
 })

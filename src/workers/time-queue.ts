@@ -1,29 +1,29 @@
-interface Placed<T> {
+interface QueueItem<T> {
   readonly at: number
   readonly order: number
-  readonly thing: T
+  readonly value: T
 }
 
 /** A priority queue by time, first-in first-out at equal times: a binary heap. */
-export class EarliestFirst<T> {
-  readonly #heap: Placed<T>[] = []
+export class TimeQueue<T> {
+  readonly #heap: QueueItem<T>[] = []
   #order = 0
 
-  get first(): { readonly at: number; readonly thing: T } | undefined {
+  get first(): { readonly at: number; readonly value: T } | undefined {
     return this.#heap[0]
   }
 
-  add(at: number, thing: T): void {
+  add(at: number, value: T): void {
     const heap = this.#heap
-    const placed = { at, order: this.#order++, thing }
-    let index = heap.push(placed) - 1
+    const item = { at, order: this.#order++, value }
+    let index = heap.push(item) - 1
     while (index > 0) {
       const parent = (index - 1) >> 1
-      if (isBefore(this.#at(parent), placed)) break
+      if (isBefore(this.#at(parent), item)) break
       heap[index] = this.#at(parent)
       index = parent
     }
-    heap[index] = placed
+    heap[index] = item
   }
 
   removeFirst(): void {
@@ -40,11 +40,11 @@ export class EarliestFirst<T> {
     heap[index] = last
   }
 
-  #at(index: number): Placed<T> {
-    return this.#heap[index] as Placed<T>
+  #at(index: number): QueueItem<T> {
+    return this.#heap[index] as QueueItem<T>
   }
 }
 
-function isBefore(a: Placed<unknown>, b: Placed<unknown>): boolean {
+function isBefore(a: QueueItem<unknown>, b: QueueItem<unknown>): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }

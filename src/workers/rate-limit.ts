@@ -1,19 +1,19 @@
 import type { World } from '#runtime/world'
 
-export interface RateOptions {
+export interface RateLimitOptions {
   readonly countMax: number
   readonly withinMs: number
 }
 
 /** A rate limit: at most `countMax` in each `withinMs`. Bursts are spread over time. */
-export class Rate {
+export class RateLimit {
   readonly #world: World
-  readonly #options: RateOptions
+  readonly #options: RateLimitOptions
   /** World.monotonic of the start of the current window, which may be in the future. */
   #from = Number.NEGATIVE_INFINITY
   #count = 0
 
-  constructor(world: World, options: RateOptions) {
+  constructor(world: World, options: RateLimitOptions) {
     this.#world = world
     this.#options = options
   }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { Rate } from '#workers/rate'
+import { RateLimit } from '#workers/rate-limit'
 
 const times = <T>(count: number, take: () => T) => Array.from({ length: count }, take)
 
 test('many requests are spread, and a single one does not wait', async () => {
   const world = new ManualWorld()
-  const rate = new Rate(world, { countMax: 3, withinMs: 4 })
+  const rate = new RateLimit(world, { countMax: 3, withinMs: 4 })
   const take = () => rate.take()
   expect(times(8, take)).toEqual([0, 0, 0, 4, 4, 4, 8, 8])
   // The last period has one place left, and the next one begins after it.
