@@ -135,8 +135,8 @@ function numberLast(items: Items, { properties }: Shape): void {
 /** Finds the property by its id, because the service may have another shape. */
 function stateOf(service: ServiceState, shape: Shape, place: number): PropertyState {
   if (service.shape === shape) return service.stateOf(place)
-  const there = service.shape.indexOf.get((shape.properties[place] as ShapeProperty).propId)
-  return there === undefined ? null : service.stateOf(there)
+  const index = service.shape.indexOf.get((shape.properties[place] as ShapeProperty).propId)
+  return index === undefined ? null : service.stateOf(index)
 }
 
 function withOutcome(

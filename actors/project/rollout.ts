@@ -21,10 +21,10 @@ export function decidePutRollout(
 ): Decision<Entry> {
   const { rollout: before, tally } = state
   const isNew = before?.body.firmware !== body.firmware
-  const made: Omit<StoredRollout, 'body' | 'updatedBy' | 'updatedAt'> = isNew
+  const createdOrKept: Omit<StoredRollout, 'body' | 'updatedBy' | 'updatedAt'> = isNew
     ? { id, state: 'running', countedFrom: finishedOf(noCounts), createdBy: author, createdAt: turn.now }
     : { ...before, countedFrom: finishedOf(tally.counts) }
-  const rollout: StoredRollout = { ...made, body, updatedBy: author, updatedAt: turn.now }
+  const rollout: StoredRollout = { ...createdOrKept, body, updatedBy: author, updatedAt: turn.now }
   const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
   return changed(state, rollout, turn, notices, {
     records: [tallyChange(counted, true)],

@@ -207,7 +207,7 @@ const onFailed = { target: 'failed', actions: breakOff({ reason: 'device' }) } a
 const onDue = (words: string) =>
   ({ target: 'failed', guard: 'isTimeOver', actions: breakOff({ reason: 'timeout', words }) }) as const
 
-const there = { target: 'done', guard: 'isThere', actions: 'be_there' } as const
+const updated = { target: 'done', guard: 'isThere', actions: 'be_there' } as const
 const other = {
   target: 'failed',
   guard: 'isOther',
@@ -219,7 +219,7 @@ const startedTooOften = {
   actions: breakOff({ reason: 'device', words: 'restarted too often' }),
 } as const
 const resend = ['take_session', 'count_resend', 'send_offer'] as const
-const onBack = [there, other, { target: 'started', guard: 'mayResend', actions: resend }, startedTooOften] as const
+const onBack = [updated, other, { target: 'started', guard: 'mayResend', actions: resend }, startedTooOften] as const
 
 const install = { target: 'installing', actions: 'take_words' } as const
 const installed = { target: 'rebooting', actions: 'take_words' } as const
@@ -301,7 +301,7 @@ export const updateMachine = definition.createMachine({
         INSTALLED: installed,
         NOT_OK: onFailed,
         FAILED: onFailed,
-        BACK: [there, other, { guard: 'mayResend', actions: [...resend, wait(startedMsMax)] }, startedTooOften],
+        BACK: [updated, other, { guard: 'mayResend', actions: [...resend, wait(startedMsMax)] }, startedTooOften],
         DUE: onDue('did not begin to download in time'),
       },
     },
@@ -345,7 +345,7 @@ export const updateMachine = definition.createMachine({
       on: {
         FAILED: onFailed,
         BACK: [
-          there,
+          updated,
           other,
           {
             target: 'failed',
@@ -378,7 +378,7 @@ export const updateMachine = definition.createMachine({
         ],
         INSTALLING: { ...install, guard: 'isLate' },
         INSTALLED: { ...installed, guard: 'isLate' },
-        BACK: there,
+        BACK: updated,
       },
     },
     refused: { entry: ['rest', ...published], on: { BEGIN: onBegin } },

@@ -90,10 +90,10 @@ export class Accesses {
     }
   }
 
-  publishTenant(tenant: string, isThere: boolean): void {
+  publishTenant(tenant: string, exists: boolean): void {
     const known = this.#tenants.get(tenant)
-    if (isThere && !known) this.#tenants.set(tenant, new TenantAccesses(tenant))
-    if (isThere || !known) return
+    if (exists && !known) this.#tenants.set(tenant, new TenantAccesses(tenant))
+    if (exists || !known) return
     this.#tenants.delete(tenant)
     known.end()
     for (const user of this.#users.values()) if (user.tenant === tenant) this.#users.delete(user.id)
@@ -176,10 +176,10 @@ class TenantAccesses {
     const known = this.#accesses.get(key)?.deref()
     if (known) return known
     const names = [...new Set(roles)]
-    const made = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
-    this.#accesses.set(key, new WeakRef(made))
-    collected.register(made, { accesses: this.#accesses, key })
-    return made
+    const access = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
+    this.#accesses.set(key, new WeakRef(access))
+    collected.register(access, { accesses: this.#accesses, key })
+    return access
   }
 
   get count(): number {

@@ -7,7 +7,7 @@ import { defaultTenant } from '#actors/tenant/state'
 import { randomId } from '#model/identifier'
 
 /** The name of an administrator that was not configured. Contract 2. */
-const nameByDefault = 'admin'
+const defaultName = 'admin'
 /** 117 bits. */
 const passwordCharacters = 20
 
@@ -28,7 +28,7 @@ export async function firstAdministrator(
   }
   if (directory.users.size > 0) return
   const password = randomId((byteCount) => world.random(byteCount), passwordCharacters)
-  const generated = { name: nameByDefault, password }
+  const generated = { name: defaultName, password }
   if (await add(parts, generated)) administratorGenerated?.(generated)
 }
 

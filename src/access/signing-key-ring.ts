@@ -84,8 +84,8 @@ export class KeyRing {
   async rotate(): Promise<ShownSigningKey> {
     const { now, random, system, longestLifeMs } = this.#parts
     const { seal, fingerprint } = this.#parts.fileKeys()
-    const made = makeSigningKey(random)
-    const key = { kid: made.kid, sealed: sealSigningKey(seal, made, random), fingerprint }
+    const created = makeSigningKey(random)
+    const key = { kid: created.kid, sealed: sealSigningKey(seal, created, random), fingerprint }
     const added = await system.ask(signingKeysAddress, { type: 'add', key, retireOthersAt: now() + longestLifeMs })
     return shownKey(added as StoredSigningKey)
   }

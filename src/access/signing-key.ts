@@ -33,8 +33,8 @@ const attemptsMax = 8
 /** From 32 random bytes, so that the same seed makes the same key. */
 export function makeSigningKey(random: Random): SigningKey {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const made = signingKeyOf(random(privateBytes))
-    if (made) return made
+    const key = signingKeyOf(random(privateBytes))
+    if (key) return key
   }
   throw new Error('no signing key can be made: the random source is broken')
 }

@@ -58,8 +58,9 @@ export class WebauthnFlows {
     const subject = await enrollingSubject(parts, request)
     const challenge = this.#challenges.take(subject.owner, 'register')
     await this.#confirmations.confirm(subject, request, request.place)
-    const made = challenge === undefined ? undefined : await this.#webauthn.registered(request.response, challenge)
-    if (!made) throw badRegistration()
+    const registered =
+      challenge === undefined ? undefined : await this.#webauthn.registered(request.response, challenge)
+    if (!registered) throw badRegistration()
 
     const { row, session: keep } = subject
     // The current account: the check took a while.
@@ -67,7 +68,7 @@ export class WebauthnFlows {
     const isFirst = factorNames(factors).length === 0
     const fresh = freshRecoveryCodes(parts)
     const name = request.name ?? `Key ${factors.webauthn.length + 1}`
-    const credential: StoredCredential = { ...made, name, createdAt: parts.world.now(), lastUsedAt: null }
+    const credential: StoredCredential = { ...registered, name, createdAt: parts.world.now(), lastUsedAt: null }
     const changed = (await parts.system.ask(accountAddress(row.tenant, row.id), {
       type: 'add_webauthn',
       version,
@@ -76,7 +77,7 @@ export class WebauthnFlows {
       keep,
     })) as CredentialsChanged
     const pair = keep === undefined ? await this.#begin(subject, changed.version, request) : {}
-    return { id: made.id, ...(isFirst && { recoveryCodes: fresh.codes }), ...pair }
+    return { id: registered.id, ...(isFirst && { recoveryCodes: fresh.codes }), ...pair }
   }
 
   async authenticationOptions(request: FactorRequest): Promise<object> {

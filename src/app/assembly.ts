@@ -14,7 +14,7 @@ import { actorDefinitions } from '#app/actor-definitions'
 import type { AssemblyOptions } from '#app/assembly-options'
 import { Components } from '#app/components'
 import { LogMessages } from '#app/log-messages'
-import type { Watched } from '#app/metrics/sources'
+import type { MetricParts } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
 import { FirmwareUpdates } from '#firmware/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#firmware/options'
@@ -62,7 +62,7 @@ const mailsSettledMs = 5_000
 export interface Assembly {
   readonly context: RouteContext
   readonly database: Database
-  readonly watched: Watched
+  readonly metricParts: MetricParts
   readonly eventRoom: EventRoom
   /** Undefined: authentication is off. */
   readonly identity: Identity | undefined
@@ -112,18 +112,18 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
-  const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
+  const shared = { inSlices: (step: () => boolean) => inSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)
-  const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
+  const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...shared })
   const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
   const requestsMax = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)
-  const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: requestsMax, scopeOf, ...sliced })
+  const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: requestsMax, scopeOf, ...shared })
   const loadRules = () => {
     const tenants = [...activeTenants(system)].map(stateOf)
     for (const views of [rules, functions]) views.load(tenants)
   }
-  const { updates: settings } = options
-  const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
+  const { updates: updateSettings } = options
+  const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = updateSettings
   const imageUrls = new ImageUrls(() => identity?.imageKey() ?? openKey)
   const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
 
@@ -172,7 +172,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     memory,
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
-    offerUrl: offerUrl({ world, imageUrls, publicUrls: settings.publicUrls ?? [] }),
+    offerUrl: offerUrl({ world, imageUrls, publicUrls: updateSettings.publicUrls ?? [] }),
     log: messages.ofLinks,
   })
   const actions: ActionRunner = new ActionRunner({
@@ -189,8 +189,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     listing,
     links,
     images,
-    server: settings.server,
-    options: settings.options,
+    server: updateSettings.server,
+    options: updateSettings.options,
     offerTimeoutMs,
     scopeOf,
     log,
@@ -265,7 +265,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       imageUses: updates.imageUses,
       downloads: updates.downloads,
       imageUrls,
-      hookSecret: settings.hookSecret,
+      hookSecret: updateSettings.hookSecret,
     },
     notifications: { deliveries, mail, unsubscribeUrls, publicUrls: options.notifications.publicUrls ?? [] },
     presence,
@@ -341,7 +341,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   return {
     context,
     database,
-    watched: { journal, follower, rules, functions, updates, deliveries },
+    metricParts: { journal, follower, rules, functions, updates, deliveries },
     eventRoom,
     identity,
     components,

@@ -3,12 +3,12 @@ import { type Setting, settings } from '#app/config-settings'
 const widthMax = 100
 const nameWidth = 26
 
-const all: readonly Setting[] = Object.values(settings)
+const allSettings: readonly Setting[] = Object.values(settings)
 
 /** The output of `--help`: every setting, at most 100 columns wide. */
 export function helpText(): string {
   const indent = ' '.repeat(nameWidth)
-  const blocks = all.map((setting) => {
+  const blocks = allSettings.map((setting) => {
     const fallback = setting.fallback ? ` [${setting.fallback}]` : ''
     const lines = [...wrap(setting.kind.takes + fallback), ...wrap(setting.about)]
     return lines.map((line, index) => (index === 0 ? setting.name.padEnd(nameWidth) : indent) + line).join('\n')
@@ -29,7 +29,7 @@ export function helpText(): string {
 
 /** The settings as a table for the operator's guide. */
 export function markdownTable(): string {
-  const rows = all.map((setting) => {
+  const rows = allSettings.map((setting) => {
     const fallback = setting.fallback ? `\`${setting.fallback}\`` : ''
     return [`\`${setting.name}\``, fallback, setting.kind.takes, setting.about].map(cell)
   })

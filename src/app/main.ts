@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   // `--help` and configuration errors do not wait until the whole server is loaded.
   const { isPlainFailure, serve } = await import('#app/serve')
   try {
-    const starting = serve(config, log, { administratorGenerated: show })
+    const starting = serve(config, log, { administratorGenerated: printAdministrator })
     stopOnSignal(starting, log)
     await starting
   } catch (error) {
@@ -69,7 +69,7 @@ async function main(): Promise<void> {
 }
 
 /** Not to the log, which may be stored and sent elsewhere. Contract 2, First administrator. */
-function show({ name, password }: { readonly name: string; readonly password: string }): void {
+function printAdministrator({ name, password }: { readonly name: string; readonly password: string }): void {
   process.stderr.write(
     `The first administrator is ${name}, with this password, which is shown only now:\n` +
       `  ${password}\n` +

@@ -54,8 +54,8 @@ const stopGraceMs = 10_000
  * around it.
  */
 const requestDeadlineMs = 60_000
-const writeSpareMs = 15_000
-const offerSpareMs = 45_000
+const writeMarginMs = 15_000
+const offerMarginMs = 45_000
 
 /** The build's output for browsers; empty when the sources run directly. */
 const pagesFolder = fileURLToPath(new URL('../../pages', import.meta.url))
@@ -76,11 +76,11 @@ export interface Running {
 }
 
 /** Their messages say what is wrong and what to do, so no stack is needed. */
-const plain = [ClusterFailure, StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
+const operatorErrors = [ClusterFailure, StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
 
 /** Whether the operator can fix an error of `serve`. Any other error is a bug. */
 export function isPlainFailure(error: unknown): error is Error {
-  return plain.some((kind) => error instanceof kind)
+  return operatorErrors.some((kind) => error instanceof kind)
 }
 
 /** Starts the whole server with these settings, up to an open port. */
@@ -134,14 +134,14 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     log,
   })
   const pages = await readPageFiles(pagesFolder)
-  await untilItAnswers(assembly, config, log).catch(async (error: unknown) => {
+  await openAssembly(assembly, config, log).catch(async (error: unknown) => {
     await cluster?.close()
     throw error
   })
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
-  const watch = metricsParts(config, assembly, { backups, updateServer, inFlight, cluster })
+  const metrics = metricsParts(config, assembly, { backups, updateServer, inFlight, cluster })
   const key = Buffer.from(realWorld.random(serverKeyBytes)).toString('base64url')
   let server: Server
   try {
@@ -164,7 +164,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         ],
         rootBindings: [
           ...rootBindingsOf(identity),
-          ...[...watch.bindings, ...pageRoutes(pages)].map(ofEachNode),
+          ...[...metrics.bindings, ...pageRoutes(pages)].map(ofEachNode),
           ...(cluster?.routesOf(assembly) ?? []),
         ],
         sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax, cluster?.socketsOf(assembly)),
@@ -180,15 +180,15 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         streamedBytesMax: config.imageBytesMax,
         requestDeadlineMs: Math.max(
           requestDeadlineMs,
-          config.writeTimeoutMs + writeSpareMs,
-          config.updateOfferTimeoutMs + offerSpareMs,
+          config.writeTimeoutMs + writeMarginMs,
+          config.updateOfferTimeoutMs + offerMarginMs,
         ),
         closeGraceMs: stopGraceMs,
       },
       idempotency: idempotencyOf(context),
       otherNodes: cluster?.forwarder,
       redactPath,
-      metrics: watch.http,
+      metrics: metrics.http,
     })
   } catch (error) {
     await assembly.close()
@@ -198,7 +198,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   listener.server = server
   const file = serverFileOf(config.dataDirectory, log)
   await file.write({ host: config.host, port: server.port, key })
-  watch.process.start()
+  metrics.process.start()
   const url = urlOf(config, server.port)
   greet(config, log, url, server.port)
   return {
@@ -217,7 +217,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       await file.remove()
       await assembly.close()
       await cluster?.close()
-      watch.process.stop()
+      metrics.process.stop()
       log.info({}, 'stopped')
     },
   }
@@ -231,7 +231,7 @@ async function clusterOf(config: Config, log: Log, place: StoragePlace, isWritab
 }
 
 /** Resolves when the server answers: a node of a cluster also while another one is the owner. */
-async function untilItAnswers(assembly: Assembly, { dataDirectory }: Config, log: Log): Promise<void> {
+async function openAssembly(assembly: Assembly, { dataDirectory }: Config, log: Log): Promise<void> {
   let following = () => {}
   const isFollowing = new Promise<void>((resolve) => {
     following = resolve
@@ -251,14 +251,14 @@ async function untilItAnswers(assembly: Assembly, { dataDirectory }: Config, log
 /** The sources of `/metrics`: existing counters, and the few that only metrics need. Contract 8. */
 function metricsParts(
   { dataDirectory, metricsToken: token }: Config,
-  { watched, context, database, identity }: Assembly,
+  { metricParts, context, database, identity }: Assembly,
   others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight' | 'cluster'>,
 ) {
   const { system, hub, links, tickets } = context
   const http = new HttpMetrics()
   const process = new ProcessMetrics({ world: realWorld, version, dataDirectory, loopTimes })
   const metrics = metricsOf({
-    ...watched,
+    ...metricParts,
     system,
     hub,
     links,
@@ -285,7 +285,7 @@ function serverFileOf(folder: string, log: Log) {
 /** The folder of the history, under the data folder. */
 const historyFolder = 'history'
 /** In addition to what the store needs to be opened again: history stops before the store is affected. */
-const historySpareBytes = 256 * 1024 * 1024
+const historyReserveBytes = 256 * 1024 * 1024
 
 function historyOf(
   { dataDirectory, historyRawMs, historyHourlyMs, storageHeadroomBytes }: Config,
@@ -295,7 +295,7 @@ function historyOf(
   return new HistoryThread({
     folder: join(dataDirectory, historyFolder),
     limits: { ...defaultLimits, rawMs: historyRawMs, hoursMs: historyHourlyMs },
-    roomBytes: 2 * storageHeadroomBytes + historySpareBytes,
+    roomBytes: 2 * storageHeadroomBytes + historyReserveBytes,
     rowOf: (key) => journal.get(key),
     failed: (error) => log.error({ err: error }, 'history failed'),
     warned: (message) => log.warn({}, message),

@@ -33,12 +33,12 @@ export async function writeBackup(
   begin: () => Promise<AsyncIterable<Uint8Array>>,
 ): Promise<WrittenBackup> {
   const path = resolve(file)
-  await mustBeFree(path)
+  await requireAbsent(path)
   const draft = `${path}.${Buffer.from(realWorld.random(6)).toString('base64url')}.part`
   return temporaryFiles.while(draft, async () => {
-    const handle = await opened(draft)
+    const handle = await openDraft(draft)
     try {
-      const saved = await readThrough(await begin(), (piece) => write(handle, piece))
+      const saved = await readChecked(await begin(), (piece) => write(handle, piece))
       await handle.sync()
       await publish(draft, path)
       await syncFolder(dirname(path))
@@ -54,7 +54,7 @@ export async function writeBackup(
 /** Writes a backup to a stream, and checks that it is complete. @throws Refusal, and the errors of the source */
 export async function pipeBackup(out: Writable, bytes: AsyncIterable<Uint8Array>): Promise<WrittenBackup> {
   try {
-    return await readThrough(bytes, async (piece) => {
+    return await readChecked(bytes, async (piece) => {
       if (out.write(piece)) return
       await once(out, 'drain')
     })
@@ -64,7 +64,7 @@ export async function pipeBackup(out: Writable, bytes: AsyncIterable<Uint8Array>
 }
 
 /** @throws Refusal */
-export async function* readFileOr(file: string, input: Readable): AsyncGenerator<Uint8Array> {
+export async function* readInput(file: string, input: Readable): AsyncGenerator<Uint8Array> {
   try {
     if (file === pipe) {
       yield* input as AsyncIterable<Uint8Array>
@@ -88,20 +88,20 @@ export function refusalFrom(error: unknown, what: string): unknown {
   return error.name === 'StorageFailure' ? new Refusal(error.message) : error
 }
 
-async function readThrough(
+async function readChecked(
   source: AsyncIterable<Uint8Array>,
-  take: (piece: Uint8Array) => Promise<void>,
+  store: (piece: Uint8Array) => Promise<void>,
 ): Promise<WrittenBackup> {
   let bytes = 0
-  async function* taken() {
+  async function* copied() {
     for await (const piece of source) {
-      await take(piece)
+      await store(piece)
       bytes += piece.byteLength
       yield piece
     }
   }
   let end: BackupEnd | undefined
-  for await (const item of readBackup(taken())) if (item.kind === 'end') end = item.end
+  for await (const item of readBackup(copied())) if (item.kind === 'end') end = item.end
   if (!end) throw new Error('a backup without an end was read as whole')
   return { end, bytes }
 }
@@ -113,7 +113,7 @@ async function write(handle: FileHandle, piece: Uint8Array): Promise<void> {
   }
 }
 
-async function opened(draft: string): Promise<FileHandle> {
+async function openDraft(draft: string): Promise<FileHandle> {
   try {
     return await open(draft, 'wx', ownerOnly)
   } catch (error) {
@@ -121,7 +121,7 @@ async function opened(draft: string): Promise<FileHandle> {
   }
 }
 
-async function mustBeFree(path: string): Promise<void> {
+async function requireAbsent(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found) throw new Refusal(`${path} already exists: a backup overwrites no file`)
 }

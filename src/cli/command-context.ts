@@ -15,16 +15,16 @@ export interface CommandContext {
  * closes the connection.
  */
 export type CommandAction = <A extends readonly unknown[]>(
-  verb: (context: CommandContext, ...given: A) => Promise<void>,
-) => (...given: unknown[]) => Promise<void>
+  run: (context: CommandContext, ...args: A) => Promise<void>,
+) => (...args: unknown[]) => Promise<void>
 
 /** For objects that belong to a tenant. */
-export function takesTenant(command: Command): Command {
+export function addTenantOption(command: Command): Command {
   return command.option('--tenant <tenant>', 'another tenant than your own: needs permission on tenants')
 }
 
 /** Collects the values of a repeated option. `before` is false after the `--no-` form. */
-export function collect(value: string, before: readonly string[] | false | undefined): readonly string[] {
+export function collectValues(value: string, before: readonly string[] | false | undefined): readonly string[] {
   return [...(before || []), value]
 }
 

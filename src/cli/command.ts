@@ -24,7 +24,7 @@ interface GlobalOptions {
 }
 
 /** The first administrator. Contract 2, First administrator. */
-const nameByDefault = 'admin'
+const defaultName = 'admin'
 
 const helpColumns = 100
 
@@ -87,13 +87,13 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
 }
 
 function actionFor(settings: Settings, terminal: Terminal): CommandAction {
-  return <A extends readonly unknown[]>(verb: (context: CommandContext, ...given: A) => Promise<void>) =>
-    async (...given: unknown[]) => {
+  return <A extends readonly unknown[]>(run: (context: CommandContext, ...args: A) => Promise<void>) =>
+    async (...args: unknown[]) => {
       // Commander passes the command as the last argument.
-      const command = given.at(-1) as Command
+      const command = args.at(-1) as Command
       const { url, user, json = false, tenant }: GlobalOptions = command.optsWithGlobals()
       // In a path they would change the address. RFC 3986 §5.2.4
-      const invalid = given.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
+      const invalid = args.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
       if (invalid !== undefined) throw new Misuse(`'${invalid}' is not a valid name`)
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
@@ -101,7 +101,7 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
         const { client } = connection
         const query = tenant === undefined ? {} : { tenant }
         const printer = new Printer(terminal, json)
-        await verb({ client, query, printer }, ...(given.slice(0, -1) as unknown as A))
+        await run({ client, query, printer }, ...(args.slice(0, -1) as unknown as A))
       } finally {
         await connection.close()
       }
@@ -109,9 +109,9 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
 }
 
 function folderActionFor(settings: Settings, terminal: Terminal): FolderAction {
-  return <A extends readonly unknown[]>(verb: (context: FolderContext, ...given: A) => Promise<void>) =>
-    async (...given: unknown[]) => {
-      const command = given.at(-1) as Command
+  return <A extends readonly unknown[]>(run: (context: FolderContext, ...args: A) => Promise<void>) =>
+    async (...args: unknown[]) => {
+      const command = args.at(-1) as Command
       const { url, user, json = false }: GlobalOptions = command.optsWithGlobals()
       const context = {
         terminal,
@@ -119,7 +119,7 @@ function folderActionFor(settings: Settings, terminal: Terminal): FolderAction {
         target: { url, reading: settings.reading, credentials: credentialsOf(settings, terminal, user) },
         options: command.opts(),
       }
-      await verb(context, ...(given.slice(0, -2) as unknown as A))
+      await run(context, ...(args.slice(0, -2) as unknown as A))
     }
 }
 
@@ -130,9 +130,9 @@ function credentialsOf(
   user: string | undefined,
 ): Credentials {
   if (apiKey !== undefined && user === undefined) return { apiKey }
-  const who = user ?? name ?? nameByDefault
+  const userName = user ?? name ?? defaultName
   return {
-    name: who,
-    password: async (place) => password ?? askPassword(`Password of ${who} at ${place}: `, terminal),
+    name: userName,
+    password: async (place) => password ?? askPassword(`Password of ${userName} at ${place}: `, terminal),
   }
 }

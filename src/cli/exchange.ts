@@ -29,15 +29,17 @@ const silenceMsMax = 65_000
 
 /** Requests a page of any server, without credentials of a user. Follows no redirection. @throws NoAnswer */
 export async function exchange(url: string, withinMs: number, headers: Record<string, string> = {}): Promise<Answer> {
-  const patience = new AbortController()
-  const calm = realWorld.after(withinMs, () => patience.abort(new Error(`no answer within ${withinMs / 1000} s`)))
+  const controller = new AbortController()
+  const cancelTimeout = realWorld.after(withinMs, () =>
+    controller.abort(new Error(`no answer within ${withinMs / 1000} s`)),
+  )
   try {
-    const response = await fetch(url, { headers, redirect: 'manual', signal: patience.signal })
+    const response = await fetch(url, { headers, redirect: 'manual', signal: controller.signal })
     return { status: response.status, headers: response.headers, text: await response.text() }
   } catch (error) {
     throw new NoAnswer(url, error)
   } finally {
-    calm()
+    cancelTimeout()
   }
 }
 
@@ -48,32 +50,32 @@ export async function exchange(url: string, withinMs: number, headers: Record<st
  * @throws NoAnswer if the server sends nothing for too long; Problem if the answer is no success
  */
 export async function* exchangeLong(url: string, headers: Record<string, string>): AsyncGenerator<Uint8Array> {
-  const patience = new AbortController()
-  const { signal } = patience
-  const giveUp = () => patience.abort(new Error(`no data for ${silenceMsMax / 1000} s`))
-  const inTime = <T>(awaited: Promise<T>) => awaited.finally(realWorld.after(silenceMsMax, giveUp))
-  const ask = url.startsWith('https:') ? https.request : http.request
+  const controller = new AbortController()
+  const { signal } = controller
+  const abort = () => controller.abort(new Error(`no data for ${silenceMsMax / 1000} s`))
+  const withTimeout = <T>(awaited: Promise<T>) => awaited.finally(realWorld.after(silenceMsMax, abort))
+  const request = url.startsWith('https:') ? https.request : http.request
   let place = url
   try {
-    const response = await inTime(
+    const response = await withTimeout(
       new Promise<IncomingMessage>((resolve, reject) => {
-        ask(url, { headers, agent: false, signal }, resolve).on('error', reject).end()
+        request(url, { headers, agent: false, signal }, resolve).on('error', reject).end()
       }),
     )
     if (response.statusCode !== 200) {
-      throw new Problem(response.statusCode ?? 0, await inTime(json(response)).catch(() => undefined))
+      throw new Problem(response.statusCode ?? 0, await withTimeout(json(response)).catch(() => undefined))
     }
     place = `${url}: the answer was interrupted`
     const pieces: AsyncIterator<Uint8Array> = response[Symbol.asyncIterator]()
     for (;;) {
-      const { done, value } = await inTime(pieces.next())
+      const { done, value } = await withTimeout(pieces.next())
       if (done) return
       yield value
     }
   } catch (error) {
     throw error instanceof Problem ? error : new NoAnswer(place, error)
   } finally {
-    patience.abort()
+    controller.abort()
   }
 }
 

@@ -8,14 +8,14 @@ const statusTexts: Readonly<Record<number, string>> = {
   404: 'it does not exist, or the caller may not see it',
 }
 
-const wayRound =
-  'Make an API key (key add api) and set ADMIN_API_KEY, or stop the server and run the command ' +
+const workaround =
+  'Create an API key (key add api) and set ADMIN_API_KEY, or stop the server and run the command ' +
   'again: it then works on the data folder, without a sign-in.'
 
 /** Advice by the error of the server. */
 const advice: Readonly<Record<string, string>> = {
-  'use the DPoP scheme': `A password is not sufficient: the tenant does not permit the Basic scheme.\n${wayRound}`,
-  '2fa_required': `A password is not sufficient: a second factor is needed.\n${wayRound}`,
+  'use the DPoP scheme': `A password is not sufficient: the tenant does not permit the Basic scheme.\n${workaround}`,
+  '2fa_required': `A password is not sufficient: a second factor is needed.\n${workaround}`,
   'invalid credentials':
     'Unknown name, wrong password, a disabled account, or a tenant with other sign-in hosts (--url).',
 }
@@ -35,9 +35,9 @@ export function failureText(error: unknown): string {
 /** The error of the server, the invalid fields of the request, and advice. */
 function problemText({ status, body, details = [], retryAfterSeconds }: Problem): string {
   const { error, message } = Object(body) as { readonly error?: unknown; readonly message?: unknown }
-  const said = error ?? message ?? statusTexts[status]
+  const reason = error ?? message ?? statusTexts[status]
   const lines = [
-    `${status}${said === undefined ? '' : ` ${said}`}`,
+    `${status}${reason === undefined ? '' : ` ${reason}`}`,
     ...details.map(({ path, message }) => `  ${path}: ${message}`),
     ...(retryAfterSeconds === undefined ? [] : [`Try again in ${retryAfterSeconds} s.`]),
     ...(Object.hasOwn(advice, String(error)) ? [advice[String(error)]] : []),

@@ -1,11 +1,11 @@
 import { realWorld } from '#app/world'
-import { pipe, pipeBackup, readFileOr, refusalFrom, type WrittenBackup, writeBackup } from '#cli/backup-file'
+import { pipe, pipeBackup, readInput, refusalFrom, type WrittenBackup, writeBackup } from '#cli/backup-file'
 import { renewAdvice } from '#cli/doctor/database'
 import { Misuse, Refusal } from '#cli/exit-codes'
 import type { FolderContext } from '#cli/folder'
-import { inspectedText } from '#cli/inspection-text'
+import { inspectionText } from '#cli/inspection-text'
 import type { Terminal } from '#cli/printer'
-import { repairedText } from '#cli/repair-text'
+import { repairText } from '#cli/repair-text'
 import { isServing } from '#cli/running-server'
 import { addressOf, configOf, findServer, type NoServer } from '#cli/server-lookup'
 import { timeText } from '#cli/table'
@@ -20,13 +20,13 @@ export async function backup({ terminal, printer, target }: FolderContext, file:
     throw new Misuse('a backup cannot be written to a terminal: name a file, or use a pipe')
   const found = await findServer(target, true)
   try {
-    const begin = async () => ('client' in found ? found.backup() : offline(found, terminal))
+    const begin = async () => ('client' in found ? found.backup() : readFolder(found, terminal))
     const saved =
       file === pipe
         ? await pipeBackup(terminal.out, await begin())
         : await writeBackup(file, terminal.temporaryFiles, begin)
-    if (file === pipe) terminal.notes.write(`${wordsOf(saved)}\n`)
-    else printer.done(`${file} contains ${wordsOf(saved)}. Protect it like a password`, { file, ...saved })
+    if (file === pipe) terminal.notes.write(`${contentText(saved)}\n`)
+    else printer.done(`${file} contains ${contentText(saved)}. Protect it like a password`, { file, ...saved })
   } catch (error) {
     throw refusalFrom(error, file)
   } finally {
@@ -34,11 +34,11 @@ export async function backup({ terminal, printer, target }: FolderContext, file:
   }
 }
 
-async function* offline({ config, offlineReason }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
+async function* readFolder({ config, offlineReason }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
   const { dataDirectory: folder } = config
   notes.write(`${offlineReason}: backing up the data folder ${folder} of the stopped server\n`)
   try {
-    yield* backupFolder(folder, realWorld.now(), unhurried)
+    yield* backupFolder(folder, realWorld.now(), withoutPauses)
   } catch (error) {
     const refusal = refusalFrom(error, folder)
     throw refusal instanceof Refusal
@@ -48,12 +48,12 @@ async function* offline({ config, offlineReason }: NoServer, { notes }: Terminal
 }
 
 /** This process has no other work. */
-const unhurried = { isOver: false, next: async () => undefined }
+const withoutPauses = { isOver: false, next: async () => undefined }
 
 export async function restore({ terminal, printer, target }: FolderContext, file: string): Promise<void> {
-  const folder = await folderAlone('restore', target)
+  const folder = await folderOfStoppedServer('restore', target)
   try {
-    const { head, end } = await restoreBackup(readFileOr(file, terminal.input), folder)
+    const { head, end } = await restoreBackup(readInput(file, terminal.input), folder)
     printer.done(
       `${folder} contains the backup of ${timeText(head.createdAt)}: ${end.rows} rows, ${end.files} files. Objects that were ` +
         'disabled, deleted or signed out since then are as before; check users, keys and sessions before users sign in',
@@ -65,20 +65,20 @@ export async function restore({ terminal, printer, target }: FolderContext, file
 }
 
 export async function repair({ printer, target, options }: FolderContext): Promise<void> {
-  const folder = await folderAlone('repair', target)
+  const folder = await folderOfStoppedServer('repair', target)
   if (configOf(target.reading).natsUrls.length > 0)
     throw new Refusal(`the data of a node of a cluster is not repaired: ${renewAdvice(folder)}`)
   const name = new Date(realWorld.now()).toISOString().slice(0, 19).replaceAll(':', '-')
   try {
     const found = await repairFolder({ folder, name, isForced: options.force === true })
-    printer.text(repairedText(folder, found), found)
+    printer.text(repairText(folder, found), found)
   } catch (error) {
     throw refusalFrom(error, folder)
   }
 }
 
 /** The data folder; refuses if a server answers. @throws Misuse, Refusal */
-async function folderAlone(verb: string, { url, reading }: FolderContext['target']): Promise<string> {
+async function folderOfStoppedServer(verb: string, { url, reading }: FolderContext['target']): Promise<string> {
   if (url !== undefined) throw new Misuse(`${verb} works on DATA_DIR of this machine: it takes no --url`)
   const config = configOf(reading)
   const base = addressOf(config)
@@ -96,13 +96,13 @@ export async function inspect({ terminal, printer, target }: FolderContext, file
     const { temporaryFiles, input } = terminal
     const found = await (file === undefined
       ? temporaryFiles.withFolder((temporary) => inspectFolder(where, temporary))
-      : inspectBackup(readFileOr(file, input)))
-    printer.text(inspectedText(where, found), found)
+      : inspectBackup(readInput(file, input)))
+    printer.text(inspectionText(where, found), found)
   } catch (error) {
     throw refusalFrom(error, where)
   }
 }
 
-function wordsOf({ end: { rows, files }, bytes }: WrittenBackup): string {
+function contentText({ end: { rows, files }, bytes }: WrittenBackup): string {
   return `${rows} rows and ${files} files, ${bytes} bytes`
 }

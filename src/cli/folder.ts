@@ -12,8 +12,8 @@ export interface FolderContext {
 }
 
 export type FolderAction = <A extends readonly unknown[]>(
-  verb: (context: FolderContext, ...given: A) => Promise<void>,
-) => (...given: unknown[]) => Promise<void>
+  run: (context: FolderContext, ...args: A) => Promise<void>,
+) => (...args: unknown[]) => Promise<void>
 
 const aboutSecrets = `
 A backup is a consistent copy of all data, with identity.key, password hashes and second factors: anyone who reads it can
@@ -28,26 +28,26 @@ doctor repeats what to check. All clients read the full state. A backup may be t
 `
 
 /** Loads the database code only for commands that need it, because it is slow. */
-const verbs = () => import('#cli/folder-actions')
+const folderActions = () => import('#cli/folder-actions')
 
 export function addFolderCommands(program: Command, act: FolderAction): void {
   program
     .command('backup <file>')
     .description('write all stored data to one file; the server continues to work')
     .addHelpText('after', aboutSecrets)
-    .action(act(async (context: FolderContext, file: string) => (await verbs()).backup(context, file)))
+    .action(act(async (context: FolderContext, file: string) => (await folderActions()).backup(context, file)))
   program
     .command('restore <file>')
     .description('restore a backup into DATA_DIR, which must be empty; the server must be stopped')
-    .action(act(async (context: FolderContext, file: string) => (await verbs()).restore(context, file)))
+    .action(act(async (context: FolderContext, file: string) => (await folderActions()).restore(context, file)))
   program
     .command('inspect [file]')
     .description('show the content of a backup or of DATA_DIR, without changes')
-    .action(act(async (context: FolderContext, file?: string) => (await verbs()).inspect(context, file)))
+    .action(act(async (context: FolderContext, file?: string) => (await folderActions()).inspect(context, file)))
   program
     .command('repair')
-    .description('make a new database from the readable parts of a damaged DATA_DIR; the server must be stopped')
+    .description('create a new database from the readable parts of a damaged DATA_DIR; the server must be stopped')
     .option('--force', 'repair even if no damage was found')
     .addHelpText('after', aboutRepair)
-    .action(act(async (context: FolderContext) => (await verbs()).repair(context)))
+    .action(act(async (context: FolderContext) => (await folderActions()).repair(context)))
 }

@@ -30,7 +30,7 @@ const epochColumns = [
 const epochsShown = 8
 
 /** The text for `inspect`. */
-export function inspectedText(where: string, found: InspectionResult & { readonly createdAt?: number }): string {
+export function inspectionText(where: string, found: InspectionResult & { readonly createdAt?: number }): string {
   const { createdAt, rows, rowBytes, shapes, tells, images, hasIdentityKey, keySpace } = found
   const lines = [
     `${where}${createdAt === undefined ? '' : `, a backup of ${timeText(createdAt)}`}`,

@@ -1,5 +1,11 @@
 import { Argument, type Command } from 'commander'
-import { type CommandAction, type CommandContext, collect, takesTenant, wholeNumber } from '#cli/command-context'
+import {
+  addTenantOption,
+  type CommandAction,
+  type CommandContext,
+  collectValues,
+  wholeNumber,
+} from '#cli/command-context'
 import { Misuse } from '#cli/exit-codes'
 import { Problem } from '#client/client'
 
@@ -26,7 +32,9 @@ type Kind = keyof typeof lists
 const kinds: readonly Kind[] = ['api', 'provisioning']
 
 export function addKeyCommands(program: Command, act: CommandAction): void {
-  const key = takesTenant(program.command('key').description('keys of programs, of gateways, and of the server itself'))
+  const key = addTenantOption(
+    program.command('key').description('keys of programs, of gateways, and of the server itself'),
+  )
   key
     .command('list')
     .description('API keys and provisioning keys, or those of one kind')
@@ -36,7 +44,7 @@ export function addKeyCommands(program: Command, act: CommandAction): void {
   add
     .command('api <name>')
     .description('for a program: sent as X-API-Key, it acts as a user with these roles')
-    .requiredOption('--role <role>', 'role of the key; repeatable', collect)
+    .requiredOption('--role <role>', 'role of the key; repeatable', collectValues)
     .option('--expires <seconds>', 'lifetime (default: until it is deleted)', wholeNumber)
     .action(act(addApi))
   add
@@ -75,8 +83,8 @@ async function addApi(
   name: string,
   { role, expires: expiresIn }: { role: readonly string[]; expires?: number },
 ): Promise<void> {
-  const made = await client.call('POST /iam/api-keys', { query, body: { name, roles: [...role], expiresIn } })
-  printer.made(made, made.key, `This is the API key ${made.id}; it is shown only once.`)
+  const created = await client.call('POST /iam/api-keys', { query, body: { name, roles: [...role], expiresIn } })
+  printer.secret(created, created.key, `This is the API key ${created.id}; it is shown only once.`)
 }
 
 async function addProvisioning(
@@ -84,8 +92,8 @@ async function addProvisioning(
   name: string,
   { maxDevices, expires: expiresIn }: { maxDevices?: number; expires?: number },
 ): Promise<void> {
-  const made = await client.call('POST /iam/provisioning-keys', { query, body: { name, maxDevices, expiresIn } })
-  printer.made(made, made.key, `This is the provisioning key ${made.id}; it is shown only once.`)
+  const created = await client.call('POST /iam/provisioning-keys', { query, body: { name, maxDevices, expiresIn } })
+  printer.secret(created, created.key, `This is the provisioning key ${created.id}; it is shown only once.`)
 }
 
 /** The caller need not know the kind of a key: only one of the two requests finds it. */
@@ -108,7 +116,7 @@ async function remove({ client, query, printer }: CommandContext, id: string): P
 async function rotate(context: CommandContext): Promise<void> {
   refuseTenant(context)
   const answer = await context.client.call('POST /iam/signing-keys')
-  context.printer.made(answer, answer.kid, 'This key now signs tokens.')
+  context.printer.secret(answer, answer.kid, 'This key now signs tokens.')
 }
 
 function refuseTenant({ query }: CommandContext): void {

@@ -37,7 +37,7 @@ export class Printer {
   }
 
   /** Prints a created secret alone on a line, and a note about it. */
-  made(answer: unknown, text: string, note: string): void {
+  secret(answer: unknown, text: string, note: string): void {
     if (this.#isJson) this.#json(answer)
     else this.#streams.out.write(`${text}\n`)
     this.#note(note)

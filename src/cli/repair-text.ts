@@ -4,9 +4,9 @@ import type { RepairResult } from '#store/repair/repair'
 const linesShown = 40
 
 /** The text for `repair`: the result, the missing rows, and the next steps. */
-export function repairedText(folder: string, { damage, rows, leftOut, missing, keptIn }: RepairResult): string {
+export function repairText(folder: string, { damage, rows, leftOut, missing, keptIn }: RepairResult): string {
   if (keptIn === undefined) return `${folder}: the database is intact; nothing was done\n`
-  const lost = [
+  const missingRows = [
     ...missing.map(({ tenant, from, upTo }) => `tenant ${tenant}: events ${from} to ${upTo}`),
     ...leftOut.map((row) => `${row}: it can't be read, or the declaration that it refers to is missing`),
   ]
@@ -14,10 +14,10 @@ export function repairedText(folder: string, { damage, rows, leftOut, missing, k
     `${folder} contains a new database of ${rows} rows. The damaged database is in ${keptIn}, unchanged.`,
     '',
     'Damaged:',
-    ...shown(damage),
+    ...indented(damage),
     '',
     'Known to be missing:',
-    ...shown(lost),
+    ...indented(missingRows),
     '',
     'The rows in the damaged blocks are unknown. Any row may be missing, outdated, or present again after its deletion, also',
     'users, roles, API keys and sessions. Check these before users sign in. Until the damaged database is deleted,',
@@ -28,7 +28,7 @@ export function repairedText(folder: string, { damage, rows, leftOut, missing, k
   ].join('\n')
 }
 
-function shown(lines: readonly string[]): readonly string[] {
+function indented(lines: readonly string[]): readonly string[] {
   const more = lines.length - linesShown
   const first = (lines.length > 0 ? lines : ['nothing']).slice(0, linesShown).map((line) => `  ${line}`)
   return more > 0 ? [...first, `  and ${more} more: see --json`] : first

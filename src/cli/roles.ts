@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type CommandAction, type CommandContext, takesTenant } from '#cli/command-context'
+import { addTenantOption, type CommandAction, type CommandContext } from '#cli/command-context'
 import type { Body } from '#client/client'
 
 const columns = [
@@ -12,7 +12,7 @@ const columns = [
 type RoleBody = Body<'PUT /iam/roles/:role'>
 
 export function addRoleCommands(program: Command, act: CommandAction): void {
-  const role = takesTenant(program.command('role').description('manage the permissions of users and keys'))
+  const role = addTenantOption(program.command('role').description('manage the permissions of users and keys'))
   role.command('list').description('list all roles, including the built-in ones').action(act(list))
   role.command('show <role>').description('show the grants of a role, in the form for put').action(act(show))
   role

@@ -22,21 +22,21 @@ const healthTimeoutMs = 10_000
  * configured one; absent if any server is right
  * @throws Refusal if it is not our server; NoAnswer
  */
-export async function connectRunning(
+export async function connectToServer(
   base: string,
   credentials: Credentials,
-  mayBeOpen: boolean,
+  isOpenAllowed: boolean,
   doubt?: () => Promise<string | undefined>,
 ): Promise<Connection | undefined> {
   if (!(await isServing(base))) return undefined
-  const why = await doubt?.()
-  if (why !== undefined) {
-    const what = `the server at ${base} may be another one, so no credentials were sent: ${why}`
+  const reason = await doubt?.()
+  if (reason !== undefined) {
+    const what = `the server at ${base} may be another one, so no credentials were sent: ${reason}`
     throw new Refusal(`${what}\nIf it is the right one, use --url.`)
   }
   // If authentication is off, every caller is an administrator and no password is needed. Contract 2.
-  if ((await requested(base, readMe.path))?.status === 200) {
-    if (mayBeOpen) return connectionTo(base, {})
+  if ((await answerAt(base, readMe.path))?.status === 200) {
+    if (isOpenAllowed) return connectionTo(base, {})
     throw new Refusal(`IAM is off at ${base}: that server has no users, roles, tenants, keys and sessions`)
   }
   if ('apiKey' in credentials) return connectionTo(base, { credentials })
@@ -46,13 +46,13 @@ export async function connectRunning(
 
 /** Whether our server answers. @throws Refusal for another server; NoAnswer */
 export async function isServing(base: string): Promise<boolean> {
-  const answer = await requested(base, readHealth.path)
+  const answer = await answerAt(base, readHealth.path)
   if (!answer) return false
   return (answer.status === 200 && answer.text === '{"status":"ok"}') || refuse(base, answer)
 }
 
 /** Returns undefined if nothing listens there. Refuses a redirection: the user must name the new address. */
-async function requested(base: string, path: string): Promise<Answer | undefined> {
+async function answerAt(base: string, path: string): Promise<Answer | undefined> {
   try {
     const answer = await exchange(base + path, healthTimeoutMs)
     return answer.headers.has('location') ? refuse(base, answer) : answer

@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream'
 import type { Config, ConfigReading } from '#app/config'
 import { basePath, type Connection } from '#cli/connection'
 import { Misuse, Refusal } from '#cli/exit-codes'
-import { type Credentials, connectRunning } from '#cli/running-server'
-import { localHostOf, whyUnproven } from '#cli/server-proof'
+import { type Credentials, connectToServer } from '#cli/running-server'
+import { localHostOf, missingProofOf } from '#cli/server-proof'
 
 export interface ConnectTarget {
   /** From `--url`. Without it, the server of the configuration is meant, running or not. */
@@ -48,18 +48,18 @@ export interface NoServer {
  */
 export async function findServer(
   { url, reading, credentials }: Omit<ConnectTarget, 'notes'>,
-  mayBeOpen: boolean,
+  isOpenAllowed: boolean,
 ): Promise<Connection | NoServer> {
   if (url !== undefined) {
     const base = baseOf(url)
-    const connection = await connectRunning(base, credentials, mayBeOpen)
+    const connection = await connectToServer(base, credentials, isOpenAllowed)
     if (!connection) throw new Refusal(`nothing answers at ${base}`)
     return connection
   }
   const config = configOf(reading)
   const base = addressOf(config)
   if (base === undefined) return { config, offlineReason: 'PORT is 0, so a running server cannot be found' }
-  const connection = await connectRunning(base, credentials, mayBeOpen, () => whyUnproven(base, config))
+  const connection = await connectToServer(base, credentials, isOpenAllowed, () => missingProofOf(base, config))
   return connection ?? { config, offlineReason: `nothing answers at ${base}` }
 }
 

@@ -14,11 +14,11 @@ const timeoutMs = 10_000
  *
  * @throws NoAnswer
  */
-export async function whyUnproven(base: string, config: Config): Promise<string | undefined> {
+export async function missingProofOf(base: string, config: Config): Promise<string | undefined> {
   const { dataDirectory } = config
   const file = await readServerFile(dataDirectory)
   if (!file) return `${dataDirectory} has no running server, or this user may not read it`
-  if (!listensWhere(file, config)) return `the server on ${dataDirectory} listens at ${file.host}:${file.port}`
+  if (!isOnlyListenerAt(file, config)) return `the server on ${dataDirectory} listens at ${file.host}:${file.port}`
   const challenge = Buffer.from(realWorld.random(challengeBytes)).toString('base64url')
   const { headers } = await exchange(base + readHealth.path, timeoutMs, { [challengeHeader]: challenge })
   // A timing-safe comparison is not needed, because each challenge is used once.
@@ -31,7 +31,7 @@ export async function whyUnproven(base: string, config: Config): Promise<string 
  * Whether the server of the file is the only one that can listen at the address. Another process could forward the
  * challenge.
  */
-function listensWhere(file: ServerFile, config: Config): boolean {
+function isOnlyListenerAt(file: ServerFile, config: Config): boolean {
   const asked = localHostOf(config.host)
   const isIpv4 = /^[\d.]+$/.test(asked)
   const hosts = [asked, ...(isIpv4 ? ['0.0.0.0'] : []), ...(isIpv4 || asked.includes(':') ? ['::'] : [])]

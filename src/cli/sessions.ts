@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type CommandAction, type CommandContext, takesTenant } from '#cli/command-context'
+import { addTenantOption, type CommandAction, type CommandContext } from '#cli/command-context'
 
 const columns = [
   ['ID', 'id'],
@@ -11,7 +11,7 @@ const columns = [
 ] as const
 
 export function addSessionCommands(program: Command, act: CommandAction): void {
-  const session = takesTenant(program.command('session').description('list and end sessions of users'))
+  const session = addTenantOption(program.command('session').description('list and end sessions of users'))
   session.command('list <name>').description('list the sessions of a user').action(act(list))
   session
     .command('end <name> [id]')

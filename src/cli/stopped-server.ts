@@ -19,16 +19,16 @@ const tokenBytes = 32
 export async function startPrivateServer({ config, offlineReason }: NoServer, notes: Writable): Promise<Connection> {
   notes.write(`${offlineReason}: working on the data folder ${config.dataDirectory} of the stopped server\n`)
   const token = Buffer.from(realWorld.random(tokenBytes)).toString('base64url')
-  const running = await started(config, token, notes)
+  const running = await startServer(config, token, notes)
   return { ...connectionTo(running.url, { token }), close: () => running.stop() }
 }
 
-async function started(config: Config, operatorToken: string, notes: Writable): Promise<Running> {
+async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<Running> {
   // Standard output is for results only.
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
-  const ours = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false }
+  const privateConfig = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false }
   try {
-    return await serve(ours, log, { operatorToken })
+    return await serve(privateConfig, log, { operatorToken })
   } catch (error) {
     if (!isPlainFailure(error)) throw error
     throw new Refusal(`${error.message}\nIf the server runs on another address, use --url.`)

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type CommandAction, type CommandContext, collect } from '#cli/command-context'
+import { type CommandAction, type CommandContext, collectValues } from '#cli/command-context'
 import { type TwoFactorPolicy, twoFactorPolicies } from '#model/tenant'
 
 const columns = [
@@ -26,7 +26,7 @@ export function addTenantCommands(program: Command, act: CommandAction): void {
     .command('add <id>')
     .description('create a tenant')
     .requiredOption('--name <name>', 'for people')
-    .option('--host <host>', 'permit sign-in under this host only; repeatable', collect)
+    .option('--host <host>', 'permit sign-in under this host only; repeatable', collectValues)
     .addOption(policy())
     .option('--no-basic', 'refuse the Basic scheme: sign-in needs the DPoP scheme')
     .action(act(add))
@@ -34,7 +34,7 @@ export function addTenantCommands(program: Command, act: CommandAction): void {
     .command('set <id>')
     .description('change the given properties of a tenant')
     .option('--name <name>', 'for people')
-    .option('--host <host>', 'replace all hosts; repeatable', collect)
+    .option('--host <host>', 'replace all hosts; repeatable', collectValues)
     .option('--no-host', 'permit sign-in under all hosts')
     .addOption(policy())
     .option('--basic', 'permit the Basic scheme: a password is sufficient')

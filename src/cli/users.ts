@@ -1,5 +1,11 @@
 import type { Command } from 'commander'
-import { type CommandAction, type CommandContext, collect, takesTenant, wholeNumber } from '#cli/command-context'
+import {
+  addTenantOption,
+  type CommandAction,
+  type CommandContext,
+  collectValues,
+  wholeNumber,
+} from '#cli/command-context'
 import { timeText } from '#cli/table'
 import type { Answer, Body } from '#client/client'
 
@@ -19,13 +25,13 @@ interface UserOptions {
 }
 
 export function addUserCommands(program: Command, act: CommandAction): void {
-  const user = takesTenant(program.command('user').description('manage users'))
+  const user = addTenantOption(program.command('user').description('manage users'))
   user.command('list').description('list all users by name').action(act(list))
   user
     .command('add <name>')
     .description('invite a user, and print the code for the sign-up')
     .option('--email <address>', 'mail address, which also signs in')
-    .option('--role <role>', 'role of the user; repeatable', collect)
+    .option('--role <role>', 'role of the user; repeatable', collectValues)
     .option('--expires <seconds>', 'lifetime of the code (default: 7 days)', wholeNumber)
     .action(act(add))
   user
@@ -40,7 +46,7 @@ export function addUserCommands(program: Command, act: CommandAction): void {
     .description('change the address or the roles of a user')
     .option('--email <address>')
     .option('--no-email', 'remove the address')
-    .option('--role <role>', 'replace all roles; repeatable', collect)
+    .option('--role <role>', 'replace all roles; repeatable', collectValues)
     .option('--no-role', 'remove all roles')
     .action(act(change))
   user.command('disable <name>').description('refuse sign-in of a user; ends all sessions').action(act(disable))
@@ -58,21 +64,24 @@ async function add(
   { email, role = [], expires }: { email?: string; role?: readonly string[]; expires?: number },
 ): Promise<void> {
   const body = { name, email, roles: [...role], expiresIn: expires }
-  invited(context, await context.client.call('POST /iam/users', { query: context.query, body }))
+  printInvitation(context, await context.client.call('POST /iam/users', { query: context.query, body }))
 }
 
 async function invite(context: CommandContext, name: string, options: { resetTwoFactor?: boolean }): Promise<void> {
   const { query } = context
   const body = { resetTwoFactor: options.resetTwoFactor }
-  invited(context, await context.client.call('POST /iam/users/:name/code', { parameters: { name }, query, body }))
+  printInvitation(
+    context,
+    await context.client.call('POST /iam/users/:name/code', { parameters: { name }, query, body }),
+  )
 }
 
-function invited({ printer }: CommandContext, invitation: Answer<'POST /iam/users'>): void {
+function printInvitation({ printer }: CommandContext, invitation: Answer<'POST /iam/users'>): void {
   const { name, code, expiresAt, mailed } = invitation
   const until = timeText(expiresAt)
   const mail =
     mailed === undefined ? '' : mailed ? ' A link was mailed too.' : ' The mail with a link was not accepted.'
-  printer.made(
+  printer.secret(
     invitation,
     code,
     `With this code, ${name} can set a password until ${until}: POST /api/v1/iam/signup {"name","code","password"}.${mail}`,

@@ -62,7 +62,7 @@ export class CatchUp {
   }
 
   /** Queues a socket that is behind and has room in its buffer. */
-  ready(connection: Connection): void {
+  enqueue(connection: Connection): void {
     if (connection.state !== 'behind' || connection.isQueued || connection.isLoading) return
     connection.isQueued = true
     this.#queue.push(connection)
@@ -102,7 +102,7 @@ export class CatchUp {
         return
       }
       if (slice.isOver) {
-        this.ready(connection)
+        this.enqueue(connection)
         return
       }
       const next = connection.position + 1
@@ -130,7 +130,7 @@ export class CatchUp {
         return
       }
       const published = this.#options.publishedTo(connection.tenant)
-      if (this.#sendTogether(connection, chunk, published, new Slices(world))) this.ready(connection)
+      if (this.#sendTogether(connection, chunk, published, new Slices(world))) this.enqueue(connection)
     }
     reader.load(connection.tenant, offset).then(
       (chunk) => {
@@ -144,7 +144,7 @@ export class CatchUp {
         connection.isLoading = false
         failed(error)
         // The store may be reopening, so the read is repeated.
-        world.after(retryMs, () => this.ready(connection))
+        world.after(retryMs, () => this.enqueue(connection))
       },
     )
   }

@@ -134,7 +134,7 @@ export class Hub implements EventListener<Entry> {
     this.#connections.set(socket, connection)
     hub.add(connection)
     if (resume !== undefined) this.#begin(connection, listener, resume)
-    if (connection.position < hub.published) this.#catchUp.ready(connection)
+    if (connection.position < hub.published) this.#catchUp.enqueue(connection)
     else this.#goLive(connection)
   }
 
@@ -157,7 +157,7 @@ export class Hub implements EventListener<Entry> {
     // The lost event may have been the last one, so without this call the socket would never catch up.
     this.beforeRelease()
     const connection = this.#connections.get(socket)
-    if (connection) this.#catchUp.ready(connection)
+    if (connection) this.#catchUp.enqueue(connection)
   }
 
   /**
@@ -168,7 +168,7 @@ export class Hub implements EventListener<Entry> {
     const connection = this.#connections.get(socket)
     if (!connection || this.#lossy.includes(connection)) return undefined
     const offset = this.#offsetOf(connection, this.#tenant(connection.tenant).published)
-    return offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
+    return offset === noPosition ? undefined : { epoch: this.#options.reader.epoch, offset }
   }
 
   /**
@@ -186,8 +186,8 @@ export class Hub implements EventListener<Entry> {
       if (!connection.audience.isPaused) continue
       if (connection.state === 'live') this.counts.resyncs++
       else {
-        connection.position = nowhere
-        this.#catchUp.ready(connection)
+        connection.position = noPosition
+        this.#catchUp.enqueue(connection)
       }
     }
     if (redefined.length > 0) this.#options.world.soon(() => this.#resume(hub, [...redefined]))
@@ -202,9 +202,9 @@ export class Hub implements EventListener<Entry> {
     const connection = this.#connections.get(socket)
     if (!connection) return
     if (connection.state === 'live') this.#leave(connection)
-    connection.position = nowhere
+    connection.position = noPosition
     connection.nextAccess = access
-    this.#catchUp.ready(connection)
+    this.#catchUp.enqueue(connection)
   }
 
   /**
@@ -221,7 +221,7 @@ export class Hub implements EventListener<Entry> {
         if (isRewound) this.#resync(connection)
         else if (connection.state === 'live' && before < last)
           this.#fallBehind(connection, this.#offsetOf(connection, before))
-        else this.#catchUp.ready(connection)
+        else this.#catchUp.enqueue(connection)
       }
     }
   }
@@ -288,7 +288,7 @@ export class Hub implements EventListener<Entry> {
     this.#leave(connection)
     connection.position = position
     connection.unstrippedUntil = position
-    this.#catchUp.ready(connection)
+    this.#catchUp.enqueue(connection)
   }
 
   /** The socket lost a message and may have received later ones, so it cannot catch up. */
@@ -310,7 +310,7 @@ export class Hub implements EventListener<Entry> {
   #resync(connection: Connection): void {
     const hub = this.#tenant(connection.tenant)
     const wasLive = connection.state === 'live'
-    if (!wasLive) connection.position = nowhere
+    if (!wasLive) connection.position = noPosition
     if (!connection.socket.send(this.#resyncMessage(hub.published))) {
       // The buffer is full. The socket stays behind the retained events, and gets its RESYNC when the buffer has
       // drained.
@@ -353,7 +353,7 @@ export class Hub implements EventListener<Entry> {
    */
   #offsetOf({ state, position, audience }: Connection, published: number): number {
     if (state === 'behind') return position
-    return audience.isPaused ? nowhere : published
+    return audience.isPaused ? noPosition : published
   }
 
   #resume(hub: TenantHub, paused: AudienceClass[]): void {
@@ -394,4 +394,4 @@ export class Hub implements EventListener<Entry> {
 }
 
 /** A position from which a socket cannot catch up. */
-const nowhere = -1
+const noPosition = -1

@@ -199,7 +199,7 @@ export function readPropertyItems<Item extends { readonly propId: number }>(
     const item = schema.safeParse(each)
     if (!item.success) return new Problem('bad_request', messageOf(item.error, path, String(place)))
     const { propId } = item.data
-    if (items.has(propId)) return new Problem('bad_request', `${path}.${place}.propId: is there already`)
+    if (items.has(propId)) return new Problem('bad_request', `${path}.${place}.propId: is given twice`)
     items.set(propId, item.data)
   }
   return [...items.values()]

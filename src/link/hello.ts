@@ -81,7 +81,7 @@ export class Hellos {
     if (read instanceof Problem) return read
     const { serviceIdentifier } = read
     if (before.some(({ shape }) => shape.serviceIdentifier === serviceIdentifier)) {
-      return new Problem('bad_request', `${path}.serviceIdentifier: is there already`)
+      return new Problem('bad_request', `${path}.serviceIdentifier: is given twice`)
     }
     try {
       return declaredService(read, before.length, this.#options.intern)

@@ -22,19 +22,19 @@ export class LinksByCredential {
       names = new Map()
       this.#links.set(tenant, names)
     }
-    const there = names.get(name)
-    if (there === undefined) names.set(name, link)
-    else if (there instanceof Set) there.add(link)
-    else names.set(name, new Set([there, link]))
+    const existing = names.get(name)
+    if (existing === undefined) names.set(name, link)
+    else if (existing instanceof Set) existing.add(link)
+    else names.set(name, new Set([existing, link]))
   }
 
   remove(link: Link): void {
     const name = nameOf(link)
     const names = this.#links.get(link.opening.tenant)
     if (name === undefined || !names) return
-    const there = names.get(name)
-    if (there instanceof Set) there.delete(link)
-    if (there === link || (there instanceof Set && there.size === 0)) names.delete(name)
+    const existing = names.get(name)
+    if (existing instanceof Set) existing.delete(link)
+    if (existing === link || (existing instanceof Set && existing.size === 0)) names.delete(name)
     if (names.size === 0) this.#links.delete(link.opening.tenant)
   }
 
@@ -52,7 +52,7 @@ export class LinksByCredential {
 
   countOf(tenant: string): number {
     let count = 0
-    for (const there of this.#links.get(tenant)?.values() ?? []) count += there instanceof Set ? there.size : 1
+    for (const existing of this.#links.get(tenant)?.values() ?? []) count += existing instanceof Set ? existing.size : 1
     return count
   }
 

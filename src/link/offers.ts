@@ -145,8 +145,8 @@ export class Offers {
 }
 
 function addTo(waiting: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): void {
-  const there = waiting.get(link)
-  if (there) there.add(offer)
+  const offers = waiting.get(link)
+  if (offers) offers.add(offer)
   else waiting.set(link, new Set([offer]))
 }
 

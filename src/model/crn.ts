@@ -4,19 +4,19 @@ import { deviceIdentifierOf, isServerMadeId, isShortName, isTenantIdentifier } f
 /**
  * Resource names, `crn#<type>:<id>`: the unique name of a resource in the API. §2.1, contract 1.7.
  *
- * A tenant is named by itself. A resource with an id made by the server is named by that id. A resource named by users
+ * A tenant is named by itself. A resource with an id created by the server is named by that id. A resource named by users
  * is named by its tenant and that name, since two tenants may choose the same.
  */
 
-/** How the id of each type is made. */
+/** Where the id of each type comes from. */
 export const crnTypes = {
   tenant: 'tenant',
-  user: 'made',
-  function: 'made',
-  subscription: 'made',
-  alarm: 'made',
-  group: 'made',
-  key: 'made',
+  user: 'created',
+  function: 'created',
+  subscription: 'created',
+  alarm: 'created',
+  group: 'created',
+  key: 'created',
   role: 'named',
   device: 'named',
   template: 'named',
@@ -27,7 +27,7 @@ export type CrnType = keyof typeof crnTypes
 type TypeOfForm<Form> = { [T in CrnType]: (typeof crnTypes)[T] extends Form ? T : never }[CrnType]
 
 /** Types whose names do not contain the tenant. */
-export type CrnTypeWithId = TypeOfForm<'tenant' | 'made'>
+export type CrnTypeWithId = TypeOfForm<'tenant' | 'created'>
 /** Types whose names are chosen by users and unique in a tenant. */
 export type CrnTypeWithName = TypeOfForm<'named'>
 

@@ -121,11 +121,11 @@ export type FirmwareVersion = z.infer<typeof FirmwareVersion>
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits in lower case')
 export type Sha256 = z.infer<typeof Sha256>
 
-/** Id made by the server; 9–16 characters. §2.1, contract 1.7. */
+/** Id created by the server; 9–16 characters. §2.1, contract 1.7. */
 export const ServerMadeId = z.string().regex(serverMadeIdPattern, 'must be 9 to 16 Base58 characters')
 export type ServerMadeId = z.infer<typeof ServerMadeId>
 
-/** Whether a text has the shape of an id made by the server. Same result as `ServerMadeId`. */
+/** Whether a text has the shape of an id created by the server. Same result as `ServerMadeId`. */
 export function isServerMadeId(text: string): boolean {
   return serverMadeIdPattern.test(text)
 }

@@ -23,7 +23,7 @@ export function modifierBits(modifier: { readonly [flag in keyof Flags]?: boolea
   )
 }
 
-/** All 32, made once and frozen: every property of every answer contains one. */
+/** All 32, created once and frozen: every property of every answer contains one. */
 const modifiers: readonly Flags[] = Array.from({ length: 32 }, (_, bits) =>
   Object.freeze({
     isReadOnly: (bits & modifierFlags.isReadOnly) !== 0,

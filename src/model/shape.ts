@@ -23,7 +23,7 @@ export interface ShapeProperty {
 /** Finds or makes the shape of a declaration. */
 export type InternShape = (serviceIdentifier: string, properties: readonly ShapeProperty[]) => Shape
 
-/** The stored content, from which the id is derived and the shape is made again. */
+/** The stored content, from which the id is derived and the shape is created again. */
 export type ShapeContent = readonly [
   serviceIdentifier: string,
   properties: readonly (readonly [propId: number, type: string, modifier: number])[],

@@ -98,24 +98,24 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
     // A lost image can be uploaded again.
-    const isThere = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
-    const received = isThere ? range.size : await context.firmware.images.receivedOf(name)
-    if (isThere || received !== range.size) return uploadProgress(body, received, range.size)
+    const isComplete = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
+    const received = isComplete ? range.size : await context.firmware.images.receivedOf(name)
+    if (isComplete || received !== range.size) return uploadProgress(body, received, range.size)
     // All of it is stored without a release, because the request with the last byte could not create it. There is
     // nothing left to send.
   }
   const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
-  let made: Reply | undefined
+  let reply: Reply | undefined
   const upload = await context.firmware.images.receive(
     name,
     { from, size },
     checked(context, call, body, range, key),
     async (image) => {
-      made = await stored(context, call, key, image)
+      reply = await stored(context, call, key, image)
     },
   )
-  return made ?? { status: 202, json: { received: upload.received, size } }
+  return reply ?? { status: 202, json: { received: upload.received, size } }
 }
 
 /** The bytes received so far: all if the release exists, perhaps by a request whose answer was lost. */
@@ -194,8 +194,8 @@ function stored(
     if (query.sha256 !== undefined && query.sha256 !== sha256) {
       throw new Problem('bad_request', `the SHA-256 of the image is ${sha256}`)
     }
-    const made: StoredRelease = { ...key, sha256, size, createdAt: context.world.now(), createdBy: user }
-    const put = await context.system.ask(projectAddress(tenant, project), { type: 'put_release', release: made })
+    const stored: StoredRelease = { ...key, sha256, size, createdAt: context.world.now(), createdBy: user }
+    const put = await context.system.ask(projectAddress(tenant, project), { type: 'put_release', release: stored })
     const { isNew, release } = put as PutReleaseAnswer
     const json = releaseEntryOf(release)
     return isNew ? { status: 201, headers: { Location: locationOf(project, key) }, json } : { status: 200, json }

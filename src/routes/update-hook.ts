@@ -106,10 +106,10 @@ export function isHookSigned(header: string, { path, body }: SignedCall, secret:
   const time = fields?.get('t') ?? ''
   const signature = fields?.get('sha256') ?? ''
   if (!/^\d{1,12}$/.test(time) || !/^[0-9a-f]{64}$/i.test(signature)) return false
-  const made = createHmac('sha256', secret).update(`${time}.${path}.`).update(body).digest()
+  const expected = createHmac('sha256', secret).update(`${time}.${path}.`).update(body).digest()
   // Both conditions are evaluated, so that the duration reveals nothing.
-  const isMade = timingSafeEqual(made, Buffer.from(signature, 'hex'))
-  return isMade && Math.abs(now - Number(time) * 1000) <= skewSecondsMax * 1000
+  const isMatching = timingSafeEqual(expected, Buffer.from(signature, 'hex'))
+  return isMatching && Math.abs(now - Number(time) * 1000) <= skewSecondsMax * 1000
 }
 
 /** Undefined if a field is invalid or repeated. */

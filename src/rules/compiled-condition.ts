@@ -114,10 +114,10 @@ function formOf(rewritten: unknown, nodes: number): Form {
   const known = forms.get(text)
   work.chargeCode(nodes * (known ? knownNodeUnits : newNodeUnits))
   if (known) return known
-  const made: Form = { apply: logic.build(rewritten) as Apply, coldRunsLeft: coldRuns }
+  const form: Form = { apply: logic.build(rewritten) as Apply, coldRunsLeft: coldRuns }
   if (forms.size >= formsMax) forms.clear()
-  forms.set(text, made)
-  return made
+  forms.set(text, form)
+  return form
 }
 
 /** Replaces names by slots, and literals by their indexes. */

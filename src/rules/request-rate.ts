@@ -21,8 +21,8 @@ export class RequestRate {
    * Whether one more request is allowed now, Unix ms, after the requests of the same turn by this function and by all
    * functions. Changes nothing.
    */
-  mayTake(now: number, made: number, madeByAll: number): boolean {
-    return this.#leftAt(now) - made >= 1 && this.#all?.mayTake(now, madeByAll, madeByAll) !== false
+  mayTake(now: number, ofFunction: number, ofAll: number): boolean {
+    return this.#leftAt(now) - ofFunction >= 1 && this.#all?.mayTake(now, ofAll, ofAll) !== false
   }
 
   /** Takes the requests that `mayTake` has allowed. */

@@ -55,14 +55,14 @@ export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: Ke
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const found = await read(file)
     if (found === undefined && isNeeded) throw new KeyFileMissing(file)
-    const made = found === undefined ? await make(file, random) : undefined
+    const created = found === undefined ? await make(file, random) : undefined
     const text = found ?? (await read(file))
     const bytes = keyOf(text ?? '')
     if (!bytes) throw new KeyFileDamaged(file)
     // Also for a file that was found: the process that created it may have died before its sync.
     await syncFolder(folder)
     const warning = await restrictAccess(file)
-    return { bytes, isNew: made === text, ...(warning !== undefined && { warning }) }
+    return { bytes, isNew: created === text, ...(warning !== undefined && { warning }) }
   } catch (error) {
     if (error instanceof KeyFileFailure) throw error
     throw failureFrom(error, folder)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { metricsOf } from '#app/metrics/metrics'
-import { alone, by, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, samplesBy, unlabelled } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
 import { metricGroups, metricRows } from '#app/metrics/table'
 import type { MetricsForm } from '#routes/metrics'
@@ -64,7 +64,7 @@ describe('the text of the metrics', () => {
       name: 'ddb_a',
       type: 'gauge',
       labels: { code: '' },
-      read: () => by('code', counts),
+      read: () => samplesBy('code', counts),
     }
     expect(await textOf([row])).toContain('\nddb_a{code="x"} 1\nddb_a{code="y\\"\\\\\\n"} 2\n')
     counts = { z: 0 }
@@ -80,7 +80,7 @@ describe('the text of the metrics', () => {
     const histogram = new Histogram([0.1, 2])
     for (const value of [0.05, 0.1, 1, 7]) histogram.observe(value)
     const rows: MetricRow[] = [
-      { ...about, name: 'ddb_a_seconds', type: 'histogram', bounds: [0.1, 2], read: () => alone(histogram) },
+      { ...about, name: 'ddb_a_seconds', type: 'histogram', bounds: [0.1, 2], read: () => unlabelled(histogram) },
       {
         ...about,
         name: 'ddb_b_seconds',
@@ -103,7 +103,7 @@ describe('the text of the metrics', () => {
     const counts = Object.fromEntries(Array.from({ length: 450 }, (_, place) => [`c${place}`, place]))
     const histogram = new Histogram([1])
     const rows: MetricRow[] = [
-      { ...about, name: 'ddb_a', type: 'gauge', labels: { code: '' }, read: () => by('code', counts) },
+      { ...about, name: 'ddb_a', type: 'gauge', labels: { code: '' }, read: () => samplesBy('code', counts) },
       {
         ...about,
         name: 'ddb_b_seconds',

@@ -13,7 +13,7 @@ import {
 
 const types = Object.keys(crnTypes)
 const named = types.filter((type) => crnTypes[type as keyof typeof crnTypes] === 'named') as CrnTypeWithName[]
-const made = types.filter((type) => crnTypes[type as keyof typeof crnTypes] === 'made') as CrnTypeWithId[]
+const created = types.filter((type) => crnTypes[type as keyof typeof crnTypes] === 'created') as CrnTypeWithId[]
 
 const tenants = fc.stringMatching(/^[a-z0-9-]{1,63}$/)
 const ids = fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/)
@@ -21,7 +21,7 @@ const names = fc.stringMatching(/^[A-Z0-9][A-Z0-9-]{0,63}$/)
 
 const crns: fc.Arbitrary<Crn> = fc.oneof(
   fc.record({ type: fc.constant('tenant' as const), id: tenants }),
-  fc.record({ type: fc.constantFrom(...made), id: ids }),
+  fc.record({ type: fc.constantFrom(...created), id: ids }),
   fc.record({ type: fc.constantFrom(...named), tenant: tenants, name: names }),
 )
 

@@ -4,7 +4,7 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { repairedText } from '#cli/repair-text'
+import { repairText } from '#cli/repair-text'
 import type { Operation } from '#runtime/storage'
 import { keys } from '#store/keys'
 import { levelPlace } from '#store/level'
@@ -169,7 +169,7 @@ test('of a damaged table keeps rows as written, and reports the table', async ()
     const { found, rows, folder } = await repaired(/\.ldb$/, change)
     expect(found.damage.length).toBeGreaterThan(0)
     expect(rows.size).toBeGreaterThan(100)
-    const message = repairedText(folder, found)
+    const message = repairText(folder, found)
     expect(message).toContain('damaged-now, unchanged')
     expect(message).toMatch(/Any row may be missing, outdated/)
   }

@@ -1,4 +1,4 @@
-import { alone, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, unlabelled } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
 import { logSecondsBounds } from '#cluster/replicated-place'
 
@@ -54,7 +54,7 @@ export const clusterRows: readonly MetricRow[] = [
     bounds: logSecondsBounds,
     help: 'Time until a commit of the owner has come back from the log',
     from: 'cluster',
-    read: ({ cluster }) => (cluster ? alone(cluster.metrics.logSeconds) : []),
+    read: ({ cluster }) => (cluster ? unlabelled(cluster.metrics.logSeconds) : []),
   },
 ]
 

@@ -1,4 +1,4 @@
-import { by, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, samplesBy } from '#app/metrics/row'
 
 /** Subscribers and events. */
 export const eventRows: readonly MetricRow[] = [
@@ -71,7 +71,7 @@ export const eventRows: readonly MetricRow[] = [
     help: 'Tickets for the event websocket',
     labels: { outcome: '`issued`, `used`, `refused` (used, but not valid)' },
     from: 'tickets',
-    read: ({ tickets }) => by('outcome', tickets.counts),
+    read: ({ tickets }) => samplesBy('outcome', tickets.counts),
   },
   {
     name: 'ddb_tickets_waiting',

@@ -1,4 +1,4 @@
-import { by, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, samplesBy } from '#app/metrics/row'
 
 /** Device connections and their messages. */
 export const linkRows: readonly MetricRow[] = [
@@ -64,6 +64,6 @@ export const linkRows: readonly MetricRow[] = [
     help: 'ERROR frames that were sent to devices',
     labels: { code: 'that of the ERROR frame: `BAD_MESSAGE` … `STORAGE`' },
     from: 'links',
-    read: ({ links }) => by('code', links.errors),
+    read: ({ links }) => samplesBy('code', links.errors),
   },
 ]

@@ -50,9 +50,9 @@ function formOf(form: MetricsForm, sources: MetricSources, rows: readonly Metric
 
 function numbersOf(registry: Registry<RegistryContentType>, name: string, row: NumberRow, sources: MetricSources) {
   const labelNames = Object.keys(row.labels ?? {})
-  const given = { name, help: row.help, labelNames, registers: [registry] }
-  const metric = row.type === 'counter' ? new Counter(given) : new Gauge(given)
-  const take = (samples: readonly Sample[]) => {
+  const options = { name, help: row.help, labelNames, registers: [registry] }
+  const metric = row.type === 'counter' ? new Counter(options) : new Gauge(options)
+  const setSamples = (samples: readonly Sample[]) => {
     metric.reset()
     // After the reset, inc sets the value.
     for (const { labels, value } of samples) metric.inc(labels, value)
@@ -61,18 +61,18 @@ function numbersOf(registry: Registry<RegistryContentType>, name: string, row: N
   }
   return async function* () {
     const read = await row.read(sources)
-    if (typeof read !== 'number') yield* pages(registry, name, read, samplesAtOnce, take)
-    else yield* pages(registry, name, [{ labels: {}, value: read }], 1, take)
+    if (typeof read !== 'number') yield* pages(registry, name, read, samplesAtOnce, setSamples)
+    else yield* pages(registry, name, [{ labels: {}, value: read }], 1, setSamples)
   }
 }
 
 function histogramOf(registry: Registry<RegistryContentType>, row: HistogramRow, sources: MetricSources) {
   const metric = new CountedHistogram(row)
   registry.registerMetric(metric)
-  const take = (samples: readonly HistogramSample[]) => {
+  const setSamples = (samples: readonly HistogramSample[]) => {
     metric.samples = samples
   }
-  return () => pages(registry, row.name, row.read(sources), histogramsAtOnce, take)
+  return () => pages(registry, row.name, row.read(sources), histogramsAtOnce, setSamples)
 }
 
 /** Concurrent requests do not mix: a registry reads a metric before it waits for anything. */
@@ -81,10 +81,10 @@ async function* pages<T>(
   name: string,
   samples: readonly T[],
   countMax: number,
-  take: (samples: readonly T[]) => void,
+  setSamples: (samples: readonly T[]) => void,
 ): AsyncGenerator<string> {
   for (let from = 0; from === 0 || from < samples.length; from += countMax) {
-    take(samples.slice(from, from + countMax))
+    setSamples(samples.slice(from, from + countMax))
     const text = `${await registry.getSingleMetricAsString(name)}\n`
     yield from === 0 ? text : text.replace(headPattern, '')
   }

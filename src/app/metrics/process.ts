@@ -1,5 +1,5 @@
 import { collectionBounds, collectionKinds, delayBounds } from '#app/metrics/process-metrics'
-import { alone, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, unlabelled } from '#app/metrics/row'
 
 const microsecondsPerSecond = 1e6
 
@@ -81,7 +81,7 @@ export const processRows: readonly MetricRow[] = [
     bounds: delayBounds,
     help: 'Delay of the event loop, measured every 20 ms',
     from: 'process',
-    read: ({ process: { loopDelay } }) => alone(loopDelay),
+    read: ({ process: { loopDelay } }) => unlabelled(loopDelay),
   },
   {
     name: 'ddb_loop_active_seconds_total',

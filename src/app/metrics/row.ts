@@ -43,11 +43,11 @@ export interface HistogramRow extends RowBase {
 export type MetricRow = NumberRow | HistogramRow
 
 /** A sample for each key, under that label. */
-export function by(label: string, counts: Readonly<Record<string, number>>): readonly Sample[] {
+export function samplesBy(label: string, counts: Readonly<Record<string, number>>): readonly Sample[] {
   return Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }))
 }
 
 /** The samples of a histogram without labels. */
-export function alone(histogram: Histogram): readonly HistogramSample[] {
+export function unlabelled(histogram: Histogram): readonly HistogramSample[] {
   return [{ labels: {}, histogram }]
 }

@@ -19,7 +19,7 @@ import type { StoreJournal } from '#store/store-journal'
 import type { StreamFollower } from '#store/stream-follower'
 
 /** Objects of the assembly that metrics read, in addition to those that routes use. */
-export interface Watched {
+export interface MetricParts {
   readonly journal: StoreJournal
   /** Undefined: history is off. */
   readonly follower: StreamFollower | undefined
@@ -30,7 +30,7 @@ export interface Watched {
 }
 
 /** The sources of all metrics: existing counters, which are only read here. */
-export interface MetricSources extends Watched {
+export interface MetricSources extends MetricParts {
   readonly system: System<Entry>
   readonly hub: Hub
   readonly links: Links

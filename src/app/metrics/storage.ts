@@ -1,4 +1,4 @@
-import { alone, by, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, samplesBy, unlabelled } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
 import { commitEventsBounds, commitSecondsBounds } from '#runtime/gate'
 import type { DatabaseStatus } from '#store/database'
@@ -22,7 +22,7 @@ export const storageRows: readonly MetricRow[] = [
     bounds: commitSecondsBounds,
     help: 'Time to write a commit',
     from: 'gate',
-    read: ({ system }) => alone(system.gate.commitSeconds),
+    read: ({ system }) => unlabelled(system.gate.commitSeconds),
   },
   {
     name: 'ddb_commit_events',
@@ -30,7 +30,7 @@ export const storageRows: readonly MetricRow[] = [
     bounds: commitEventsBounds,
     help: 'Events in a commit',
     from: 'gate',
-    read: ({ system }) => alone(system.gate.commitEvents),
+    read: ({ system }) => unlabelled(system.gate.commitEvents),
   },
   {
     name: 'ddb_commit_records_total',
@@ -132,7 +132,7 @@ export const storageRows: readonly MetricRow[] = [
     help: 'Backups that were started, by outcome',
     labels: { outcome: '`done`, `broken_off`' },
     from: 'backups',
-    read: ({ backups }) => by('outcome', backups.counts),
+    read: ({ backups }) => samplesBy('outcome', backups.counts),
   },
   {
     name: 'ddb_last_backup_time_seconds',
@@ -144,7 +144,7 @@ export const storageRows: readonly MetricRow[] = [
 ]
 
 function lagOf(follower: MetricSources['follower'], read: (lag: StreamFollower['lag']) => number) {
-  return follower ? by('projection', { [follower.name]: read(follower.lag) }) : []
+  return follower ? samplesBy('projection', { [follower.name]: read(follower.lag) }) : []
 }
 
 function sum<T>(things: Iterable<T>, of: (thing: T) => number): number {
@@ -154,5 +154,5 @@ function sum<T>(things: Iterable<T>, of: (thing: T) => number): number {
 }
 
 function awakeByKind({ system: { registry } }: MetricSources) {
-  return by('kind', Object.fromEntries([...registry.kinds].map((kind) => [kind, registry.awakeCountOf(kind)])))
+  return samplesBy('kind', Object.fromEntries([...registry.kinds].map((kind) => [kind, registry.awakeCountOf(kind)])))
 }

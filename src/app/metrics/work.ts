@@ -1,4 +1,4 @@
-import { alone, by, type MetricRow } from '#app/metrics/row'
+import { type MetricRow, samplesBy, unlabelled } from '#app/metrics/row'
 import { updateServerSecondsBounds } from '#firmware/external-update-server'
 
 /** Alarms, functions, mails and firmware updates. */
@@ -60,7 +60,7 @@ export const workRows: readonly MetricRow[] = [
       outcome: '`ok`, `recipient` and `message` (refused for good), `later`, `transport` (no mail can be sent now)',
     },
     from: 'deliveries',
-    read: ({ deliveries }) => by('outcome', deliveries.sent),
+    read: ({ deliveries }) => samplesBy('outcome', deliveries.sent),
   },
   {
     name: 'ddb_mail_requests_passed_total',
@@ -68,7 +68,7 @@ export const workRows: readonly MetricRow[] = [
     help: 'Requests that led to no mail for a subscriber',
     labels: { reason: 'that of `GET /notifications/outbox`' },
     from: 'deliveries',
-    read: ({ deliveries }) => by('reason', deliveries.passed),
+    read: ({ deliveries }) => samplesBy('reason', deliveries.passed),
   },
   {
     name: 'ddb_mail_subscribers_waiting',
@@ -90,7 +90,7 @@ export const workRows: readonly MetricRow[] = [
     help: 'Firmware updates that run, for any trigger',
     labels: { state: 'of the update: `checking` … `rebooting`' },
     from: 'updates',
-    read: ({ updates }) => by('state', runningOnly(updates.updater.states)),
+    read: ({ updates }) => samplesBy('state', runningOnly(updates.updater.states)),
   },
   {
     name: 'ddb_updates_waiting',
@@ -105,7 +105,7 @@ export const workRows: readonly MetricRow[] = [
     help: 'Firmware updates that were offered to a device, and that ended',
     labels: { outcome: '`offered`, `done`, `failed` (including updates that the device refused)' },
     from: 'updates',
-    read: ({ updates }) => by('outcome', updates.updater.counts),
+    read: ({ updates }) => samplesBy('outcome', updates.updater.counts),
   },
   {
     name: 'ddb_image_downloads',
@@ -120,7 +120,7 @@ export const workRows: readonly MetricRow[] = [
     help: 'Answers of the external update server; absent while the embedded one is used',
     labels: { answer: '`offered`, `none`, `busy` (429 or 503), `failed`' },
     from: 'update server',
-    read: ({ updateServer }) => (updateServer ? by('answer', updateServer.counts) : []),
+    read: ({ updateServer }) => (updateServer ? samplesBy('answer', updateServer.counts) : []),
   },
   {
     name: 'ddb_update_server_duration_seconds',
@@ -128,7 +128,7 @@ export const workRows: readonly MetricRow[] = [
     bounds: updateServerSecondsBounds,
     help: 'Time that the external update server took to answer; absent while the embedded one is used',
     from: 'update server',
-    read: ({ updateServer }) => (updateServer ? alone(updateServer.seconds) : []),
+    read: ({ updateServer }) => (updateServer ? unlabelled(updateServer.seconds) : []),
   },
 ]
 

@@ -15,7 +15,7 @@ import { damagedPrefix, repairingFolder, restoringFolder } from '#store/level'
 const mebibyte = 1024 * 1024
 
 /** The free space, in addition to the headroom, that the server needs before it writes again. */
-const roomBytes = 64 * mebibyte
+const spaceBytes = 64 * mebibyte
 
 /** Checks permissions and left-over restores and repairs. */
 export async function folderFindings({
@@ -167,19 +167,19 @@ export async function diskFindings(config: Config): Promise<readonly Finding[]> 
   const free = await freeBytes(folder)
   const size = `${Math.floor(free / mebibyte)} MiB free`
   const warning = fileSystems[(await statfs(folder)).type]
-  const least = storageHeadroomBytes + roomBytes
+  const bytesMin = storageHeadroomBytes + spaceBytes
   const todo = 'free some disk space, or set STREAM_RETENTION_MB to less'
-  const room =
-    free < least
+  const spaceFinding =
+    free < bytesMin
       ? wrong(
           'disk',
-          `${size}: below ${Math.ceil(least / mebibyte)} MiB the server does not resume writes after the disk was full`,
+          `${size}: below ${Math.ceil(bytesMin / mebibyte)} MiB the server does not resume writes after the disk was full`,
           todo,
         )
-      : free < streamRetentionBytes + least
+      : free < streamRetentionBytes + bytesMin
         ? hint('disk', `${size}: the stream alone may grow to ${Math.ceil(streamRetentionBytes / mebibyte)} MiB`, todo)
         : ok('disk', size)
-  return warning ? [room, warning] : [room]
+  return warning ? [spaceFinding, warning] : [spaceFinding]
 }
 
 export function messageOf(error: unknown): string {

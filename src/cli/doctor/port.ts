@@ -4,7 +4,7 @@ import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { exchange, NoAnswer } from '#cli/exchange'
 import { addressOf } from '#cli/server-lookup'
-import { whyUnproven } from '#cli/server-proof'
+import { missingProofOf } from '#cli/server-proof'
 
 const timeoutMs = 5_000
 
@@ -17,7 +17,7 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
   try {
     const { status, text } = await exchange(base + readHealth.path, timeoutMs)
     if (status === 200 && text === '{"status":"ok"}') {
-      const doubt = await whyUnproven(base, config)
+      const doubt = await missingProofOf(base, config)
       if (doubt !== undefined) return [doubtFinding(base, doubt)]
       return [ok('server', `answers at ${base}`), ...(await statusFindings(base, apiKey))]
     }
@@ -82,14 +82,14 @@ const advice: Readonly<Record<string, readonly [said: string, todo: string]>> = 
 
 function bindFinding(host: string, port: number): Promise<Finding> {
   const about = 'port'
-  return new Promise((found) => {
+  return new Promise((resolve) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) => {
       const [said, todo] = advice[error.code ?? ''] ?? [error.message, 'set another HOST or PORT']
-      found(wrong(about, `${host}:${port}: ${said}`, todo))
+      resolve(wrong(about, `${host}:${port}: ${said}`, todo))
     })
     server.listen({ host, port, exclusive: true }, () => {
-      server.close(() => found(ok(about, `${host}:${port} is free`)))
+      server.close(() => resolve(ok(about, `${host}:${port} is free`)))
     })
   })
 }

@@ -15,8 +15,8 @@ export function nodeFinding(version: string): Finding {
 }
 
 /** LevelDB uses 2 000 files; each socket uses one. */
-const filesLeast = 4_096
-const filesEnough = 20_000
+const filesMin = 4_096
+const filesRecommended = 20_000
 
 /** `limits`: the text of `/proc/self/limits`, or undefined. */
 export function openFilesFinding(limits: string | undefined): Finding {
@@ -25,7 +25,7 @@ export function openFilesFinding(limits: string | undefined): Finding {
   if (soft === undefined) return ok(about, 'the system does not report the limit of a process')
   const count = soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft)
   const todo = 'ulimit -n 65536; for systemd LimitNOFILE=65536; for a container --ulimit nofile=65536'
-  if (count < filesLeast) return wrong(about, `${soft}: too few for the database and its clients`, todo)
-  if (count < filesEnough) return hint(about, `${soft}: enough for about ${count - 2_100} sockets`, todo)
+  if (count < filesMin) return wrong(about, `${soft}: too few for the database and its clients`, todo)
+  if (count < filesRecommended) return hint(about, `${soft}: enough for about ${count - 2_100} sockets`, todo)
   return ok(about, soft)
 }

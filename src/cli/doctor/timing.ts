@@ -7,7 +7,7 @@ import type { World } from '#runtime/world'
 
 /** Checks how long the disk takes for a write, and whether the clock is right. */
 
-const syncs = 20
+const syncCount = 20
 const slowMs = 20
 /** Roughly one commit: a snapshot of an actor and a chunk of the stream. */
 const blockBytes = 4096
@@ -40,7 +40,7 @@ async function syncTimes(file: string, world: World): Promise<readonly number[]>
   const handle = await open(file, 'wx', 0o600)
   try {
     const times: number[] = []
-    for (let block = 0; block < syncs; block++) {
+    for (let block = 0; block < syncCount; block++) {
       const began = world.monotonic()
       await handle.write(new Uint8Array(blockBytes), 0, blockBytes, block * blockBytes)
       await handle.sync()
@@ -57,7 +57,7 @@ const earliestMs = Date.UTC(2026, 0, 1)
 const latestMs = Date.UTC(2100, 0, 1)
 /** The timestamp of a new file may be slightly ahead. */
 const aheadMsMax = 5_000
-const watchedMs = 200
+const driftSpanMs = 200
 const driftMsMax = 50
 
 const setClock = 'set the clock, and keep it synchronized (systemd-timesyncd, chrony)'
@@ -77,7 +77,7 @@ export async function clockFindings({ dataDirectory }: Config, world: World): Pr
   }
   const drift = await driftOf(world)
   if (Math.abs(drift) > driftMsMax) {
-    const said = `jumped by ${Math.round(drift)} ms within ${watchedMs} ms: something sets the clock in steps`
+    const said = `jumped by ${Math.round(drift)} ms within ${driftSpanMs} ms: something sets the clock in steps`
     findings.push(
       hint('clock', said, 'adjust the clock gradually (systemd-timesyncd, chrony), and check the virtual machine'),
     )
@@ -88,7 +88,7 @@ export async function clockFindings({ dataDirectory }: Config, world: World): Pr
 async function driftOf(world: World): Promise<number> {
   const [wall, steady] = [world.now(), world.monotonic()]
   // Not with `world.after`: its timer does not keep the process alive.
-  while (world.monotonic() - steady < watchedMs) await new Promise<void>((resolve) => world.soon(resolve))
+  while (world.monotonic() - steady < driftSpanMs) await new Promise<void>((resolve) => world.soon(resolve))
   return world.now() - wall - (world.monotonic() - steady)
 }
 

@@ -8,7 +8,7 @@ import { isCompressible } from '#routes/pages/page-files'
 /** For smaller files the headers outweigh the saving. */
 const bytesMin = 1024
 
-const made = [
+const compressors = [
   { ending: endingOf.br, compress: promisify(brotliCompress) as (bytes: Uint8Array) => Promise<Buffer> },
   { ending: endingOf.gzip, compress: (bytes: Uint8Array) => promisify(gzip)(bytes, { level: 9 }) },
 ]
@@ -21,17 +21,17 @@ export async function compressFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = new Set(entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)))
   for (const path of paths) {
-    const of = made.find(({ ending }) => path.endsWith(ending))
+    const of = compressors.find(({ ending }) => path.endsWith(ending))
     if (of && !paths.has(path.slice(0, -of.ending.length))) await rm(path)
     if (!of && isCompressible(path)) await compressFile(path, paths)
   }
 }
 
-async function compressFile(path: string, there: ReadonlySet<string>): Promise<void> {
+async function compressFile(path: string, existing: ReadonlySet<string>): Promise<void> {
   const { mtimeMs } = await stat(path)
-  for (const { ending, compress } of made) {
+  for (const { ending, compress } of compressors) {
     const compressed = path + ending
-    if (there.has(compressed) && (await stat(compressed)).mtimeMs >= mtimeMs) continue
+    if (existing.has(compressed) && (await stat(compressed)).mtimeMs >= mtimeMs) continue
     const bytes = await readFile(path)
     const smaller = bytes.byteLength < bytesMin ? undefined : await compress(bytes)
     // An outdated compressed file must not stay.

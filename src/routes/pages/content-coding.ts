@@ -9,10 +9,10 @@ export const endingOf: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.g
  * The best available coding that the client accepts: the smallest first, independent of the client's order, unless the
  * client refuses it. RFC 9110 §12.5.3. If the client accepts none, `identity`: that is more useful than an error.
  */
-export function chooseCoding(acceptEncoding: string, there: (coding: Coding) => boolean): Coding {
+export function chooseCoding(acceptEncoding: string, isAvailable: (coding: Coding) => boolean): Coding {
   const weights = weightsOf(acceptEncoding)
   const isTaken = (coding: Coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0
-  return codings.find((coding) => coding !== 'identity' && there(coding) && isTaken(coding)) ?? 'identity'
+  return codings.find((coding) => coding !== 'identity' && isAvailable(coding) && isTaken(coding)) ?? 'identity'
 }
 
 function weightsOf(header: string): ReadonlyMap<string, number> {

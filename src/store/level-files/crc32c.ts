@@ -51,10 +51,10 @@ function makeTables(): readonly Uint32Array[] {
     for (let bit = 0; bit < 8; bit++) sum = sum & 1 ? 0x82f63b78 ^ (sum >>> 1) : sum >>> 1
     return sum >>> 0
   })
-  const made = [first]
+  const tables = [first]
   for (let place = 1; place < 8; place++) {
-    const before = made[place - 1] as Uint32Array
-    made.push(before.map((sum) => ((first[sum & 0xff] as number) ^ (sum >>> 8)) >>> 0))
+    const before = tables[place - 1] as Uint32Array
+    tables.push(before.map((sum) => ((first[sum & 0xff] as number) ^ (sum >>> 8)) >>> 0))
   }
-  return made
+  return tables
 }
