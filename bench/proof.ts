@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { runCommand, seedOfClock, seedOption } from '#bench/command-line'
 import { thisMachine } from '#bench/harness/machine'
+import { clusterProof } from '#bench/proof/cluster/cluster'
 import { diskProof } from '#bench/proof/disk'
 import { killProof } from '#bench/proof/kill'
 import { mutantsCommand } from '#bench/proof/mutants'
@@ -18,9 +19,10 @@ const proofs: Readonly<Record<string, Proof>> = {
   disk: diskProof,
   overload: overloadProof,
   soak: soakProof,
+  cluster: clusterProof,
 }
-/** A proof that takes as long as all others together only runs when it is named. */
-const whole = Object.keys(proofs).filter((name) => name !== 'soak')
+/** Proofs that take as long as all others together, or need another program, only run when they are named. */
+const whole = Object.keys(proofs).filter((name) => name !== 'soak' && name !== 'cluster')
 
 const command = new Command('npm run proof --')
   .description(

@@ -8,7 +8,7 @@ import { ClusterFailure } from '#cluster/cluster-failure'
 import { Forwarder } from '#cluster/forwarder'
 import { tunnelledLinks } from '#cluster/link-tunnel'
 import { connectNats } from '#cluster/nats'
-import { ClusterNode } from '#cluster/node'
+import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
@@ -42,14 +42,14 @@ const positionMsMax = 1_000
 const partBytesMax = 512 * 1024
 
 /**
- * Connects to the cluster of the settings. `place`: the store of this node. `isWritable`: whether it may be written.
+ * Connects to the cluster of the settings. `place`: the store of this node.
  * @throws ClusterFailure, KeyFileFailure
  */
 export async function joinCluster(
   config: Config,
   log: AssemblyLog,
   place: StoragePlace,
-  isWritable: () => boolean,
+  store: Pick<ClusterNodeParts, 'isWritable' | 'isSettled'>,
 ): Promise<Cluster> {
   const name = config.nodeName ?? hostname()
   const node = { name, url: config.nodeUrl ?? '' }
@@ -81,7 +81,7 @@ export async function joinCluster(
     lease: nats.lease,
     nodes: nats.nodes,
     fileKey: nats.fileKey,
-    isWritable,
+    ...store,
     position: () => replicated.position,
   })
   const forwarder = new Forwarder(clusterNode)

@@ -105,7 +105,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     const { system } = assembly.context
     return assembly.components.isOpen && assembly.database.status === 'ok' && system.isServing && system.gate.isOpen
   }
-  const cluster = await clusterOf(config, log, localPlace, isWritable)
+  const cluster = await clusterOf(config, log, localPlace, {
+    isWritable,
+    isSettled: () => assembly.database.status === 'ok' && assembly.context.system.gate.isSettled,
+  })
   const assembly: Assembly = assemble({
     world: realWorld,
     storage: {
@@ -223,11 +226,13 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   }
 }
 
+type ClusterStore = Parameters<typeof import('#app/cluster').joinCluster>[3]
+
 /** Undefined without `NATS_URL`: then nothing of a cluster is loaded. */
-async function clusterOf(config: Config, log: Log, place: StoragePlace, isWritable: () => boolean) {
+async function clusterOf(config: Config, log: Log, place: StoragePlace, store: ClusterStore) {
   if (config.natsUrls.length === 0) return undefined
   const { joinCluster } = await import('#app/cluster')
-  return await joinCluster(config, log, place, isWritable)
+  return await joinCluster(config, log, place, store)
 }
 
 /** Resolves when the server answers: a node of a cluster also while another one is the owner. */

@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import { idempotencyKeyHeader } from '#api/entry'
-import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
+import { type ClusterNode, nodeKeyHeader, ownStateHeader } from '#cluster/node'
 import type { Reply } from '#http/call'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
 import { Problem, problemKinds } from '#model/problem'
@@ -12,7 +12,7 @@ const notOwnerHeader = 'x-not-owner'
 /** Of one connection, or added to each answer by the node that the client talks to. RFC 9110 §7.6.1. */
 const notPassedOn = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
-  ...['x-content-type-options', 'vary', 'date', 'uwebsockets', notOwnerHeader, nodeKeyHeader],
+  ...['x-content-type-options', 'vary', 'date', 'uwebsockets', notOwnerHeader, nodeKeyHeader, ownStateHeader],
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ])
 
@@ -53,6 +53,10 @@ export class Forwarder implements OtherNodes {
     return this.#node.isKey(headers.get(nodeKeyHeader))
   }
 
+  mayAnswerFromOwnState(headers: { get(name: string): string }): boolean {
+    return headers.get(ownStateHeader) !== '' && this.#node.mayRead && !this.#node.isUnsettled
+  }
+
   async notOwner(): Promise<Reply | undefined> {
     return (await this.#node.becomesOwner()) ? undefined : { status: 503, headers: { [notOwnerHeader]: 'true' } }
   }
@@ -65,7 +69,12 @@ export class Forwarder implements OtherNodes {
     const handOverEnd = this.#node.now() + handOverMsMax
     for (;;) {
       const { place } = this.#node
-      if (place === 'here' || (place === undefined && isStateRead(request) && this.#node.mayRead)) return undefined
+      if (place === 'here') return undefined
+      if (place === undefined && isStateRead(request) && this.#node.mayRead) {
+        if (!this.#node.isUnsettled) return undefined
+        const reply = await this.#readElsewhere(request)
+        if (reply) return reply
+      }
       if (place === undefined) {
         await this.#node.pause(deadline)
         continue
@@ -101,16 +110,35 @@ export class Forwarder implements OtherNodes {
     for (const [attempt] of former.filter(isWaiting)) attempt.abort()
   }
 
+  /** The answer of another node from its own store. */
+  async #readElsewhere(request: ForwardableRequest): Promise<Reply | undefined> {
+    for (const place of this.#node.otherPlaces) {
+      try {
+        const answer = await this.#send(place, request, () => {}, [ownStateHeader, 'true'])
+        if (answer.headers[notOwnerHeader] === undefined) return await replyOf(request, answer)
+        answer.resume()
+      } catch {
+        if (request.signal.aborted) throw new Problem('storage')
+      }
+    }
+    return undefined
+  }
+
   close(): void {
     for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
-  #send(place: URL, request: ForwardableRequest, sent: () => void): Promise<IncomingMessage> {
+  #send(
+    place: URL,
+    request: ForwardableRequest,
+    sent: () => void,
+    more: readonly string[] = [],
+  ): Promise<IncomingMessage> {
     const { method, target, body, signal } = request
     // The length of what is sent, not of what the client announced: otherwise the next request would be read as a body.
     const framing =
       body instanceof Uint8Array ? ['Content-Length', `${body.byteLength}`] : ['Transfer-Encoding', 'chunked']
-    const headers = [...passedOn(request.headers, 'content-length'), ...framing, nodeKeyHeader, this.#node.key]
+    const headers = [...passedOn(request.headers, 'content-length'), ...framing, ...more, nodeKeyHeader, this.#node.key]
     const isTls = place.protocol === 'https:'
     const agent = isTls ? this.#agents['https:'] : this.#agents['http:']
     const attempt = new AbortController()

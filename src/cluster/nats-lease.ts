@@ -1,4 +1,4 @@
-import type { KV, KvWatchEntry } from '@nats-io/kv'
+import type { KV, KvEntry } from '@nats-io/kv'
 import type { Lease } from '#cluster/shared-log'
 import type { World } from '#runtime/world'
 
@@ -16,6 +16,7 @@ interface LeaseEntry extends NodeAddress {
 export const leaseMs = 2_000
 const key = 'owner'
 const renewEveryMs = 500
+/** How often a node without the lease asks for it. */
 const askEveryMs = 100
 
 /**
@@ -27,7 +28,9 @@ export class NatsLease implements Lease {
   readonly #bucket: KV
   readonly #node: NodeAddress
   #holder: NodeAddress | undefined
-  /** World.monotonic of the last entry of the holder. */
+  /** Of the entry of the holder that was read last; 0: there is none. */
+  #seenRevision = 0
+  /** World.monotonic at which it was new. */
   #heardAt: number
   /** Of this node's entry; undefined: another node has the lease, or none. */
   #revision: number | undefined
@@ -36,7 +39,6 @@ export class NatsLease implements Lease {
   #isAsking = false
   #cancelTimer: (() => void) | undefined
   #waiting: { resolve(): void; reject(error: Error): void }[] = []
-  #stopWatching: (() => void) | undefined
   /** Called when another node has the lease. */
   readonly changed: (() => void)[] = []
 
@@ -48,12 +50,7 @@ export class NatsLease implements Lease {
   }
 
   async start(): Promise<void> {
-    const entries = await this.#bucket.watch({ key })
-    this.#stopWatching = () => entries.stop()
-    const watch = async () => {
-      for await (const entry of entries) this.#see(entry)
-    }
-    void watch().catch(() => {})
+    await this.#read()
     this.#runAfter(0)
   }
 
@@ -96,19 +93,25 @@ export class NatsLease implements Lease {
 
   async stop(): Promise<void> {
     this.#cancelTimer?.()
-    this.#stopWatching?.()
     await this.release()
   }
 
-  #see(entry: KvWatchEntry): void {
+  /** Read again and again instead of watched: a watch that lost its server is silent for many seconds. */
+  async #read(): Promise<void> {
+    let entry: KvEntry | null
+    try {
+      entry = await this.#bucket.get(key)
+    } catch {
+      return
+    }
     const before = this.#holder?.name
-    const found = entry.operation === 'PUT' ? entry.json<LeaseEntry>() : undefined
+    const found = entry?.operation === 'PUT' ? entry.json<LeaseEntry>() : undefined
     this.#holder = found
-    this.#heardAt = this.#world.monotonic()
+    const revision = entry?.revision ?? 0
+    if (revision !== this.#seenRevision) this.#heardAt = this.#world.monotonic()
+    this.#seenRevision = revision
     if (this.#holder && this.#holder.name !== before) for (const task of this.changed) task()
-    const isReceived = found?.isHandedOver && found.name === this.#node.name && this.#isWanted
-    if (isReceived) this.#revision = entry.revision
-    if (!found || isReceived) this.#runAfter(0)
+    if (found?.isHandedOver && found.name === this.#node.name && this.#isWanted) this.#revision = revision
   }
 
   get #isExpired(): boolean {
@@ -123,6 +126,7 @@ export class NatsLease implements Lease {
   async #run(): Promise<void> {
     if (this.#isAsking) return
     this.#isAsking = true
+    if (this.#revision === undefined) await this.#read()
     const isRenewal = this.#revision !== undefined
     if (this.#isWanted && (isRenewal || !this.#holder || this.#isExpired)) await this.#ask()
     this.#isAsking = false

@@ -12,9 +12,13 @@ export interface NatsLogOptions {
 }
 
 /** The answer to an append. A later one counts as none: the message comes back by the log, or is appended again. */
-const answerMsMax = 5_000
+const answerMsMax = 1_000
+/** A consumer that sends nothing twice this long is gone, for example with its server. The least that NATS takes. */
+const heartbeatMs = 500
+/** How long one request for messages is valid. */
+const requestMs = 5_000
 /** The pause before the log is followed again after an error. */
-const followAgainMs = 250
+const followAgainMs = 100
 
 /** The shared log as a stream of NATS JetStream. */
 export function natsLog({ world, connection, manager, stream, subject }: NatsLogOptions): SharedLog {
@@ -31,9 +35,19 @@ export function natsLog({ world, connection, manager, stream, subject }: NatsLog
       let last = after
       let isFollowing = true
       let messages: ConsumerMessages | undefined
-      const run = async () => {
+      // Any server answers this, also while the log has no leader and no consumer can be created.
+      const readStored = async () => {
+        for (;;) {
+          const message = await manager.direct.getMessage(stream, { seq: last + 1, next_by_subj: subject })
+          if (!message || !isFollowing) return
+          last = message.seq
+          await receive(message.seq, message.data)
+        }
+      }
+      const consume = async () => {
         const consumer = await client.consumers.get(stream, { opt_start_seq: last + 1, filter_subjects: subject })
-        messages = await consumer.consume()
+        messages = await consumer.consume({ idle_heartbeat: heartbeatMs, expires: requestMs })
+        void stopIfSilent(messages)
         for await (const message of messages) {
           if (!isFollowing) break
           last = message.seq
@@ -43,7 +57,8 @@ export function natsLog({ world, connection, manager, stream, subject }: NatsLog
       const repeat = async () => {
         while (isFollowing && !connection.isClosed()) {
           // After an error the consumer is made again, from the next message on.
-          await run().catch(() => {})
+          await readStored().catch(() => {})
+          await consume().catch(() => {})
           if (isFollowing) await new Promise<void>((resolve) => world.after(followAgainMs, resolve))
         }
       }
@@ -54,4 +69,9 @@ export function natsLog({ world, connection, manager, stream, subject }: NatsLog
       }
     },
   }
+}
+
+/** The library waits much longer for a consumer whose server is gone. */
+async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
 }

@@ -52,6 +52,11 @@ export class NatsNodes {
     return [this.#own(), ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
+  /** The other nodes that published last, however long ago. */
+  get others(): readonly NodeState[] {
+    return [...this.#others.values()].map(({ state }) => state)
+  }
+
   /** How long the servers have not answered. */
   get silentMs(): number {
     return this.#world.monotonic() - this.#answeredAt

@@ -32,6 +32,9 @@ export interface NatsCluster {
   close(): Promise<void>
 }
 
+/** A server that does not answer a request for the lease in this time is asked again. */
+const bucketMsMax = 1_000
+
 /**
  * Connects to NATS and finds or creates the log. Waits for servers that do not answer yet.
  * @throws ClusterFailure
@@ -49,7 +52,7 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
     const manager = await jetstreamManager(connection)
     const stream = `${settings.cluster}_log`
     const fileKey = await findOrCreateLog(manager, stream, settings)
-    const bucket = await new Kvm(jetstream(connection)).create(`${settings.cluster}_nodes`, {
+    const bucket = await new Kvm(jetstream(connection, { timeout: bucketMsMax })).create(`${settings.cluster}_nodes`, {
       replicas: settings.replicas,
       history: 1,
       ttl: leaseMs,
@@ -96,6 +99,7 @@ async function findOrCreateLog(manager: JetStreamManager, stream: string, settin
       subjects: [subjectOf(settings)],
       num_replicas: settings.replicas,
       storage: 'file',
+      allow_direct: true,
       metadata: { key },
     }))
   if (created.config.metadata?.key !== key) {

@@ -15,11 +15,13 @@ export interface ClusterNodeParts {
     readonly changed: (() => void)[]
     handOver(to: NodeAddress): Promise<void>
   }
-  readonly nodes: { all(): readonly NodeState[]; readonly silentMs: number }
+  readonly nodes: { all(): readonly NodeState[]; readonly others: readonly NodeState[]; readonly silentMs: number }
   /** The bytes of `identity.key`, which all nodes have. */
   readonly fileKey: Uint8Array
   /** Whether the store of this node may be written. */
   readonly isWritable: () => boolean
+  /** Whether it may be read, and has no change in memory that may not be in the log. */
+  readonly isSettled: () => boolean
   /** The position of this node in the log. */
   readonly position: () => { readonly sequence: number; readonly generation: number }
 }
@@ -41,6 +43,8 @@ const settledMsMax = 1_000
 
 /** The header by which nodes recognise requests of each other. */
 export const nodeKeyHeader = 'x-node-key'
+/** With the key: the node answers from its own store, as far as that reaches. */
+export const ownStateHeader = 'x-own-state'
 
 /** This node among the others: who is the owner, and which node answers a request. */
 export class ClusterNode {
@@ -147,6 +151,16 @@ export class ClusterNode {
   /** Whether reads may be answered from this node's store while there is no owner. */
   get mayRead(): boolean {
     return this.#parts.nodes.silentMs < silentMsMax
+  }
+
+  /** Whether this node cannot answer from its own state: it has changes that may not be in the log, or opens its store. */
+  get isUnsettled(): boolean {
+    return !this.#parts.isSettled()
+  }
+
+  /** Where other nodes were, as far as this one knows. */
+  get otherPlaces(): readonly URL[] {
+    return this.#parts.nodes.others.map(({ url }) => new URL(url))
   }
 
   /** Waits until this node has stored this message of the log. @throws Problem `storage` */

@@ -219,8 +219,9 @@ export class Hub implements EventListener<Entry> {
       hub.published = last
       for (const connection of hub.connections) {
         if (isRewound) this.#resync(connection)
+        // It is not slow, so it receives every event.
         else if (connection.state === 'live' && before < last)
-          this.#fallBehind(connection, this.#offsetOf(connection, before))
+          this.#fallBehind(connection, this.#offsetOf(connection, before), Number.POSITIVE_INFINITY)
         else this.#catchUp.enqueue(connection)
       }
     }
@@ -283,11 +284,11 @@ export class Hub implements EventListener<Entry> {
   }
 
   /** Unsubscribes a socket. It has received everything up to `position`. */
-  #fallBehind(connection: Connection, position: number): void {
+  #fallBehind(connection: Connection, position: number, unstrippedUntil = position): void {
     this.counts.fallen++
     this.#leave(connection)
     connection.position = position
-    connection.unstrippedUntil = position
+    connection.unstrippedUntil = unstrippedUntil
     this.#catchUp.enqueue(connection)
   }
 

@@ -19,7 +19,8 @@ export function forward(
     else if (exchange.isOpen) answerHere()
   }
   if (otherNodes.isFromNode(exchange.headers)) {
-    exchange.proceed(otherNodes.notOwner(), respond)
+    if (otherNodes.mayAnswerFromOwnState(exchange.headers)) answerHere()
+    else exchange.proceed(otherNodes.notOwner(), respond)
     return
   }
   const { method, path, query, headers } = exchange

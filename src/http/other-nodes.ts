@@ -22,6 +22,8 @@ export interface OtherNodes {
   readonly isOwner: boolean
   /** Whether another node sent this request. */
   isFromNode(headers: { get(name: string): string }): boolean
+  /** Whether another node asks for the state as this node has it, and this one may answer. */
+  mayAnswerFromOwnState(headers: { get(name: string): string }): boolean
   /** The answer of the owner; undefined if this node has to answer itself. @throws Problem `storage` */
   forward(request: ForwardableRequest): Promise<Reply | undefined>
   /**

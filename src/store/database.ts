@@ -131,9 +131,11 @@ export class Database {
     shared.whenEnded((failure) => {
       if (!this.#isClosed()) system.storageFailed(failure)
     })
+    // Opened again, it answers reads from what it has, although the log may not be reached. Contract 11.
+    const isAgain = this.#reopening !== undefined
+    if (isAgain) await this.#loadViews()
     await shared.follow((operations) => this.#apply(operations))
-    if (this.#isClosed() && this.#reopening !== undefined) return
-    await this.#loadViews()
+    if (!isAgain) await this.#loadViews()
   }
 
   /** Views read the whole state, and get each commit from then on. No commit is applied meanwhile. */

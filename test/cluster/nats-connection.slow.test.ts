@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readConfig } from '#app/config'
+import { NatsServer, noNats } from '#bench/harness/nats-servers'
 import { projectRoot } from '#bench/project-root'
 import { natsFindings } from '#cli/doctor/nats'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { checkSync, connectToNats } from '#cluster/nats-connection'
-import { NatsServer, noNats } from '#test/cluster/nats-servers'
 
 /** The configuration that ops/compose.cluster.yaml uses, as one server on any port. */
 const shipped = readFileSync(join(projectRoot, 'ops/nats/nats.conf'), 'utf8')

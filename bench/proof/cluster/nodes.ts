@@ -1,0 +1,165 @@
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { basic, callApi } from '#bench/harness/identity'
+import { NatsServer } from '#bench/harness/nats-servers'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { Balancer } from '#bench/proof/cluster/balancer'
+import { patientSettings, proofServer, type ServerPlace } from '#bench/proof/server-settings'
+import { freePort, ServerProcess } from '#bench/server-process'
+import { pass } from '#bench/time'
+
+interface ClusterStatus {
+  readonly isOwner: boolean
+  readonly generation: number
+  readonly lag: { readonly entries: number }
+}
+
+/** A node of the cluster, which keeps its port and its data folder. */
+export class ClusterNode {
+  readonly name: string
+  readonly place: ServerPlace
+  readonly #environment: Readonly<Record<string, string>>
+  #process: ServerProcess | undefined
+
+  constructor(name: string, place: ServerPlace, environment: Readonly<Record<string, string>>) {
+    this.name = name
+    this.place = place
+    const url = `http://127.0.0.1:${place.port}`
+    this.#environment = { ...environment, NODE_NAME: name, NODE_URL: url }
+  }
+
+  get process(): ServerProcess {
+    if (!this.#process) throw new Error(`node ${this.name} was not started`)
+    return this.#process
+  }
+
+  get isRunning(): boolean {
+    return this.#process?.isEnded === false
+  }
+
+  async start(): Promise<void> {
+    this.#process = new ServerProcess(proofServer(this.place, { environment: this.#environment }))
+    await this.process.serving()
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    process.kill(this.process.processId, signal)
+  }
+}
+
+/** Three nodes over three NATS servers, and a balancer in front of the nodes. */
+export class ClusterUnderProof {
+  readonly nodes: readonly ClusterNode[]
+  readonly servers: readonly NatsServer[]
+  readonly balancer: Balancer
+  #person = ''
+
+  private constructor(nodes: readonly ClusterNode[], servers: readonly NatsServer[], balancer: Balancer) {
+    this.nodes = nodes
+    this.servers = servers
+    this.balancer = balancer
+  }
+
+  static async start(): Promise<ClusterUnderProof> {
+    const servers = await NatsServer.startCluster(3)
+    const environment = { NATS_URL: servers.map(({ url }) => url).join(','), NATS_REPLICAS: '3' }
+    const nodes: ClusterNode[] = []
+    for (const name of ['a', 'b', 'c']) {
+      const place = { port: await freePort(), dataFolder: temporaryFolder(`cluster-${name}-`).path }
+      nodes.push(new ClusterNode(name, place, environment))
+    }
+    const ports = () => nodes.filter(({ isRunning }) => isRunning).map(({ place }) => place.port)
+    const cluster = new ClusterUnderProof(nodes, servers, await Balancer.start(ports))
+    const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]]
+    await first.start()
+    for (const { place } of others) {
+      await copyFile(join(first.place.dataFolder, 'identity.key'), join(place.dataFolder, 'identity.key'))
+    }
+    await Promise.all(others.map((node) => node.start()))
+    const who = { name: patientSettings.ADMIN_NAME, password: patientSettings.ADMIN_PASSWORD }
+    const { token } = await callApi<{ token: string }>(first.place.port, '/iam/token', { person: basic(who) })
+    cluster.#person = `Bearer ${token}`
+    return cluster
+  }
+
+  /** Authorization of the administrator. */
+  get person(): string {
+    return this.#person
+  }
+
+  /** Undefined while it opens its store. */
+  async statusOf(node: ClusterNode): Promise<ClusterStatus | undefined> {
+    const { person } = this
+    const answer = callApi<{ cluster: ClusterStatus }>(node.place.port, '/health/status', { person })
+    return (await answer.catch(() => undefined))?.cluster
+  }
+
+  /** Waits for an owner. */
+  async owner(): Promise<ClusterNode> {
+    for (let tries = 0; tries < 3_000; tries++, await pass(20)) {
+      const running = this.nodes.filter(({ isRunning }) => isRunning)
+      const statuses = await Promise.all(running.map((node) => this.statusOf(node)))
+      const place = statuses.findIndex((status) => status?.isOwner)
+      if (place >= 0) return running[place] as ClusterNode
+    }
+    throw new Error('no node became the owner within a minute')
+  }
+
+  others(node: ClusterNode): readonly ClusterNode[] {
+    return this.nodes.filter((each) => each !== node)
+  }
+
+  /** Waits until this node has stored the whole log. */
+  async followed(node: ClusterNode): Promise<void> {
+    for (let tries = 0; tries < 1_000; tries++, await pass(20)) {
+      if ((await this.statusOf(node))?.lag.entries === 0) return
+    }
+    throw new Error(`node ${node.name} did not follow`)
+  }
+
+  /** The server that leads the log. */
+  async leader(): Promise<NatsServer> {
+    const connection = await connect({ servers: this.servers.map(({ url }) => url) })
+    try {
+      for (let tries = 0; tries < 100; tries++, await pass(100)) {
+        const manager = await jetstreamManager(connection)
+        const { cluster } = await manager.streams.info('devices_log')
+        const server = this.servers.find(({ name }) => name === cluster?.leader)
+        if (server) return server
+      }
+      throw new Error('the log has no leader')
+    } finally {
+      await connection.close()
+    }
+  }
+
+  /** Waits until all servers have the whole log: a further failure is then one of a complete cluster. */
+  async serversFollowed(): Promise<void> {
+    const connection = await connect({ servers: this.servers.map(({ url }) => url) })
+    try {
+      for (let tries = 0; tries < 300; tries++, await pass(100)) {
+        const info = await jetstreamManager(connection)
+          .then((manager) => manager.streams.info('devices_log'))
+          .catch(() => undefined)
+        const replicas = info?.cluster?.replicas ?? []
+        if (
+          info?.cluster?.leader &&
+          replicas.length === this.servers.length - 1 &&
+          replicas.every((each) => each.current)
+        )
+          return
+      }
+      throw new Error('the servers of the log did not follow each other within 30 s')
+    } finally {
+      await connection.close()
+    }
+  }
+
+  async end(): Promise<void> {
+    this.balancer.stop()
+    await Promise.all(this.nodes.filter(({ isRunning }) => isRunning).map(({ process }) => process.kill()))
+    await Promise.all(this.servers.map((server) => server.discard()))
+  }
+}

@@ -1,0 +1,84 @@
+import { askApi, authorizationHeader } from '#bench/harness/identity'
+import { pass } from '#bench/time'
+
+/** An answer that a client with an `Idempotency-Key` must not see, or a silence longer than a node may wait. */
+interface Refusal {
+  readonly status: number
+  readonly ms: number
+}
+
+const prefix = 'WRITTEN'
+const silenceMsMax = 40_000
+
+/**
+ * Creates devices one after the other through the balancer, each with an `Idempotency-Key`. A broken connection is
+ * tried again, as a client would; any other failure is recorded.
+ */
+export class Writer {
+  readonly #port: number
+  readonly #person: string
+  readonly refusals: Refusal[] = []
+  /** The longest time of an answered request since `reset`. */
+  longestMs = 0
+  created = 0
+  #isStopped = false
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(port: number, person: string) {
+    this.#port = port
+    this.#person = person
+  }
+
+  start(): void {
+    this.#isStopped = false
+    this.#writing = this.#write()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#writing
+  }
+
+  reset(): void {
+    this.longestMs = 0
+    this.refusals.length = 0
+  }
+
+  owns(identifier: unknown): boolean {
+    return String(identifier).startsWith(`${prefix}-`)
+  }
+
+  /** The devices that should exist. */
+  get identifiers(): readonly string[] {
+    return Array.from({ length: this.created }, (_, number) => `${prefix}-${number}`)
+  }
+
+  /** Creates a device; resolves with the milliseconds until it was accepted. `port`: of a node. */
+  async one(port = this.#port): Promise<number> {
+    const startedAt = performance.now()
+    const identifier = `${prefix}-${this.created}`
+    for (;;) {
+      const sentAt = performance.now()
+      const answer = await askApi(port, '/devices', {
+        method: 'POST',
+        body: JSON.stringify({ deviceIdentifier: identifier }),
+        headers: { ...authorizationHeader(this.#person), 'idempotency-key': identifier },
+        silenceMsMax,
+      }).catch(() => undefined)
+      if (answer && answer.status === 201) break
+      if (answer) this.refusals.push({ status: answer.status, ms: performance.now() - sentAt })
+      await pass(20)
+    }
+    this.created++
+    const ms = performance.now() - startedAt
+    this.longestMs = Math.max(this.longestMs, ms)
+    return ms
+  }
+
+  async #write(): Promise<void> {
+    while (!this.#isStopped) {
+      await this.one()
+      await pass(5)
+    }
+  }
+}
