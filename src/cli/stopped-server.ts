@@ -26,7 +26,8 @@ export async function startPrivateServer({ config, offlineReason }: NoServer, no
 async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<Running> {
   // Standard output is for results only.
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
-  const privateConfig = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false }
+  // The next start of the server continues its history.
+  const privateConfig = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false, isHistoryOn: false }
   try {
     return await serve(privateConfig, log, { operatorToken })
   } catch (error) {
