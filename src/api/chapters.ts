@@ -9,6 +9,7 @@ import * as functions from '#api/functions'
 import * as groups from '#api/groups'
 import * as health from '#api/health'
 import * as history from '#api/history'
+import * as historySelection from '#api/history-selection'
 import * as keys from '#api/keys'
 import * as link from '#api/link'
 import * as meta from '#api/meta'
@@ -37,7 +38,7 @@ const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 export const chapters: readonly Chapter[] = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
-  chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history),
+  chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history, historySelection),
   chapter('Writing', 'Writes to devices: to one device at once, or to many in the background.', writes),
   chapter('Schemas', 'The schemas of services: names, units, enumerations, ranges.', schemas),
   chapter('Meta', 'Metadata and status of devices.', meta),

@@ -20,7 +20,7 @@ function spanMs(text: string): number {
 /** Unix ms, or the time before now, as a negative number. */
 export type QueryTime = { readonly at: number } | { readonly beforeMs: number }
 
-const timeField = z
+export const timeField = z
   .string()
   .regex(/^(\d{1,15}|-\d{1,9}[smhdw])$/, 'must be Unix milliseconds, or a time before now such as -24h')
   .transform((text): QueryTime => (text.startsWith('-') ? { beforeMs: spanMs(text.slice(1)) } : { at: Number(text) }))
@@ -28,7 +28,7 @@ const timeField = z
 const intervalMsMin = 1_000
 
 /** In ms, or `auto`. */
-const intervalField = z
+export const intervalField = z
   .string()
   .regex(/^(auto|\d{1,13}|\d{1,7}[smhd])$/, 'must be milliseconds, a span such as 5m, or auto')
   .transform((text) => (text === 'auto' ? text : /\d$/.test(text) ? Number(text) : spanMs(text)))
@@ -42,12 +42,12 @@ function numberField(max: number) {
     .refine((value) => value >= 1 && value <= max, `must be from 1 to ${max}`)
 }
 
-const aggregatesField = z
+export const aggregatesField = z
   .string()
   .transform((text) => [...new Set(text.split(','))])
   .pipe(z.array(z.enum(aggregateNames, `must be some of ${aggregateNames.join(', ')}`)))
 
-const zoneField = z.string().max(64).refine(isZone, 'must be a time zone such as Europe/Berlin')
+export const zoneField = z.string().max(64).refine(isZone, 'must be a time zone such as Europe/Berlin')
 
 function isZone(name: string): boolean {
   try {
@@ -60,7 +60,7 @@ function isZone(name: string): boolean {
 
 const positionField = z.string().regex(/^[\w-]{1,64}\.\d{1,15}$/, 'is not a valid position')
 
-const HistoryQuery = z.object({
+export const HistoryQuery = z.object({
   properties: z.string().min(1).max(16_384).optional(),
   from: timeField.optional(),
   to: timeField.optional(),
@@ -79,7 +79,7 @@ const time = z.int()
 const times = z.array(time)
 const numbers = z.array(z.number().nullable())
 const Span = z.object({ from: time, to: time })
-const Series = z.object({
+export const HistorySeries = z.object({
   propId: z.int(),
   name: z.string().optional(),
   type: z.string(),
@@ -107,7 +107,7 @@ export const ServiceHistory = z.object({
   interval: z.int().optional(),
   tz: z.string().optional(),
   gaps: z.array(Span),
-  series: z.array(Series),
+  series: z.array(HistorySeries),
 })
 
 const route = {

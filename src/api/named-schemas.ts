@@ -4,6 +4,7 @@ import * as answersApi from '#api/answers'
 import * as functionsApi from '#api/functions'
 import * as healthApi from '#api/health'
 import * as historyApi from '#api/history'
+import * as historySelectionApi from '#api/history-selection'
 import * as secondFactorsApi from '#api/second-factors'
 import * as sessionsApi from '#api/sessions'
 import * as signInApi from '#api/sign-in'
@@ -72,6 +73,7 @@ const modules: readonly object[] = [
   projectsApi,
   healthApi,
   historyApi,
+  historySelectionApi,
 ]
 
 /**

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { HistoryService } from '#history/history'
-import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
+import type { AcrossQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import type { HistoryLimits } from '#history/history-store'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
@@ -21,7 +21,7 @@ export interface SharedChunk extends Omit<StreamChunk, 'bytes'> {
   readonly length: number
 }
 
-type Method = 'open' | 'resume' | 'apply' | 'confirm' | 'skip' | 'removeTenant' | 'query' | 'close'
+type Method = 'open' | 'resume' | 'apply' | 'confirm' | 'skip' | 'removeTenant' | 'query' | 'across' | 'close'
 
 export interface ThreadCall {
   readonly id: number
@@ -120,6 +120,10 @@ export class HistoryThread implements HistoryService {
 
   query(query: HistoryQuery): Promise<HistoryAnswer> {
     return this.#call('query', [query])
+  }
+
+  across(query: AcrossQuery): Promise<HistoryAnswer> {
+    return this.#call('across', [query])
   }
 
   async close(): Promise<void> {

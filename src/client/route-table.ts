@@ -16,6 +16,7 @@ type Entries =
   | Of<typeof import('#api/groups')>
   | Of<typeof import('#api/health')>
   | Of<typeof import('#api/history')>
+  | Of<typeof import('#api/history-selection')>
   | Of<typeof import('#api/keys')>
   | Of<typeof import('#api/link')>
   | Of<typeof import('#api/meta')>

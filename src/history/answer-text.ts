@@ -63,7 +63,7 @@ export function valueText(value: SeriesValue, type: string): string {
 }
 
 /** A sum may be too large for a number. */
-function numberText(value: number): string {
+export function numberText(value: number): string {
   return Number.isFinite(value) ? String(value) : 'null'
 }
 
@@ -73,7 +73,7 @@ export function aggregateText(value: AggregateValue, type: string): string {
   return isOwnValue(value) ? valueText(value.value, type) : JSON.stringify(value)
 }
 
-function isOwnValue(value: object): value is { readonly value: SeriesValue } {
+export function isOwnValue(value: object): value is { readonly value: SeriesValue } {
   return 'value' in value
 }
 

@@ -5,7 +5,7 @@ import { Points } from '#history/points'
 import { DaySummary, decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
 import { numberOf } from '#store/keys'
-import { pagesOf } from '#store/pages'
+import { firstRowOf, pagesOf } from '#store/pages'
 
 /** The points of one column of a block: a query decodes at least this many. */
 const columnPoints = 1024
@@ -90,6 +90,20 @@ export async function readDayBefore(storage: Storage, series: number, day: numbe
   }
 }
 
+/** The sequence of the newest block of a series, or of its marks, on the days of some of their points; 0 if there is none. */
+export async function newestBlock(storage: Storage, series: number, pieces: readonly Piece[]): Promise<number> {
+  let newest = 0
+  for (const day of daysOf(pieces.map(({ points }) => points))) {
+    if (!storage.get(historyKeys.sum(series, day))) continue
+    for (const id of [series, series + 1]) {
+      const range = { ...historyKeys.blocks(id, day, day), isReverse: true, hasValues: false }
+      const row = await firstRowOf(storage, range)
+      if (row) newest = Math.max(newest, numberOf(row.key))
+    }
+  }
+  return newest
+}
+
 function readDay(storage: Storage, series: number, day: number): DaySummary | undefined {
   const row = storage.get(historyKeys.sum(series, day))
   return row && decodeDay(openRow(row))
@@ -126,7 +140,7 @@ export async function storeInBlocks(options: BlocksOptions): Promise<Operation[]
   const [points, marks] = [merged(options.points), merged(options.marks)]
   let others: Promise<Pieces> | undefined
   const operations: Operation[] = []
-  for (const day of daysOf(points, marks)) {
+  for (const day of daysOf([points, marks])) {
     const before = readDay(storage, series, day)
     const [newPoints, newMarks] = [points, marks].map((each) => ofDay(each, day)) as [Points, Points]
     if (!before || before.isBefore(Math.min(newPoints.firstTime, newMarks.firstTime))) {
@@ -206,7 +220,7 @@ function sumOf(series: number, day: number, summary: DaySummary): Operation {
   return { key: historyKeys.sum(series, day), value: writer.takeRow() }
 }
 
-function daysOf(...lists: readonly Points[]): number[] {
+function daysOf(lists: readonly Points[]): number[] {
   const days = new Set<number>()
   for (const { times, count } of lists) for (let at = 0; at < count; at++) days.add(dayOf(times[at] as number))
   return [...days].sort((a, b) => a - b)

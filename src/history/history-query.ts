@@ -1,4 +1,4 @@
-import type { AggregateName } from '#model/aggregate'
+import type { AcrossName, AggregateName } from '#model/aggregate'
 
 /** A property of a service that is declared now, or that has history. */
 export interface QueriedProperty {
@@ -27,20 +27,38 @@ export interface QueriedBuckets {
   readonly interval: number
   readonly zone: string
   readonly aggregates: readonly AggregateName[] | undefined
+  /** Of an export, which is read in parts: the begin of the whole. It decides which data is left. */
+  readonly since?: number
 }
 
 /** A question about the history of some services of one tenant. */
 export interface HistoryQuery {
   readonly tenant: string
   readonly services: readonly QueriedService[]
-  /** `series` names the device and service of each series; the status of a device is its only series. */
-  readonly form: 'service' | 'series' | 'status'
+  /** `series` names the device and service of each series; the status of a device is its only series; others are rows. */
+  readonly form: 'service' | 'series' | 'status' | 'csv' | 'ndjson'
   readonly from: number
   readonly to: number
   readonly now: number
   /** Points, at most so many of each series; undefined: as many as the limits allow. */
   readonly raw?: { readonly limit: number | undefined; readonly isDescending: boolean }
   readonly buckets?: QueriedBuckets
+}
+
+/** A question about one property of many devices. */
+export interface AcrossQuery {
+  readonly tenant: string
+  /** Their names, each on a line. */
+  readonly devices: string
+  readonly service: string
+  readonly propId: number
+  readonly aggregate: AggregateName
+  readonly across: AcrossName
+  readonly interval: number
+  readonly zone: string
+  readonly from: number
+  readonly to: number
+  readonly now: number
 }
 
 export interface QueryFault {

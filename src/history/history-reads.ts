@@ -6,7 +6,7 @@ import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { StreamFollower } from '#store/stream-follower'
 
-export type HistoryQueries = Pick<HistoryService, 'query'>
+export type HistoryQueries = Pick<HistoryService, 'query' | 'across'>
 
 export interface HistoryReadsOptions {
   readonly world: World

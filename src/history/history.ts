@@ -1,5 +1,6 @@
+import { answerAcross } from '#history/across'
 import { damagedRow } from '#history/bytes'
-import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
+import type { AcrossQuery, HistoryAnswer, HistoryQuery, Retained } from '#history/history-query'
 import { type HistoryLimits, HistoryStore } from '#history/history-store'
 import { answerQuery } from '#history/query'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
@@ -27,6 +28,8 @@ const mergeAllEveryMs = 24 * 3_600_000
 export interface HistoryService extends Projection {
   /** @throws StorageFailure */
   query(query: HistoryQuery): Promise<HistoryAnswer>
+  /** @throws StorageFailure */
+  across(query: AcrossQuery): Promise<HistoryAnswer>
 }
 
 /** History as a projection: opens its database, stores points from time to time, and merges in the background. */
@@ -114,11 +117,21 @@ export class History implements HistoryService {
     })
   }
 
-  async query(query: HistoryQuery): Promise<HistoryAnswer> {
+  query(query: HistoryQuery): Promise<HistoryAnswer> {
+    return this.#read(query.now, (store, retained) => answerQuery(store, query, retained))
+  }
+
+  across(query: AcrossQuery): Promise<HistoryAnswer> {
+    return this.#read(query.now, (store, retained) => answerAcross(store, query, retained))
+  }
+
+  async #read<Answer>(
+    now: number,
+    read: (store: HistoryStore, retained: Retained) => Promise<Answer>,
+  ): Promise<Answer> {
     const { rawMs, hoursMs } = this.#options.limits
-    const retained = { rawFrom: Math.max(0, query.now - rawMs), hoursFrom: Math.max(0, query.now - hoursMs) }
     try {
-      return await answerQuery(this.store, query, retained)
+      return await read(this.store, { rawFrom: Math.max(0, now - rawMs), hoursFrom: Math.max(0, now - hoursMs) })
     } catch (error) {
       this.#noteDamage(error)
       throw error

@@ -1,4 +1,4 @@
-import { type Piece, storeInBlocks } from '#history/blocks'
+import { newestBlock, type Piece, storeInBlocks } from '#history/blocks'
 import { PageWriter, RunCursor } from '#history/pages'
 import { Points } from '#history/points'
 import { type Run, runName } from '#history/runs'
@@ -36,6 +36,8 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
   const pair = [new Points(), new Points()] as const
   /** Where the points of each run begin in them. */
   const starts: [number[], number[]] = [[], []]
+  // The runs of the lowest level are newer than all blocks.
+  const hasMerged = runs.some((run) => run.level > 0)
   let operations: Operation[] = []
   let isAnyInRun = false
   const write = async () => {
@@ -62,12 +64,15 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
         }
       }
       const [points, marks] = pair
-      if (points.count + marks.count >= blockPointsMin) {
+      const hasEnough = points.count + marks.count >= blockPointsMin
+      const pieces = hasEnough || hasMerged ? pair.map((each, place) => piecesOf(each, starts[place] ?? [], runs)) : []
+      const [pointPieces = [], markPieces = []] = pieces
+      if (hasEnough || (hasMerged && (await hasNewerBlock(storage, series, pieces)))) {
         const stored = await storeInBlocks({
           storage,
           series,
-          points: piecesOf(points, starts[0], runs),
-          marks: piecesOf(marks, starts[1], runs),
+          points: pointPieces,
+          marks: markPieces,
           sequence: newest.sequence,
           others: () => readRuns(storage, otherRuns, [series, series + 1]),
         })
@@ -97,6 +102,13 @@ function piecesOf(points: Points, starts: readonly number[], runs: readonly Run[
     part.append(points, from, to)
     return [{ sequence, points: part }]
   })
+}
+
+/** In a merged run, some of its points would replace those of a block that came later in the stream. */
+async function hasNewerBlock(storage: Storage, series: number, lists: readonly (readonly Piece[])[]): Promise<boolean> {
+  const pieces = lists.flat()
+  const oldest = Math.min(...pieces.map(({ sequence }) => sequence))
+  return (await newestBlock(storage, series, pieces)) > oldest
 }
 
 /** The least series of all cursors: of values, not of marks. */

@@ -1,8 +1,9 @@
-import { Aggregation } from '#history/aggregation'
+import { aggregateSeries, charactersMax } from '#history/aggregated-series'
+import { defaultAggregates, hasAggregate } from '#history/allowed-aggregates'
 import { aggregateText, headOf, markText, opened, TextPieces, valueAt, valueText } from '#history/answer-text'
-import type { Pieces } from '#history/blocks'
-import { type Buckets, bucketsOf } from '#history/buckets'
-import { dayMs, hourMs } from '#history/history-keys'
+import { bucketFault, cellsMax, retainedBuckets } from '#history/bucket-limits'
+import { addBucketRows, addPointRows } from '#history/export-text'
+import { dayMs } from '#history/history-keys'
 import type {
   AskedSeries,
   HistoryAnswer,
@@ -15,29 +16,12 @@ import type {
 } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
-import { readPage } from '#history/raw-page'
-import { feed } from '#history/series-feed'
-import type { Series } from '#history/series-table'
-import type { AggregateName } from '#model/aggregate'
-import type { Storage } from '#runtime/storage'
+import { type RawPage, readPage } from '#history/raw-page'
+import { type Series, statusKind } from '#history/series-table'
 
-const limits = {
-  bucketsMax: 100_000,
-  cellsMax: 1_000_000,
-  pointsMax: 100_000,
-  pointsDefault: 10_000,
-  /** Of texts in one answer, for memory. */
-  charactersMax: 8 * 1024 * 1024,
-  marksMax: 20_000,
-} as const
-const seriesMax = 100
-
-const numericTypes: ReadonlySet<string> = new Set([
-  ...['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64', 'float', 'float64'],
-])
-const aggregatesOfAll: readonly AggregateName[] = ['first', 'last', 'count']
-const defaultOfNumbers: readonly AggregateName[] = ['min', 'avg', 'max']
-const defaultOfOthers: readonly AggregateName[] = ['last']
+const limits = { pointsMax: 100_000, pointsDefault: 10_000, marksMax: 20_000, seriesMax: 100 } as const
+/** Of one part of an export: its rows are in memory together. */
+const exportCellsMax = 200_000
 
 export async function answerQuery(
   store: HistoryStore,
@@ -49,8 +33,8 @@ export async function answerQuery(
   if (query.form === 'service' && found.includes(undefined)) return 'unknown'
   if (faults.length > 0) return { faults }
   const series = found.flatMap((each) => each ?? [])
-  if (query.form === 'series' && series.length > seriesMax) {
-    const message = `has ${series.length} properties; at most ${seriesMax} are possible`
+  if (query.form === 'series' && series.length > limits.seriesMax) {
+    const message = `has ${series.length} properties; at most ${limits.seriesMax} are possible`
     return { faults: [{ path: 'series', message }] }
   }
   if (query.buckets) return await aggregated(store, query, query.buckets, series, retained)
@@ -97,8 +81,10 @@ async function raw(
   { rawFrom }: Retained,
 ): Promise<HistoryAnswer> {
   const { isDescending } = asked
-  const most = Math.min(limits.pointsMax, Math.floor(limits.cellsMax / Math.max(1, series.length)))
-  const limit = asked.limit ?? Math.min(limits.pointsDefault, most)
+  const most = Math.min(limits.pointsMax, Math.floor(cellsMax / Math.max(1, series.length)))
+  const isExport = form === 'csv' || form === 'ndjson'
+  const exported = Math.ceil(exportCellsMax / Math.max(1, series.length))
+  const limit = asked.limit ?? Math.min(isExport ? exported : limits.pointsDefault, most)
   if (limit > most) {
     return { faults: [{ path: 'limit', message: `must be at most ${most} for ${series.length} properties` }] }
   }
@@ -106,71 +92,77 @@ async function raw(
     from: Math.max(from, rawFrom),
     to: Math.min(to, now + dayMs),
     limit,
-    charactersMax: Math.floor(limits.charactersMax / Math.max(1, series.length)),
+    charactersMax: Math.floor(charactersMax / Math.max(1, series.length)),
     isDescending,
   }
   const page = await store.reading(idsOf(series), (fresh, storage) => readPage(storage, fresh, range))
   const { cut } = page
   const next = cut === undefined ? {} : { next: isDescending ? { from, to: cut } : { from: cut, to } }
   const text = new TextPieces()
-  text.add(opened({ from, to }))
-  if (form !== 'status') text.add(`,"gaps":${JSON.stringify(await store.gapsOf(tenant, from, to))},"series":[`)
-  for (const [place, each] of series.entries()) {
-    const points = (each.id === undefined ? undefined : page.points.get(each.id)) ?? new Points(1)
-    const marks = (each.id === undefined ? undefined : page.points.get(each.id + 1)) ?? new Points(1)
-    const at = (index: number) => (isDescending ? points.count - 1 - index : index)
-    if (form === 'status') text.add(',"time":[')
-    else text.add(`${place > 0 ? ',' : ''}${headOf(each, form === 'series')},"retainedFrom":${rawFrom},"time":[`)
-    text.addList(points.count, (index) => points.times[at(index)] as number)
-    text.add(form === 'status' ? '],"status":[' : '],"value":[')
-    text.addList(points.count, (index) => valueText(valueAt(points, at(index)), each.type))
-    if (form === 'status') continue
-    text.add('],"marks":[')
-    text.addList(marks.count, (index) => markText(marks, index))
-    text.add(']}')
+  if (isExport) {
+    for (const each of series) addPointRows(text, form, each, pointsIn(page, each.id))
+    return { pieces: text.take(), ...next }
   }
-  if (form !== 'status') text.add(']}')
-  else text.add(series.length > 0 ? ']}' : ',"time":[],"status":[]}')
+  text.add(opened({ from, to }))
+  if (form === 'status') addStatus(text, pointsIn(page, series[0]?.id), isDescending)
+  else {
+    text.add(`,"gaps":${JSON.stringify(await store.gapsOf(tenant, from, to))},"series":[`)
+    for (const [place, each] of series.entries()) {
+      if (place > 0) text.add(',')
+      text.add(`${headOf(each, form === 'series')},"retainedFrom":${rawFrom},`)
+      addColumns(text, 'value', pointsIn(page, each.id), each.type, isDescending)
+      const marks = pointsIn(page, each.id === undefined ? undefined : each.id + 1)
+      text.add(',"marks":[')
+      text.addList(marks.count, (index) => markText(marks, index))
+      text.add(']}')
+    }
+    text.add(form === 'series' && next.next ? `],"next":${JSON.stringify(next.next)}` : ']')
+  }
+  text.add('}')
   return { pieces: text.take(), ...next }
 }
 
-/** What is wrong with so many buckets, counted as they were asked, and not as they are raised to what is retained. */
-function bucketFault(from: number, to: number, interval: number, series: number): QueryFault | undefined {
-  const count = Math.ceil(to / interval) - Math.floor(from / interval)
-  if (count <= limits.bucketsMax && count * series <= limits.cellsMax) return undefined
-  const message = `gives ${count} buckets for ${series} properties; at most ${limits.bucketsMax} each, and ${limits.cellsMax} in all, are possible`
-  return { path: 'interval', message }
+function pointsIn({ points }: RawPage, id: number | undefined): Points {
+  return (id === undefined ? undefined : points.get(id)) ?? new Points(1)
 }
 
-/** The buckets, raised to what is retained. */
-function retainedBuckets(
-  { from, to }: { readonly from: number; readonly to: number },
-  asked: { readonly interval: number; readonly zone: string },
-  { rawFrom, hoursFrom }: Retained,
-): { readonly buckets: Buckets; readonly interval: number; readonly zone: string; readonly mayBeSummed: boolean } {
-  const step = from < hoursFrom ? dayMs : from < rawFrom ? hourMs : 1
-  const interval = Math.ceil(asked.interval / step) * step
-  const zone = step === dayMs ? 'UTC' : asked.zone
-  const buckets = bucketsOf(from, to, interval, zone)
-  return { buckets, interval, zone, mayBeSummed: buckets.areOfHours || step > 1 }
+function addStatus(text: TextPieces, points: Points, isDescending: boolean): void {
+  text.add(',')
+  addColumns(text, 'status', points, statusKind.type, isDescending)
+}
+
+function addColumns(text: TextPieces, name: string, points: Points, type: string, isDescending: boolean): void {
+  const at = (index: number) => (isDescending ? points.count - 1 - index : index)
+  text.add('"time":[')
+  text.addList(points.count, (index) => points.times[at(index)] as number)
+  text.add(`],"${name}":[`)
+  text.addList(points.count, (index) => valueText(valueAt(points, at(index)), type))
+  text.add(']')
 }
 
 async function aggregated(
   store: HistoryStore,
-  { tenant, form, from, to, now }: HistoryQuery,
+  query: HistoryQuery,
   asked: QueriedBuckets,
   series: readonly AskedSeries[],
   retained: Retained,
+  partCells = exportCellsMax,
 ): Promise<HistoryAnswer> {
-  const tooMany = bucketFault(from, to, asked.interval, series.length)
+  const { tenant, form, from, to, now } = query
+  const isExport = form === 'csv' || form === 'ndjson'
+  const partMs = asked.interval * Math.ceil(partCells / Math.max(1, series.length))
+  const end = isExport ? Math.min(to, (Math.floor(from / asked.interval) + 1) * asked.interval + partMs) : to
+  const tooMany = isExport ? undefined : bucketFault(from, to, asked.interval, series.length)
   if (tooMany) return { faults: [tooMany] }
-  const { buckets, interval, zone, mayBeSummed } = retainedBuckets({ from, to }, asked, retained)
+  const { buckets, interval, zone, mayBeSummed } = retainedBuckets({ from, to: end }, asked, retained, asked.since)
+  const next = buckets.to < to ? { next: { from: buckets.to, to } } : {}
   const faults: QueryFault[] = []
   const chosen = series.flatMap((each) => {
-    const names = asked.aggregates ?? (numericTypes.has(each.type) ? defaultOfNumbers : defaultOfOthers)
+    const names = asked.aggregates ?? defaultAggregates(each.type)
     const lacking = names.find((name) => !hasAggregate(each, name))
     if (lacking === undefined) return [{ each, names }]
-    if (each.isNamed) faults.push({ path: 'aggregates', message: `${each.type.toUpperCase()} has no ${lacking}` })
+    if (each.isNamed && !isExport)
+      faults.push({ path: 'aggregates', message: `${each.type.toUpperCase()} has no ${lacking}` })
     return []
   })
   if (asked.aggregates?.includes('duration') && buckets.from < retained.rawFrom) {
@@ -179,7 +171,7 @@ async function aggregated(
   if (faults.length > 0) return { faults }
   const text = new TextPieces()
   const gaps = await store.gapsOf(tenant, buckets.from, buckets.to)
-  text.add(`${opened({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
+  if (!isExport) text.add(`${opened({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
   const marksMax = Math.ceil(limits.marksMax / Math.max(1, chosen.length))
   let characters = 0
   const isWhole = await store.reading(idsOf(series), async (fresh, storage) => {
@@ -187,7 +179,11 @@ async function aggregated(
       const options = { buckets, names, now, mayBeSummed, marksMax }
       const { aggregation, marks } = await aggregateSeries(each.id, options, fresh, storage)
       characters += aggregation.characters
-      if (characters > limits.charactersMax) return false
+      if (characters > charactersMax) return false
+      if (isExport) {
+        addBucketRows(text, form, each, names, aggregation)
+        continue
+      }
       text.add(`${place > 0 ? ',' : ''}${headOf(each, form === 'series')},"time":[`)
       text.addList(aggregation.times.length, (index) => aggregation.times[index] as number)
       for (const [column, name] of names.entries()) {
@@ -202,44 +198,12 @@ async function aggregated(
     return true
   })
   if (!isWhole) {
-    const message = `gives more than ${limits.charactersMax} characters of texts: ask for fewer buckets or properties`
+    if (isExport && partCells > 1) {
+      return await aggregated(store, query, asked, series, retained, Math.ceil(partCells / 16))
+    }
+    const message = `gives more than ${charactersMax} characters of texts: ask for fewer buckets or properties`
     return { faults: [{ path: 'interval', message }] }
   }
-  text.add(']}')
-  return { pieces: text.take() }
-}
-
-interface AggregationOptions {
-  readonly buckets: Buckets
-  readonly names: readonly AggregateName[]
-  readonly now: number
-  readonly mayBeSummed: boolean
-  readonly marksMax: number
-}
-
-/** `id` is undefined if the series has no history yet. */
-async function aggregateSeries(
-  id: number | undefined,
-  { buckets, names, now, mayBeSummed, marksMax }: AggregationOptions,
-  fresh: Pieces,
-  storage: Storage,
-): Promise<{ readonly aggregation: Aggregation; readonly marks: Points }> {
-  const aggregation = new Aggregation(buckets, names, now, limits.charactersMax)
-  if (id === undefined) return { aggregation, marks: new Points(1) }
-  const marks = await feed(aggregation, {
-    storage,
-    series: id,
-    values: fresh.get(id) ?? [],
-    marks: fresh.get(id + 1) ?? [],
-    buckets,
-    mayBeSummed: mayBeSummed && !names.includes('duration'),
-    marksMax,
-  })
-  aggregation.end()
-  return { aggregation, marks }
-}
-
-function hasAggregate({ type, isEnum }: QueriedProperty, name: AggregateName): boolean {
-  if (aggregatesOfAll.includes(name)) return true
-  return name === 'duration' ? type === 'bool' || isEnum === true : numericTypes.has(type)
+  if (!isExport) text.add(']}')
+  return { pieces: text.take(), ...next }
 }

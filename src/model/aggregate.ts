@@ -14,3 +14,7 @@ export const aggregateNames = [
   'duration',
 ] as const
 export type AggregateName = (typeof aggregateNames)[number]
+
+/** How one aggregate of many devices becomes one value. Contract 9. */
+export const acrossNames = ['min', 'max', 'avg', 'sum', 'count'] as const
+export type AcrossName = (typeof acrossNames)[number]

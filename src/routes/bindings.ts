@@ -16,6 +16,7 @@ import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
 import { historyRoutes } from '#routes/history'
+import { historySelectionRoutes } from '#routes/history-selection'
 import { identityRoutes } from '#routes/identity'
 import { jwksRoutes } from '#routes/jwks'
 import { linkRoutes, linkSocket } from '#routes/link'
@@ -65,6 +66,7 @@ export function bindingsOf(
     ...deviceRoutes(context),
     ...serviceRoutes(context),
     ...historyRoutes(context),
+    ...historySelectionRoutes(context),
     ...writeRoutes(context),
     ...actionRoutes(context),
     ...schemaRoutes(context),

@@ -192,10 +192,10 @@ export class DeviceFilters {
  * Finds devices: the current state, or undefined if the device does not exist or does not match the filter. Does not
  * wake it.
  */
-function deviceFinder(
+export function deviceFinder(
   context: RouteContext,
   caller: Caller,
-  { mayRead }: StateText,
+  { mayRead }: Pick<StateText, 'mayRead'>,
   filter: DeviceFilter | undefined,
 ): (device: string) => DeviceState | undefined {
   const { tenant, scope } = caller

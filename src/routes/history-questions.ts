@@ -53,6 +53,10 @@ function described(schema: ServiceSchema | undefined, propId: number): Partial<Q
   return { name, ...(unit !== undefined && { unit }), ...(property.enum && { isEnum: true }) }
 }
 
+export function propIdOf(key: string, schema: ServiceSchema | undefined): number | undefined {
+  return parsePropertyKey(key) ?? (schema && propIdOfName(schema, key))
+}
+
 function propIdsOf(
   keys: readonly string[],
   schema: ServiceSchema | undefined,
@@ -60,7 +64,7 @@ function propIdsOf(
   faults: ProblemDetail[],
 ): number[] {
   return keys.flatMap((key) => {
-    const propId = parsePropertyKey(key) ?? (schema && propIdOfName(schema, key))
+    const propId = propIdOf(key, schema)
     if (propId !== undefined) return [propId]
     faults.push({ path, message: `the service has no property named ${JSON.stringify(key.slice(0, 64))}` })
     return []

@@ -53,8 +53,10 @@ describe.each(entries)('%s', (_, entry) => {
     const permission = permissionOf(entry)
     if (!permission) return
     const call = `${entry.method} ${entry.path}`
-    // A test run stores nothing.
-    const expected = call === 'POST /functions/:functionId/test' ? 'read' : usual[entry.method]
+    // A test run stores nothing, nor does a query.
+    const expected = ['POST /functions/:functionId/test', 'POST /history/query'].includes(call)
+      ? 'read'
+      : usual[entry.method]
     expect(permission.action).toBe(exceptions.test(call) ? 'update' : expected)
   })
 

@@ -162,6 +162,71 @@ describe('history', () => {
     expect(answer.json).toMatchObject({ error: 'Validation Error', details: [{ path: at }] })
   })
 
+  const query = (body: object) => server.ask('/history/query', { method: 'POST', body })
+
+  test('has several series, and one property across devices', async () => {
+    const span = { from: start, to: start + 60 * minute, interval: '1h' }
+    const named = { deviceIdentifier: device, serviceIdentifier: service }
+    const several = await query({
+      series: [
+        { ...named, properties: ['temperature', 0x2002] },
+        { ...named, deviceIdentifier: 'UNKNOWN' },
+      ],
+      aggregates: ['count'],
+      ...span,
+    })
+    expect([several.status, several.json]).toMatchObject([
+      200,
+      {
+        interval: 60 * minute,
+        series: [
+          { ...named, propId: 0x2000, name: 'temperature', count: [60] },
+          { ...named, propId: 0x2002, count: [60] },
+        ],
+      },
+    ])
+    expect(Number(several.headers.get('stream-offset'))).toBeGreaterThan(0)
+    const one = { serviceIdentifier: service, property: 'temperature', across: 'max', ...span }
+    const answer = { interval: 60 * minute, aggregate: 'avg', across: 'max', devices: 1, time: [start] }
+    const filter = { '==': [{ var: 'deviceIdentifier' }, device] }
+    for (const selection of [{}, { devices: [device, 'UNKNOWN'] }, { filter }]) {
+      const found = await query({ ...one, ...selection })
+      expect([found.status, found.json]).toMatchObject([200, { ...answer, value: [expect.closeTo(20.45, 9)] }])
+    }
+    expect((await query({ ...one, devices: ['UNKNOWN'] })).json).toMatchObject({ devices: 0, time: [], value: [] })
+  })
+
+  test.each([
+    [
+      { series: [{ deviceIdentifier: device, serviceIdentifier: service, properties: ['humidity'] }] },
+      'series.0.properties',
+    ],
+    [{ serviceIdentifier: service, property: 'humidity', across: 'max', interval: 1_000 }, 'property'],
+    [
+      { serviceIdentifier: service, property: 8192, across: 'max', interval: 1_000, groups: ['5Kd9tVw3Cx'] },
+      'groups.0',
+    ],
+    [{ serviceIdentifier: service, property: 8192, across: 'max', interval: 1_000, from: 5, to: 5 }, 'from'],
+  ])('a query of %j is refused', async (body, at) => {
+    const answer = await query(body)
+    expect([answer.status, answer.json]).toMatchObject([400, { details: [{ path: at }] }])
+  })
+
+  test('is exported', async () => {
+    const names = `deviceIdentifier=${device}&serviceIdentifier=${service}&properties=temperature`
+    const span = `from=${start}&to=${start + 2 * minute}`
+    const csv = await server.get(`/history/export?${names}&${span}&format=csv`)
+    const rowOf = (time: number, value: unknown) =>
+      `${device},${service},8192,temperature,${new Date(time).toISOString()},${value}`
+    const head = 'deviceIdentifier,serviceIdentifier,propId,name,time'
+    expect(csv.text.trimEnd().split('\n')).toEqual([`${head},value`, rowOf(start, 20), rowOf(start + minute, 20.1)])
+    expect(csv.headers.get('content-type')).toContain('text/csv')
+    const lines = await server.get(`/history/export?${names}&${span}&format=ndjson&interval=1m&aggregates=count`)
+    expect(JSON.parse(lines.text.split('\n')[0] ?? '')).toMatchObject({ propId: 8192, count: 1 })
+    expect((await server.get(`/history/export?${names.replace(device, 'UNKNOWN')}&format=csv`)).status).toBe(404)
+    expect((await server.get(`/history/export?${names}x&format=csv`)).status).toBe(400)
+  })
+
   test('is not found for what is not there, and ends with its device', async () => {
     for (const missing of [path.replace(device, 'NO-DEVICE'), path.replace(service, 'no-service')]) {
       expect((await server.get(missing)).status).toBe(404)

@@ -3,7 +3,7 @@ import { HistoryReads } from '#history/history-reads'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-const service = { query: async () => 'unknown' as const }
+const service = { query: async () => 'unknown' as const, across: async () => 'unknown' as const }
 const lag = { entries: 0, ms: 0 }
 
 test('a bounded number of questions is asked at once, others wait in turn by group, and the rest is refused', async () => {

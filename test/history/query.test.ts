@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
+import { answerAcross } from '#history/across'
 import { dayMs, hourMs } from '#history/history-keys'
-import type { HistoryQuery, QueriedService, Retained } from '#history/history-query'
+import type { AcrossQuery, HistoryQuery, QueriedService, Retained } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import { answerQuery } from '#history/query'
 import type { AggregateName } from '#model/aggregate'
@@ -103,8 +104,12 @@ class Fixture {
     await this.#apply({ timestamp, items: [0, { error: 'broken' }] })
   }
 
-  async #apply(part: Pick<Extract<Entry, { kind: 'reported' }>, 'timestamp' | 'items'>): Promise<void> {
-    const entry: Entry = { kind: 'reported', device, flakeAddress: 1, shape, at: this.now, seq: 1, ...part }
+  async reportOf(name: string, timestamp: number, value: number): Promise<void> {
+    await this.#apply({ timestamp, items: [0, value] }, name)
+  }
+
+  async #apply(part: Pick<Extract<Entry, { kind: 'reported' }>, 'timestamp' | 'items'>, name = device): Promise<void> {
+    const entry: Entry = { kind: 'reported', device: name, flakeAddress: 1, shape, at: this.now, seq: 1, ...part }
     const bytes = packChunk([entry], this.now, 0)
     await this.store.apply({ tenant, firstOffset: ++this.#offset, count: 1, time: this.now, bytes }, this.now)
   }
@@ -113,6 +118,37 @@ class Fixture {
     const answer = await answerQuery(this.store, queryOf(part, this.now), retained)
     if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
     return { ...(JSON.parse(Buffer.concat(answer.pieces).toString()) as Answer), next: answer.next }
+  }
+
+  /** All parts of an export. */
+  async exported(part: Question): Promise<string> {
+    let text = ''
+    let span: { readonly from?: number; readonly to?: number } | undefined = {}
+    while (span) {
+      const answer = await answerQuery(this.store, queryOf({ ...part, ...span }, this.now), {
+        rawFrom: 0,
+        hoursFrom: 0,
+      })
+      if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
+      text += Buffer.concat(answer.pieces).toString()
+      span = answer.next
+    }
+    return text
+  }
+
+  async across(part: Pick<AcrossQuery, 'devices' | 'aggregate' | 'across'> & Partial<AcrossQuery>): Promise<unknown> {
+    const query = {
+      tenant,
+      service,
+      propId: 0,
+      interval: hourMs,
+      zone: 'UTC',
+      from: start,
+      to: this.now,
+      now: this.now,
+    }
+    const answer = await answerAcross(this.store, { ...query, ...part }, { rawFrom: 0, hoursFrom: 0 })
+    return answer !== 'unknown' && 'pieces' in answer ? JSON.parse(Buffer.concat(answer.pieces).toString()) : answer
   }
 
   async mergeAll(): Promise<void> {
@@ -386,5 +422,67 @@ describe('a query', () => {
       hoursFrom: 0,
     })
     expect(answer).toMatchObject({ faults: [{ path: 'interval' }] })
+  })
+
+  test('across devices has the aggregate of each device, and then of all that have one', async () => {
+    const fixture = await Fixture.make(1)
+    await fixture.reportOf('A', start, 1)
+    await fixture.reportOf('A', start + 1, 3)
+    await fixture.mergeAll()
+    await fixture.reportOf('B', start + 5, 10)
+    await fixture.reportOf('B', start + 2 * hourMs, 20)
+    fixture.now = start + 3 * hourMs
+    const devices = 'A\nB\nUNKNOWN'
+    const head = { from: start, to: fixture.now, interval: hourMs, aggregate: 'avg', devices: 2 }
+    const time = [start, start + 2 * hourMs]
+    for (const [across, value] of [
+      ['avg', [6, 20]],
+      ['sum', [12, 20]],
+      ['min', [2, 20]],
+      ['max', [10, 20]],
+      ['count', [2, 1]],
+    ] as const) {
+      expect(await fixture.across({ devices, aggregate: 'avg', across })).toEqual({ ...head, across, time, value })
+    }
+    expect(await fixture.across({ devices, aggregate: 'last', across: 'min' })).toMatchObject({ value: [3, 20] })
+  })
+
+  test.each([
+    [{ interval: 1_000, from: 0, to: 10 * 365 * dayMs }, 'interval'],
+    [{ propId: 2 }, 'aggregate'],
+  ])('across devices that asks for what is not possible is refused: %j', async (part, path) => {
+    const fixture = await Fixture.make(1)
+    await fixture.report(start)
+    const answer = await fixture.across({ devices: device, aggregate: 'avg', across: 'avg', ...part })
+    expect(answer).toMatchObject({ faults: [{ path }] })
+  })
+
+  test.each([1, 2])('for an export has all points and buckets as rows, with seed %i', async (seed) => {
+    const fixture = await Fixture.make(seed)
+    await fixture.fill()
+    const iso = (time: number) => new Date(time).toISOString()
+    const rows = fixture.sorted.map(([time, value]) => `D,service,0,,${iso(time)},${value}\n`)
+    const raw = { limit: 7, isDescending: false }
+    expect(await fixture.exported({ propIds: [0], form: 'csv', raw })).toBe(rows.join(''))
+    const buckets = { interval: hourMs, zone: 'UTC', aggregates: ['count', 'max'] as const, since: start }
+    const [series] = (await fixture.ask({ propIds: [0], buckets })).series
+    const objects = (await fixture.exported({ propIds: [0], form: 'ndjson', buckets })).trimEnd().split('\n')
+    const names = { deviceIdentifier: device, serviceIdentifier: service, propId: 0 }
+    expect(objects.map((each) => JSON.parse(each))).toEqual(
+      series?.time.map((at, index) => ({
+        ...names,
+        time: iso(at),
+        count: series.count?.[index],
+        max: series.max?.[index],
+      })),
+    )
+  })
+
+  test('for an export quotes texts as RFC 4180 says', async () => {
+    const fixture = await Fixture.make(1)
+    fixture.now = start + 10
+    await fixture.reportText(start, 'one, "two"\nthree')
+    const head = `D,service,2,,${new Date(start).toISOString()},`
+    expect(await fixture.exported({ propIds: [2], form: 'csv' })).toBe(`${head}"one, ""two""\nthree"\n`)
   })
 })

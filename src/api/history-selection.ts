@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { ErrorBody, errorAnswers } from '#api/answers'
+import { defineRoute } from '#api/entry'
+import { deviceIdentifiersField } from '#api/fields'
+import { aggregatesField, HistoryQuery, HistorySeries, intervalField, timeField, zoneField } from '#api/history'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { acrossNames, aggregateNames } from '#model/aggregate'
+import { FilterCondition } from '#model/condition'
+import { faultBoundedArray } from '#model/fault-bounded-array'
+import { boundGroupsMax, GroupReference } from '#model/group'
+import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
+
+/** History of several devices. Contract 9. */
+
+const seriesMax = 100
+export const acrossDevicesMax = 100_000
+
+/** In a body, numbers may be numbers. */
+function orNumber<Field extends z.ZodType<unknown, string>>(field: Field) {
+  return z.union([z.int().transform(String), z.string()]).pipe(field)
+}
+
+/** The id of a property, or its name in the schema. */
+const PropertyKey = z.union([z.int().min(0).transform(String), z.string().min(1).max(256)])
+
+const SeriesQuestion = z.strictObject({
+  deviceIdentifier: DeviceIdentifier,
+  serviceIdentifier: ServiceIdentifier,
+  properties: z.array(PropertyKey).min(1).max(seriesMax).optional(),
+})
+
+const span = { from: orNumber(timeField).optional(), to: orNumber(timeField).optional() }
+
+export const SeriesHistoryQuestion = z.strictObject({
+  series: z.array(SeriesQuestion).min(1).max(seriesMax),
+  ...span,
+  interval: orNumber(intervalField).optional(),
+  points: z.int().min(1).max(10_000).optional(),
+  aggregates: z.array(z.enum(aggregateNames)).min(1).max(aggregateNames.length).optional(),
+  tz: zoneField.optional(),
+  limit: z.int().min(1).max(100_000).optional(),
+  order: z.enum(['asc', 'desc']).optional(),
+})
+export type SeriesHistoryQuestion = z.infer<typeof SeriesHistoryQuestion>
+
+export const AcrossHistoryQuestion = z.strictObject({
+  devices: faultBoundedArray(DeviceIdentifier).max(acrossDevicesMax).optional(),
+  groups: z.array(GroupReference).max(boundGroupsMax).optional(),
+  filter: FilterCondition.optional(),
+  serviceIdentifier: ServiceIdentifier,
+  property: PropertyKey,
+  aggregate: z.enum(aggregateNames).exclude(['duration']).default('avg'),
+  across: z.enum(acrossNames),
+  interval: orNumber(intervalField),
+  points: z.int().min(1).max(10_000).optional(),
+  tz: zoneField.optional(),
+  ...span,
+})
+export type AcrossHistoryQuestion = z.infer<typeof AcrossHistoryQuestion>
+
+const time = z.int()
+
+export const SeriesHistory = z.object({
+  from: time,
+  to: time,
+  interval: z.int().optional(),
+  tz: z.string().optional(),
+  gaps: z.array(z.object({ from: time, to: time })),
+  series: z.array(HistorySeries.extend({ deviceIdentifier: z.string(), serviceIdentifier: z.string() })),
+  /** The span of the next page of points, if there is one. */
+  next: z.object({ from: time, to: time }).optional(),
+})
+
+export const AcrossHistory = z.object({
+  from: time,
+  to: time,
+  interval: z.int(),
+  aggregate: z.enum(aggregateNames),
+  across: z.enum(acrossNames),
+  devices: z.int(),
+  time: z.array(time),
+  value: z.array(z.number().nullable()),
+})
+
+export const queryHistory = defineRoute('queryHistory', {
+  route: 'POST /history/query',
+  source: 'contract 9',
+  summary: 'Read the history of several properties, or of one property across many devices',
+  access: { resource: 'service', action: 'read', within: 'list' },
+  hasPosition: true,
+  body: { schema: z.union([SeriesHistoryQuestion, AcrossHistoryQuestion]) },
+  answers: {
+    200: { description: 'The history', schema: z.union([SeriesHistory, AcrossHistory]) },
+    404: { description: 'History is off', schema: ErrorBody },
+    ...errorAnswers(400, 401, 403, 503),
+  },
+  example: {
+    body: {
+      serviceIdentifier: exampleService,
+      property: 8192,
+      across: 'avg',
+      interval: '1h',
+      from: '-1h',
+    },
+    status: 200,
+    answer: {
+      from: 1_789_999_200_000,
+      to: 1_790_002_800_000,
+      interval: 3_600_000,
+      aggregate: 'avg',
+      across: 'avg',
+      devices: 1,
+      time: [1_789_999_200_000],
+      value: [21.3],
+    },
+  },
+})
+
+const serviceIdentifiersField = z
+  .union([ServiceIdentifier, z.array(ServiceIdentifier).max(seriesMax)])
+  .transform((found) => (typeof found === 'string' ? [found] : found))
+
+const HistoryExportQuery = HistoryQuery.pick({ properties: true, from: true, to: true }).extend({
+  deviceIdentifier: deviceIdentifiersField,
+  serviceIdentifier: serviceIdentifiersField,
+  format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson'),
+  interval: intervalField.optional(),
+  aggregates: aggregatesField.optional(),
+})
+export type HistoryExportQuery = z.infer<typeof HistoryExportQuery>
+
+export const exportHistory = defineRoute('exportHistory', {
+  route: 'GET /history/export',
+  source: 'contract 9',
+  summary: 'Export the history of properties as a file with a row for each point, or each span of time',
+  access: { resource: 'service', action: 'read', within: 'list' },
+  hasPosition: true,
+  query: HistoryExportQuery,
+  answers: {
+    200: { description: 'The rows', contentType: 'text/csv' },
+    404: { description: 'Nothing of it exists, the caller may not read it, or history is off', schema: ErrorBody },
+    ...errorAnswers(400, 401, 403, 503),
+  },
+  example: {
+    query: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, format: 'csv', from: '-1h' },
+    status: 200,
+  },
+})

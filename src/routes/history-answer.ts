@@ -1,0 +1,65 @@
+import type { HistoryAnswer } from '#history/history-query'
+import type { HistoryQueries } from '#history/history-reads'
+import type { Call, Reply } from '#http/call'
+import { principalKey } from '#model/caller'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { readsOf } from '#routes/history-questions'
+import { ReadSlices } from '#routes/streamed'
+import type { Position } from '#runtime/journal'
+
+/**
+ * Asks when history has reached the present position. `firstPosition`: from the link to a following page.
+ *
+ * @throws Problem `not_found`, `invalid`, `history_behind`, `overloaded`
+ */
+export async function historyReply(
+  context: RouteContext,
+  call: Call,
+  question: (service: HistoryQueries) => Promise<HistoryAnswer>,
+  firstPosition?: string,
+): Promise<Reply> {
+  const { caller, target } = call
+  const reads = readsOf(context)
+  const reached = await reads.reach(caller.tenant)
+  const answer = await reads.ask(principalKey(caller), question)
+  if (answer === 'unknown') throw new Problem('not_found')
+  if ('faults' in answer) throw new Problem('invalid', undefined, { details: answer.faults })
+  const position = positionOf(firstPosition) ?? reached
+  const link = target.method === 'POST' || !answer.next ? {} : nextLink(call, answer.next, position)
+  return {
+    status: 200,
+    headers: { ...positionHeaders(position), ...link },
+    chunks: whilePermitted(context, call, answer.pieces),
+  }
+}
+
+export function positionHeaders(position: Position) {
+  return { 'Stream-Epoch': position.epoch, 'Stream-Offset': String(position.offset) }
+}
+
+function positionOf(text: string | undefined): Position | undefined {
+  const at = text?.lastIndexOf('.') ?? -1
+  return text === undefined ? undefined : { epoch: text.slice(0, at), offset: Number(text.slice(at + 1)) }
+}
+
+function nextLink({ target }: Call, span: { readonly from: number; readonly to: number }, position: Position) {
+  const query = new URLSearchParams(target.query)
+  query.set('from', String(span.from))
+  query.set('to', String(span.to))
+  query.set('position', `${position.epoch}.${position.offset}`)
+  return { Link: `<${target.path}?${query}>; rel="next"` }
+}
+
+/** Breaks off when the caller loses the right to it. */
+async function* whilePermitted(
+  context: RouteContext,
+  { caller }: Pick<Call, 'caller'>,
+  pieces: readonly Uint8Array[],
+): AsyncGenerator<Uint8Array> {
+  const slices = new ReadSlices(context.world, caller)
+  for (const piece of pieces) {
+    await slices.next()
+    yield piece
+  }
+}
