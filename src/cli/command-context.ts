@@ -8,6 +8,8 @@ export interface CommandContext {
   /** The tenant of the users, roles, keys and sessions. Default: the tenant of the caller. */
   readonly query: { readonly tenant?: string }
   readonly printer: Printer
+  /** Streams an answer that may be large. */
+  readonly download: (path: string) => AsyncIterable<Uint8Array>
 }
 
 /**

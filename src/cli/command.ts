@@ -5,6 +5,7 @@ import type { CommandAction, CommandContext } from '#cli/command-context'
 import { exitCodes, Misuse } from '#cli/exit-codes'
 import { failureText } from '#cli/failure-text'
 import { addFolderCommands, type FolderAction, type FolderContext } from '#cli/folder'
+import { addHistoryCommands } from '#cli/history'
 import { addKeyCommands } from '#cli/keys'
 import { askPassword } from '#cli/password'
 import { Printer, type Terminal } from '#cli/printer'
@@ -44,6 +45,7 @@ Examples:
   ${adminCommand} role put dashboard --file dashboard.json
   npm run -s admin -- key add api reporting --role viewer > reporting.key
   ${adminCommand} session end ann
+  npm run -s admin -- history export --device SENSOR-1 --service climate --from -7d > week.csv
   ${adminCommand} backup /backups/today.backup
 `
 
@@ -63,7 +65,9 @@ export async function administer(args: readonly string[], settings: Settings, te
 function commandFor(settings: Settings, terminal: Terminal): Command {
   const program = new Command(adminCommand)
   program
-    .description('Manages users, roles, tenants, keys and sessions through the API; backs up and restores.')
+    .description(
+      'Manages users, roles, tenants, keys and sessions through the API; exports history; backs up and restores.',
+    )
     .option('--url <url>', 'address of the server, such as https://devices.example.com')
     .option('--user <name>', 'name of the user that signs in')
     .option('--json', 'print the answers of the server, for programs')
@@ -82,6 +86,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   addSessionCommands(program, act)
   addTenantCommands(program, act)
   addClusterCommands(program, act)
+  addHistoryCommands(program, act)
   addFolderCommands(program, folderActionFor(settings, terminal))
   return program
 }
@@ -98,10 +103,10 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {
-        const { client } = connection
+        const { client, download } = connection
         const query = tenant === undefined ? {} : { tenant }
         const printer = new Printer(terminal, json)
-        await run({ client, query, printer }, ...(args.slice(0, -1) as unknown as A))
+        await run({ client, query, printer, download }, ...(args.slice(0, -1) as unknown as A))
       } finally {
         await connection.close()
       }

@@ -6,8 +6,8 @@ export const basePath = '/api/v1'
 /** A connection to a server, as one user or API key. */
 export interface Connection {
   readonly client: Client
-  /** Streams a backup. Not by the client, because a backup may be large. */
-  backup(): AsyncIterable<Uint8Array>
+  /** Streams the answer to a GET. Not by the client, because the answer may be large. */
+  download(path: string): AsyncIterable<Uint8Array>
   close(): Promise<void>
 }
 
@@ -37,10 +37,10 @@ export function connectionTo(
   const hasSession = credentials !== undefined && 'name' in credentials
   return {
     client,
-    async *backup() {
+    async *download(path) {
       // Signs in, or renews a token that is about to expire.
       await client.call('GET /iam/me')
-      yield* exchangeLong(`${base}/backup`, sent)
+      yield* exchangeLong(base + path, sent)
     },
     // Too many sessions of a user would end the oldest ones, so this one is ended. Contract 2, Sessions. It may have
     // expired.

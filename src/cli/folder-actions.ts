@@ -20,7 +20,7 @@ export async function backup({ terminal, printer, target }: FolderContext, file:
     throw new Misuse('a backup cannot be written to a terminal: name a file, or use a pipe')
   const found = await findServer(target, true)
   try {
-    const begin = async () => ('client' in found ? found.backup() : readFolder(found, terminal))
+    const begin = async () => ('client' in found ? found.download('/backup') : readFolder(found, terminal))
     const saved =
       file === pipe
         ? await pipeBackup(terminal.out, await begin())

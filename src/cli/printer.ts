@@ -20,6 +20,11 @@ export class Printer {
     this.#isJson = isJson
   }
 
+  /** For rows that are printed as they come. */
+  get out(): Writable {
+    return this.#streams.out
+  }
+
   list(columns: readonly Column[], rows: readonly Readonly<Record<string, unknown>>[]): void {
     if (this.#isJson) this.#json(rows)
     else this.#streams.out.write(tableOf(columns, rows))

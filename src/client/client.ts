@@ -5,6 +5,7 @@ import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } fr
 import type { Confirmation, Factor, Session, SignIn, SignInOutcome } from '#client/session'
 import type { State, StateOptions } from '#client/state'
 
+export type { DeviceHistory, History, HistoryOptions } from '#client/device-history'
 export type { Observable, ObservableMap } from '#client/observable'
 export type {
   ConnectOptions,
@@ -41,7 +42,7 @@ export {
   type SignInOutcome,
   type TenantChoice,
 } from '#client/session'
-export type { DeviceView, PropertyView, ServiceView } from '#client/state'
+export type { DeviceView, LiveDevice, PropertyView, ServiceView } from '#client/state'
 export {
   type AlarmStatus,
   alarmKey,

@@ -1,3 +1,4 @@
+import { readHistory } from '#client/device-history'
 import { DeviceList, MetaList, type StateScope } from '#client/device-list'
 import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
 import { Fleet } from '#client/fleet'
@@ -12,6 +13,7 @@ import type {
   Connection,
   DeviceView,
   FirmwareView,
+  LiveDevice,
   Position,
   Schema,
   State,
@@ -51,6 +53,7 @@ export class LiveState implements State, StreamListener {
   readonly #lazyLists = new Map<LazyListName, LiveMap<string, unknown>>()
   readonly #byType = new Map<string, SyncedList[]>()
   readonly #listeners = new Listeners<[StreamEvent]>()
+  readonly #missed = new Listeners<[]>()
   readonly #unsubscribe: (() => void)[] = []
   readonly #removalChecks: RemovalChecks
   /** Set while the periodic check for deleted devices runs. */
@@ -103,8 +106,24 @@ export class LiveState implements State, StreamListener {
     return this.#position
   }
 
-  device(deviceIdentifier: string): Observable<DeviceView | undefined> {
-    return this.#fleet.devices.at(deviceIdentifier.toUpperCase())
+  device(name: string): LiveDevice {
+    const deviceIdentifier = name.toUpperCase()
+    const device = this.#fleet.devices.at(deviceIdentifier)
+    const { platform, read } = this.#context
+    const source = {
+      platform,
+      read,
+      events: (listener: (event: StreamEvent) => void) => this.#listeners.add(listener),
+      missed: (listener: () => void) => this.#missed.add(listener),
+    }
+    return {
+      get value() {
+        return device.value
+      },
+      subscribe: (listener) => device.subscribe(listener),
+      history: (serviceIdentifier, properties, options = {}) =>
+        readHistory(source, { deviceIdentifier, serviceIdentifier, properties, options }),
+    }
   }
 
   events(listener: (event: StreamEvent) => void): () => void {
@@ -130,6 +149,7 @@ export class LiveState implements State, StreamListener {
 
   startOver(offset: number): void {
     for (const list of this.#lists) list.startOver(offset)
+    this.#missed.notify()
   }
 
   async whenCaughtUp(signal: AbortSignal): Promise<number> {

@@ -1,3 +1,4 @@
+import type { DeviceHistory, HistoryOptions } from '#client/device-history'
 import type { Observable, ObservableMap } from '#client/observable'
 import type { Answer, Item } from '#client/routes'
 import type { EventType, StreamEvent } from '#model/event'
@@ -63,8 +64,8 @@ export interface State {
   readonly devices: ObservableMap<string, DeviceView>
   /** Resolves when the state is live for the first time; rejects if it is closed before. */
   readonly ready: Promise<void>
-  /** One device; the value is undefined if there is none. Case does not matter. */
-  device(deviceIdentifier: string): Observable<DeviceView | undefined>
+  /** One device, and its history; the value is undefined if there is none. Case does not matter. */
+  device(deviceIdentifier: string): LiveDevice
   /** By service identifier. This list and the following ones are read on first use, and empty until then. */
   readonly schemas: ObservableMap<string, Schema>
   /** By `alarmKey(resourceIdentifier, deviceIdentifier)`; includes alarms that are no longer active. */
@@ -105,6 +106,15 @@ export interface PropertyView {
 export interface ServiceView extends ReadonlyMap<number, PropertyView> {
   /** Only the value, without creating a PropertyView: for long lists. */
   valueAt(propId: number): PropertyValue | undefined
+}
+
+/** One device, and its history. */
+export interface LiveDevice extends Observable<DeviceView | undefined> {
+  /**
+   * Reads the history of some properties, by their ids or names; without them of all. Pages are joined.
+   * @throws Problem, ConnectionLost
+   */
+  history(service: string, properties?: readonly (string | number)[], options?: HistoryOptions): Promise<DeviceHistory>
 }
 
 /** An immutable device: a new object after each change, the same object otherwise. */

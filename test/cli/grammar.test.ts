@@ -21,6 +21,7 @@ const verbs = {
   session: ['list', 'end'],
   tenant: ['list', 'add', 'set', 'delete'],
   cluster: ['status', 'hand-over'],
+  history: ['status', 'export'],
 }
 
 describe('help', () => {
@@ -48,7 +49,7 @@ describe('help', () => {
       const { code, out } = await run(`${line} --help`)
       expect([code, out]).toEqual([0, expect.stringContaining(`Usage: npm run admin -- ${line}`)])
       expect(out).toContain('--url <url>')
-      expect(out.includes('--tenant <tenant>')).toBe(!/^(tenant|cluster)/.test(line))
+      expect(out.includes('--tenant <tenant>')).toBe(!/^(tenant|cluster|history)/.test(line))
     },
   )
 })
@@ -75,6 +76,7 @@ describe('a command line with an error:', () => {
     ['tenant add acme', "required option '--name <name>'"],
     ['tenant set acme --two-factor maybe', "'maybe' is invalid"],
     ['tenant list --tenant other', "unknown option '--tenant'"],
+    ['history export --device D', "required option '--service <id>'"],
     ['session end', "missing required argument 'name'"],
   ])('%s', async (line, message) => {
     const { code, out, notes } = await run(line)

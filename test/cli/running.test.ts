@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeServerFile } from '#store/server-file'
-import { grant, newName, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import { grant, newName, Person, report, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import { climate } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { type AdminResult, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
@@ -142,6 +143,28 @@ describe('with a running server', () => {
       const notes = errorOf(await runAdmin({ ...run, ...more }), 2)
       expect(notes).toMatch(/no terminal.*ADMIN_PASSWORD/)
     }
+  })
+
+  test('the history is exported as rows, with its state', async () => {
+    const other = await startWithIdentity({ HISTORY: 'on' })
+    started.push(other)
+    const run = (...args: readonly string[]) =>
+      administerAt({ ...environmentOf(other), ...rootUser }, ['history', ...args])
+    const deviceIdentifier = newName('EXPORTED').toUpperCase()
+    const owner = await Person.signIn(other)
+    const { secret } = (await owner.post('/devices', { deviceIdentifier })).json as { readonly secret: string }
+    await report(other, { name: deviceIdentifier, password: secret }, 20.5)
+    const asked = ['export', '--device', deviceIdentifier, '--service', climate]
+    const rows = outputOf(await run(...asked))
+      .trimEnd()
+      .split('\n')
+    expect(rows).toEqual([
+      'deviceIdentifier,serviceIdentifier,propId,name,time,value',
+      expect.stringMatching(new RegExp(`^${deviceIdentifier},${climate},\\d+,,\\d{4}-.*Z,20\\.5$`)),
+    ])
+    expect(errorOf(await run(...asked, '--interval', '10'), 1)).toContain('interval')
+    expect(outputOf(await run('status'))).toMatch(/^\d+ events behind, \d+ ms\n$/)
+    expect(outputOf(await asRoot('history', 'status'))).toBe('history is off\n')
   })
 
   test('--url works with and without the base path', async () => {

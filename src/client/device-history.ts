@@ -1,0 +1,212 @@
+import type { Platform } from '#client/platform'
+import { ConnectionLost, Problem, pauseAfter } from '#client/problem'
+import { nextOf, requestOf } from '#client/requests'
+import type { Answer, Query } from '#client/routes'
+import type { RawAnswer, Request } from '#client/transport'
+import type { EventOf, StreamEvent } from '#model/event'
+
+const route = 'GET /devices/:deviceIdentifier/services/:serviceIdentifier/history'
+
+/** The answer of the server: a series for each property, as columns. */
+export type History = Answer<typeof route>
+type Series = History['series'][number]
+
+/** `from` and `to`: Unix milliseconds, or a time before now such as `-24h`. Without `interval`: the points themselves. */
+export type HistoryOptions = Omit<Query<typeof route>, 'properties' | 'limit' | 'order' | 'position'>
+
+export interface DeviceHistory extends History {
+  /**
+   * Continues this history up to the present: calls `changed` with each newer one, until the returned function is called.
+   * Points are added from events; with an interval, the last buckets are read again at most once a second.
+   */
+  live(changed: (history: History) => void): () => void
+}
+
+/** The parts of a live state that a history uses. */
+export interface HistorySource {
+  readonly platform: Pick<Platform, 'sleep' | 'random'>
+  read(request: Request): Promise<RawAnswer>
+  events(listener: (event: StreamEvent) => void): () => void
+  /** Called when events were missed. */
+  missed(listener: () => void): () => void
+}
+
+interface Question {
+  readonly deviceIdentifier: string
+  readonly serviceIdentifier: string
+  readonly properties: readonly (string | number)[] | undefined
+  readonly options: HistoryOptions
+}
+
+export async function readHistory(source: HistorySource, question: Question): Promise<DeviceHistory> {
+  const history = await readPages(source, question)
+  return { ...history, live: (changed) => follow(source, question, history, changed) }
+}
+
+async function readPages(source: HistorySource, question: Question, signal?: AbortSignal): Promise<History> {
+  const { deviceIdentifier, serviceIdentifier, properties, options } = question
+  const query = { ...options, ...(properties && { properties: properties.join(',') }) }
+  let request: Request = requestOf(route, { parameters: { deviceIdentifier, serviceIdentifier }, query, signal })
+  let history: History | undefined
+  for (;;) {
+    const { status, headers, body } = await source.read(request)
+    if (status !== 200) throw new Problem(status, body, headers)
+    const page = body as History
+    if (!Array.isArray(page.series)) throw new ConnectionLost(`${request.path}: the answer is not a history`)
+    history = history ? joined(history, page) : page
+    const next = nextOf(headers)
+    if (next === undefined) return history
+    request = { method: 'GET', path: next, signal }
+  }
+}
+
+/** The second one is later. Where they overlap it replaces the first one. */
+function joined(before: History, after: History): History {
+  const added = after.series.filter((each) => !before.series.some((other) => isSame(each, other)))
+  const series = before.series.map((each) => {
+    const later = after.series.find((other) => isSame(each, other))
+    return later ? joinedSeries(each, later, after.from) : each
+  })
+  return { ...after, from: before.from, gaps: [...before.gaps, ...after.gaps], series: [...series, ...added] }
+}
+
+function isSame(a: Series, b: Series): boolean {
+  return a.propId === b.propId && a.type === b.type
+}
+
+/** Columns are cut at a time, and continued. */
+function joinedSeries(before: Series, after: Series, from: number): Series {
+  const kept = before.time.filter((time) => time < from).length
+  const columns = Object.entries(after).map(([name, column]) => {
+    if (!Array.isArray(column)) return [name, column]
+    const earlier = before[name as 'time'] ?? []
+    if (name === 'marks') return [name, [...before.marks.filter(({ time }) => time < from), ...after.marks]]
+    return [name, [...earlier.slice(0, kept), ...column]]
+  })
+  return { ...before, ...Object.fromEntries(columns) }
+}
+
+/** Another attempt would get the same answer. */
+const lasting: ReadonlySet<number> = new Set([400, 401, 403, 404])
+
+/** A history with an interval is read again after this time at the earliest. */
+const refreshMs = 1_000
+
+function follow(
+  source: HistorySource,
+  question: Question,
+  first: History,
+  changed: (history: History) => void,
+): () => void {
+  const { deviceIdentifier, serviceIdentifier } = question
+  const { interval, tz } = first
+  const ended = new AbortController()
+  let history = first
+  /** Events that came while the history is read: the answer may lack them. */
+  let waiting: EventOf<'OBJECT_UPDATED'>[] = []
+  let isReading = false
+  let isMissed = false
+
+  const read = async () => {
+    isReading = true
+    isMissed = false
+    waiting = []
+    // Later points may lie anywhere after an interruption; buckets before the last one are final.
+    const from = interval === undefined ? first.from : lastTimeOf(history)
+    const { points: _, to: __, ...options } = question.options
+    const fixed = { ...options, from, ...(interval !== undefined && { interval }), ...(tz !== undefined && { tz }) }
+    const newer = await readPages(source, { ...question, options: fixed }, ended.signal)
+    history = interval === undefined ? newer : joined(history, newer)
+    isReading = false
+    if (interval === undefined) for (const event of waiting) history = withEvent(history, event, question)
+    changed(history)
+  }
+  const run = async () => {
+    for (let attempt = 1; !ended.signal.aborted; attempt++) {
+      try {
+        await read()
+        attempt = 0
+        if (interval !== undefined) await source.platform.sleep(refreshMs, ended.signal)
+        if (isMissed || (interval !== undefined && waiting.length > 0)) continue
+        isRunning = false
+        return
+      } catch (error) {
+        // The caller may not read it any more, or it is gone.
+        if (error instanceof Problem && lasting.has(error.status)) end()
+        if (ended.signal.aborted) return
+        await source.platform.sleep(pauseAfter(error, attempt, source.platform.random), ended.signal).catch(() => {})
+      }
+    }
+  }
+  let isRunning = false
+  const start = () => {
+    if (isRunning) return
+    isRunning = true
+    void run()
+  }
+  const unsubscribe = source.events((event) => {
+    if (event.type !== 'OBJECT_UPDATED') return
+    const update = event as EventOf<'OBJECT_UPDATED'>
+    if (update.deviceIdentifier !== deviceIdentifier || update.serviceIdentifier !== serviceIdentifier) return
+    if (isReading || interval !== undefined) waiting.push(update)
+    if (interval !== undefined) start()
+    else if (!isReading) {
+      history = withEvent(history, update, question)
+      changed(history)
+    }
+  })
+  const unsubscribeMissed = source.missed(() => {
+    isMissed = true
+    start()
+  })
+  const end = () => {
+    unsubscribe()
+    unsubscribeMissed()
+    ended.abort()
+  }
+  start()
+  return end
+}
+
+function lastTimeOf({ from, series }: History): number {
+  return Math.max(from, ...series.map(({ time }) => time.at(-1) ?? from))
+}
+
+/** Of several points with the same time the last one counts, as on the server. */
+function withEvent(
+  history: History,
+  { timestamp, updates }: EventOf<'OBJECT_UPDATED'>,
+  { properties }: Question,
+): History {
+  const series = [...history.series]
+  for (const update of updates) {
+    const { propId, type } = update
+    let place = series.findIndex((each) => isSame(each, { propId, type } as Series))
+    const isAsked = properties === undefined || series.some((each) => each.propId === propId)
+    if (!isAsked || timestamp < history.from) continue
+    if (place < 0) place = series.push({ propId, type, time: [], value: [], marks: [] }) - 1
+    const before = series[place] as Series
+    if (update.tag !== 'value' || update.value === undefined) {
+      const mark = { time: timestamp, tag: update.tag === 'error' ? ('error' as const) : ('removed' as const) }
+      series[place] = {
+        ...before,
+        marks: [...before.marks, { ...mark, ...('error' in update && { error: update.error }) }],
+      }
+      continue
+    }
+    series[place] = withPoint(before, timestamp, update.value)
+  }
+  return { ...history, to: Math.max(history.to, timestamp + 1), series }
+}
+
+function withPoint(series: Series, at: number, point: NonNullable<Series['value']>[number]): Series {
+  const { time, value = [] } = series
+  let place = time.length
+  while (place > 0 && (time[place - 1] as number) >= at) place--
+  const isReplaced = time[place] === at
+  return {
+    ...series,
+    time: time.toSpliced(place, isReplaced ? 1 : 0, at),
+    value: value.toSpliced(place, isReplaced ? 1 : 0, point),
+  }
+}

@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import { type History, type HistoryOptions, type HistorySource, readHistory } from '#client/device-history'
+import type { RawAnswer, Request } from '#client/transport'
+import type { StreamEvent } from '#model/event'
+
+const turns = async () => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+/** A server that the test answers for. */
+class Fixture implements HistorySource {
+  readonly requests: { readonly request: Request; answer(body: object, link?: string): Promise<void> }[] = []
+  readonly #listeners = new Set<(event: StreamEvent) => void>()
+  readonly #missed = new Set<() => void>()
+  readonly #sleeps: (() => void)[] = []
+  readonly platform = {
+    random: () => 0,
+    sleep: () => new Promise<void>((wake) => this.#sleeps.push(wake)),
+  }
+
+  read(request: Request): Promise<RawAnswer> {
+    return new Promise((resolve) => {
+      this.requests.push({
+        request,
+        answer: async (body, link) => {
+          resolve({ status: 200, headers: new Headers(link ? { link: `<${link}>; rel="next"` } : {}), body })
+          await turns()
+        },
+      })
+    })
+  }
+
+  /** Answers the oldest request. Returns its path. */
+  async answer(body: object, link?: string): Promise<string> {
+    const next = this.requests.shift()
+    if (!next) throw new Error('no request is waiting')
+    await next.answer(body, link)
+    return next.request.path
+  }
+
+  events(listener: (event: StreamEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  missed(listener: () => void): () => void {
+    this.#missed.add(listener)
+    return () => this.#missed.delete(listener)
+  }
+
+  async miss(): Promise<void> {
+    for (const listener of this.#missed) listener()
+    await turns()
+  }
+
+  async report(timestamp: number, update: object): Promise<void> {
+    const updates = [{ propId: 1, type: 'FLOAT', modifier: 0, ...update }]
+    const names = { deviceIdentifier: 'D', serviceIdentifier: 'climate' }
+    const event = { type: 'OBJECT_UPDATED', timestamp, offset: 1, ...names, updates } as unknown as StreamEvent
+    for (const listener of this.#listeners) listener(event)
+    await turns()
+  }
+
+  async wake(): Promise<void> {
+    for (const wake of this.#sleeps.splice(0)) wake()
+    await turns()
+  }
+
+  ask(options: HistoryOptions = {}, properties?: readonly string[]) {
+    return readHistory(this, { deviceIdentifier: 'D', serviceIdentifier: 'climate', properties, options })
+  }
+
+  get listenerCount(): number {
+    return this.#listeners.size + this.#missed.size
+  }
+}
+
+const series = (time: readonly number[], value: readonly number[]) => ({
+  from: time[0] ?? 0,
+  to: 100,
+  gaps: [],
+  series: [{ propId: 1, type: 'FLOAT', time, value, marks: [] }],
+})
+
+test('a history joins its pages', async () => {
+  const fixture = new Fixture()
+  const asked = fixture.ask({ from: 1 }, ['temperature', '0x2001'])
+  const path = await fixture.answer({ ...series([1, 2], [10, 20]), from: 1 }, '/api/v1/next?from=3')
+  expect(path).toBe('/devices/D/services/climate/history?from=1&properties=temperature%2C0x2001')
+  expect(await fixture.answer({ ...series([3], [30]), from: 3 })).toBe('/next?from=3')
+  expect(await asked).toMatchObject({ from: 1, to: 100, series: [{ time: [1, 2, 3], value: [10, 20, 30] }] })
+})
+
+test('live points continue a history without a gap or a repeated point, and events that were missed are read again', async () => {
+  const fixture = new Fixture()
+  const asked = fixture.ask({ from: '-1h' })
+  await fixture.answer(series([1, 2], [10, 20]))
+  const seen: History[] = []
+  const end = (await asked).live((history) => seen.push(history))
+  // While it is read again: one point is in the answer too, and one is not.
+  await fixture.report(3, { tag: 'value', value: 30 })
+  await fixture.report(4, { tag: 'value', value: 40 })
+  expect(await fixture.answer(series([1, 2, 3], [10, 20, 30]))).toContain('from=1')
+  expect(seen.at(-1)?.series).toMatchObject([{ time: [1, 2, 3, 4], value: [10, 20, 30, 40] }])
+  await fixture.report(2, { tag: 'value', value: 21 })
+  await fixture.report(5, { tag: 'error', error: 'broken' })
+  expect(seen.at(-1)?.series).toEqual([
+    {
+      propId: 1,
+      type: 'FLOAT',
+      time: [1, 2, 3, 4],
+      value: [10, 21, 30, 40],
+      marks: [{ time: 5, tag: 'error', error: 'broken' }],
+    },
+  ])
+  await fixture.miss()
+  await fixture.answer(series([1, 9], [10, 90]))
+  expect(seen.at(-1)?.series).toMatchObject([{ time: [1, 9], value: [10, 90] }])
+  end()
+  expect(fixture.listenerCount).toBe(0)
+})
+
+test('the last buckets of a history are read again when there are events, at most once a second', async () => {
+  const fixture = new Fixture()
+  const buckets = (time: readonly number[], avg: readonly number[]) => ({
+    from: time[0],
+    to: 40,
+    interval: 10,
+    tz: 'UTC',
+    gaps: [],
+    series: [{ propId: 1, type: 'FLOAT', time, avg, marks: [] }],
+  })
+  const asked = fixture.ask({ from: 0, interval: 'auto', points: 4 })
+  await fixture.answer(buckets([0, 10, 20], [1, 2, 3]))
+  const seen: History[] = []
+  const end = (await asked).live((history) => seen.push(history))
+  expect(await fixture.answer(buckets([20], [3]))).toContain('from=20&interval=10&tz=UTC')
+  await fixture.report(31, { tag: 'value', value: 5 })
+  await fixture.report(32, { tag: 'value', value: 7 })
+  expect(fixture.requests.length).toBe(0)
+  await fixture.wake()
+  await fixture.answer(buckets([20, 30], [4, 6]))
+  expect(seen.at(-1)?.series).toMatchObject([{ time: [0, 10, 20, 30], avg: [1, 2, 4, 6] }])
+  await fixture.wake()
+  expect(fixture.requests.length).toBe(0)
+  end()
+})
