@@ -48,6 +48,11 @@ export class Aggregation {
     this.columns = names.map(() => [])
   }
 
+  /** Whether it depends on the last value before the first bucket. */
+  get needsBefore(): boolean {
+    return this.#holds || this.#names.some((name) => name === 'delta' || name === 'increase')
+  }
+
   point(time: number, value: SeriesValue): void {
     if (time < this.#buckets.from) {
       this.#held = { value, time, until: Number.POSITIVE_INFINITY }

@@ -7,6 +7,9 @@ import type { Operation, Storage } from '#runtime/storage'
 import { numberOf } from '#store/keys'
 import { firstRowOf, pagesOf } from '#store/pages'
 
+/** A scan takes as long as about this many rows that are read one by one. */
+const daysGot = 8
+
 /** The points of one column of a block: a query decodes at least this many. */
 const columnPoints = 1024
 
@@ -64,6 +67,13 @@ export async function readDays(
   toDay: number,
 ): Promise<Map<number, DaySummary | undefined>> {
   const days = new Map<number, DaySummary | undefined>()
+  if (toDay - fromDay < daysGot) {
+    for (let day = fromDay; day <= toDay; day++) {
+      const found = readDay(storage, series, day)
+      if (found) days.set(day, found)
+    }
+    return days
+  }
   for await (const page of pagesOf(storage, { ...historyKeys.sums(series, fromDay, toDay), hasValues: true })) {
     for (const { key, value } of page) days.set(historyKeys.dayOfSum(key), decodeDay(openRow(value)))
   }
@@ -72,6 +82,8 @@ export async function readDays(
 
 /** The summary of the last day with points before a day; marks on days after it end what its last value holds. */
 export async function readDayBefore(storage: Storage, series: number, day: number): Promise<DaySummary | undefined> {
+  const yesterday = readDay(storage, series, day - 1)
+  if (yesterday && yesterday.hours.size > 0) return yesterday
   const scan = storage.scan({ ...historyKeys.sums(series, 0, day - 1), isReverse: true, hasValues: true })
   try {
     let mark = Number.POSITIVE_INFINITY

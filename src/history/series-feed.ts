@@ -31,7 +31,7 @@ export async function feed(aggregation: Aggregation, options: SeriesFeed): Promi
       if (day >= firstDay && day <= lastDay && !days.has(day)) days.set(day, undefined)
     }
   }
-  await feedBefore(aggregation, options, firstDay, values, marks)
+  if (aggregation.needsBefore) await feedBefore(aggregation, options, firstDay, values, marks)
   const shown = new Points(1)
   for (const [day, summary] of [...days].sort(([a], [b]) => a - b)) {
     const [begin, end] = [day * dayMs, Math.min((day + 1) * dayMs, buckets.to)]
