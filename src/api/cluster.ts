@@ -4,6 +4,9 @@ import { defineRoute } from '#api/entry'
 
 /** The nodes of a cluster. Contract 11. `GET /health/status` shows them. */
 
+/** Where nodes get each other's image, at the root. */
+export const imagePath = '/cluster/image'
+
 export const handOver = defineRoute('handOver', {
   route: 'POST /cluster/hand-over',
   source: 'contract 11',

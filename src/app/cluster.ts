@@ -2,11 +2,13 @@ import { hostname } from 'node:os'
 import { anonymous } from '#access/built-in-callers'
 import type { Assembly } from '#app/assembly'
 import type { AssemblyLog } from '#app/assembly-options'
+import { fetchImage } from '#app/cluster-image'
 import type { Config } from '#app/config'
 import { realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { Forwarder } from '#cluster/forwarder'
 import { tunnelledLinks } from '#cluster/link-tunnel'
+import { LogTrim } from '#cluster/log-trim'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
@@ -15,6 +17,8 @@ import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ticketUser } from '#routes/cluster'
 import type { StoragePlace } from '#runtime/storage'
 import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
+import { everyKeyOfNode } from '#store/keys'
+import { makeImage } from '#store/node-image'
 
 /** This server as a node of a cluster. Contract 11. */
 export interface Cluster {
@@ -74,6 +78,13 @@ export async function joinCluster(
     partBytesMax: Math.min(partBytesMax, nats.messageBytesMax - messageSpareBytes),
     place,
   })
+  const trim = new LogTrim({
+    world: realWorld,
+    isOwner: () => clusterNode.isOwner,
+    positions: () => nats.nodes.positions(),
+    log: nats.logStore,
+    failed: (error) => log.warn({ err: error }, 'the beginning of the log could not be deleted'),
+  })
   nats.nodes.sequence = () => replicated.position.sequence
   const clusterNode = new ClusterNode({
     world: realWorld,
@@ -85,14 +96,35 @@ export async function joinCluster(
     position: () => replicated.position,
   })
   const forwarder = new Forwarder(clusterNode)
+  await fetchImage({
+    world: realWorld,
+    folder: config.dataDirectory,
+    place,
+    extent: nats.logStore.extent,
+    others: () => nats.nodes.all().filter((other) => other.name !== name),
+    key: clusterNode.key,
+    log,
+  })
+  trim.start()
   return {
     place: replicated,
     node: clusterNode,
     forwarder,
     metrics: replicated.metrics,
     socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder),
-    routesOf: ({ context }) =>
-      clusterRoutes({ context, otherNodes: forwarder, sequence: () => replicated.position.sequence }),
+    routesOf: ({ context, database }) =>
+      clusterRoutes({
+        context,
+        otherNodes: forwarder,
+        sequence: () => replicated.position.sequence,
+        makeImage: () =>
+          makeImage({
+            world: realWorld,
+            folder: config.dataDirectory,
+            snapshot: () => database.snapshot(everyKeyOfNode),
+            images: context.firmware.images,
+          }),
+      }),
     handOverTo: (other, { context: { system } }) =>
       clusterNode.handOver(other, async () => system.gate.isOpen && (await system.gate.settled().catch(() => {}))),
     async handOver({ context: { system }, database }) {
@@ -101,6 +133,7 @@ export async function joinCluster(
       await database.close()
     },
     async close() {
+      trim.stop()
       forwarder.close()
       await nats.close()
     },

@@ -13,6 +13,8 @@ export interface NodeState extends NodeAddress {
 
 const keyPrefix = 'node.'
 const publishEveryMs = 500
+/** The log keeps what a stopped node needs for so long. */
+const rememberedMs = 24 * 3_600_000
 
 /** The nodes of a cluster: each publishes its state in an entry that expires when it stops doing so. */
 export class NatsNodes {
@@ -55,6 +57,13 @@ export class NatsNodes {
   /** The other nodes that published last, however long ago. */
   get others(): readonly NodeState[] {
     return [...this.#others.values()].map(({ state }) => state)
+  }
+
+  /** The last message of this node, and of each node that published within a day. */
+  positions(): readonly number[] {
+    const now = this.#world.monotonic()
+    for (const [name, { seenAt }] of this.#others) if (now - seenAt > rememberedMs) this.#others.delete(name)
+    return [this.sequence(), ...[...this.#others.values()].map(({ state }) => state.sequence)]
   }
 
   /** How long the servers have not answered. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
 import { ClusterFailure } from '#cluster/cluster-failure'
+import type { LogTrimOptions } from '#cluster/log-trim'
 import { checkSync, checkVersion, connectToNats, type NatsServers } from '#cluster/nats-connection'
 import { leaseMs, NatsLease } from '#cluster/nats-lease'
 import { natsLog } from '#cluster/nats-log'
@@ -24,6 +25,8 @@ export interface NatsSettings extends NatsServers {
 
 export interface NatsCluster {
   readonly log: SharedLog
+  /** How much of the log there is, and its removal from the beginning. */
+  readonly logStore: LogTrimOptions['log']
   readonly lease: NatsLease
   readonly nodes: NatsNodes
   readonly fileKey: Uint8Array
@@ -63,6 +66,15 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
     await Promise.all([lease.start(), nodes.start()])
     return {
       log: natsLog({ world, connection, manager, stream, subject: subjectOf(settings) }),
+      logStore: {
+        async extent() {
+          const { first_seq: first, last_seq: last, messages, bytes } = (await manager.streams.info(stream)).state
+          return { first, last, messages, bytes }
+        },
+        async trim(before) {
+          await manager.streams.purge(stream, { seq: before })
+        },
+      },
       lease,
       nodes,
       fileKey,

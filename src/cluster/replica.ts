@@ -72,8 +72,7 @@ export class Replica {
 
   constructor(options: ReplicaOptions) {
     this.#options = options
-    const stored = options.storage.get(keys.replica)
-    const position = stored ? (unpackRecord(positionFormat, stored) as ChainPosition) : chainStart
+    const position = positionIn(options.storage)
     this.#chain = new LogChain(position)
     this.#applied = position
     // Reads the last applied message again, to check that the log still has it.
@@ -307,6 +306,12 @@ export class Replica {
   #randomText(): string {
     return Buffer.from(this.#options.world.random(12)).toString('base64url')
   }
+}
+
+/** The last message that is in a store. */
+export function positionIn(storage: Storage): ChainPosition {
+  const stored = storage.get(keys.replica)
+  return stored ? (unpackRecord(positionFormat, stored) as ChainPosition) : chainStart
 }
 
 function asStorageFailure(error: unknown): StorageFailure {

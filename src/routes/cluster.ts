@@ -29,14 +29,29 @@ const useTicket = defineRoute('useTicket', {
   example: { status: 200 },
 })
 
+/** Between nodes, at the root. Contract 11, Joining. */
+const readImage = defineRoute('readNodeImage', {
+  route: `GET ${api.imagePath}`,
+  source: 'contract 11',
+  summary: 'For other nodes: everything in the data folder of this node',
+  // Access by the key of the nodes.
+  access: 'none',
+  answers: {
+    200: { description: 'A backup with the history', contentType: 'application/octet-stream' },
+    404: { description: 'The request is not from a node' },
+  },
+  example: { status: 200 },
+})
+
 export interface ClusterRouteOptions {
+  readonly makeImage: () => AsyncIterable<Uint8Array>
   readonly context: RouteContext
   readonly otherNodes: OtherNodes
   /** The last message of the log that this node has stored. */
   readonly sequence: () => number
 }
 
-export function clusterRoutes({ context, otherNodes, sequence }: ClusterRouteOptions): Binding[] {
+export function clusterRoutes({ context, otherNodes, sequence, makeImage }: ClusterRouteOptions): Binding[] {
   const route = bind(useTicket, async (call) => {
     if (!otherNodes.isFromNode({ get: (name) => call.header(name) })) throw new Problem('not_found')
     const refused = await otherNodes.notOwner()
@@ -44,7 +59,11 @@ export function clusterRoutes({ context, otherNodes, sequence }: ClusterRouteOpt
     const { session = null } = context.tickets.consume(call.body.ticket)
     return { status: 200, json: { session, sequence: sequence() } satisfies z.infer<typeof TicketHolder> }
   })
-  return [ofEachNode(route)]
+  const image = bind(readImage, (call) => {
+    if (!otherNodes.isFromNode({ get: (name) => call.header(name) })) throw new Problem('not_found')
+    return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, chunks: makeImage() }
+  })
+  return [ofEachNode(route), ofEachNode(image)]
 }
 
 /** `begin` undefined: this server is not a node of a cluster. The owner answers. */

@@ -5,6 +5,7 @@ import { Slices } from '#runtime/slices'
 import {
   type Operation,
   type Scan,
+  type ScanRange,
   type SharedStorage,
   type Storage,
   StorageFailure,
@@ -200,8 +201,8 @@ export class Database {
    * All rows after the last commit. The caller must close the scan.
    * @throws StorageFailure `closed` while the store is being reopened
    */
-  snapshot(): Scan {
-    return this.#options.journal.storage.scan({ ...everyKey, hasValues: true })
+  snapshot(range: Pick<ScanRange, 'after' | 'before'> = everyKey): Scan {
+    return this.#options.journal.storage.scan({ ...range, hasValues: true })
   }
 
   /** The system calls it when a commit failed. */

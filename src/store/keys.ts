@@ -49,6 +49,8 @@ export function below(prefix: string): { after: string; before: string } {
 
 /** The range of all keys. Keys begin with a lower-case letter. */
 export const everyKey = { after: ' ', before: '~' } as const
+/** The same with `keys.replica`, for another node. */
+export const everyKeyOfNode = { after: ' ', before: `${keys.replica}~` } as const
 
 /** The version of this key space. A newer one is refused; older ones are upgraded when the store is opened. */
 export const keySpace: RecordFormat = { name: 'key space', version: 1, upgrades: {} }

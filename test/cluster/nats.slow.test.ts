@@ -1,6 +1,8 @@
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { HealthStatus } from '#api/health'
 import { NatsServer, noNats } from '#bench/harness/nats-servers'
@@ -279,6 +281,29 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
       return !isOwner && lag.entries === 0
     }, 'the former owner to follow')
     expect((await at(owner).get('/devices/PAUSED')).status).toBe(200)
+  })
+
+  test('the log is trimmed, and a new node begins with an image of another one', async () => {
+    const connection = await connect({ servers: nats.url })
+    const manager = await jetstreamManager(connection)
+    const firstOf = async () => (await manager.streams.info('devices_log')).state.first_seq
+    const lastOf = async () => (await manager.streams.info('devices_log')).state.last_seq
+    await until(async () => (await firstOf()) > 10, 'the log to be trimmed', 60_000)
+    const { owner } = await ownerAndOthers()
+    const created = await StartedServer.start(await environmentOf('e'), folderOf('e', owner.dataFolder))
+    nodes.push(created)
+    const answers = await Promise.all([owner, created].map((node) => at(node).get('/devices?depth=2')))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    expect(answers[1]?.text).toBe(answers[0]?.text)
+    await until(async () => (await statusOf(created)).lag.entries === 0, 'the new node to follow')
+    expect(created.run.lines).toContainEqual(expect.objectContaining({ msg: 'this node has the data of another node' }))
+    // Its own last message stays for each node, and so does the last one of the log.
+    expect(await firstOf()).toBeLessThanOrEqual(await lastOf())
+    await created.kill()
+    await created.startAgain()
+    await until(async () => (await statusOf(created)).lag.entries === 0, 'the new node to follow')
+    await created.stop()
+    await connection.close()
   })
 
   test('without NATS each node answers reads, and everything recovers', async () => {

@@ -1,7 +1,10 @@
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { BlobStore } from '#runtime/blobs'
 import type { Row, Scan } from '#runtime/storage'
 import { BlockWriter } from '#store/backup/blocks'
-import { imageFolder, keyFileName } from '#store/backup/format'
+import { databaseFile, historyPrefix, imageFolder, keyFileName } from '#store/backup/format'
 import { RecordWriter } from '#store/backup/records'
 import { keySpace } from '#store/keys'
 import { pagesOfScan } from '#store/pages'
@@ -14,6 +17,8 @@ export interface BackupSources {
   readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
   /** The content of the key file; undefined if there is none. */
   keyFile(): Promise<Uint8Array | undefined>
+  /** The folder of a copy of the history's database. Absent: no history. */
+  readonly history?: string
   /** Unix ms. */
   readonly now: number
 }
@@ -57,10 +62,11 @@ function* rowBlocks(records: RecordWriter, page: readonly Row[]): Generator<Uint
 }
 
 async function* files(
-  { images, keyFile }: BackupSources,
+  { images, keyFile, history }: BackupSources,
   records: RecordWriter,
   turns: BackupTurns,
 ): AsyncGenerator<Uint8Array> {
+  if (history !== undefined) yield* databaseFiles(history, records, turns)
   const key = await keyFile()
   if (key) {
     yield* records.putFile(keyFileName, key.byteLength)
@@ -72,6 +78,17 @@ async function* files(
     if (size === undefined) continue
     yield* records.putFile(`${imageFolder}/${sha256}`, size)
     for await (const piece of images.read(sha256, 0, size)) {
+      await turns.next()
+      yield* inTurns(records.putPiece(piece), turns)
+    }
+  }
+}
+
+async function* databaseFiles(folder: string, records: RecordWriter, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+  for (const name of (await readdir(folder)).filter((each) => databaseFile.test(each)).sort()) {
+    const path = join(folder, name)
+    yield* records.putFile(historyPrefix + name, (await stat(path)).size)
+    for await (const piece of createReadStream(path)) {
       await turns.next()
       yield* inTurns(records.putPiece(piece), turns)
     }

@@ -41,7 +41,8 @@ export async function withCopyOf<Value>(
   }
 }
 
-async function copyDatabase(from: string, to: string, temporary: string): Promise<void> {
+/** @throws BackupError, StorageFailure */
+export async function copyDatabase(from: string, to: string, temporary: string): Promise<void> {
   await requireSpace(from, temporary)
   for (let tries = 0; tries < triesMax; tries++) {
     await rm(to, { recursive: true, force: true })

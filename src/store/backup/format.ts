@@ -57,9 +57,13 @@ export interface BackupEnd {
 /** A backup may name only these files: the name becomes a path. */
 export const keyFileName = 'identity.key'
 export const imageFolder = 'images'
+/** Only in images of nodes. */
+export const historyPrefix = 'history/db/'
+export const databaseFile = /^(?:CURRENT|MANIFEST-\d+|\d+\.(?:ldb|log))$/
 const names = /^(?:identity\.key|images\/[0-9a-f]{64})$/
 
 export function isFileName(name: string): boolean {
+  if (name.startsWith(historyPrefix)) return databaseFile.test(name.slice(historyPrefix.length))
   return names.test(name)
 }
 

@@ -1,12 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Operation, Storage } from '#runtime/storage'
 import { type BackupEnd, BackupError, type BackupHead, imageFolder, keyFileName } from '#store/backup/format'
 import { type BackupItem, readBackup } from '#store/backup/records'
 import { failureFrom } from '#store/failure'
 import { isMissing, syncFolder } from '#store/file-system'
-import { everyKey, keySpace } from '#store/keys'
+import { everyKeyOfNode, keySpace } from '#store/keys'
 import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
 import { pagesOf } from '#store/pages'
 
@@ -162,7 +162,7 @@ export class StagedRows {
 
 async function digestOf(storage: Storage): Promise<string> {
   const hash = createHash('sha256')
-  for await (const page of pagesOf(storage, { ...everyKey, hasValues: true })) {
+  for await (const page of pagesOf(storage, { ...everyKeyOfNode, hasValues: true })) {
     for (const { key, value } of page) hashRow(hash, key, value)
   }
   return hash.digest('hex')
@@ -184,8 +184,8 @@ class StagedFiles {
   /** `name` is one that a backup may hold. */
   async begin(name: string): Promise<void> {
     await this.end()
-    const isImage = name !== keyFileName
-    if (isImage) await mkdir(join(this.#staging, imageFolder), { recursive: true, mode: 0o700 })
+    const isImage = name.startsWith(`${imageFolder}/`)
+    if (name !== keyFileName) await mkdir(dirname(join(this.#staging, name)), { recursive: true, mode: 0o700 })
     const handle = await open(join(this.#staging, name), 'wx', 0o600)
     const sha256 = isImage ? name.slice(imageFolder.length + 1) : undefined
     this.#open = { handle, hash: createHash('sha256'), sha256 }
@@ -219,6 +219,7 @@ class StagedFiles {
 async function moveIntoPlace(staging: string, folder: string): Promise<void> {
   const names = (await readdir(staging)).filter((name) => name !== 'db').sort()
   if (names.includes(imageFolder)) await syncFolder(join(staging, imageFolder))
+  if (names.includes('history')) await syncFolder(join(staging, 'history', 'db'))
   await syncFolder(join(staging, 'db'))
   await syncFolder(staging)
   for (const name of [...names, 'db']) await rename(join(staging, name), join(folder, name))

@@ -1,0 +1,64 @@
+import type { AssemblyLog } from '#app/assembly-options'
+import { requestImage } from '#cluster/image-request'
+import type { LogExtent } from '#cluster/log-trim'
+import type { NodeState } from '#cluster/nats-nodes'
+import { positionIn } from '#cluster/replica'
+import type { StoragePlace } from '#runtime/storage'
+import type { World } from '#runtime/world'
+import { everyKey, keys } from '#store/keys'
+import { finishImages, receiveImage } from '#store/node-image'
+import { firstRowOf } from '#store/pages'
+
+export interface ImageFetch {
+  readonly world: World
+  /** The data folder. */
+  readonly folder: string
+  readonly place: StoragePlace
+  readonly extent: () => Promise<LogExtent>
+  readonly others: () => readonly NodeState[]
+  /** Of the nodes. */
+  readonly key: string
+  readonly log: AssemblyLog
+}
+
+const tryAgainMs = 1_000
+
+/**
+ * Fetches the data of another node if this one has none, or if the log does not have any more what follows its data.
+ * Waits for another node if there is no other way. Contract 11, Joining.
+ */
+export async function fetchImage({ world, folder, place, extent, others, key, log }: ImageFetch): Promise<void> {
+  await finishImages(folder)
+  const sequence = await storedSequence(place)
+  if (sequence === undefined) return
+  for (let isFirst = true; ; isFirst = false) {
+    const { first } = await extent()
+    const canFollow = first <= Math.max(1, sequence)
+    const sources = others().filter((other) => other.sequence >= Math.max(1, first))
+    if (canFollow && (sequence > 0 || sources.length === 0)) return
+    for (const { name, url } of sources) {
+      try {
+        log.info({ node: name }, 'fetching the data of another node')
+        await receiveImage(folder, requestImage(new URL(url), key))
+        log.info({ node: name }, 'this node has the data of another node')
+        return
+      } catch (error) {
+        log.warn({ err: error, node: name }, 'could not fetch the data of another node')
+      }
+    }
+    if (canFollow) return
+    if (isFirst) log.warn({}, 'the log does not begin where this node ends: waiting for a node that sends its data')
+    await new Promise<void>((resolve) => world.after(tryAgainMs, resolve))
+  }
+}
+
+/** Of the last message; 0 for an empty store, undefined if it is not of a cluster. */
+async function storedSequence(place: StoragePlace): Promise<number | undefined> {
+  const storage = await place.open()
+  try {
+    if (storage.get(keys.replica) !== undefined) return positionIn(storage).sequence
+    return (await firstRowOf(storage, { ...everyKey, hasValues: false })) ? undefined : 0
+  } finally {
+    await storage.close()
+  }
+}

@@ -1,0 +1,70 @@
+import type { World } from '#runtime/world'
+
+/** The messages that the log has. */
+export interface LogExtent {
+  /** The first message that it still has. */
+  readonly first: number
+  readonly last: number
+  readonly messages: number
+  readonly bytes: number
+}
+
+export interface LogTrimOptions {
+  readonly world: World
+  readonly isOwner: () => boolean
+  /** The last message that each known node has stored. */
+  readonly positions: () => readonly number[]
+  readonly log: {
+    extent(): Promise<LogExtent>
+    /** Deletes all messages before this one. */
+    trim(before: number): Promise<void>
+  }
+  /** Called when a message could not be deleted; the next attempt follows. */
+  readonly failed: (error: unknown) => void
+}
+
+const trimEveryMs = 10_000
+/** A node that needs more fetches an image instead. */
+const logBytesMax = 4 * 1024 * 1024 * 1024
+
+/**
+ * Deletes the messages of the log that every known node has stored. Each node reads its last message again when it
+ * starts, so that one stays, and so does the last message of the log.
+ */
+export class LogTrim {
+  readonly #options: LogTrimOptions
+  #cancel: () => void = () => {}
+
+  constructor(options: LogTrimOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#cancel = this.#options.world.after(trimEveryMs, async () => {
+      await this.#trim().catch(this.#options.failed)
+      this.start()
+    })
+  }
+
+  stop(): void {
+    this.#cancel()
+    this.#cancel = () => {}
+    this.start = () => {}
+  }
+
+  async #trim(): Promise<void> {
+    const { isOwner, positions, log } = this.#options
+    if (!isOwner()) return
+    const extent = await log.extent()
+    const first = firstKept(positions(), extent, logBytesMax)
+    if (first > extent.first) await log.trim(first)
+  }
+}
+
+/** The first message that has to stay. */
+export function firstKept(positions: readonly number[], extent: LogExtent, bytesMax: number): number {
+  const { first, last, messages, bytes } = extent
+  const slowest = Math.min(last, ...positions)
+  const kept = bytes > bytesMax ? Math.floor((messages * bytesMax) / bytes) : messages
+  return Math.max(first, slowest, Math.min(last, last + 1 - kept))
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BlobStore } from '#runtime/blobs'
+import { Slices } from '#runtime/slices'
+import type { Scan } from '#runtime/storage'
+import type { World } from '#runtime/world'
+import { writeBackup } from '#store/backup/backup-writer'
+import { copyDatabase } from '#store/backup/database-copy'
+import { restoreBackup } from '#store/backup/restore'
+import { isMissing, syncFolder } from '#store/file-system'
+
+/**
+ * The image of a node: everything in its data folder but `identity.key`, as a backup that also has the database of the
+ * history. Another node begins with it, and goes on from its place in the log. Contract 11, Joining.
+ */
+
+const historyFolder = 'history'
+/** The image while it is received, and the whole image while it is moved into its place. */
+const receivingFolder = 'joining'
+const receivedFolder = 'joined'
+/** Holds a copy of the history while an image is sent. */
+const copyPrefix = '.image-'
+
+export interface ImageSources {
+  readonly world: World
+  readonly folder: string
+  /** All rows, at the moment of the call. @throws StorageFailure */
+  snapshot(): Scan
+  readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
+}
+
+/** @throws BackupError, StorageFailure */
+export async function* makeImage({ world, folder, snapshot, images }: ImageSources): AsyncGenerator<Uint8Array> {
+  const temporary = await mkdtemp(join(folder, copyPrefix))
+  try {
+    const history = join(folder, historyFolder, 'db')
+    const hasHistory = await exists(history)
+    // Before the rows: history that is behind them reads the rest from the stream.
+    if (hasHistory) await copyDatabase(history, join(temporary, 'db'), folder)
+    const sources = { rows: snapshot(), images, keyFile: async () => undefined, now: world.now() }
+    yield* writeBackup({ ...sources, ...(hasHistory && { history: join(temporary, 'db') }) }, new Slices(world))
+  } finally {
+    await rm(temporary, { recursive: true, force: true })
+  }
+}
+
+/** Replaces the data in the folder by an image; until it was received whole, the folder stays as it is. */
+export async function receiveImage(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const receiving = join(folder, receivingFolder)
+  await rm(receiving, { recursive: true, force: true })
+  try {
+    await restoreBackup(bytes, receiving)
+    await rename(receiving, join(folder, receivedFolder))
+  } finally {
+    await rm(receiving, { recursive: true, force: true })
+  }
+  await syncFolder(folder)
+  await install(folder)
+}
+
+/** Cleans up after a process that died: removes copies, and moves an image into its place that was received whole. */
+export async function finishImages(folder: string): Promise<void> {
+  const names = (await exists(folder)) ? await readdir(folder) : []
+  for (const name of names.filter((each) => each.startsWith(copyPrefix))) {
+    await rm(join(folder, name), { recursive: true, force: true })
+  }
+  await install(folder)
+}
+
+async function install(folder: string): Promise<void> {
+  const received = join(folder, receivedFolder)
+  if (!(await exists(received))) return
+  // Each step can be repeated, because a crash may interrupt it.
+  for (const name of await readdir(received)) {
+    await rm(join(folder, name), { recursive: true, force: true })
+    await rename(join(received, name), join(folder, name))
+  }
+  await syncFolder(folder)
+  await rmdir(received)
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
