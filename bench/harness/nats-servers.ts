@@ -32,7 +32,7 @@ export class NatsServer {
     this.port = port
     const file = join(this.#folder, 'nats.conf')
     writeFileSync(file, configuration)
-    this.#arguments = ['-c', file, '-js', '-sd', this.#folder, '-a', '127.0.0.1', '-p', `${port}`, '-n', name, ...more]
+    this.#arguments = ['-c', file, '-js', '-sd', this.#folder, '-a', '127.0.0.1', '-p', `${port}`, ...more]
   }
 
   /** `configuration`: in the format of its configuration file, in addition to the port and folder. */
@@ -48,7 +48,8 @@ export class NatsServer {
     const routes = ports.slice(0, size).map((port) => `nats://127.0.0.1:${port}`)
     const servers = routes.map((route, place) => {
       const more = ['--cluster', route, '--cluster_name', 'proof', '--routes', routes.join(',')]
-      return new NatsServer(`nats-${place}`, ports[size + place] as number, '', more)
+      const name = `nats-${place}`
+      return new NatsServer(name, ports[size + place] as number, '', ['-n', name, ...more])
     })
     await Promise.all(servers.map((server) => server.startAgain()))
     return servers
