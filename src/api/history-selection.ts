@@ -26,7 +26,15 @@ const PropertyKey = z.union([z.int().min(0).transform(String), z.string().min(1)
 const SeriesQuestion = z.strictObject({
   deviceIdentifier: DeviceIdentifier,
   serviceIdentifier: ServiceIdentifier,
-  properties: z.array(PropertyKey).min(1).max(seriesMax).optional(),
+  properties: z
+    .union([
+      z.array(PropertyKey).min(1).max(seriesMax),
+      z
+        .string()
+        .min(1)
+        .transform((text) => text.split(',')),
+    ])
+    .optional(),
 })
 
 const span = { from: orNumber(timeField).optional(), to: orNumber(timeField).optional() }
@@ -36,7 +44,7 @@ export const SeriesHistoryQuestion = z.strictObject({
   ...span,
   interval: orNumber(intervalField).optional(),
   points: z.int().min(1).max(10_000).optional(),
-  aggregates: z.array(z.enum(aggregateNames)).min(1).max(aggregateNames.length).optional(),
+  aggregates: z.union([z.array(z.enum(aggregateNames)).min(1).max(aggregateNames.length), aggregatesField]).optional(),
   tz: zoneField.optional(),
   limit: z.int().min(1).max(100_000).optional(),
   order: z.enum(['asc', 'desc']).optional(),
@@ -123,7 +131,7 @@ const serviceIdentifiersField = z
 const HistoryExportQuery = HistoryQuery.pick({ properties: true, from: true, to: true }).extend({
   deviceIdentifier: deviceIdentifiersField,
   serviceIdentifier: serviceIdentifiersField,
-  format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson'),
+  format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
   interval: intervalField.optional(),
   aggregates: aggregatesField.optional(),
 })

@@ -215,7 +215,7 @@ describe('history', () => {
   test('is exported', async () => {
     const names = `deviceIdentifier=${device}&serviceIdentifier=${service}&properties=temperature`
     const span = `from=${start}&to=${start + 2 * minute}`
-    const csv = await server.get(`/history/export?${names}&${span}&format=csv`)
+    const csv = await server.get(`/history/export?${names}&${span}`)
     const rowOf = (time: number, value: unknown) =>
       `${device},${service},8192,temperature,${new Date(time).toISOString()},${value}`
     const head = 'deviceIdentifier,serviceIdentifier,propId,name,time'
