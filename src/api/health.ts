@@ -17,9 +17,12 @@ export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text)
 export const readHealth = defineRoute('readHealth', {
   route: 'GET /health',
   source: 'contract 8',
-  summary: 'Check whether the server answers',
+  summary: 'Check whether the server answers reads',
   access: 'none',
-  answers: { 200: { description: 'The server answers', schema: z.object({ status: z.literal('ok') }) } },
+  answers: {
+    200: { description: 'The server answers', schema: z.object({ status: z.literal('ok') }) },
+    ...errorAnswers(503),
+  },
   example: { status: 200, answer: { status: 'ok' } },
 })
 

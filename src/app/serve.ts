@@ -159,7 +159,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
             dataDirectory,
             databaseStatus: () => database.status,
             proofOf: (challenge) => proofOf(key, challenge),
-            cluster: cluster && (() => cluster.node.status()),
+            cluster: cluster?.node,
             handOver: cluster && ((node) => cluster.handOverTo(node, assembly)),
             backups,
           }),

@@ -153,6 +153,11 @@ export class ClusterNode {
     return this.#parts.nodes.silentMs < silentMsMax
   }
 
+  /** Whether reads are answered, here or by another node. */
+  get answersReads(): boolean {
+    return this.place !== undefined || this.mayRead
+  }
+
   /** Whether this node cannot answer from its own state: it has changes that may not be in the log, or opens its store. */
   get isUnsettled(): boolean {
     return !this.#parts.isSettled()

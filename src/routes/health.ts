@@ -4,6 +4,7 @@ import { tenantAddress } from '#actors/tenant/commands'
 import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
 import { type Binding, bind, ofEachNode } from '#http/call'
 import type { Caller } from '#model/caller'
+import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
@@ -13,7 +14,7 @@ export interface HealthOptions {
   /** Proves which data folder this is, to callers that may read it. */
   readonly proofOf: (challenge: string) => string
   /** Absent: this server is not a node of a cluster. */
-  readonly cluster?: (() => HealthStatus['cluster']) | undefined
+  readonly cluster?: { readonly answersReads: boolean; status(): HealthStatus['cluster'] } | undefined
 }
 
 /** Routes for the server's health. Contract 8. */
@@ -22,6 +23,7 @@ export function healthRoutes(context: RouteContext, options: HealthOptions): Bin
   return [
     ofEachNode(
       bind(readHealth, (call) => {
+        if (options.cluster?.answersReads === false) throw new Problem('storage')
         const challenge = call.header(challengeHeader)
         const headers = isChallenge(challenge) ? { [proofHeader]: options.proofOf(challenge) } : {}
         return { status: 200, headers, json: { status: 'ok' } }
@@ -70,7 +72,7 @@ async function status(
       retainedFrom: reader.retainedFrom(tenant),
     },
     ...(history && { history: { lag: history.lag } }),
-    ...(cluster && { cluster: cluster() }),
+    ...(cluster && { cluster: cluster.status() }),
   }
 }
 

@@ -1,7 +1,7 @@
 import { integer, option } from '#bench/command-line'
 import { readState, type StreamEvent, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/folded-state'
-import { type Authorizations, callApi, gateway } from '#bench/harness/identity'
+import { type Authorizations, askApi, callApi, gateway } from '#bench/harness/identity'
 import { type NatsServer, noNats } from '#bench/harness/nats-servers'
 import { LoadFleet } from '#bench/load/fleet'
 import { type ClusterNode, ClusterUnderProof } from '#bench/proof/cluster/nodes'
@@ -188,6 +188,12 @@ class ClusterRun {
         `without NATS ${refusedReads.length} reads were refused, the first after ${refusedReads[0]} ms`,
       )
     await pass(this.#options.outageSeconds * 1000 - (performance.now() - goneAt))
+    if (this.#options.outageSeconds * 1000 > readsMs) {
+      for (const { place } of nodes) {
+        const { status } = await askApi(place.port, '/health', {})
+        if (status !== 503) this.#problems.push(`without NATS for a minute, /health was answered ${status}`)
+      }
+    }
     await Promise.all(servers.map((server) => server.startAgain()))
     const ms = await this.#writer.one()
     this.#note(`after the servers came back: a write was accepted after ${(ms / 1000).toFixed(1)} s`)
@@ -319,7 +325,7 @@ change is there once, that no dashboard misses or repeats an event, and that wri
     option('--owner-kills N', 'SIGKILLs of the owner', integer(0), 200),
     option('--server-kills N', 'SIGKILLs of a NATS server', integer(0), 50),
     option('--pauses N', 'SIGSTOP and SIGCONT of the owner', integer(0), 100),
-    option('--outage-seconds S', 'all NATS servers are gone; 0: never', integer(0), 62),
+    option('--outage-seconds S', 'all NATS servers are gone; 0: never', integer(0), 63),
   ],
   async run(options, print) {
     if (noNats) throw new Error(noNats)
