@@ -12,9 +12,11 @@ import { LogTrim } from '#cluster/log-trim'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
+import { SharedBlobs } from '#cluster/shared-blobs'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ticketUser } from '#routes/cluster'
+import type { BlobStore } from '#runtime/blobs'
 import type { StoragePlace } from '#runtime/storage'
 import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
 import { everyKeyOfNode } from '#store/keys'
@@ -25,6 +27,8 @@ export interface Cluster {
   readonly place: StoragePlace
   readonly node: ClusterNode
   readonly forwarder: Forwarder
+  /** Firmware images that outlive this node. `local`: those in its data folder. */
+  imagesOf(local: BlobStore): BlobStore
   readonly metrics: ReplicatedPlace['metrics']
   /** Websockets and routes of this node. */
   socketsOf(assembly: Assembly): ClusterSockets
@@ -110,6 +114,7 @@ export async function joinCluster(
     place: replicated,
     node: clusterNode,
     forwarder,
+    imagesOf: (local) => new SharedBlobs({ local, bucket: nats.objects, now: () => realWorld.now() }),
     metrics: replicated.metrics,
     socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder),
     routesOf: ({ context, database }) =>

@@ -126,7 +126,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     },
     ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
-    updates: updatesOf(config, log, updateServer),
+    updates: updatesOf(config, log, updateServer, cluster),
     notifications: {
       mail: mailOf(config, log),
       mailsPerHourMax: config.mailsPerHourMax,
@@ -307,16 +307,22 @@ function historyOf(
   })
 }
 
-function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {
+function updatesOf(
+  config: Config,
+  log: Log,
+  server: ExternalUpdateServer | undefined,
+  cluster: Awaited<ReturnType<typeof clusterOf>>,
+): UpdateSettings {
   const { dataDirectory: folder, imageBytesMax, storageHeadroomBytes: headroomBytes } = config
+  const local = fileBlobs({
+    folder,
+    bytesMax: imageBytesMax,
+    headroomBytes,
+    now: () => realWorld.now(),
+    failed: (error) => log.error({ err: error }, 'an image could not be written or read'),
+  })
   return {
-    images: fileBlobs({
-      folder,
-      bytesMax: imageBytesMax,
-      headroomBytes,
-      now: () => realWorld.now(),
-      failed: (error) => log.error({ err: error }, 'an image could not be written or read'),
-    }),
+    images: cluster?.imagesOf(local) ?? local,
     imageBytesMax,
     ...(server && { server }),
     options: {

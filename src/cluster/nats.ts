@@ -7,6 +7,8 @@ import { checkSync, checkVersion, connectToNats, type NatsServers } from '#clust
 import { leaseMs, NatsLease } from '#cluster/nats-lease'
 import { natsLog } from '#cluster/nats-log'
 import { NatsNodes } from '#cluster/nats-nodes'
+import { natsObjects } from '#cluster/nats-objects'
+import type { ObjectBucket } from '#cluster/shared-blobs'
 import type { SharedLog } from '#cluster/shared-log'
 import type { World } from '#runtime/world'
 
@@ -27,6 +29,8 @@ export interface NatsCluster {
   readonly log: SharedLog
   /** How much of the log there is, and its removal from the beginning. */
   readonly logStore: LogTrimOptions['log']
+  /** Firmware images. */
+  readonly objects: ObjectBucket
   readonly lease: NatsLease
   readonly nodes: NatsNodes
   readonly fileKey: Uint8Array
@@ -75,6 +79,7 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
           await manager.streams.purge(stream, { seq: before })
         },
       },
+      objects: await natsObjects(jetstream(connection), `${settings.cluster}_images`, settings.replicas),
       lease,
       nodes,
       fileKey,

@@ -1,6 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { jetstream } from '@nats-io/jetstream'
+import type { NatsConnection } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readConfig } from '#app/config'
 import { NatsServer, noNats } from '#bench/harness/nats-servers'
@@ -8,6 +10,8 @@ import { projectRoot } from '#bench/project-root'
 import { natsFindings } from '#cli/doctor/nats'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { checkSync, connectToNats } from '#cluster/nats-connection'
+import { natsObjects } from '#cluster/nats-objects'
+import { bytesOf, piecesOf } from '#test/store/blob-suite'
 
 /** The configuration that ops/compose.cluster.yaml uses, as one server on any port. */
 const shipped = readFileSync(join(projectRoot, 'ops/nats/nats.conf'), 'utf8')
@@ -48,6 +52,27 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
     const connection = await connectToNats(settings(server), fileWith(line))
     await checkSync(connection).finally(() => connection.close())
   }
+
+  test('store objects that another connection reads', async () => {
+    const [one, two] = await Promise.all(
+      [1, 2].map(() => connectToNats(settings(unsynced, 'devices:1e5%40@'), undefined)),
+    )
+    const [writer, reader] = await Promise.all(
+      [one, two].map((each) => natsObjects(jetstream(each as NatsConnection), 'images', 1)),
+    )
+    const bytes = bytesOf(300_000)
+    await writer?.put('image', piecesOf(bytes))
+    const read: Uint8Array[] = []
+    for await (const piece of (await reader?.get('image')) ?? []) read.push(piece)
+    expect(Buffer.concat(read).equals(bytes)).toBe(true)
+    expect(await reader?.find('image')).toEqual({ size: bytes.length, storedAt: expect.any(Number) })
+    expect(await reader?.names()).toEqual(['image'])
+    await reader?.remove('image')
+    expect([await writer?.find('image'), await writer?.get('image')]).toEqual([undefined, undefined])
+    await one?.close()
+    await expect(writer?.find('image')).rejects.toMatchObject({ code: 'storage' })
+    await two?.close()
+  })
 
   test('use the credentials of the URL, or of the file', async () => {
     const byUrl = await connectToNats(settings(synced, 'devices:1e5%40@'), undefined)
