@@ -105,7 +105,7 @@ export const queryHistory = defineRoute('queryHistory', {
   example: {
     body: {
       serviceIdentifier: exampleService,
-      property: 8192,
+      property: '0x2000',
       across: 'avg',
       interval: '1h',
       from: '-1h',

@@ -18,7 +18,7 @@ export function validate(schema: z.ZodType, value: unknown): unknown {
 
 function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[] {
   const details: ProblemDetail[] = []
-  for (const issue of issues) {
+  for (const issue of issues.flatMap(issuesOf)) {
     // An unknown key is reported at its parent; the client needs the key.
     const keys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, detailsMax) : []
     const paths = keys.length > 0 ? keys.map((key) => [...issue.path, key]) : [issue.path]
@@ -29,6 +29,12 @@ function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[
     }
   }
   return details
+}
+
+/** For a body that may have several forms: the issues of the form that it fits best. */
+function issuesOf(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0) return [issue]
+  return issue.errors.reduce((best, each) => (each.length < best.length ? each : best))
 }
 
 function clipped(text: string): string {
