@@ -355,7 +355,18 @@ export class Gate<Event> {
       return this.#step(released, part)
     } catch (error) {
       this.#options.bug(error)
-      if (part) this.#options.listener.lost(part.head)
+      return 1
+    }
+  }
+
+  /** Sends a stored event to the listener. Returns the amount of work. */
+  publish(head: StreamHead<Event>, event: Event, offset: number): number {
+    const { listener, bug } = this.#options
+    try {
+      return Math.max(1, listener.released(head, event, offset))
+    } catch (error) {
+      bug(error)
+      listener.lost(head)
       return 1
     }
   }
@@ -371,7 +382,7 @@ export class Gate<Event> {
       }
       if (event !== undefined) {
         part.head.released = offset
-        return Math.max(1, this.#options.listener.released(part.head, event, offset))
+        return this.publish(part.head, event, offset)
       }
       return 1
     }

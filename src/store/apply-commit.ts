@@ -1,7 +1,6 @@
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
 import type { ActorAddress, Tell } from '#runtime/actor'
-import type { EventListener } from '#runtime/gate'
 import { formatOf } from '#runtime/registry'
 import { reminderFormat } from '#runtime/reminders'
 import type { Operation } from '#runtime/storage'
@@ -19,10 +18,10 @@ export interface Follower {
   /** Finds an activation by the hash of its name; without it, activations are found by address. */
   find?(nameHash: number): Activation<Entry> | undefined
   /**
-   * Receives the events, and definitions receive the records (`recordStored`). Absent at a start: then views read the
-   * whole state afterwards.
+   * The listener of the gate receives the events, and definitions receive the records (`recordStored`). Absent at a start:
+   * then views read the whole state afterwards.
    */
-  readonly listener?: EventListener<Entry>
+  readonly isPublished?: boolean
 }
 
 /**
@@ -33,7 +32,7 @@ export interface Follower {
  * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.
  */
 export function applyOperation(follower: Follower, { key, value }: Operation): void {
-  const { journal, system, listener } = follower
+  const { journal, system, isPublished } = follower
   switch (key.slice(0, key.indexOf('/'))) {
     case 'stream':
       if (value) applyChunk(follower, key, value)
@@ -54,7 +53,7 @@ export function applyOperation(follower: Follower, { key, value }: Operation): v
       const name = partNameOf(key)
       endActivation(system, address)
       system.registry.trackRecord(address, name, value !== null)
-      if (listener)
+      if (isPublished)
         definition.recordStored?.(address, {
           name,
           value: value && journal.unpack(formatOf(definition, name), value),
@@ -93,7 +92,7 @@ function applyBegin({ journal, system }: Follower, tenant: string, offset: numbe
   system.registry.head(tenant).skipTo(offset - 1)
 }
 
-function applyChunk({ journal, system, find, listener }: Follower, key: string, value: Uint8Array): void {
+function applyChunk({ journal, system, find, isPublished }: Follower, key: string, value: Uint8Array): void {
   const { registry } = system
   const tenant = tenantOfChunk(key)
   const head = registry.head(tenant)
@@ -114,7 +113,7 @@ function applyChunk({ journal, system, find, listener }: Follower, key: string, 
         const id = concerns?.(entry)
         if (id !== undefined) registry.replay({ kind, tenant, id }, entry, offset)
       }
-      listener?.released(head, entry, offset)
+      if (isPublished) system.gate.publish(head, entry, offset)
     },
   })
 }

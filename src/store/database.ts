@@ -180,7 +180,7 @@ export class Database {
 
   async #applyAll(operations: readonly Operation[]): Promise<void> {
     const { world, journal, listener } = this.#options
-    const follower = { journal, system: this.#requireSystem(), ...(this.#hasViews && { listener }) }
+    const follower = { journal, system: this.#requireSystem(), isPublished: this.#hasViews }
     const slices = new Slices(world)
     const trimmed = new Set<string>()
     let isEpochNew = false
