@@ -90,8 +90,7 @@ describe('the viewer in a browser', () => {
     )
     for (const tag of await tags.all()) await tag.click()
     const operations = page.locator('.opblock')
-    await operations.last().waitFor()
-    expect(await operations.count()).toBe(chapters.flatMap(({ entries }) => entries).length)
+    await expect.poll(() => operations.count()).toBe(chapters.flatMap(({ entries }) => entries).length)
     // The largest operation, and the dialog for credentials.
     await page.locator('#operations-Functions-createFunction .opblock-summary-control').click()
     await page.locator('#operations-Functions-createFunction .responses-inner .model-example').first().waitFor()

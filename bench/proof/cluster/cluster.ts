@@ -28,6 +28,7 @@ const problemsMax = 5
 const bulkPrefix = 'BULK'
 /** How long a node may answer reads without the log, and how long a write waits for it. Contract 11. */
 const [readsMs, writesMs] = [60_000, 15_000]
+const leaseMs = 2_500
 
 /** The load on a cluster, and what is expected of it. */
 class ClusterRun {
@@ -171,6 +172,8 @@ class ClusterRun {
       refusedAt = performance.now() - goneAt
     })
     const refusedReads: number[] = []
+    // The owner still has its lease, and reads there wait for the change.
+    await pass(leaseMs)
     const readsUntil = Math.min(readsMs, this.#options.outageSeconds * 1000) - 2_000
     while (performance.now() - goneAt < readsUntil) {
       for (const { place } of nodes) {
