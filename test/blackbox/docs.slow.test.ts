@@ -10,6 +10,7 @@ import { projectRoot } from '#bench/project-root'
 import { linkWindowMessages } from '#model/link-message'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
 
 /** The API description for people and programs. Contract 8. */
 
@@ -81,6 +82,8 @@ describe('the viewer in a browser', () => {
   }
 
   test('shows every operation of OpenAPI and sends requests', async () => {
+    // Operations far from the visible part are not rendered.
+    await page.setViewportSize({ width: 1280, height: 15_000 })
     await page.goto(`${origin()}/docs`)
     await page.getByRole('heading', { name: 'Device Data Backend' }).waitFor()
     const tags = page.locator('.opblock-tag')
@@ -90,7 +93,8 @@ describe('the viewer in a browser', () => {
     )
     for (const tag of await tags.all()) await tag.click()
     const operations = page.locator('.opblock')
-    await expect.poll(() => operations.count()).toBe(chapters.flatMap(({ entries }) => entries).length)
+    const count = chapters.flatMap(({ entries }) => entries).length
+    await until(async () => (await operations.count()) === count, `${count} operations`)
     // The largest operation, and the dialog for credentials.
     await page.locator('#operations-Functions-createFunction .opblock-summary-control').click()
     await page.locator('#operations-Functions-createFunction .responses-inner .model-example').first().waitFor()
