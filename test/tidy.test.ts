@@ -51,6 +51,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   '@nats-io/transport-node': ['src/cluster'],
   '@nats-io/jetstream': ['src/cluster'],
   '@nats-io/kv': ['src/cluster'],
+  '@nats-io/obj': ['src/cluster'],
   ws: ['src/cluster/link-tunnel'],
   xstate: ['actors'],
   'json-logic-engine': ['src/rules'],

@@ -11,9 +11,7 @@ export interface CommitCallback {
   failed(problem: Problem): void
 }
 
-/**
- * A responder for one turn that is also its commit callback, so that a frequent turn needs one object instead of two.
- */
+/** A responder for one turn that is also its commit callback: a frequent turn needs one object instead of two. */
 export abstract class QueuedResponder implements Responder, CommitCallback {
   answer: unknown = undefined
   effects: readonly (() => void)[] | undefined = undefined
@@ -330,10 +328,9 @@ export class Gate<Event> {
     const { world, listener } = this.#options
     const started = world.monotonic()
     listener.beforeRelease()
-    let steps = 0
-    let work = 0
+    let [steps, work] = [0, 0]
     for (let next = this.#released[0]; next; next = this.#released[0]) {
-      const done = this.#stepSafely(next)
+      const done = this.#step(next)
       if (done === 0) {
         this.#released.shift()
         this.#waitingBytes -= next.bytes
@@ -349,30 +346,20 @@ export class Gate<Event> {
     else if (!isEmpty(this.#open)) this.#schedule()
   }
 
-  #stepSafely(released: Released<Event>): number {
-    const part = released.parts[released.part]
-    try {
-      return this.#step(released, part)
-    } catch (error) {
-      this.#options.bug(error)
-      return 1
-    }
-  }
-
   /** Sends a stored event to the listener. Returns the amount of work. */
   publish(head: StreamHead<Event>, event: Event, offset: number): number {
-    const { listener, bug } = this.#options
     try {
-      return Math.max(1, listener.released(head, event, offset))
+      return Math.max(1, this.#options.listener.released(head, event, offset))
     } catch (error) {
-      bug(error)
-      listener.lost(head)
+      this.#options.bug(error)
+      this.#options.listener.lost(head)
       return 1
     }
   }
 
   /** Releases one event or callback. Returns the amount of work; 0 if nothing is left. */
-  #step(released: Released<Event>, part: Released<Event>['parts'][number] | undefined): number {
+  #step(released: Released<Event>): number {
+    const part = released.parts[released.part]
     if (part) {
       const offset = part.firstOffset + released.index
       const event = part.events[released.index++]
@@ -380,15 +367,17 @@ export class Gate<Event> {
         released.part++
         released.index = 0
       }
-      if (event !== undefined) {
-        part.head.released = offset
-        return this.publish(part.head, event, offset)
-      }
-      return 1
+      if (event === undefined) return 1
+      part.head.released = offset
+      return this.publish(part.head, event, offset)
     }
     const callback = released.callbacks[released.callback++]
     if (!callback) return 0
-    callback.committed()
+    try {
+      callback.committed()
+    } catch (error) {
+      this.#options.bug(error)
+    }
     return 1
   }
 }

@@ -274,7 +274,10 @@ test('a following node receives the stored records that the first one received a
   await owner.settle()
   owner.send(k, { type: 'add', add: [6] })
   await owner.settle()
-  for (const operations of commits) for (const operation of inOrderOfUse(operations)) applyOperation(node, operation)
+  const { journal, system } = node
+  const follower = { journal, system, isPublished: true }
+  for (const operations of commits)
+    for (const operation of inOrderOfUse(operations)) applyOperation(follower, operation)
   expect(owned).toEqual([4, 5, 6].map((page) => ['K', `page/${page}`, page]))
   expect(followed).toEqual(owned)
 })
