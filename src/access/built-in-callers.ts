@@ -8,7 +8,7 @@ import { anonymousName } from '#model/user'
 /** The caller of every request while authentication is off. Contract 2. */
 export const anonymous = builtInCaller(anonymousName)
 
-/** Whoever starts a local server, and signs in with the token that it prints. */
+/** The user who starts a local server, and signs in with the token that it prints. */
 export const operator = builtInCaller('operator')
 
 /** May do everything; has no account, and no session that could end. */

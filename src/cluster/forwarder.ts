@@ -94,7 +94,7 @@ export class Forwarder implements OtherNodes {
         }
       } catch (error) {
         if (error instanceof Problem) throw error
-        // Nobody waits for an answer any more.
+        // The client has gone.
         if (request.signal.aborted) throw new Problem('storage')
         if (!mayRepeat && (wasSent || !isInMemory)) throw new Problem('storage')
       }

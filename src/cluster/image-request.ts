@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import { imagePath } from '#api/cluster'
 import { nodeKeyHeader } from '#cluster/node'
 
-/** A node that sends nothing for so long is treated as stopped. */
+/** After this time without a byte the other node is treated as stopped. */
 const silenceMsMax = 30_000
 
 /** Requests the image of another node. The bytes are whole only with the end mark of a backup. @throws Error */

@@ -34,6 +34,7 @@ const logBytesMax = 4 * 1024 * 1024 * 1024
 export class LogTrim {
   readonly #options: LogTrimOptions
   #cancel: () => void = () => {}
+  #isStopped = false
 
   constructor(options: LogTrimOptions) {
     this.#options = options
@@ -42,14 +43,13 @@ export class LogTrim {
   start(): void {
     this.#cancel = this.#options.world.after(trimEveryMs, async () => {
       await this.#trim().catch(this.#options.failed)
-      this.start()
+      if (!this.#isStopped) this.start()
     })
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#cancel()
-    this.#cancel = () => {}
-    this.start = () => {}
   }
 
   async #trim(): Promise<void> {

@@ -60,7 +60,7 @@ export class NatsLease implements Lease {
     return this.#isExpired ? undefined : this.#holder
   }
 
-  /** Whether this node has the lease, by its own clock: for so long no other node can get it. */
+  /** Whether this node has the lease, by its own clock: until it ends, no other node can get it. */
   get isHeld(): boolean {
     return this.#world.monotonic() < this.#heldUntil
   }

@@ -13,7 +13,7 @@ export interface NodeState extends NodeAddress {
 
 const keyPrefix = 'node.'
 const publishEveryMs = 500
-/** The log keeps what a stopped node needs for so long. */
+/** How long the log keeps what a stopped node needs. */
 const rememberedMs = 24 * 3_600_000
 
 /** The nodes of a cluster: each publishes its state in an entry that expires when it stops doing so. */

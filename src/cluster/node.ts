@@ -46,7 +46,7 @@ export const nodeKeyHeader = 'x-node-key'
 /** With the key: the node answers from its own store, as far as that reaches. */
 export const ownStateHeader = 'x-own-state'
 
-/** This node among the others: who is the owner, and which node answers a request. */
+/** This node among the others: which one is the owner, and which one answers a request. */
 export class ClusterNode {
   readonly #parts: ClusterNodeParts
   #isHandingOver = false
