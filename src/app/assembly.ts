@@ -18,7 +18,7 @@ import type { MetricParts } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
 import { FirmwareUpdates } from '#firmware/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#firmware/options'
-import { HistoryReads } from '#history/history-reads'
+import { HistoryRequests } from '#history/history-requests'
 import { Links } from '#link/links'
 import { offerUrl } from '#link/offers'
 import { Presence } from '#link/presence'
@@ -278,11 +278,12 @@ export function assemble(options: AssemblyOptions): Assembly {
     history:
       history &&
       follower &&
-      new HistoryReads({
+      new HistoryRequests({
         world,
         service: history,
         follower,
         positionOf: (tenant) => ({ epoch: journal.epoch, offset: hub.publishedTo(tenant) }),
+        sync: () => journal.sync(),
       }),
     streamShare: streamShareOf(world, storage.retention.bytesMax),
     startedAt,

@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import type { HistoryService } from '#history/history'
+import type { HistoryLimits } from '#history/history-limits'
 import type { AcrossQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
-import type { HistoryLimits } from '#history/history-store'
+import type { ImportedSeries } from '#history/points-import'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 import { shapeIdsOf } from '#store/chunk'
@@ -21,7 +22,17 @@ export interface SharedChunk extends Omit<StreamChunk, 'bytes'> {
   readonly length: number
 }
 
-type Method = 'open' | 'resume' | 'apply' | 'confirm' | 'skip' | 'removeTenant' | 'query' | 'across' | 'close'
+type Method =
+  | 'open'
+  | 'resume'
+  | 'apply'
+  | 'confirm'
+  | 'skip'
+  | 'removeTenant'
+  | 'query'
+  | 'across'
+  | 'importPoints'
+  | 'close'
 
 export interface ThreadCall {
   readonly id: number
@@ -124,6 +135,10 @@ export class HistoryThread implements HistoryService {
 
   across(query: AcrossQuery): Promise<HistoryAnswer> {
     return this.#call('across', [query])
+  }
+
+  importPoints(series: readonly ImportedSeries[]): Promise<number> {
+    return this.#call('importPoints', [series])
   }
 
   async close(): Promise<void> {

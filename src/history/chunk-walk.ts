@@ -128,7 +128,8 @@ function markRemoved(
   }
 }
 
-function addState(id: number, time: number, state: PropertyState, columns: Columns): void {
+/** Adds a value, or an error as a mark. */
+export function addState(id: number, time: number, state: PropertyState, columns: Columns): void {
   if (state === null) return
   if (typeof state === 'number') columns.push(id, time, state)
   else if (typeof state === 'boolean') columns.push(id, time, state ? 1 : 0)

@@ -1,12 +1,14 @@
 import type { Pieces } from '#history/blocks'
-import { walkChunk } from '#history/chunk-walk'
+import { type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
 import { expireSeries } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
-import { dayMs, dayOf, historyKeys } from '#history/history-keys'
+import { dayOf, historyKeys } from '#history/history-keys'
+import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
 import { PageWriter } from '#history/pages'
 import { Points } from '#history/points'
+import { addImported, type ImportedSeries } from '#history/points-import'
 import {
   checkpointOf,
   loadRuns,
@@ -26,25 +28,6 @@ import type { ShapesById } from '#store/chunk'
 import { below, numberOf } from '#store/keys'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
-
-export interface HistoryLimits {
-  /** Points in memory, above which they are stored. */
-  readonly unstoredMax: number
-  /** Runs of one level, above which they are merged. */
-  readonly runsMax: number
-  readonly blockPointsMin: number
-  /** How long points are kept, and then summaries of hours. */
-  readonly rawMs: number
-  readonly hoursMs: number
-}
-
-export const defaultLimits: HistoryLimits = {
-  unstoredMax: 262_144,
-  runsMax: 16,
-  blockPointsMin: 256,
-  rawMs: 30 * dayMs,
-  hoursMs: 730 * dayMs,
-}
 
 /** Long texts are stored earlier, because they take memory. */
 const unstoredCharactersMax = 8 * 1024 * 1024
@@ -167,18 +150,38 @@ export class HistoryStore {
   /** Adds a chunk; calls of this and of other methods that change something come one after the other. Entries that are in history already are skipped. */
   async apply(chunk: StreamChunk, now: number): Promise<void> {
     const from = this.offsetOf(chunk.tenant) + 1
-    const target = {
+    walkChunk(chunk, from, this.#shapes, this.#targetAt(now))
+    this.#offsets.set(chunk.tenant, Math.max(from - 1, chunk.firstOffset + chunk.count - 1))
+    this.#times.set(chunk.tenant, chunk.time)
+    if (this.#isFull) await this.flush()
+  }
+
+  #targetAt(now: number): WalkTarget {
+    return {
       table: this.#table,
       columns: this.#columns,
       oldest: Math.max(0, now - this.#limits.rawMs),
-      removed: (device: SeriesOfDevice) => this.#remove(device),
+      removed: (device) => this.#remove(device),
     }
-    walkChunk(chunk, from, this.#shapes, target)
-    this.#offsets.set(chunk.tenant, Math.max(from - 1, chunk.firstOffset + chunk.count - 1))
-    this.#times.set(chunk.tenant, chunk.time)
-    if (this.#columns.count >= this.#limits.unstoredMax || this.#columns.textCharacters > unstoredCharactersMax) {
-      await this.flush()
+  }
+
+  get #isFull(): boolean {
+    return this.#columns.count >= this.#limits.unstoredMax || this.#columns.textCharacters > unstoredCharactersMax
+  }
+
+  /**
+   * Adds points that are not in the stream; they replace those of the same times that came so far. Resolves when they
+   * are on the disk, with the number of points that are older than what is kept, which are left out.
+   */
+  async importPoints(list: readonly ImportedSeries[], now: number): Promise<number> {
+    const target = this.#targetAt(now)
+    let tooOld = 0
+    for (const series of list) {
+      tooOld += addImported(series, target)
+      if (this.#isFull) await this.flush()
     }
+    await this.flush({ sync: true })
+    return tooOld
   }
 
   /** The entries up to an offset are not there any more. `to`: when the first one after them was stored. */
@@ -203,7 +206,7 @@ export class HistoryStore {
   }
 
   /** Stores the points in memory, with the checkpoint, in one batch. */
-  async flush(): Promise<void> {
+  async flush({ sync } = { sync: false }): Promise<void> {
     const sequence = ++this.#sequence
     const name = runName(sequence, 0)
     const pages = new PageWriter(name)
@@ -229,7 +232,7 @@ export class HistoryStore {
       .map(([series]) => ({ key: historyKeys.dead(series), value: packRecord(deadFormat, sequence) }))
     await this.#storage.write(
       [...pages.pages, { key: historyKeys.run(name), value: packRun(run) }, ...this.#table.changes(), ...dead],
-      { sync: false },
+      { sync },
     )
     this.counts.stored += this.#columns.count
     this.#removed = []

@@ -1,7 +1,9 @@
 import { answerAcross } from '#history/across'
 import { damagedRow } from '#history/bytes'
+import type { HistoryLimits } from '#history/history-limits'
 import type { AcrossQuery, HistoryAnswer, HistoryQuery, Retained } from '#history/history-query'
-import { type HistoryLimits, HistoryStore } from '#history/history-store'
+import { HistoryStore } from '#history/history-store'
+import type { ImportedSeries } from '#history/points-import'
 import { answerQuery } from '#history/query'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
 import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
@@ -30,6 +32,12 @@ export interface HistoryService extends Projection {
   query(query: HistoryQuery): Promise<HistoryAnswer>
   /** @throws StorageFailure */
   across(query: AcrossQuery): Promise<HistoryAnswer>
+  /**
+   * Resolves when the points are on the disk, with the number of those that are older than what is kept, and left out.
+   *
+   * @throws StorageFailure
+   */
+  importPoints(series: readonly ImportedSeries[]): Promise<number>
 }
 
 /** History as a projection: opens its database, stores points from time to time, and merges in the background. */
@@ -136,6 +144,13 @@ export class History implements HistoryService {
       this.#noteDamage(error)
       throw error
     }
+  }
+
+  importPoints(series: readonly ImportedSeries[]): Promise<number> {
+    return this.#change(async (store) => {
+      await this.#assertRoom()
+      return await store.importPoints(series, this.#options.world.now())
+    })
   }
 
   skip(tenant: string, offset: number, to: number): Promise<void> {

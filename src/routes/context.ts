@@ -8,7 +8,7 @@ import type { ImageDownloads } from '#firmware/image-downloads'
 import type { ImageUses } from '#firmware/image-uses'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Updater } from '#firmware/updater'
-import type { HistoryReads } from '#history/history-reads'
+import type { HistoryRequests } from '#history/history-requests'
 import type { Links } from '#link/links'
 import type { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
@@ -61,7 +61,7 @@ export interface RouteContext {
   readonly firmware: FirmwareContext
   readonly notifications: NotificationContext
   /** Undefined: history is off. */
-  readonly history: HistoryReads | undefined
+  readonly history: HistoryRequests | undefined
   /** Charged before a change whose event contains a whole record. */
   readonly streamShare: ByteAllowance
   /** Start of this process, Unix ms. */

@@ -1,10 +1,10 @@
 import type { HistoryAnswer } from '#history/history-query'
-import type { HistoryQueries } from '#history/history-reads'
+import type { HistoryQueries } from '#history/history-requests'
 import type { Call, Reply } from '#http/call'
 import { principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { readsOf } from '#routes/history-questions'
+import { historyOf } from '#routes/history-questions'
 import { ReadSlices } from '#routes/streamed'
 import type { Position } from '#runtime/journal'
 
@@ -20,7 +20,7 @@ export async function historyReply(
   firstPosition?: string,
 ): Promise<Reply> {
   const { caller, target } = call
-  const reads = readsOf(context)
+  const reads = historyOf(context)
   const reached = await reads.reach(caller.tenant)
   const answer = await reads.ask(principalKey(caller), question)
   if (answer === 'unknown') throw new Problem('not_found')

@@ -2,7 +2,7 @@ import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
 import type * as api from '#api/history-selection'
 import type { HistoryQuery, QueriedService } from '#history/history-query'
-import type { HistoryReads } from '#history/history-reads'
+import type { HistoryRequests } from '#history/history-requests'
 import type { Call, Reply } from '#http/call'
 import { principalKey } from '#model/caller'
 import { Problem, type ProblemDetail } from '#model/problem'
@@ -10,7 +10,7 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { positionHeaders } from '#routes/history-answer'
-import { intervalOf, propIdOf, queriedService, readsOf, spanOf } from '#routes/history-questions'
+import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
 import { ReadSlices } from '#routes/streamed'
 
 type ExportCall = Call<unknown, api.HistoryExportQuery>
@@ -20,7 +20,7 @@ const defaultAggregates = ['min', 'avg', 'max'] as const
 /** The rows of one service of one device after the other, each read when the client has taken those before. */
 export async function exportHistory(context: RouteContext, call: ExportCall): Promise<Reply> {
   const { caller, query } = call
-  const reads = readsOf(context)
+  const reads = historyOf(context)
   const now = context.world.now()
   const faults: ProblemDetail[] = []
   const span = spanOf(query, now, faults)
@@ -88,7 +88,7 @@ export async function exportHistory(context: RouteContext, call: ExportCall): Pr
 }
 
 async function* rowsOfService(
-  reads: HistoryReads,
+  reads: HistoryRequests,
   group: string,
   asked: Omit<HistoryQuery, 'services'>,
   service: QueriedService,

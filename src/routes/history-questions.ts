@@ -2,14 +2,14 @@ import type { DeviceState } from '#actors/device/state'
 import { serviceOf } from '#actors/device/state'
 import type { QueryTime } from '#api/history'
 import type { QueriedProperty, QueriedService } from '#history/history-query'
-import type { HistoryReads } from '#history/history-reads'
+import type { HistoryRequests } from '#history/history-requests'
 import { parsePropertyKey } from '#model/identifier'
 import { Problem, type ProblemDetail } from '#model/problem'
 import { propertySchemaOf, propIdOfName, type ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 
 /** @throws Problem `history_off` */
-export function readsOf({ history }: RouteContext): HistoryReads {
+export function historyOf({ history }: RouteContext): HistoryRequests {
   if (!history) throw new Problem('history_off')
   return history
 }

@@ -9,7 +9,7 @@ import type { RouteContext } from '#routes/context'
 import { deviceFinder } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
 import { exportHistory } from '#routes/history-export'
-import { intervalOf, propIdOf, queriedService, readsOf, spanOf } from '#routes/history-questions'
+import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
 import { ReadSlices } from '#routes/streamed'
 import { compileFilter } from '#rules/device-filter'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
@@ -18,7 +18,7 @@ import { namesOf, type Pages, pagesIn } from '#runtime/storage'
 export function historySelectionRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.queryHistory, (call) => {
-      readsOf(context)
+      historyOf(context)
       const { body } = call
       return 'series' in body ? readSeries(context, call, body) : readAcross(context, call, body)
     }),

@@ -6,7 +6,7 @@ import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { existingDevice } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
-import { intervalOf, queriedService, readsOf, spanOf } from '#routes/history-questions'
+import { historyOf, intervalOf, queriedService, spanOf } from '#routes/history-questions'
 
 type HistoryCall = Call<{ readonly deviceIdentifier: string; readonly serviceIdentifier: string }, api.HistoryQuery>
 
@@ -23,7 +23,7 @@ export function historyRoutes(context: RouteContext): Binding[] {
 async function read(context: RouteContext, call: HistoryCall): Promise<Reply> {
   const { caller, query, parameters } = call
   const { deviceIdentifier: device, serviceIdentifier: service } = parameters
-  readsOf(context)
+  historyOf(context)
   const state = existingDevice(context, caller.tenant, device)
   const schema = schemasFor(caller, context.system.wake(tenantAddress(caller.tenant))).get(service)
   const now = context.world.now()
@@ -57,7 +57,7 @@ async function readStatus(
   call: Call<{ readonly deviceIdentifier: string }, api.StatusHistoryQuery>,
 ): Promise<Reply> {
   const { caller, query, parameters } = call
-  readsOf(context)
+  historyOf(context)
   existingDevice(context, caller.tenant, parameters.deviceIdentifier)
   const now = context.world.now()
   const faults: ProblemDetail[] = []

@@ -6,7 +6,7 @@ import { HistoryStore } from '#history/history-store'
 import type { Points } from '#history/points'
 import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
 import { DeviceStatus } from '#model/meta'
-import { propertyTypeOf } from '#model/property-type'
+import { type PropertyValue, propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import { Shapes } from '#store/shapes'
 import { HistoryModel, nameOf } from '#test/history/history-model'
@@ -77,6 +77,8 @@ class Run {
   readonly place: MemoryPlace = memoryPlace()
   now = start
   history: HistoryStore | undefined
+  /** Imported points, as reports, and the offset after which each was imported. */
+  readonly #imported: { readonly after: number; readonly entry: Entry }[] = []
   readonly #shapeOf = new Map<string, Shape>()
 
   constructor(seed: number) {
@@ -185,6 +187,7 @@ class Run {
       this.stream.begin()
       this.history = undefined
     }
+    if (kind === 18) await this.#import(history)
     if (this.history && this.random.below(3) === 0) await this.check(this.history)
   }
 
@@ -198,6 +201,24 @@ class Run {
     }
   }
 
+  async #import(history: HistoryStore): Promise<void> {
+    const device = this.random.pick(devices) as string
+    const shape = this.#shapeOf.get(device)
+    if (!shape) return
+    const items = this.#items(shape).map((item) => (typeof item === 'object' ? 7 : item))
+    const timestamp = this.#pastTime()
+    const series = shape.properties.flatMap(({ propId, type }, place) => {
+      const at = items.findIndex((item, index) => index % 2 === 0 && item === place)
+      const values = at < 0 ? [] : [items[at + 1] as PropertyValue]
+      const times = values.map(() => timestamp)
+      return { tenant, device, service: shape.serviceIdentifier, propId, type: type.name, times, values }
+    })
+    await history.importPoints(series, this.now)
+    this.stream.synced = this.stream.last
+    const entry: Entry = { kind: 'reported', device, flakeAddress: 7, shape, at: this.now, timestamp, seq: 0, items }
+    this.#imported.push({ after: history.offsetOf(tenant), entry })
+  }
+
   async #merge(history: HistoryStore, all: boolean): Promise<void> {
     this.stream.synced = this.stream.last
     history.confirm(history.flushed)
@@ -209,11 +230,17 @@ class Run {
     const offset = history.offsetOf(tenant)
     for (const { firstOffset, entries } of this.stream.chunks) {
       for (const [place, entry] of entries.entries()) {
+        this.#applyImported(model, firstOffset + place - 1)
         if (firstOffset + place <= offset) model.apply(entry, 0)
       }
     }
+    this.#applyImported(model, this.stream.last)
     const oldest = this.now - 20 * dayMs
     expect(since(await stored(history), oldest)).toEqual(since(model.points, oldest))
+  }
+
+  #applyImported(model: HistoryModel, offset: number): void {
+    for (const { after, entry } of this.#imported) if (after === offset) model.apply(entry, 0)
   }
 }
 
@@ -252,7 +279,7 @@ function add(found: Record<string, [number, number | string][]>, name: string, p
 
 const seeds = Number(process.env.HISTORY_SEEDS ?? 4)
 
-describe('history holds exactly the points of the stream, with late and repeated times, kills, and lost ends', () => {
+describe('history holds exactly the points of the stream, with late and repeated times, kills, lost ends, and imports', () => {
   test.each(Array.from({ length: seeds }, (_, index) => index + 1))('with seed %i', async (seed) => {
     const run = new Run(seed)
     for (let step = 0; step < 120; step++) await run.step()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { History } from '#history/history'
 import { dayMs } from '#history/history-keys'
-import { defaultLimits } from '#history/history-store'
+import { defaultLimits } from '#history/history-limits'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import type { StoragePlace } from '#runtime/storage'

@@ -1,17 +1,23 @@
 import { expect, test } from 'vitest'
-import { HistoryReads } from '#history/history-reads'
+import { HistoryRequests } from '#history/history-requests'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-const service = { query: async () => 'unknown' as const, across: async () => 'unknown' as const }
+const service = {
+  query: async () => 'unknown' as const,
+  across: async () => 'unknown' as const,
+  importPoints: async () => 0,
+}
+const sync = async () => {}
 const lag = { entries: 0, ms: 0 }
 
 test('a bounded number of questions is asked at once, others wait in turn by group, and the rest is refused', async () => {
-  const reads = new HistoryReads({
+  const reads = new HistoryRequests({
     world: new ManualWorld(),
     service,
     follower: { lag, whenReached: () => () => {} },
     positionOf: () => ({ epoch: 'e', offset: 1 }),
+    sync,
   })
   const begun: string[] = []
   const ends: (() => void)[] = []
@@ -43,7 +49,7 @@ test('a bounded number of questions is asked at once, others wait in turn by gro
 test('a question waits for the position without taking the turn of others', async () => {
   const world = new ManualWorld()
   const waits: (() => void)[] = []
-  const reads = new HistoryReads({
+  const reads = new HistoryRequests({
     world,
     service,
     follower: {
@@ -54,6 +60,7 @@ test('a question waits for the position without taking the turn of others', asyn
       },
     },
     positionOf: () => ({ epoch: 'e', offset: waits.length }),
+    sync,
   })
   const reached = Array.from({ length: 100 }, () => reads.reach('default'))
   expect(await reads.ask('other', async () => 'answered')).toBe('answered')

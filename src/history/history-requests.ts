@@ -1,4 +1,5 @@
 import type { HistoryService } from '#history/history'
+import type { ImportedSeries } from '#history/points-import'
 import { Problem } from '#model/problem'
 import { FairQueue } from '#runtime/fair-queue'
 import type { Position } from '#runtime/journal'
@@ -8,12 +9,14 @@ import type { StreamFollower } from '#store/stream-follower'
 
 export type HistoryQueries = Pick<HistoryService, 'query' | 'across'>
 
-export interface HistoryReadsOptions {
+export interface HistoryRequestsOptions {
   readonly world: World
-  readonly service: HistoryQueries
+  readonly service: HistoryQueries & Pick<HistoryService, 'importPoints'>
   readonly follower: Pick<StreamFollower, 'whenReached' | 'lag'>
   /** Up to here, sockets of a tenant have received everything. */
   readonly positionOf: (tenant: string) => Position
+  /** Resolves when everything that is stored in the streams is on the disk. */
+  readonly sync: () => Promise<void>
 }
 
 /** Contract 9, position. */
@@ -27,13 +30,13 @@ interface Waiter {
   readonly refuse: (error: Problem) => void
 }
 
-/** Reads history for requests, when it contains everything that sockets received before the request. */
-export class HistoryReads {
-  readonly #options: HistoryReadsOptions
+/** Asks history for requests, when it contains everything that sockets received before the request. */
+export class HistoryRequests {
+  readonly #options: HistoryRequestsOptions
   #running = 0
   readonly #waiting = new FairQueue<Waiter>(waitingMax)
 
-  constructor(options: HistoryReadsOptions) {
+  constructor(options: HistoryRequestsOptions) {
     this.#options = options
   }
 
@@ -62,12 +65,32 @@ export class HistoryReads {
     try {
       return await question(this.#options.service)
     } catch (error) {
-      // It is opened again, or begun anew.
-      throw error instanceof StorageFailure ? new Problem('storage', error.message) : error
+      throw problemOf(error)
     } finally {
       const next = this.#waiting.take()
       if (next) next.begin()
       else this.#running--
+    }
+  }
+
+  /**
+   * Adds points that come from elsewhere, of devices that exist now: series of any number, at most some 100 000 points in
+   * one call. Points of the same times are replaced. Resolves when they are on the disk, and survive a power loss,
+   * with the number of points that are older than the raw retention, which are left out. No event is sent, and no state
+   * changes.
+   *
+   * @throws Problem `history_behind`, `storage`
+   */
+  async importPoints(tenant: string, series: readonly Omit<ImportedSeries, 'tenant'>[]): Promise<number> {
+    // A device that was just added has none of the history of an earlier one of its name.
+    await this.reach(tenant)
+    try {
+      const tooOld = await this.#options.service.importPoints(series.map((each) => ({ ...each, tenant })))
+      // They are stored with a place in the streams. If these lost it, the points would be lost with it.
+      await this.#options.sync()
+      return tooOld
+    } catch (error) {
+      throw problemOf(error)
     }
   }
 
@@ -91,4 +114,9 @@ export class HistoryReads {
       })
     })
   }
+}
+
+/** After a failure, history is opened again, or begun anew. */
+function problemOf(error: unknown): unknown {
+  return error instanceof StorageFailure ? new Problem('storage', error.message) : error
 }

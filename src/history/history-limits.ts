@@ -1,0 +1,20 @@
+import { dayMs } from '#history/history-keys'
+
+export interface HistoryLimits {
+  /** Points in memory, above which they are stored. */
+  readonly unstoredMax: number
+  /** Runs of one level, above which they are merged. */
+  readonly runsMax: number
+  readonly blockPointsMin: number
+  /** How long points are kept, and then summaries of hours. */
+  readonly rawMs: number
+  readonly hoursMs: number
+}
+
+export const defaultLimits: HistoryLimits = {
+  unstoredMax: 262_144,
+  runsMax: 16,
+  blockPointsMin: 256,
+  rawMs: 30 * dayMs,
+  hoursMs: 730 * dayMs,
+}

@@ -1,0 +1,30 @@
+import { addState, type WalkTarget } from '#history/chunk-walk'
+import type { PropertyValue } from '#model/property-type'
+
+/** Points of one property that come from elsewhere, not from the stream. */
+export interface ImportedSeries {
+  readonly tenant: string
+  readonly device: string
+  readonly service: string
+  readonly propId: number
+  /** Lower-case name of its type. */
+  readonly type: string
+  /** Unix ms, in any order. */
+  readonly times: readonly number[]
+  /** In their normal form, one for each time. */
+  readonly values: readonly PropertyValue[]
+}
+
+/** Adds the points of a series to the columns. Returns how many are older than what is kept, and left out. */
+export function addImported(
+  { tenant, device, service, propId, type, times, values }: ImportedSeries,
+  { table, columns, oldest }: WalkTarget,
+): number {
+  const id = table.idOf(table.device(tenant, device), { service, propId, type })
+  let tooOld = 0
+  for (const [place, time] of times.entries()) {
+    if (time < oldest) tooOld++
+    else addState(id, time, values[place] ?? null, columns)
+  }
+  return tooOld
+}
