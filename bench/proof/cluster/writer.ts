@@ -1,4 +1,5 @@
 import { askApi, authorizationHeader } from '#bench/harness/identity'
+import type { HttpAnswer } from '#bench/http'
 import { pass } from '#bench/time'
 
 /** An answer that a client with an `Idempotency-Key` must not see, or a silence longer than a node may wait. */
@@ -9,6 +10,15 @@ interface Refusal {
 
 const prefix = 'WRITTEN'
 const silenceMsMax = 40_000
+/** A cluster that accepts no write for this long will not recover. */
+const writeMsMax = 120_000
+
+/**
+ * A repeated request finds the device: its answer has a secret, and is therefore not stored under the key. Contract 1.10.
+ */
+function isCreated({ status, text }: HttpAnswer): boolean {
+  return status === 201 || (status === 409 && text.includes('the device exists'))
+}
 
 /**
  * Creates devices one after the other through the balancer, each with an `Idempotency-Key`. A broken connection is
@@ -32,8 +42,11 @@ export class Writer {
   start(): void {
     this.#isStopped = false
     this.#writing = this.#write()
+    // Thrown by `stop`.
+    this.#writing.catch(() => {})
   }
 
+  /** @throws Error if no write was accepted any more */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#writing
@@ -53,7 +66,7 @@ export class Writer {
     return Array.from({ length: this.created }, (_, number) => `${prefix}-${number}`)
   }
 
-  /** Creates a device; resolves with the milliseconds until it was accepted. `port`: of a node. */
+  /** Creates a device; resolves with the milliseconds until it was accepted. `port`: of a node. @throws Error */
   async one(port = this.#port): Promise<number> {
     const startedAt = performance.now()
     const identifier = `${prefix}-${this.created}`
@@ -65,8 +78,11 @@ export class Writer {
         headers: { ...authorizationHeader(this.#person), 'idempotency-key': identifier },
         silenceMsMax,
       }).catch(() => undefined)
-      if (answer && answer.status === 201) break
+      if (answer && isCreated(answer)) break
       if (answer) this.refusals.push({ status: answer.status, ms: performance.now() - sentAt })
+      const last = answer ? `${answer.status} ${answer.text.slice(0, 200)}` : 'no answer'
+      if (performance.now() - startedAt > writeMsMax)
+        throw new Error(`${identifier} was not created within ${writeMsMax / 1000} s: ${last}`)
       await pass(20)
     }
     this.created++
