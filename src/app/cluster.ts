@@ -72,7 +72,7 @@ export async function joinCluster(
       fileKey: (isFirst) => fileKeyOf(config, isFirst),
     },
     realWorld,
-    () => log.warn({}, 'waiting for a NATS server of NATS_URL'),
+    () => log.warn({}, 'waiting for the NATS servers of NATS_URL'),
   )
   const replicated = replicatedPlace({
     world: realWorld,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { JetStreamApiError, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
+import { type NatsConnection, TimeoutError } from '@nats-io/transport-node'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import type { LogTrimOptions } from '#cluster/log-trim'
 import { checkSync, checkVersion, connectToNats, type NatsServers } from '#cluster/nats-connection'
@@ -41,14 +42,25 @@ export interface NatsCluster {
 
 /** A server that does not answer a request for the lease in this time is asked again. */
 const bucketMsMax = 1_000
+/** Of an answer of JetStream without a leader. */
+const unavailableStatus = 503
+/** The pause before servers that can't answer yet are asked again. */
+const askAgainMs = 250
 
 /**
- * Connects to NATS and finds or creates the log. Waits for servers that do not answer yet.
+ * Connects to NATS and finds or creates the log. Waits for servers that do not answer, or have no leader yet.
  * @throws ClusterFailure
  */
 export async function connectNats(settings: NatsSettings, world: World, waiting: () => void): Promise<NatsCluster> {
   const cancel = world.after(5_000, waiting)
-  const connection = await connectToNats(settings, settings.credentialsFile).finally(cancel)
+  try {
+    return await openCluster(await connectToNats(settings, settings.credentialsFile), settings, world)
+  } finally {
+    cancel()
+  }
+}
+
+async function openCluster(connection: NatsConnection, settings: NatsSettings, world: World): Promise<NatsCluster> {
   try {
     checkVersion(connection)
     const { systemCredentialsFile } = settings
@@ -56,18 +68,23 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
       const system = await connectToNats(settings, systemCredentialsFile)
       await checkSync(system).finally(() => system.close())
     }
-    const manager = await jetstreamManager(connection)
-    const stream = `${settings.cluster}_log`
-    const fileKey = await findOrCreateLog(manager, stream, settings)
-    const bucket = await new Kvm(jetstream(connection, { timeout: bucketMsMax })).create(`${settings.cluster}_nodes`, {
-      replicas: settings.replicas,
-      history: 1,
-      ttl: leaseMs,
-    })
-    const { node } = settings
+    const { cluster, node, replicas } = settings
+    const available = <Value>(step: () => Promise<Value>) => whenAvailable(world, step)
+    const manager = await available(() => jetstreamManager(connection))
+    const stream = `${cluster}_log`
+    const fileKey = await available(() => findOrCreateLog(manager, stream, settings))
+    const bucket = await available(() =>
+      new Kvm(jetstream(connection, { timeout: bucketMsMax })).create(`${cluster}_nodes`, {
+        replicas,
+        history: 1,
+        ttl: leaseMs,
+      }),
+    )
+    const objects = await available(() => natsObjects(jetstream(connection), `${cluster}_images`, replicas))
     const lease = new NatsLease(world, bucket, node)
     const nodes = new NatsNodes(world, bucket, node)
-    await Promise.all([lease.start(), nodes.start()])
+    await available(() => nodes.start())
+    await lease.start()
     return {
       log: natsLog({ world, connection, manager, stream, subject: subjectOf(settings) }),
       logStore: {
@@ -79,7 +96,7 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
           await manager.streams.purge(stream, { seq: before })
         },
       },
-      objects: await natsObjects(jetstream(connection), `${settings.cluster}_images`, settings.replicas),
+      objects,
       lease,
       nodes,
       fileKey,
@@ -93,6 +110,20 @@ export async function connectNats(settings: NatsSettings, world: World, waiting:
   } catch (error) {
     await connection.close()
     throw failureOf(error)
+  }
+}
+
+/** Repeats a step until the servers answer it: those that have just started have no leader for some seconds. */
+async function whenAvailable<Value>(world: World, step: () => Promise<Value>): Promise<Value> {
+  for (;;) {
+    try {
+      return await step()
+    } catch (error) {
+      const isTemporary =
+        error instanceof TimeoutError || (error instanceof JetStreamApiError && error.status === unavailableStatus)
+      if (!isTemporary) throw error
+      await new Promise<void>((resolve) => world.after(askAgainMs, resolve))
+    }
   }
 }
 
@@ -122,6 +153,13 @@ async function findOrCreateLog(manager: JetStreamManager, stream: string, settin
   if (created.config.metadata?.key !== key) {
     throw new ClusterFailure(
       `identity.key differs from that of the other nodes of cluster ${settings.cluster}: copy theirs into the data folder`,
+    )
+  }
+  const { num_replicas: replicas } = created.config
+  if (replicas < settings.replicas) {
+    throw new ClusterFailure(
+      `the stream ${stream} has num_replicas ${replicas}, and NATS_REPLICAS is ${settings.replicas}: ` +
+        'edit the stream, or lower NATS_REPLICAS',
     )
   }
   return fileKey

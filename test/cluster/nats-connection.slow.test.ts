@@ -9,8 +9,10 @@ import { NatsServer, noNats } from '#bench/harness/nats-servers'
 import { projectRoot } from '#bench/project-root'
 import { natsFindings } from '#cli/doctor/nats'
 import { ClusterFailure } from '#cluster/cluster-failure'
+import { connectNats } from '#cluster/nats'
 import { checkSync, connectToNats } from '#cluster/nats-connection'
 import { natsObjects } from '#cluster/nats-objects'
+import { world } from '#test/http/http-fixture'
 import { bytesOf, piecesOf } from '#test/store/blob-suite'
 
 /** The configuration that ops/compose.cluster.yaml uses, as one server on any port. */
@@ -123,6 +125,44 @@ describe.skipIf(noNats !== undefined)(`connections to NATS${noNats ? `: ${noNats
     const refused = connectToNats(settings(synced, user, scheme), file, { maxReconnectAttempts: 0 })
     await expect(refused).rejects.toThrow(message)
     await expect(refused).rejects.toBeInstanceOf(ClusterFailure)
+  })
+
+  describe('for a node', () => {
+    const joined = (servers: readonly NatsServer[], replicas: number, waiting = () => {}) =>
+      connectNats(
+        {
+          servers: servers.map(({ url }) => url),
+          node: { name: 'a', url: 'http://127.0.0.1:1' },
+          cluster: 'devices',
+          replicas,
+          credentialsFile: undefined,
+          systemCredentialsFile: undefined,
+          fileKey: async () => new Uint8Array(32),
+        },
+        world,
+        waiting,
+      )
+
+    test('wait for servers that have no leader yet, and refuse a log that fewer servers store', async () => {
+      const servers = await NatsServer.startCluster(3)
+      const [first, ...others] = servers as [NatsServer, NatsServer, NatsServer]
+      try {
+        await Promise.all(others.map((server) => server.kill()))
+        let hasWaited = () => {}
+        const waiting = new Promise<void>((resolve) => {
+          hasWaited = resolve
+        })
+        const joining = joined([first], 1, hasWaited)
+        await waiting
+        await Promise.all(others.map((server) => server.startAgain()))
+        await (await joining).close()
+        await expect(joined(servers, 3)).rejects.toThrow(
+          'the stream devices_log has num_replicas 1, and NATS_REPLICAS is 3: edit the stream, or lower NATS_REPLICAS',
+        )
+      } finally {
+        for (const server of servers) await server.discard()
+      }
+    })
   })
 
   test('are refused with a file that is missing', async () => {
