@@ -1,4 +1,4 @@
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import { idempotencyKeyHeader } from '#api/entry'
 import { type ClusterNode, nodeKeyHeader, ownStateHeader } from '#cluster/node'
@@ -146,14 +146,14 @@ export class Forwarder implements OtherNodes {
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       const options = {
         method,
-        path: target,
-        headers,
+        path: target.replace(/[^\x21-\x7e]+/g, encodeURIComponent),
+        headers: headers.map(wireText),
         agent,
         signal: AbortSignal.any([signal, attempt.signal]),
         host: place.hostname,
         port: place.port,
       }
-      const outgoing = (isTls ? httpsRequest : httpRequest)(options, resolve)
+      const outgoing = requestOf(isTls ? httpsRequest : httpRequest, options, resolve)
       outgoing.on('error', reject)
       outgoing.on('socket', (socket) => {
         if (socket.connecting) socket.once('connect', sent)
@@ -166,7 +166,20 @@ export class Forwarder implements OtherNodes {
   }
 }
 
-async function pipe(body: AsyncIterable<Uint8Array>, outgoing: ReturnType<typeof httpRequest>): Promise<void> {
+/** @throws Problem `bad_request` for a control character, which the parser of this node accepts */
+function requestOf(
+  ask: typeof httpRequest,
+  options: RequestOptions,
+  answered: (answer: IncomingMessage) => void,
+): ClientRequest {
+  try {
+    return ask(options, answered)
+  } catch {
+    throw new Problem('bad_request', 'the request has a control character')
+  }
+}
+
+async function pipe(body: AsyncIterable<Uint8Array>, outgoing: ClientRequest): Promise<void> {
   for await (const piece of body) {
     // A copy: the piece is valid until the next one is requested.
     if (!outgoing.write(Uint8Array.from(piece))) {
@@ -191,6 +204,11 @@ async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage):
   const pieces: Uint8Array[] = []
   for await (const piece of answer) pieces.push(piece as Uint8Array)
   return { status, headers, text: Buffer.concat(pieces).toString() }
+}
+
+/** UTF-8 as the parser has read it: Node.js sends each character of a head as one byte. */
+function wireText(text: string): string {
+  return Buffer.from(text).toString('latin1')
 }
 
 function passedOn(headers: readonly string[], without: string): string[] {

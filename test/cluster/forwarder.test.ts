@@ -1,0 +1,378 @@
+import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { Forwarder } from '#cluster/forwarder'
+import { ClusterNode } from '#cluster/node'
+import { problemKinds } from '#model/problem'
+import { type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
+import { RawClient } from '#test/http/raw-client'
+
+const bodyBytesMax = 1024
+const uploadBytesMax = 64 * 1024
+const anyBody = { schema: z.unknown(), contentTypes: 'any' } as const
+
+/** A request as the owner received it. */
+interface Received {
+  readonly method: string
+  readonly target: string
+  /** Names in lower case. */
+  readonly lines: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void
+
+/** The HTTP server of the node that owns the log: it answers with the next of `answers`, and the last one again. */
+class Owner {
+  readonly received: Received[] = []
+  readonly #server: HttpServer
+  answers: Answer[] = [(response) => response.end('{}')]
+
+  private constructor() {
+    this.#server = createServer(async (request, response) => {
+      const pieces: Buffer[] = []
+      try {
+        for await (const piece of request) pieces.push(piece)
+      } catch {
+        // The body broke off.
+        return
+      }
+      const lines = request.rawHeaders.flatMap((name, index, all) =>
+        index % 2 === 0 ? [[name.toLowerCase(), all[index + 1] ?? ''] as const] : [],
+      )
+      const { method = '', url: target = '' } = request
+      this.received.push({ method, target, lines, body: Buffer.concat(pieces).toString() })
+      response.setHeader('Content-Type', 'application/json')
+      const [answer] = this.answers.length > 1 ? this.answers.splice(0, 1) : this.answers
+      answer?.(response, request)
+    })
+  }
+
+  static async start(): Promise<Owner> {
+    const owner = new Owner()
+    await new Promise<void>((listening) => owner.#server.listen(0, '127.0.0.1', listening))
+    return owner
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  valuesOf(name: string): readonly string[] {
+    return this.received.at(-1)?.lines.flatMap(([own, value]) => (own === name ? [value] : [])) ?? []
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections()
+    this.#server.close()
+  }
+}
+
+let owner: Owner
+let edge: HttpFixture
+let forwarder: Forwarder
+/** Where the edge finds the owner. */
+let ownerUrl: string | undefined
+/** How much further than the clock the time of the edge is, and goes with each wait. */
+let skippedMs = 0
+let skipMs = 0
+
+async function openEdge(isProxyTrusted = false): Promise<void> {
+  const lease = {
+    isHeld: false,
+    get holder() {
+      return ownerUrl === undefined ? undefined : { name: 'owner', url: ownerUrl }
+    },
+    changed: [],
+    handOver: async () => {},
+  }
+  const node = new ClusterNode({
+    world: {
+      ...world,
+      monotonic: () => world.monotonic() + skippedMs,
+      after(delayMs, task) {
+        skippedMs += skipMs
+        return world.after(delayMs, task)
+      },
+    },
+    node: { name: 'edge', url: 'http://127.0.0.1:1' },
+    lease,
+    nodes: { all: () => [], others: [], silentMs: 0 },
+    fileKey: new Uint8Array(32),
+    isWritable: () => false,
+    isSettled: () => true,
+    position: () => ({ sequence: 0, generation: 0 }),
+  })
+  forwarder = new Forwarder(node)
+  const here = () => ({ status: 200, json: 'of the edge' })
+  edge = await openHttp({
+    isProxyTrusted,
+    bodyBytesMax,
+    streamedBytesMax: uploadBytesMax,
+    otherNodes: forwarder,
+    bindings: [
+      route('GET', '/devices', here),
+      route('GET', '/any/:name', here),
+      route('POST', '/free', here, { body: anyBody }),
+      route('POST', '/keyed', here, { body: anyBody, access: 'session' }),
+      route('PUT', '/upload', here, { body: { ...anyBody, isStreamed: true } }),
+    ],
+  })
+}
+
+async function closeEdge(): Promise<void> {
+  forwarder.close()
+  await edge.server.close()
+}
+
+beforeEach(async () => {
+  skipMs = 0
+  owner = await Owner.start()
+  ownerUrl = owner.url
+  await openEdge()
+})
+
+afterEach(async () => {
+  owner.stop()
+  await closeEdge()
+})
+
+/** Sends a request as it is written here, and returns the text of the first answer. `headers`: lines. */
+async function send(first: string, headers: readonly string[] = [], body = ''): Promise<string> {
+  const client = new RawClient(edge.port)
+  const framing = body === '' || headers.some((line) => /^(?:content-length|transfer-encoding):/i.test(line))
+  const lines = [...headers, ...(framing ? [] : [`Content-Length: ${Buffer.byteLength(body)}`])]
+  client.send(`${first} HTTP/1.1\r\nHost: a\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body}`)
+  const text = await client.answers(1)
+  client.socket.destroy()
+  return text
+}
+
+const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+const get = '/api/v1/any/1'
+const keyed = ['Idempotency-Key: k']
+
+describe('the owner receives the headers of the client', () => {
+  interface Case {
+    readonly title: string
+    readonly lines: readonly string[]
+    readonly isProxyTrusted?: boolean
+    readonly received: Readonly<Record<string, readonly string[]>>
+  }
+  const proxy = ['X-Forwarded-For: 192.0.2.7', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: devices.example']
+
+  test.each<Case>([
+    {
+      title: 'as they are',
+      lines: ['Authorization: Bearer x', 'If-None-Match: "1"', 'Cookie: a', 'Cookie: b'],
+      received: { authorization: ['Bearer x'], 'if-none-match': ['"1"'], cookie: ['a', 'b'], host: ['a'] },
+    },
+    { title: 'in UTF-8', lines: ['X-Note: a€čb'], received: { 'x-note': [Buffer.from('a€čb').toString('latin1')] } },
+    { title: 'with its request id', lines: ['X-Request-Id: mine'], received: { 'x-request-id': ['mine'] } },
+    {
+      title: 'without those of one connection',
+      lines: ['Connection: keep-alive, x-note', 'Keep-Alive: 5', 'TE: trailers', 'Trailer: x', 'Upgrade: h2c'],
+      received: { connection: ['keep-alive'], 'keep-alive': [], te: [], trailer: [], upgrade: [] },
+    },
+    {
+      title: 'without the rest of those',
+      lines: ['Proxy-Connection: close', 'Expect: 200-ok'],
+      received: { 'proxy-connection': [], expect: [] },
+    },
+    {
+      title: 'without those of nodes',
+      lines: ['X-Own-State: true', 'X-Not-Owner: true', 'X-Node-Key: forged'],
+      received: { 'x-own-state': [], 'x-not-owner': [], 'x-node-key': [expect.not.stringMatching('forged')] },
+    },
+    {
+      title: 'without what it claims about itself',
+      lines: [...proxy, 'X-Forwarded-Port: 1'],
+      received: {
+        'x-forwarded-for': ['127.0.0.1'],
+        'x-forwarded-proto': [],
+        'x-forwarded-host': [],
+        'x-forwarded-port': [],
+      },
+    },
+    {
+      title: 'with what a trusted proxy says about it',
+      isProxyTrusted: true,
+      lines: ['X-Forwarded-For: 203.0.113.1', ...proxy],
+      received: {
+        'x-forwarded-for': ['192.0.2.7'],
+        'x-forwarded-proto': ['https'],
+        'x-forwarded-host': ['devices.example'],
+      },
+    },
+    {
+      title: 'with the address, although Connection names it',
+      lines: ['Connection: x-forwarded-for, x-node-key, x-request-id'],
+      received: {
+        'x-forwarded-for': ['127.0.0.1'],
+        'x-node-key': [expect.any(String)],
+        'x-request-id': [expect.any(String)],
+      },
+    },
+  ])('$title', async ({ lines, isProxyTrusted = false, received }) => {
+    if (isProxyTrusted) {
+      await closeEdge()
+      await openEdge(true)
+    }
+    expect(statusOf(await send(`GET ${get}`, lines))).toBe(200)
+    expect(owner.received).toHaveLength(1)
+    const found = Object.fromEntries(Object.keys(received).map((name) => [name, owner.valuesOf(name)]))
+    expect(found).toEqual(received)
+  })
+})
+
+describe('the owner receives one request for each', () => {
+  const smuggled = 'GET /api/v1/any/smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
+  const chunks = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`
+
+  test.each<[string, string, readonly string[], string, string]>([
+    ['a request as a body', 'POST /api/v1/free', [], smuggled, smuggled],
+    ['a request as a chunked body', 'POST /api/v1/free', ['Transfer-Encoding: chunked'], chunks, smuggled],
+    ['a request as a streamed body', 'PUT /api/v1/upload', [], smuggled, smuggled],
+    ['a body where none is expected', `GET ${get}`, [], smuggled, ''],
+    ['a path with UTF-8', 'GET /api/v1/any/€?a=€', [], '', ''],
+    ['a path with line breaks in escapes', 'GET /api/v1/any/%0d%0aX:%20y', [], '', ''],
+  ])('%s', async (_, first, headers, body, received) => {
+    expect(statusOf(await send(first, headers, body))).toBe(200)
+    expect(owner.received).toHaveLength(1)
+    const [{ method, target, body: found } = { method: '', target: '', body: '' }] = owner.received
+    expect([`${method} ${target}`, found]).toEqual([first.replaceAll('€', '%E2%82%AC'), received])
+    expect(owner.valuesOf('content-length').length + owner.valuesOf('transfer-encoding').length).toBe(1)
+  })
+
+  test('and none with a control character in a header', async () => {
+    expect(statusOf(await send(`GET ${get}`, ['X-Note: a\x7fb']))).toBe(400)
+    expect(owner.received).toEqual([])
+  })
+
+  test.each<[string, readonly string[], string]>([
+    ['both lengths', ['Content-Length: 5', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ['two lengths', ['Content-Length: 5', 'Content-Length: 6'], 'hello'],
+    ['another encoding', ['Transfer-Encoding: gzip, chunked'], '0\r\n\r\n'],
+  ])('and none with %s', async (_, headers, body) => {
+    expect(statusOf(await send('POST /api/v1/free', headers, body))).toBe(400)
+    expect(owner.received).toEqual([])
+  })
+
+  test.each([
+    ['a body', 'POST /api/v1/free', bodyBytesMax],
+    ['a streamed body', 'PUT /api/v1/upload', uploadBytesMax],
+  ])('and none with %s above its limit', async (_, first, bytesMax) => {
+    expect(statusOf(await send(first, [], 'x'.repeat(bytesMax + 1)))).toBe(413)
+    expect(owner.received).toEqual([])
+  })
+})
+
+describe('the client receives the answer of the owner', () => {
+  test('with its headers, and without those of one connection and of nodes', async () => {
+    owner.answers = [
+      (response) => {
+        const headers = { 'Retry-After': '7', ETag: '"1"', 'Stream-Offset': '3', 'Keep-Alive': 'timeout=1' }
+        const ofNodes = { 'X-Node-Key': 'k', 'X-Own-State': 'true', 'Access-Control-Allow-Origin': '*' }
+        const ofConnection = { Connection: 'close', 'X-Request-Id': 'other', 'Content-Length': 7 }
+        response.writeHead(429, { ...headers, ...ofNodes, ...ofConnection }).end('{"a":1}')
+      },
+    ]
+    const answer = await send(`GET ${get}`, ['X-Request-Id: mine'])
+    expect(answer).toMatch(/^HTTP\/1\.1 429 /)
+    const [head = '', body] = answer.split('\r\n\r\n')
+    const lines = head.split('\r\n').slice(1)
+    const names = lines.map((line) => line.slice(0, line.indexOf(':')).toLowerCase())
+    expect(names).toEqual([...new Set(names)])
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'Retry-After: 7',
+        'ETag: "1"',
+        'Stream-Offset: 3',
+        'X-Request-Id: mine',
+        'Content-Length: 7',
+      ]),
+    )
+    for (const name of ['connection', 'keep-alive', 'x-node-key', 'x-own-state', 'access-control-allow-origin'])
+      expect(names).not.toContain(name)
+    expect(body).toBe('{"a":1}')
+  })
+
+  test('that it is too busy, with the time to wait', async () => {
+    owner.answers = [(response) => response.writeHead(503, { 'Retry-After': '5' }).end('{"error":"busy"}')]
+    expect(await send('POST /api/v1/keyed', keyed)).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 5\r\n.*busy/s)
+    expect(owner.received).toHaveLength(1)
+  })
+
+  test.each(['HEAD', 'GET'])('to %s with a large body', async (method) => {
+    const body = JSON.stringify('x'.repeat(300_000))
+    owner.answers = [(response) => response.setHeader('Content-Length', body.length).end(body)]
+    const answer = await fetch(`http://127.0.0.1:${edge.port}${get}`, { method })
+    expect(answer.headers.get('content-length')).toBe(`${body.length}`)
+    expect(await answer.text()).toBe(method === 'HEAD' ? '' : body)
+  })
+})
+
+describe('when the owner fails, the client receives', () => {
+  const dies: Answer = (response) => response.socket?.destroy()
+  const diesInHead: Answer = (response) => response.socket?.end('HTTP/1.1 200 OK\r\nContent-Le')
+  const diesInBody: Answer = (response) => {
+    response.writeHead(200, { 'Content-Length': 10 }).write('{"a"')
+    setImmediate(() => response.socket?.destroy())
+  }
+  const isNotOwner: Answer = (response) => response.writeHead(503, { 'X-Not-Owner': 'true' }).end()
+  const isStopping: Answer = (response) => {
+    const text = JSON.stringify({ error: problemKinds.storage.text })
+    response.writeHead(503, { 'Content-Length': text.length }).end(text)
+  }
+  const answers: Answer = (response) => response.end('"of the next owner"')
+  const kinds = { dies, diesInHead, diesInBody, isNotOwner, isStopping }
+  type Kind = keyof typeof kinds
+
+  test.each<[what: string, first: string, headers: readonly string[], kinds: readonly Kind[], status: number]>([
+    ['an answer to GET', `GET ${get}`, [], ['dies', 'diesInHead', 'diesInBody', 'isNotOwner', 'isStopping'], 200],
+    [
+      'an answer to a POST with a key',
+      'POST /api/v1/keyed',
+      keyed,
+      ['dies', 'diesInBody', 'isNotOwner', 'isStopping'],
+      200,
+    ],
+    ['503 to a POST without one', 'POST /api/v1/keyed', [], ['dies'], 503],
+    ['503 to a POST without one, in the head', 'POST /api/v1/keyed', [], ['diesInHead'], 503],
+    ['503 to a POST without one, in the body', 'POST /api/v1/keyed', [], ['diesInBody'], 503],
+    ['503 to a POST of a route without keys', 'POST /api/v1/free', keyed, ['dies'], 503],
+    ['an answer to a POST that was not handled', 'POST /api/v1/free', [], ['isNotOwner'], 200],
+    ['503 to an upload', 'PUT /api/v1/upload', [], ['dies'], 503],
+    ['503 to an upload that was not handled', 'PUT /api/v1/upload', [], ['isNotOwner'], 503],
+  ])('%s', async (_, first, headers, failures, status) => {
+    owner.answers = [...failures.map((kind) => kinds[kind]), answers]
+    const answer = await send(first, headers, first.startsWith('GET') ? '' : 'x')
+    expect(statusOf(answer)).toBe(status)
+    expect(owner.received).toHaveLength(status === 200 ? failures.length + 1 : 1)
+    if (status === 503) expect(answer).toContain('Retry-After: ')
+  })
+
+  test('a connection that closes within a large answer', async () => {
+    owner.answers = [
+      (response) => {
+        response.writeHead(200, { 'Content-Length': 100_000 }).write('x'.repeat(50_000))
+        setTimeout(() => response.socket?.destroy(), 20)
+      },
+    ]
+    const client = new RawClient(edge.port).send(`GET ${get} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    const text = await client.closed()
+    expect(client.statuses).toEqual([200])
+    expect(text.split('\r\n\r\n')[1]?.length).toBeLessThan(100_000)
+  })
+
+  test.each<[string, string, number, string]>([
+    ['an answer of the edge to a state read', '/api/v1/devices', 200, '"of the edge"'],
+    ['503 to any other request after 15 s', get, 503, 'Retry-After: '],
+  ])('without an owner %s', async (_, target, status, text) => {
+    ownerUrl = undefined
+    skipMs = 1_000
+    const answer = await send(`GET ${target}`)
+    expect([statusOf(answer), answer]).toEqual([status, expect.stringContaining(text)])
+  })
+})
