@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrorBody, errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
-import { filterField, ListQuery, StateQuery } from '#api/fields'
+import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -16,14 +16,14 @@ const notFound = {
   description: 'The resource does not exist, or the caller may not read it.',
   schema: ErrorBody,
 }
-export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional() })
+export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional(), search: searchField.optional() })
 export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
 
 export const listDevices = defineRoute('listDevices', {
   route: 'GET /devices',
-  source: '§4.2, contract 3.1, 3.7',
-  summary: 'Read the state of all devices, or of those that meet a condition, by device',
+  source: '§4.2, contract 3.1, 3.7, 12',
+  summary: 'Read the state of all devices, or of those that meet a condition or contain some words, by device',
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: DeviceListQuery,

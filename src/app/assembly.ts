@@ -28,6 +28,7 @@ import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
 import { defaultMailsPerHourMax } from '#notifications/options'
 import type { RouteContext } from '#routes/context'
+import { DeviceSearch } from '#routes/device-search'
 import { EventRoom } from '#routes/event-socket-room'
 import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
@@ -96,6 +97,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       return isOverridden(state as DeviceState, lastOffset, item, sent)
     },
     membersOf: (tenant, group) => rules.membersOf(tenant, group),
+    published: (tenant, entry) => search.published(tenant, entry),
     failed: messages.catchUpFailed,
   })
 
@@ -149,6 +151,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     uncommittedBytesMax: limits.uncommittedBytesMax ?? uncommittedBytesMax,
     ...(storage.redo && { redo: storage.redo }),
   })
+  const search = new DeviceSearch({ world, system, listing })
   // Notices during a reload can be ignored: the views load that state afterwards.
   for (const view of [rules, functions]) notices.listen(view, () => system.isServing)
 
@@ -251,6 +254,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     system,
     reader: journal,
     listing,
+    search,
     intern: journal.shapes.intern,
     memory,
     hub,
@@ -300,6 +304,10 @@ export function assemble(options: AssemblyOptions): Assembly {
     system.registry.head(defaultTenant)
     for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
   }
+  const publishStored = (isRewound: boolean) => {
+    hub.reloaded((tenant) => journal.stream(tenant).last, isRewound)
+    search.reloaded()
+  }
   const components = new Components([
     { open: () => database.open(system), close: () => database.close() },
     // The store stays open until it holds the pending commits and the results of mails.
@@ -313,11 +321,11 @@ export function assemble(options: AssemblyOptions): Assembly {
     mail,
     {
       follow() {
-        hub.reloaded((tenant) => journal.stream(tenant).last, false)
+        publishStored(false)
         loadPositions()
       },
       open: loadPositions,
-      reloaded: (isRewound) => hub.reloaded((tenant) => journal.stream(tenant).last, isRewound),
+      reloaded: publishStored,
     },
     ...(follower ? [follower] : []),
     ...(identity ? [identity] : []),

@@ -11,7 +11,7 @@ import {
 } from '#events/tenant-hub'
 import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type BindingLists, bindingLists } from '#model/bound'
-import type { Entry } from '#model/entry'
+import type { Entry, EntryExceptReport } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
 import type { Position, StreamReader } from '#runtime/journal'
@@ -27,6 +27,7 @@ export interface HubOptions {
   readonly isOverridden: IsOverridden
   /** The current members of a group; undefined if it was deleted. */
   readonly membersOf: (tenant: string, group: string) => readonly string[] | undefined
+  readonly published?: (tenant: string, entry: EntryExceptReport) => void
   readonly failed: (error: unknown) => void
   /** See `CatchUp`; a live socket falls behind at four times this size. Default: `highWaterBytesOf`. */
   readonly highWaterBytes?: number
@@ -95,6 +96,7 @@ export class Hub implements EventListener<Entry> {
     const hub = this.#tenant(head.tenant)
     hub.published = offset
     this.counts.events++
+    if (entry.kind !== 'reported') this.#options.published?.(head.tenant, entry)
     if (hub.connections.size === 0) return 0
     const receivers =
       entry.kind === 'reported'

@@ -34,6 +34,9 @@ export type Entry =
   | SubscriptionUpdated
   | Unsubscribed
 
+/** Reports are by far the most frequent entries. */
+export type EntryExceptReport = Exclude<Entry, Reported>
+
 export type EntryKind = Entry['kind']
 
 interface DeviceAdded {

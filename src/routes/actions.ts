@@ -17,7 +17,8 @@ import { propIdOfName } from '#model/service-schema'
 import { boundWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
-import { ReadSlices, readTurnsOf, streamed } from '#routes/streamed'
+import { ReadSlices, readTurnsOf } from '#routes/read-slices'
+import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for actions, which change many devices, and for their results. Contract 3.6. */

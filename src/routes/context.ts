@@ -15,6 +15,7 @@ import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
 import type { Deliveries } from '#notifications/deliveries'
 import type { Mail } from '#notifications/mail'
+import type { DeviceSearch } from '#routes/device-search'
 import type { BlobStore } from '#runtime/blobs'
 import type { StreamReader } from '#runtime/journal'
 import type { Listing } from '#runtime/storage'
@@ -51,6 +52,7 @@ export interface RouteContext {
   readonly system: System<Entry>
   readonly reader: StreamReader<Entry>
   readonly listing: Listing
+  readonly search: DeviceSearch
   readonly intern: InternShape
   readonly memory: MemoryLimits
   readonly hub: Hub

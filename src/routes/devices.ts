@@ -104,14 +104,21 @@ async function list(
   const find = deviceFinder(context, caller, text, filter)
   return listReply(context, call, headers, {
     limit: query.limit,
-    names: deviceNames(context, caller.tenant, query),
+    names: namesIn(context, call),
     isShown: devicesWithin(caller.scope, 'service', 'read'),
-    isMatching: filter || query.deviceIdentifier ? (device) => find(device) !== undefined : undefined,
+    isMatching: filter || query.deviceIdentifier || query.search ? (device) => find(device) !== undefined : undefined,
     textOf: (device) => {
       const state = find(device)
       return state && text.device(state)
     },
   })
+}
+
+/** The devices that the query names and searches. */
+function namesIn(context: RouteContext, { caller, query }: Call<unknown, api.DeviceListQuery>): Pages {
+  if (!query.search) return deviceNames(context, caller.tenant, query)
+  const { deviceIdentifier: named } = query
+  return context.search.matches(caller, query.search, nameOfCursor(query.cursor), named && new Set(named))
 }
 
 async function create(

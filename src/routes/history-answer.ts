@@ -5,7 +5,7 @@ import { principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { historyOf } from '#routes/history-questions'
-import { ReadSlices } from '#routes/streamed'
+import { ReadSlices } from '#routes/read-slices'
 import type { Position } from '#runtime/journal'
 
 /**

@@ -11,7 +11,7 @@ import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { positionHeaders } from '#routes/history-answer'
 import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
-import { ReadSlices } from '#routes/streamed'
+import { ReadSlices } from '#routes/read-slices'
 
 type ExportCall = Call<unknown, api.HistoryExportQuery>
 

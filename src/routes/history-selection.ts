@@ -10,7 +10,7 @@ import { deviceFinder } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
 import { exportHistory } from '#routes/history-export'
 import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
-import { ReadSlices } from '#routes/streamed'
+import { ReadSlices } from '#routes/read-slices'
 import { compileFilter } from '#rules/device-filter'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
 

@@ -17,7 +17,7 @@ import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { checkCurrent } from '#routes/streamed'
+import { checkCurrent } from '#routes/read-slices'
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { System } from '#runtime/system'
 

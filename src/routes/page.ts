@@ -1,7 +1,7 @@
 import { cursorOf } from '#api/fields'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/streamed'
+import { ReadSlices } from '#routes/read-slices'
 import { type Pages, pagesIn } from '#runtime/storage'
 
 /** One page of names, and whether there are more. Contract 3.4. */

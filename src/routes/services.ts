@@ -11,8 +11,9 @@ import type { RouteContext } from '#routes/context'
 import { readableService } from '#routes/devices'
 import { etagOf, notModified, streamHeaders } from '#routes/list-reply'
 import { pageOf } from '#routes/page'
+import { checkCurrent } from '#routes/read-slices'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
-import { checkCurrent, partsReply, streamed } from '#routes/streamed'
+import { partsReply, streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for services: the same state as for devices, grouped by service. */

@@ -18,7 +18,8 @@ import { devicesWithin } from '#model/scope'
 import type { UpdateQuery } from '#model/update-offer'
 import type { RouteContext } from '#routes/context'
 import { listReply, streamHeaders } from '#routes/list-reply'
-import { checkCurrent, textReply } from '#routes/streamed'
+import { checkCurrent } from '#routes/read-slices'
+import { textReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for the firmware of devices. §4.5, contract 6. */

@@ -1,0 +1,223 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import type { Caller } from '#model/caller'
+import type { Entry, EntryExceptReport } from '#model/entry'
+import type { JsonValue } from '#model/json-value'
+import { devicesWithin } from '#model/scope'
+import { ReadSlices } from '#routes/read-slices'
+import { Slices } from '#runtime/slices'
+import { type Listing, type Pages, pagesIn } from '#runtime/storage'
+import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
+
+/** Without a search for this long, the texts of a tenant are dropped: about 200 bytes a device. */
+const unusedMs = 900_000
+
+const namesAtATime = 512
+
+/** Reading the clock takes as long as searching a text. */
+const rowsPerClockRead = 32
+
+interface Parts {
+  readonly world: World
+  readonly system: System<Entry>
+  readonly listing: Listing
+}
+
+/**
+ * Devices by words of their identifier, `meta.name`, `meta.site`, `meta.tags` and versions. Contract 12, Names.
+ *
+ * The texts of a tenant's devices are in memory from its first search on. An event about one of them removes its text,
+ * and the next search reads the device again.
+ */
+export class DeviceSearch {
+  readonly #parts: Parts
+  readonly #tenants = new Map<string, TenantTexts>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** An event was published. Values of properties are not searched. */
+  published(tenant: string, entry: EntryExceptReport): void {
+    this.#tenants.get(tenant)?.published(entry)
+  }
+
+  /** Events may not have been published: begins anew. */
+  reloaded(): void {
+    this.#tenants.clear()
+  }
+
+  /**
+   * The identifiers of devices that match, in order, beginning after `after`. Read in slices of the caller. `among`:
+   * no other devices.
+   */
+  matches(caller: Caller, search: string, after: string, among?: ReadonlySet<string>): Pages {
+    const words = wordsOf(search)
+    const { tenant, scope } = caller
+    const mayReadMeta = devicesWithin(scope, 'meta', 'read')
+    const mayReadUpdates = devicesWithin(scope, 'updates', 'read')
+    const slices = new ReadSlices(this.#parts.world, caller)
+    /** Most words occur in no part of the text, or in one that the caller may read. */
+    const occurs = (word: string, { all, metaAt, versionsAt }: DeviceText, device: string): boolean => {
+      const at = all.indexOf(word)
+      if (at < metaAt) return at >= 0
+      if (at < versionsAt && mayReadMeta(device)) return true
+      return all.includes(word, versionsAt) && mayReadUpdates(device)
+    }
+    const isMatch = (row: TextRow): boolean => {
+      if (among && !among.has(row.device)) return false
+      row.text ??= textOf(this.#parts.system.peek(deviceAddress(tenant, row.device)))
+      for (const word of words) if (!occurs(word, row.text, row.device)) return false
+      return true
+    }
+    let last = after
+    return {
+      next: async (countMax) => {
+        const { rows } = await this.#textsOf(tenant)
+        const found: string[] = []
+        let seen = 0
+        for (let at = placeAfter(rows, last); at < rows.length && found.length < countMax; at++) {
+          if (seen++ % rowsPerClockRead === 0 && slices.isOver) {
+            if (found.length > 0) break
+            await slices.next()
+            // Devices may have been added or removed meanwhile.
+            at = placeAfter(rows, last)
+            if (at === rows.length) break
+          }
+          const row = rows[at] as TextRow
+          last = row.device
+          if (isMatch(row)) found.push(row.device)
+        }
+        return found
+      },
+      close: async () => {},
+    }
+  }
+
+  async #textsOf(tenant: string): Promise<TenantTexts> {
+    const now = this.#parts.world.monotonic()
+    for (const [name, { usedAt }] of this.#tenants) if (now - usedAt > unusedMs) this.#tenants.delete(name)
+    const known = this.#tenants.get(tenant)
+    const texts = known ?? new TenantTexts()
+    texts.usedAt = now
+    if (!known) {
+      this.#tenants.set(tenant, texts)
+      texts.loaded = this.#load(tenant, texts)
+    }
+    await texts.loaded
+    return texts
+  }
+
+  async #load(tenant: string, texts: TenantTexts): Promise<void> {
+    const { world, listing } = this.#parts
+    const slices = new Slices(world)
+    try {
+      for await (const page of pagesIn(listing.actors('device', tenant), namesAtATime)) {
+        for (const device of page) texts.rows.push({ device, text: undefined })
+        if (slices.isOver) await slices.next()
+      }
+      texts.isLoaded()
+    } catch (error) {
+      this.#tenants.delete(tenant)
+      throw error
+    }
+  }
+}
+
+/** Folded, and separated by line breaks, which no word contains. */
+interface DeviceText {
+  /** The identifier, then texts of the metadata, then versions. */
+  readonly all: string
+  readonly metaAt: number
+  readonly versionsAt: number
+}
+
+interface TextRow {
+  readonly device: string
+  /** Undefined: not read yet, or changed since. */
+  text: DeviceText | undefined
+}
+
+class TenantTexts {
+  /** In order of the identifiers. */
+  readonly rows: TextRow[] = []
+  loaded: Promise<void> = Promise.resolve()
+  /** World.monotonic. */
+  usedAt = 0
+  /** Events that were published while the rows were loaded. */
+  #waiting: EntryExceptReport[] | undefined = []
+
+  isLoaded(): void {
+    const waiting = this.#waiting ?? []
+    this.#waiting = undefined
+    for (const entry of waiting) this.published(entry)
+  }
+
+  published(entry: EntryExceptReport): void {
+    switch (entry.kind) {
+      case 'device_added':
+      case 'device_removed':
+      case 'discovered':
+      case 'meta_set':
+      case 'meta_deleted':
+        if (this.#waiting) this.#waiting.push(entry)
+        else this.#changed(entry.device, entry.kind === 'device_removed')
+    }
+  }
+
+  #changed(device: string, isRemoved: boolean): void {
+    const { rows } = this
+    const place = placeAfter(rows, device)
+    const row = rows[place - 1]
+    const isKnown = row?.device === device
+    if (isRemoved) {
+      if (isKnown) rows.splice(place - 1, 1)
+    } else if (isKnown) row.text = undefined
+    else rows.splice(place, 0, { device, text: undefined })
+  }
+}
+
+/** The place of the first row after this identifier. */
+function placeAfter(rows: readonly TextRow[], device: string): number {
+  let low = 0
+  let high = rows.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((rows[middle] as TextRow).device > device) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+const noText: DeviceText = { all: '', metaAt: 0, versionsAt: 0 }
+
+function textOf(state: DeviceState | undefined): DeviceText {
+  if (!state) return noText
+  const { name, site, tags } = state.meta
+  const identifier = `${folded(state.device)}\n`
+  const meta = [name, site, ...(Array.isArray(tags) ? tags : [])]
+    .filter(isString)
+    .map((text) => `${folded(text)}\n`)
+    .join('')
+  const versions = state.firmwares.map(({ firmware, hardware = '' }) => folded(`${firmware}\n${hardware}`)).join('\n')
+  const metaAt = identifier.length
+  return { all: identifier + meta + versions, metaAt, versionsAt: metaAt + meta.length }
+}
+
+function isString(value: JsonValue | undefined): value is string {
+  return typeof value === 'string'
+}
+
+function wordsOf(search: string): readonly string[] {
+  return folded(search)
+    .split(/\s+/)
+    .filter((word) => word !== '')
+}
+
+const ascii = /^[\0-\x7f]*$/
+
+/** In lower case and without accents. */
+function folded(text: string): string {
+  return (ascii.test(text) ? text : text.normalize('NFD').replace(/\p{M}+/gu, '')).toLowerCase()
+}

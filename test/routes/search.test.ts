@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deviceAddress } from '#actors/device/device'
+import type { Grant } from '#model/scope'
+import { ServerWithUsers } from '#test/routes/server-with-users'
+
+let server: ServerWithUsers
+
+beforeAll(async () => {
+  server = await ServerWithUsers.open()
+  const metas: Record<string, object> = {
+    A1: { name: 'Boiler Élan', site: 'Hamburg', tags: ['hot', 'leased'] },
+    A2: { name: 'Boiler', site: 'Köln' },
+    B1: { name: 7, site: { city: 'Hamburg' }, tags: 'hot' },
+    B2: {},
+  }
+  for (const [deviceIdentifier, meta] of Object.entries(metas)) {
+    await server.call('root', 'POST', '/devices', { deviceIdentifier, meta })
+  }
+  await server.call('root', 'POST', '/devices', { deviceIdentifier: 'C1' })
+  await server.ask(deviceAddress('default', 'C1'), {
+    type: 'hello',
+    session: 's',
+    services: [],
+    project: 'pump',
+    firmwares: [{ index: 0, firmware: '2.4.1-Beta', hardware: '1.0.0' }],
+    isAutoUpdated: false,
+    isConnect: true,
+  })
+  const read: Grant['permissions'] = { service: ['read'] }
+  server.give('states', [{ permissions: read, devices: ['*'], services: ['*'] }])
+  server.give('one', [
+    { permissions: read, devices: ['*'], services: ['*'] },
+    { permissions: { meta: ['read'] }, devices: ['A2'], services: ['*'] },
+  ])
+})
+afterAll(() => server?.close())
+
+async function found(search: string, who = 'root', more = ''): Promise<string> {
+  const { status, json } = await server.call(who, 'GET', `/devices?search=${encodeURIComponent(search)}${more}`)
+  expect(status).toBe(200)
+  return (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join(' ')
+}
+
+test.each([
+  ['', 'A1 A2 B1 B2 C1'],
+  ['  ', 'A1 A2 B1 B2 C1'],
+  ['a', 'A1 A2 C1'],
+  ['boiler', 'A1 A2'],
+  ['BOIL 1', 'A1'],
+  ['elan', 'A1'],
+  ['ÉLAN', 'A1'],
+  ['koln boiler', 'A2'],
+  ['hot', 'A1'],
+  ['hamburg', 'A1'],
+  ['hotleased', ''],
+  ['2.4 beta', 'C1'],
+  ['1.0.0', 'C1'],
+  ['7', ''],
+  ['pump', ''],
+])('"%s" finds %s', async (search, devices) => {
+  expect(await found(search)).toBe(devices)
+})
+
+test('a caller finds nothing by data that it may not read', async () => {
+  expect(await found('boiler', 'states')).toBe('')
+  expect(await found('beta', 'states')).toBe('')
+  expect(await found('a', 'states')).toBe('A1 A2')
+  expect(await found('boiler', 'one')).toBe('A2')
+})
+
+test('combines with pages, filter and names', async () => {
+  expect(await found('1', 'root', '&deviceIdentifier=A1&deviceIdentifier=A2')).toBe('A1')
+  expect(await found('1', 'root', `&filter=${encodeURIComponent('{"in":["B",{"var":"deviceIdentifier"}]}')}`)).toBe(
+    'B1',
+  )
+  let path: string | undefined = '/devices?search=1&limit=1'
+  const pages: unknown[] = []
+  while (path !== undefined) {
+    const { json, headers } = await server.call('root', 'GET', path)
+    pages.push(json)
+    path = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
+  }
+  expect(pages).toEqual([[{ deviceIdentifier: 'A1' }], [{ deviceIdentifier: 'B1' }], [{ deviceIdentifier: 'C1' }]])
+})
+
+test('follows changes of metadata, new devices and removed ones', async () => {
+  expect(await found('zebra')).toBe('')
+  await server.call('root', 'PATCH', '/meta/B2', { name: 'Zebra' })
+  await server.call('root', 'POST', '/devices', { deviceIdentifier: 'AA', meta: { tags: ['zebra'] } })
+  expect(await found('zebra')).toBe('AA B2')
+  await server.call('root', 'DELETE', '/meta/B2/name')
+  expect(await found('zebra')).toBe('AA')
+  await server.call('root', 'DELETE', '/devices/AA')
+  expect(await found('zebra')).toBe('')
+})
+
+test.each([['x'.repeat(257)], ['x '.repeat(17)]])('%s is refused', async (search) => {
+  const { status, json } = await server.call('root', 'GET', `/devices?search=${encodeURIComponent(search)}`)
+  expect([status, (json as { details: { path: string }[] }).details.map(({ path }) => path)]).toEqual([400, ['search']])
+})
