@@ -1,4 +1,4 @@
-import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import { idempotencyKeyHeader } from '#api/entry'
 import { type ClusterNode, nodeKeyHeader, ownStateHeader } from '#cluster/node'
@@ -153,7 +153,7 @@ export class Forwarder implements OtherNodes {
         host: place.hostname,
         port: place.port,
       }
-      const outgoing = requestOf(isTls ? httpsRequest : httpRequest, options, resolve)
+      const outgoing = sendable(() => (isTls ? httpsRequest : httpRequest)(options, resolve))
       outgoing.on('error', reject)
       outgoing.on('socket', (socket) => {
         if (socket.connecting) socket.once('connect', sent)
@@ -166,14 +166,10 @@ export class Forwarder implements OtherNodes {
   }
 }
 
-/** @throws Problem `bad_request` for a control character, which the parser of this node accepts */
-function requestOf(
-  ask: typeof httpRequest,
-  options: RequestOptions,
-  answered: (answer: IncomingMessage) => void,
-): ClientRequest {
+/** @throws Problem `bad_request` for a control character in a head, which the parser of this node accepts */
+export function sendable<Sent>(send: () => Sent): Sent {
   try {
-    return ask(options, answered)
+    return send()
   } catch {
     throw new Problem('bad_request', 'the request has a control character')
   }
@@ -207,7 +203,7 @@ async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage):
 }
 
 /** UTF-8 as the parser has read it: Node.js sends each character of a head as one byte. */
-function wireText(text: string): string {
+export function wireText(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { sendable, wireText } from '#cluster/forwarder'
 import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
@@ -112,19 +113,13 @@ function connectTo(place: URL, path: string, request: UpgradeRequest, key: strin
   const url = new URL(path, place)
   url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
   url.search = request.query
+  const headers: Record<string, string> = { Host: wireText(request.header('host')), [nodeKeyHeader]: key }
   const authorization = request.header('authorization')
-  const headers = {
-    Host: request.header('host'),
-    ...(authorization !== '' && { Authorization: authorization }),
-    'X-Forwarded-For': request.forwarded.address,
-    'X-Request-Id': request.requestId,
-    [nodeKeyHeader]: key,
-  }
-  const owner = new WebSocket(url, request.protocol === '' ? [] : [request.protocol], {
-    headers,
-    autoPong: false,
-    perMessageDeflate: false,
-  })
+  if (authorization !== '') headers.Authorization = wireText(authorization)
+  const lines = request.headersForNode
+  for (let index = 0; index < lines.length; index += 2) headers[lines[index] ?? ''] = wireText(lines[index + 1] ?? '')
+  const options = { headers, autoPong: false, perMessageDeflate: false }
+  const owner = sendable(() => new WebSocket(url, request.protocol === '' ? [] : [request.protocol], options))
   return new Promise((resolve, reject) => {
     owner.once('open', () => {
       // Until the connection of the device is open.
@@ -134,7 +129,8 @@ function connectTo(place: URL, path: string, request: UpgradeRequest, key: strin
     owner.once('unexpected-response', (_, response) => {
       response.resume()
       const code = problemsByStatus[response.statusCode ?? 0]
-      if (code) reject(new Problem(code))
+      const retryAfter = response.headers['retry-after']
+      if (code) reject(new Problem(code, undefined, retryAfter ? { headers: { 'Retry-After': retryAfter } } : {}))
       else resolve(undefined)
     })
     owner.on('error', () => resolve(undefined))

@@ -6,6 +6,11 @@ import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
 /** Written again for the other node: what a client claims about itself must not count there. */
 const forwardingHeader = /^x-(?:forwarded-.*|request-id)$/
 
+/** Headers by which another node sees the same client, and uses the same request id. Names and values, alternating. */
+export function headersForNode({ context, headers, remoteAddress, requestId }: Exchange): readonly string[] {
+  return [...context.origins.forwarding.headersForNode(headers, () => remoteAddress), 'X-Request-Id', requestId]
+}
+
 /** Lets the owner answer, or this node if it becomes the owner meanwhile. */
 export function forward(
   exchange: Exchange,
@@ -24,12 +29,7 @@ export function forward(
     return
   }
   const { method, path, query, headers } = exchange
-  const { forwarding } = exchange.context.origins
-  const lines = [
-    ...headers.linesWithout(forwardingHeader),
-    ...forwarding.headersForNode(headers, () => exchange.remoteAddress),
-    ...['X-Request-Id', exchange.requestId],
-  ]
+  const lines = [...headers.linesWithout(forwardingHeader), ...headersForNode(exchange)]
   const send = (body: ForwardableRequest['body']) => {
     const target = query === '' ? path : `${path}?${query}`
     const request = {

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Forwarder } from '#cluster/forwarder'
-import { ClusterNode } from '#cluster/node'
 import { problemKinds } from '#model/problem'
+import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
@@ -79,15 +79,8 @@ let skippedMs = 0
 let skipMs = 0
 
 async function openEdge(isProxyTrusted = false): Promise<void> {
-  const lease = {
-    isHeld: false,
-    get holder() {
-      return ownerUrl === undefined ? undefined : { name: 'owner', url: ownerUrl }
-    },
-    changed: [],
-    handOver: async () => {},
-  }
-  const node = new ClusterNode({
+  const node = clusterNode({
+    ownerUrl: () => ownerUrl,
     world: {
       ...world,
       monotonic: () => world.monotonic() + skippedMs,
@@ -96,13 +89,6 @@ async function openEdge(isProxyTrusted = false): Promise<void> {
         return world.after(delayMs, task)
       },
     },
-    node: { name: 'edge', url: 'http://127.0.0.1:1' },
-    lease,
-    nodes: { all: () => [], others: [], silentMs: 0 },
-    fileKey: new Uint8Array(32),
-    isWritable: () => false,
-    isSettled: () => true,
-    position: () => ({ sequence: 0, generation: 0 }),
   })
   forwarder = new Forwarder(node)
   const here = () => ({ status: 200, json: 'of the edge' })

@@ -1,0 +1,35 @@
+import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
+import type { World } from '#runtime/world'
+import { world as realWorld } from '#test/http/http-fixture'
+
+interface ClusterNodeOptions {
+  /** Where it finds the owner; `here`: it is the owner itself. */
+  readonly ownerUrl: () => string | undefined
+  readonly world?: World
+}
+
+/** A node without a log. All of them have the same key. */
+export function clusterNode({ ownerUrl, world = realWorld }: ClusterNodeOptions) {
+  const changed: (() => void)[] = []
+  const lease: ClusterNodeParts['lease'] = {
+    get isHeld() {
+      return ownerUrl() === 'here'
+    },
+    get holder() {
+      const url = ownerUrl()
+      return url === undefined || url === 'here' ? undefined : { name: 'owner', url }
+    },
+    changed,
+    handOver: async () => {},
+  }
+  return new ClusterNode({
+    world,
+    node: { name: 'edge', url: 'http://127.0.0.1:1' },
+    lease,
+    nodes: { all: () => [], others: [], silentMs: 0 },
+    fileKey: new Uint8Array(32),
+    isWritable: () => true,
+    isSettled: () => true,
+    position: () => ({ sequence: 0, generation: 0 }),
+  })
+}
