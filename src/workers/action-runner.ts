@@ -68,7 +68,8 @@ const deviceBytes = 32
  *   resumes: a device without an outcome is asked again, under the same id (that of the action and the device's address),
  *   and a device never executes the same id twice.
  * - After a start, devices that were online before have the presence's grace period to reconnect.
- * - A request that is refused because of overload is retried later.
+ * - A request that is refused because of overload is retried later, and so is a device that did not answer while nothing
+ *   could be stored.
  */
 export class ActionRunner {
   readonly #parts: ActionRunnerParts
@@ -271,11 +272,18 @@ export class ActionRunner {
     const { action } = task
     const waitMs = this.#isConnected(task) ? this.#rate.take() : 0
     if (waitMs > 0) await this.#pause(waitMs)
-    const outcome = await this.#outcomeOf(action, task.device)
+    let outcome = await this.#outcomeOf(action, task.device)
     if (action.isEnded || this.#isStopped) return
+    if (isAbsence(outcome) && !this.#mayStore) outcome = undefined
     if (outcome && !action.hasUnstored) void this.#pause(outcomeDelayMs).then(() => this.#storeOutcomes(action))
     action.recordOutcome(task, outcome)
     this.#setReady(action)
+  }
+
+  /** False after a failed write, which closes the connections of devices, or if another node became the owner. */
+  get #mayStore(): boolean {
+    const { isServing, gate } = this.#parts.system
+    return isServing && gate.isOpen
   }
 
   #isConnected({ action: { tenant }, device }: ActionTask): boolean {
@@ -328,7 +336,11 @@ export class ActionRunner {
     const stored = action.takeOutcomes().map(async ([page, outcomes]) => {
       const tell: PutOutcomes = { type: 'outcomes', outcomes }
       const progress = (await this.#ask(actionPageAddress(tenant, id, page), tell)) as PageProgress | undefined
-      if (!progress) action.putBack(page, outcomes)
+      if (!progress)
+        action.putBack(
+          page,
+          outcomes.filter(([, outcome]) => !isAbsence(outcome)),
+        )
       else if (progress.pending === 0) action.open.delete(page)
       return progress !== undefined
     })
@@ -348,6 +360,11 @@ export class ActionRunner {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
   }
+}
+
+/** The device did not answer, which is only an outcome as long as its answer would have been received. */
+function isAbsence(outcome: DeviceOutcome | undefined): boolean {
+  return outcome?.status === 'DEVICE_OFFLINE' || outcome?.status === 'DEVICE_TIMEOUT'
 }
 
 function* pagesOf(devices: readonly string[]): Generator<readonly [page: number, devices: readonly string[]]> {

@@ -296,6 +296,29 @@ test('a failed write loses no outcome', async () => {
   expect(fixture.writes).toHaveLength(16)
 })
 
+test('devices that are disconnected because nothing can be stored are asked again afterwards', async () => {
+  fixture = await ActionFixture.open()
+  // More than are asked at once.
+  const devices = namesOf(70)
+  await fixture.link(...devices)
+  await fixture.identity.world.advance(graceMs)
+  fixture.behaviour = silent
+  await fixture.begin('J', devices)
+  await fixture.identity.world.advance(1_000)
+  const { place, faults } = fixture.identity
+  faults.next = { fail: 'full', reachedDisk: false }
+  place.setRoom(false)
+  await fixture.identity.refusal(fixture.identity.putRole('other', []))
+  await fixture.identity.world.advance(20_000)
+  fixture.behaviour = accepting
+  place.setRoom(true)
+  await fixture.identity.world.advance(2_000)
+  await fixture.link(...devices)
+  await fixture.identity.world.advance(20_000)
+  expect(fixture.identity.errors.splice(0).length).toBeGreaterThan(0)
+  expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
+})
+
 test('a server that stops stores received outcomes, and ignores its own refusals', async () => {
   fixture = await ActionFixture.open()
   await fixture.link('A', 'B')
