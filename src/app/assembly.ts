@@ -24,6 +24,7 @@ import { offerUrl } from '#link/offers'
 import { Presence } from '#link/presence'
 import { storedRequestsMax } from '#model/delivery'
 import type { Entry } from '#model/entry'
+import { retentionsIn, type ServiceRetention } from '#model/history-retention'
 import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
 import { defaultMailsPerHourMax } from '#notifications/options'
@@ -110,9 +111,17 @@ export function assemble(options: AssemblyOptions): Assembly {
       projection: history,
       failed: messages.failed('history failed; it will go on from what it has stored'),
       begunAnew: messages.historyBegunAnew,
+      prepare: () => history.setRetentions(allRetentions()),
     })
 
   const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
+  const allRetentions = () =>
+    [...activeTenants(system)].flatMap((tenant) =>
+      [...stateOf(tenant).schemas].flatMap(([service, schema]): ServiceRetention[] => {
+        const properties = retentionsIn(schema)
+        return properties.size === 0 ? [] : [{ tenant, service, properties }]
+      }),
+    )
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
   const shared = { inSlices: (step: () => boolean) => inSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)

@@ -3,6 +3,7 @@ import type { HistoryService } from '#history/history'
 import type { HistoryLimits } from '#history/history-limits'
 import type { AcrossQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import type { ImportedSeries } from '#history/points-import'
+import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 import { shapeIdsOf } from '#store/chunk'
@@ -32,6 +33,7 @@ type Method =
   | 'query'
   | 'across'
   | 'importPoints'
+  | 'setRetentions'
   | 'close'
 
 export interface ThreadCall {
@@ -139,6 +141,10 @@ export class HistoryThread implements HistoryService {
 
   importPoints(series: readonly ImportedSeries[]): Promise<number> {
     return this.#call('importPoints', [series])
+  }
+
+  setRetentions(list: readonly ServiceRetention[]): Promise<void> {
+    return this.#call('setRetentions', [list])
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@ import { hasAggregate, isNumeric } from '#history/allowed-aggregates'
 import { isOwnValue, numberText, opened, TextPieces } from '#history/answer-text'
 import { bucketFault, retainedBuckets } from '#history/bucket-limits'
 import type { Buckets } from '#history/buckets'
-import type { AcrossQuery, HistoryAnswer, Retained } from '#history/history-query'
+import type { AcrossQuery, HistoryAnswer } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
 import type { Series } from '#history/series-table'
 import { numberOfValue } from '#history/summary'
@@ -13,14 +13,11 @@ import type { AcrossName } from '#model/aggregate'
 const devicesAtATime = 1_000
 
 /** One aggregate of one property, over many devices. Contract 9. */
-export async function answerAcross(
-  store: HistoryStore,
-  query: AcrossQuery,
-  retained: Retained,
-): Promise<HistoryAnswer> {
-  const { from, to, now, aggregate, across } = query
+export async function answerAcross(store: HistoryStore, query: AcrossQuery): Promise<HistoryAnswer> {
+  const { tenant, from, to, now, aggregate, across } = query
   const tooMany = bucketFault(from, to, query.interval, 1)
   if (tooMany) return { faults: [tooMany] }
+  const retained = store.retentions.retainedAt(now, tenant, query)
   const { buckets, interval, mayBeSummed } = retainedBuckets(query, query, retained)
   const options = { buckets, names: [aggregate], now, mayBeSummed, marksMax: 0 }
   const total = new Total(buckets)

@@ -22,6 +22,15 @@ interface RetainedBuckets {
   readonly mayBeSummed: boolean
 }
 
+/** What is left of all of several series. */
+export function leastRetained(list: readonly Retained[]): Retained {
+  const most = (times: readonly number[]) => Math.max(0, ...times)
+  return {
+    rawFrom: most(list.map(({ rawFrom }) => rawFrom)),
+    hoursFrom: most(list.map(({ hoursFrom }) => hoursFrom)),
+  }
+}
+
 /** The buckets of a span, raised to the data that is left. `since`: the begin of the whole span, of which this is a part. */
 export function retainedBuckets(
   { from, to }: { readonly from: number; readonly to: number },

@@ -1,6 +1,8 @@
 import type { Columns } from '#history/columns'
+import type { Retentions } from '#history/retention'
 import { type SeriesOfDevice, type SeriesTable, statusKind } from '#history/series-table'
 import { type Entry, isPropertyError, type PropertyState } from '#model/entry'
+import { retentionsIn } from '#model/history-retention'
 import { DeviceStatus } from '#model/meta'
 import type { Shape } from '#model/shape'
 import { readChunk, type ShapesById, unpackChunk } from '#store/chunk'
@@ -11,8 +13,9 @@ import { EntryReader } from '#store/entry-reader'
 export interface WalkTarget {
   readonly table: SeriesTable
   readonly columns: Columns
-  /** Points before this time are left out. */
-  readonly oldest: number
+  readonly retentions: Retentions
+  /** Decides which points are too old, Unix ms. */
+  readonly now: number
   removed(device: SeriesOfDevice): void
 }
 
@@ -56,15 +59,17 @@ function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: W
   const { table, columns } = target
   const device = walkName(tenant, table)
   reader.pass(1)
-  const ids = table.idsOf(device, shapeAt(reader.number()))
+  const shape = shapeAt(reader.number())
+  const ids = table.idsOf(device, shape)
   const at = reader.number()
   const time = reader.passNull() ? at : reader.number()
   reader.pass(1)
-  const isKept = time >= target.oldest
+  const isKept = isKeptBy(target, tenant, shape, time)
   for (let left = reader.array(); left > 0; left -= 2) {
-    const id = ids[reader.number()] as number
+    const place = reader.number()
+    const id = ids[place] as number
     const state = reader.any() as PropertyState
-    if (!isKept) continue
+    if (!isKept(place)) continue
     if (typeof state === 'number') columns.push(id, time, state)
     else addState(id, time, state, columns)
   }
@@ -81,7 +86,7 @@ function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
 }
 
 function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
-  const { table, columns, oldest } = target
+  const { table, columns } = target
   switch (entry.kind) {
     case 'reported':
     case 'declared': {
@@ -89,10 +94,10 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
       if (entry.kind === 'declared') markRemoved(device, entry.shape.serviceIdentifier, entry, target)
       const ids = table.idsOf(device, entry.shape)
       const time = entry.kind === 'reported' ? entry.timestamp : entry.at
-      if (time < oldest) return
-      for (let place = 0; place < entry.items.length; place += 2) {
-        const id = ids[entry.items[place] as number] as number
-        addState(id, time, entry.items[place + 1] as PropertyState, columns)
+      const isKept = isKeptBy(target, tenant, entry.shape, time)
+      for (let index = 0; index < entry.items.length; index += 2) {
+        const place = entry.items[index] as number
+        if (isKept(place)) addState(ids[place] as number, time, entry.items[index + 1] as PropertyState, columns)
       }
       return
     }
@@ -111,7 +116,32 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
       if (device) target.removed(device)
       return
     }
+    case 'schema_set':
+      target.retentions.set(tenant, entry.service, retentionsIn(entry.schema))
+      return
+    case 'schema_deleted':
+      target.retentions.set(tenant, entry.service, new Map())
+      return
     default:
+  }
+}
+
+const kept = () => true
+const notKept = () => false
+
+/** Whether points of this time are stored, by the place of their property in the shape. */
+function isKeptBy(
+  { retentions, now }: WalkTarget,
+  tenant: string,
+  { serviceIdentifier, properties }: Shape,
+  time: number,
+): (place: number) => boolean {
+  const own = retentions.ofService(tenant, serviceIdentifier)
+  const isKeptByServer = time >= retentions.oldestOfServer(now)
+  if (!own) return isKeptByServer ? kept : notKept
+  return (place) => {
+    const retention = own.get(properties[place]?.propId ?? -1)
+    return retention ? time >= retentions.oldestStored(retention, now) : isKeptByServer
   }
 }
 
@@ -120,9 +150,11 @@ function markRemoved(
   device: SeriesOfDevice,
   service: string,
   { removed, at }: Extract<Entry, { readonly kind: 'declared' | 'undeclared' }>,
-  { columns }: WalkTarget,
+  { columns, retentions }: WalkTarget,
 ): void {
+  const own = retentions.ofService(device.tenant, service)
   for (const { propId, type } of removed) {
+    if (own?.get(propId)?.isKept === false) continue
     const id = device.idOf({ service, propId, type })
     if (id !== undefined) columns.pushText(id + 1, at, '{"tag":"removed"}')
   }

@@ -76,7 +76,7 @@ export type HistoryAnswer =
   | { readonly faults: readonly QueryFault[] }
   | 'unknown'
 
-/** How long points and summaries of hours are kept. */
+/** The oldest times of which points, and summaries of hours, are kept. */
 export interface Retained {
   readonly rawFrom: number
   readonly hoursFrom: number

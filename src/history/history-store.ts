@@ -3,14 +3,16 @@ import { type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
 import { expireSeries } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
-import { dayOf, historyKeys } from '#history/history-keys'
+import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
 import { mergeRuns } from '#history/merge'
 import { PageWriter } from '#history/pages'
 import { Points } from '#history/points'
 import { addImported, type ImportedSeries } from '#history/points-import'
+import { Retentions } from '#history/retention'
 import {
   checkpointOf,
+  deleteStrayPages,
   loadRuns,
   packRun,
   pageKeysOf,
@@ -54,6 +56,7 @@ export class HistoryStore {
   readonly #limits: HistoryLimits
   #table = new SeriesTable()
   readonly #columns: Columns
+  readonly retentions: Retentions
   /** In the order of their sequences. */
   #runs: readonly Run[] = []
   #base: TimedCheckpoint = checkpointOf(['', []])
@@ -75,6 +78,7 @@ export class HistoryStore {
     this.#shapes = shapes
     this.#limits = limits
     this.#columns = new Columns(limits.unstoredMax)
+    this.retentions = new Retentions(limits)
   }
 
   static async open(
@@ -133,7 +137,7 @@ export class HistoryStore {
     this.#dead.clear()
     for await (const page of pagesOf(this.#storage, { ...below('dead'), hasValues: true }))
       for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
-    await this.#deleteStrayPages()
+    await deleteStrayPages(this.#storage, this.#runs)
     // The store keeps a limited number of epochs: the checkpoint stays confirmed however often the server is started.
     if (checkpoint.epoch !== epoch) await this.flush()
   }
@@ -160,7 +164,8 @@ export class HistoryStore {
     return {
       table: this.#table,
       columns: this.#columns,
-      oldest: Math.max(0, now - this.#limits.rawMs),
+      retentions: this.retentions,
+      now,
       removed: (device) => this.#remove(device),
     }
   }
@@ -200,6 +205,7 @@ export class HistoryStore {
   async removeTenant(tenant: string, offset: number): Promise<void> {
     this.#offsets.set(tenant, offset)
     this.#times.delete(tenant)
+    this.retentions.deleteTenant(tenant)
     for (const device of [...this.#table.devicesOf(tenant)]) this.#remove(device)
     await deleteGaps(this.#storage, tenant)
     await this.flush()
@@ -313,9 +319,9 @@ export class HistoryStore {
 
   /** Deletes what is kept no longer. */
   async expire(now: number, pause: () => Promise<void>): Promise<void> {
-    const { rawMs, hoursMs } = this.#limits
-    for (const series of this.#table.ids()) {
-      await expireSeries(this.#storage, series, dayOf(now - rawMs), dayOf(now - hoursMs))
+    for (const { device, ...series } of this.#table.all()) {
+      if (!this.#table.isAlive(series.id)) continue
+      await expireSeries(this.#storage, series.id, this.retentions.of(device.tenant, series), now)
       await pause()
     }
   }
@@ -353,16 +359,6 @@ export class HistoryStore {
       await this.#storage.write(operations, { sync: false })
       this.#dead.delete(series)
     }
-  }
-
-  /** Of a merge that was interrupted. */
-  async #deleteStrayPages(): Promise<void> {
-    const names = new Set(this.#runs.map(({ name }) => name))
-    const stray: Operation[] = []
-    for await (const page of pagesOf(this.#storage, { ...below('page'), hasValues: false })) {
-      for (const { key } of page) if (!names.has(key.split('/')[1] ?? '')) stray.push({ key, value: null })
-    }
-    if (stray.length > 0) await this.#storage.write(stray, { sync: false })
   }
 
   #remove(device: SeriesOfDevice): void {

@@ -1,10 +1,11 @@
 import { answerAcross } from '#history/across'
 import { damagedRow } from '#history/bytes'
 import type { HistoryLimits } from '#history/history-limits'
-import type { AcrossQuery, HistoryAnswer, HistoryQuery, Retained } from '#history/history-query'
+import type { AcrossQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import type { ImportedSeries } from '#history/points-import'
 import { answerQuery } from '#history/query'
+import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
 import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
@@ -38,6 +39,8 @@ export interface HistoryService extends Projection {
    * @throws StorageFailure
    */
   importPoints(series: readonly ImportedSeries[]): Promise<number>
+  /** Replaces what the schemas say about retention; later changes are in the stream. */
+  setRetentions(list: readonly ServiceRetention[]): Promise<void>
 }
 
 /** History as a projection: opens its database, stores points from time to time, and merges in the background. */
@@ -126,20 +129,16 @@ export class History implements HistoryService {
   }
 
   query(query: HistoryQuery): Promise<HistoryAnswer> {
-    return this.#read(query.now, (store, retained) => answerQuery(store, query, retained))
+    return this.#read((store) => answerQuery(store, query))
   }
 
   across(query: AcrossQuery): Promise<HistoryAnswer> {
-    return this.#read(query.now, (store, retained) => answerAcross(store, query, retained))
+    return this.#read((store) => answerAcross(store, query))
   }
 
-  async #read<Answer>(
-    now: number,
-    read: (store: HistoryStore, retained: Retained) => Promise<Answer>,
-  ): Promise<Answer> {
-    const { rawMs, hoursMs } = this.#options.limits
+  async #read<Answer>(read: (store: HistoryStore) => Promise<Answer>): Promise<Answer> {
     try {
-      return await read(this.store, { rawFrom: Math.max(0, now - rawMs), hoursFrom: Math.max(0, now - hoursMs) })
+      return await read(this.store)
     } catch (error) {
       this.#noteDamage(error)
       throw error
@@ -151,6 +150,10 @@ export class History implements HistoryService {
       await this.#assertRoom()
       return await store.importPoints(series, this.#options.world.now())
     })
+  }
+
+  setRetentions(list: readonly ServiceRetention[]): Promise<void> {
+    return this.#change(async (store) => store.retentions.replace(list))
   }
 
   skip(tenant: string, offset: number, to: number): Promise<void> {

@@ -18,8 +18,9 @@ export interface ImportedSeries {
 /** Adds the points of a series to the columns. Returns how many are older than what is kept, and left out. */
 export function addImported(
   { tenant, device, service, propId, type, times, values }: ImportedSeries,
-  { table, columns, oldest }: WalkTarget,
+  { table, columns, retentions, now }: WalkTarget,
 ): number {
+  const oldest = retentions.oldestStored(retentions.of(tenant, { service, propId }), now)
   const id = table.idOf(table.device(tenant, device), { service, propId, type })
   let tooOld = 0
   for (const [place, time] of times.entries()) {

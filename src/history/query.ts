@@ -1,7 +1,7 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
 import { defaultAggregates, hasAggregate } from '#history/allowed-aggregates'
 import { aggregateText, headOf, markText, opened, TextPieces, valueAt, valueText } from '#history/answer-text'
-import { bucketFault, cellsMax, retainedBuckets } from '#history/bucket-limits'
+import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/bucket-limits'
 import { addBucketRows, addPointRows } from '#history/export-text'
 import { dayMs } from '#history/history-keys'
 import type {
@@ -12,7 +12,6 @@ import type {
   QueriedProperty,
   QueriedService,
   QueryFault,
-  Retained,
 } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
@@ -23,11 +22,7 @@ const limits = { pointsMax: 100_000, pointsDefault: 10_000, marksMax: 20_000, se
 /** Of one part of an export: its rows are in memory together. */
 const exportCellsMax = 200_000
 
-export async function answerQuery(
-  store: HistoryStore,
-  query: HistoryQuery,
-  retained: Retained,
-): Promise<HistoryAnswer> {
+export async function answerQuery(store: HistoryStore, query: HistoryQuery): Promise<HistoryAnswer> {
   const faults: QueryFault[] = []
   const found = query.services.map((service) => askedSeries(store, query.tenant, service, faults))
   if (query.form === 'service' && found.includes(undefined)) return 'unknown'
@@ -37,8 +32,8 @@ export async function answerQuery(
     const message = `has ${series.length} properties; at most ${limits.seriesMax} are possible`
     return { faults: [{ path: 'series', message }] }
   }
-  if (query.buckets) return await aggregated(store, query, query.buckets, series, retained)
-  return await raw(store, query, series, retained)
+  if (query.buckets) return await aggregated(store, query, query.buckets, series)
+  return await raw(store, query, series)
 }
 
 /** The series of declared properties, and all others with history. Undefined if there are neither. */
@@ -48,7 +43,9 @@ function askedSeries(
   { device, service, declared, propIds, path }: QueriedService,
   faults: QueryFault[],
 ): AskedSeries[] | undefined {
-  const stored = [...(store.find(tenant, device)?.series() ?? [])].filter((series) => series.service === service)
+  const stored = [...(store.find(tenant, device)?.series() ?? [])].filter(
+    (series) => series.service === service && store.retentions.of(tenant, series).isKept,
+  )
   if (stored.length === 0 && declared.length === 0) return undefined
   const idOf = ({ propId, type }: QueriedProperty) =>
     stored.find((series) => series.propId === propId && series.type === type)?.id
@@ -74,12 +71,11 @@ function idsOf(series: readonly AskedSeries[]): number[] {
   return series.flatMap(({ id }) => (id === undefined ? [] : [id, id + 1])).sort((a, b) => a - b)
 }
 
-async function raw(
-  store: HistoryStore,
-  { tenant, form, from, to, now, raw: asked = { limit: undefined, isDescending: false } }: HistoryQuery,
-  series: readonly AskedSeries[],
-  { rawFrom }: Retained,
-): Promise<HistoryAnswer> {
+async function raw(store: HistoryStore, query: HistoryQuery, series: readonly AskedSeries[]): Promise<HistoryAnswer> {
+  const { tenant, form, from, to, now, raw: asked = { limit: undefined, isDescending: false } } = query
+  const rawFromOf = (each: AskedSeries) => store.retentions.retainedAt(now, tenant, each).rawFrom
+  const rawFroms = new Map(series.map((each) => [each.id, rawFromOf(each)]))
+  const fromOf = (id: number) => Math.max(from, rawFroms.get(id - (id % 2)) ?? 0)
   const { isDescending } = asked
   const most = Math.min(limits.pointsMax, Math.floor(cellsMax / Math.max(1, series.length)))
   const isExport = form === 'csv' || form === 'ndjson'
@@ -89,13 +85,13 @@ async function raw(
     return { faults: [{ path: 'limit', message: `must be at most ${most} for ${series.length} properties` }] }
   }
   const range = {
-    from: Math.max(from, rawFrom),
+    from: Math.max(from, Math.min(...rawFroms.values())),
     to: Math.min(to, now + dayMs),
     limit,
     charactersMax: Math.floor(charactersMax / Math.max(1, series.length)),
     isDescending,
   }
-  const page = await store.reading(idsOf(series), (fresh, storage) => readPage(storage, fresh, range))
+  const page = await store.reading(idsOf(series), (fresh, storage) => readPage(storage, fresh, range, fromOf))
   const { cut } = page
   const next = cut === undefined ? {} : { next: isDescending ? { from, to: cut } : { from: cut, to } }
   const text = new TextPieces()
@@ -109,7 +105,7 @@ async function raw(
     text.add(`,"gaps":${JSON.stringify(await store.gapsOf(tenant, from, to))},"series":[`)
     for (const [place, each] of series.entries()) {
       if (place > 0) text.add(',')
-      text.add(`${headOf(each, form === 'series')},"retainedFrom":${rawFrom},`)
+      text.add(`${headOf(each, form === 'series')},"retainedFrom":${rawFromOf(each)},`)
       addColumns(text, 'value', pointsIn(page, each.id), each.type, isDescending)
       const marks = pointsIn(page, each.id === undefined ? undefined : each.id + 1)
       text.add(',"marks":[')
@@ -145,7 +141,6 @@ async function aggregated(
   query: HistoryQuery,
   asked: QueriedBuckets,
   series: readonly AskedSeries[],
-  retained: Retained,
   partCells = exportCellsMax,
 ): Promise<HistoryAnswer> {
   const { tenant, form, from, to, now } = query
@@ -154,8 +149,6 @@ async function aggregated(
   const end = isExport ? Math.min(to, (Math.floor(from / asked.interval) + 1) * asked.interval + partMs) : to
   const tooMany = isExport ? undefined : bucketFault(from, to, asked.interval, series.length)
   if (tooMany) return { faults: [tooMany] }
-  const { buckets, interval, zone, mayBeSummed } = retainedBuckets({ from, to: end }, asked, retained, asked.since)
-  const next = buckets.to < to ? { next: { from: buckets.to, to } } : {}
   const faults: QueryFault[] = []
   const chosen = series.flatMap((each) => {
     const names = asked.aggregates ?? defaultAggregates(each.type)
@@ -165,6 +158,10 @@ async function aggregated(
       faults.push({ path: 'aggregates', message: `${each.type.toUpperCase()} has no ${lacking}` })
     return []
   })
+  const kept = chosen.flatMap(({ each }) => (store.retentions.of(tenant, each).isKept ? [each] : []))
+  const retained = leastRetained(kept.map((each) => store.retentions.retainedAt(now, tenant, each)))
+  const { buckets, interval, zone, mayBeSummed } = retainedBuckets({ from, to: end }, asked, retained, asked.since)
+  const next = buckets.to < to ? { next: { from: buckets.to, to } } : {}
   if (asked.aggregates?.includes('duration') && buckets.from < retained.rawFrom) {
     faults.push({ path: 'from', message: `duration is known from ${retained.rawFrom} on` })
   }
@@ -199,7 +196,7 @@ async function aggregated(
   })
   if (!isWhole) {
     if (isExport && partCells > 1) {
-      return await aggregated(store, query, asked, series, retained, Math.ceil(partCells / 16))
+      return await aggregated(store, query, asked, series, Math.ceil(partCells / 16))
     }
     const message = `gives more than ${charactersMax} characters of texts: ask for fewer buckets or properties`
     return { faults: [{ path: 'interval', message }] }

@@ -19,10 +19,15 @@ export interface RawPage {
   readonly cut: number | undefined
 }
 
-/** The first points of some series, and of their marks. Days are read until one series has enough. */
-export async function readPage(storage: Storage, fresh: Pieces, range: PageRange): Promise<RawPage> {
+/** The first points of some series, and of their marks. Days are read until one series has enough. `fromOf`: of one series. */
+export async function readPage(
+  storage: Storage,
+  fresh: Pieces,
+  range: PageRange,
+  fromOf: (id: number) => number,
+): Promise<RawPage> {
   const { from, to, isDescending } = range
-  const found = new Map([...fresh.keys()].map((id) => [id, new FirstPoints(range)]))
+  const found = new Map([...fresh.keys()].map((id) => [id, new FirstPoints({ ...range, from: fromOf(id) })]))
   const count = from < to ? dayOf(to - 1) - dayOf(from) + 1 : 0
   const days = Array.from({ length: count }, (_, place) => dayOf(from) + place)
   for (const day of isDescending ? days.reverse() : days) {
@@ -57,7 +62,9 @@ class FirstPoints {
 
   /** The points of a day; they replace those that were added before. */
   add({ points }: Piece, day: number): void {
-    const part = between(points, Math.max(this.#from, day * dayMs), Math.min(this.#to, (day + 1) * dayMs))
+    const [from, to] = [Math.max(this.#from, day * dayMs), Math.min(this.#to, (day + 1) * dayMs)]
+    if (from >= to) return
+    const part = between(points, from, to)
     this.points.append(part)
     for (const text of part.texts.values()) this.#characters += text.length
     const { limit, charactersMax } = this.#range

@@ -1,6 +1,6 @@
 import { historyKeys } from '#history/history-keys'
 import type { Checkpoint } from '#runtime/projection'
-import type { Storage } from '#runtime/storage'
+import type { Operation, Storage } from '#runtime/storage'
 import { below, ordered } from '#store/keys'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
@@ -79,4 +79,14 @@ export async function pageKeysOf(storage: Storage, name: string): Promise<string
   const range = { after: historyKeys.page(name, 0), before: `page/${name}0`, hasValues: false }
   for await (const page of pagesOf(storage, range)) for (const { key } of page) keys.push(key)
   return keys
+}
+
+/** Pages of a merge that was interrupted belong to none of the runs. */
+export async function deleteStrayPages(storage: Storage, runs: readonly Run[]): Promise<void> {
+  const names = new Set(runs.map(({ name }) => name))
+  const stray: Operation[] = []
+  for await (const page of pagesOf(storage, { ...below('page'), hasValues: false })) {
+    for (const { key } of page) if (!names.has(key.split('/')[1] ?? '')) stray.push({ key, value: null })
+  }
+  if (stray.length > 0) await storage.write(stray, { sync: false })
 }

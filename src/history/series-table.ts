@@ -120,9 +120,9 @@ export class SeriesTable {
     return this.#tenants.get(tenant)?.values() ?? []
   }
 
-  /** Of all series that exist. */
-  *ids(): Iterable<number> {
-    for (let id = 2; id < this.nextId; id += 2) if (this.isAlive(id)) yield id
+  *all(): Iterable<Series & { readonly device: SeriesOfDevice }> {
+    for (const devices of this.#tenants.values())
+      for (const device of devices.values()) for (const series of device.series()) yield { ...series, device }
   }
 
   /** The ids of the series of each property of a shape. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { HistoryRetention } from '#model/history-retention'
 import { formatPropertyIdHex, parsePropertyKey } from '#model/identifier'
 import { entriesWithin, jsonWithin } from '#model/json-value'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
@@ -55,6 +56,7 @@ export const PropertySchema = z
     rangeMin: z.number().optional(),
     rangeMax: z.number().optional(),
     actionable: z.boolean().optional(),
+    history: HistoryRetention.optional(),
     group: line.optional(),
     hint: text.optional(),
   })

@@ -11,6 +11,8 @@ export interface StreamFollowerOptions {
   /** The log receives what went wrong, and that the projection begins anew. */
   readonly failed: (error: unknown) => void
   readonly begunAnew: () => void
+  /** Before the first chunk, and after a gap: what the projection would have learned from earlier entries. */
+  readonly prepare?: () => Promise<void>
 }
 
 interface Wait {
@@ -136,6 +138,7 @@ export class StreamFollower {
     const index = checkpoints.findIndex((checkpoint) => this.#isConfirmed(checkpoint))
     if (index < 0) begunAnew()
     await projection.resume(index < 0 ? undefined : index, journal.epoch)
+    await this.#options.prepare?.()
     this.#positions = new Map(checkpoints[index]?.offsets)
     this.#isLost = false
   }
@@ -249,6 +252,7 @@ export class StreamFollower {
     const retainedFrom = journal.retainedFrom(tenant)
     const [first] = await this.#stored(tenant, retainedFrom)
     await projection.skip(tenant, retainedFrom - 1, first?.time ?? world.now())
+    await this.#options.prepare?.()
     this.#move(tenant, retainedFrom - 1)
   }
 

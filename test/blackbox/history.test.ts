@@ -11,11 +11,13 @@ const properties = [
   { propId: 0x2001, type: 'BOOL' },
   { propId: 0x2002, type: 'UINT8' },
   { propId: 0x2003, type: 'STRING' },
+  { propId: 0x2004, type: 'UINT8' },
 ]
 const schema = {
   name: 'Climate',
   properties: {
     '0x2000': { name: 'temperature', type: 'float', unit: '°C' },
+    '0x2004': { name: 'noise', type: 'uint8', history: false },
     '0x2002': { name: 'mode', type: 'uint8', enum: { 0: { name: 'off' }, 1: { name: 'on' } } },
   },
 }
@@ -73,7 +75,10 @@ describe('history', () => {
         { propId: 0x2002, value: value > 20.4 ? 1 : 0 },
       ])
     }
-    await report(start + 30 * minute + 1, [{ propId: 0x2003, value: 'half' }])
+    await report(start + 30 * minute + 1, [
+      { propId: 0x2003, value: 'half' },
+      { propId: 0x2004, value: 1 },
+    ])
   })
   afterAll(() => server?.finish())
 
@@ -112,6 +117,16 @@ describe('history', () => {
     expect(held.series[0]?.duration).toEqual([{ '0': 30 * minute, '1': 30 * minute }])
     const auto = await read(`from=${start}&to=${start + 60 * minute}&interval=auto&points=12&properties=8192`)
     expect(auto).toMatchObject({ interval: 5 * minute })
+  })
+
+  test('keeps nothing of a property whose schema says so, also after a restart', async () => {
+    await report(start + 40 * minute + 1, [{ propId: 0x2004, value: 2 }])
+    expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', time: [] }])
+    const changed = { ...schema, properties: { ...schema.properties, '0x2004': { name: 'noise' } } }
+    await server.ask(`/schemas/${service}`, { method: 'PUT', body: changed })
+    expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', time: [] }])
+    await report(start + 41 * minute, [{ propId: 0x2004, value: 3 }])
+    expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', value: [3] }])
   })
 
   test('is read in pages that name the position of the first', async () => {

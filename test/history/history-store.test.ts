@@ -5,6 +5,7 @@ import { dayMs } from '#history/history-keys'
 import { HistoryStore } from '#history/history-store'
 import type { Points } from '#history/points'
 import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
+import { retentionsIn } from '#model/history-retention'
 import { DeviceStatus } from '#model/meta'
 import { type PropertyValue, propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
@@ -32,6 +33,11 @@ const declared = [0, 1, 2].map((changed) =>
     })),
   ),
 )
+
+const retained = {
+  '0x3': { name: 'text', history: false },
+  '0x4': { name: 'list', history: { raw: '2d' } },
+} as const
 
 /** The stream of a server: chunks under epochs, of which the end can be lost. */
 class Stream {
@@ -83,6 +89,9 @@ class Run {
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed)
+    const schema = { name: 'Service', properties: retained }
+    this.stream.add([{ kind: 'schema_set', service: 'service', at: start, isNew: true, schema }], start)
+    this.stream.synced = this.stream.last
   }
 
   async open(): Promise<HistoryStore> {
@@ -99,6 +108,9 @@ class Run {
     )
     if (!good) throw new Error('history holds entries that did not happen')
     await history.resume(good, this.stream.epoch)
+    if (history.offsetOf(tenant) > 0) {
+      history.retentions.replace([{ tenant, service: 'service', properties: retentionsIn({ properties: retained }) }])
+    }
     this.history = history
     return history
   }
@@ -188,6 +200,7 @@ class Run {
       this.history = undefined
     }
     if (kind === 18) await this.#import(history)
+    if (kind === 19) await history.expire(this.now, async () => {})
     if (this.history && this.random.below(3) === 0) await this.check(this.history)
   }
 
@@ -204,7 +217,8 @@ class Run {
   async #import(history: HistoryStore): Promise<void> {
     const device = this.random.pick(devices) as string
     const shape = this.#shapeOf.get(device)
-    if (!shape) return
+    // The server waits until history has learned what the schema says.
+    if (!shape || history.offsetOf(tenant) === 0) return
     const items = this.#items(shape).map((item) => (typeof item === 'object' ? 7 : item))
     const timestamp = this.#pastTime()
     const series = shape.properties.flatMap(({ propId, type }, place) => {
@@ -235,8 +249,11 @@ class Run {
       }
     }
     this.#applyImported(model, this.stream.last)
-    const oldest = this.now - 20 * dayMs
-    expect(since(await stored(history), oldest)).toEqual(since(model.points, oldest))
+    const days = (name: string) => (/service 3 /.test(name) ? 0 : /service 4 /.test(name) ? 2 : 20)
+    const oldest = (name: string) => (days(name) === 0 ? Number.POSITIVE_INFINITY : this.now - days(name) * dayMs)
+    const found = await stored(history)
+    expect(Object.keys(found).filter((name) => days(name) === 0)).toEqual([])
+    expect(since(found, oldest)).toEqual(since(model.points, oldest))
   }
 
   #applyImported(model: HistoryModel, offset: number): void {
@@ -245,8 +262,10 @@ class Run {
 }
 
 /** Late points may be left out if they are old; how old is another test. */
-function since(points: Record<string, [number, number | string][]>, oldest: number) {
-  const kept = Object.entries(points).map(([name, list]) => [name, list.filter(([time]) => time >= oldest)] as const)
+function since(points: Record<string, [number, number | string][]>, oldest: (name: string) => number) {
+  const kept = Object.entries(points).map(
+    ([name, list]) => [name, list.filter(([time]) => time >= oldest(name))] as const,
+  )
   return Object.fromEntries(kept.filter(([, list]) => list.length > 0))
 }
 

@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
 import { answerAcross } from '#history/across'
 import { dayMs, hourMs } from '#history/history-keys'
-import type { AcrossQuery, HistoryQuery, QueriedService, Retained } from '#history/history-query'
+import type { AcrossQuery, HistoryQuery, QueriedService } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import { answerQuery } from '#history/query'
 import type { AggregateName } from '#model/aggregate'
 import type { Entry } from '#model/entry'
+import type { HistoryRetention } from '#model/history-retention'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'
 import { memoryPlace } from '#test/store/memory'
@@ -114,8 +115,8 @@ class Fixture {
     await this.store.apply({ tenant, firstOffset: ++this.#offset, count: 1, time: this.now, bytes }, this.now)
   }
 
-  async ask(part: Question, retained: Retained = { rawFrom: 0, hoursFrom: 0 }) {
-    const answer = await answerQuery(this.store, queryOf(part, this.now), retained)
+  async ask(part: Question) {
+    const answer = await answerQuery(this.store, queryOf(part, this.now))
     if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
     return { ...(JSON.parse(Buffer.concat(answer.pieces).toString()) as Answer), next: answer.next }
   }
@@ -125,10 +126,7 @@ class Fixture {
     let text = ''
     let span: { readonly from?: number; readonly to?: number } | undefined = {}
     while (span) {
-      const answer = await answerQuery(this.store, queryOf({ ...part, ...span }, this.now), {
-        rawFrom: 0,
-        hoursFrom: 0,
-      })
+      const answer = await answerQuery(this.store, queryOf({ ...part, ...span }, this.now))
       if (answer === 'unknown' || 'faults' in answer) throw new Error(JSON.stringify(answer))
       text += Buffer.concat(answer.pieces).toString()
       span = answer.next
@@ -147,7 +145,7 @@ class Fixture {
       to: this.now,
       now: this.now,
     }
-    const answer = await answerAcross(this.store, { ...query, ...part }, { rawFrom: 0, hoursFrom: 0 })
+    const answer = await answerAcross(this.store, { ...query, ...part })
     return answer !== 'unknown' && 'pieces' in answer ? JSON.parse(Buffer.concat(answer.pieces).toString()) : answer
   }
 
@@ -294,6 +292,49 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     expect(days.series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)).toBe(fixture.points.size)
   })
 
+  test('is kept as the schema says', async () => {
+    const fixture = await Fixture.make(seed)
+    const own = { raw: '1d', hourly: '3d', daily: '5d' }
+    const retentions = new Map<number, HistoryRetention>([
+      [0, own],
+      [1, false],
+      [2, { raw: '0' }],
+    ])
+    fixture.store.retentions.replace([{ tenant, service, properties: retentions }])
+    for (let hour = 0; hour < 8 * 24; hour++) {
+      fixture.now = start + hour * hourMs
+      await fixture.report()
+    }
+    const { now } = fixture
+    const countsOf = async (from: number, propId: number) => {
+      const buckets = { interval: hourMs, zone: 'UTC', aggregates: ['count'] as const }
+      const { interval, series } = await fixture.ask({ propIds: [propId], from, to: now + 1, buckets })
+      return [interval, series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)]
+    }
+    const inHours = [hourMs, 49]
+    for (const step of [async () => {}, () => fixture.mergeAll(), () => fixture.store.expire(now, async () => {})]) {
+      await step()
+      const points = await fixture.ask({ from: start, to: now + 1 })
+      expect(points.series.map(({ time }) => time.length)).toEqual([25, 0, 1])
+      expect(points.series.map(({ retainedFrom }) => retainedFrom)).toEqual([now - dayMs, now, now])
+      expect(await countsOf(now - 2 * dayMs, 0)).toEqual(inHours)
+      expect(await countsOf(now - 2 * dayMs, 1)).toEqual([hourMs, 0])
+      expect(await countsOf(now - 2 * dayMs, 2)).toEqual(inHours)
+    }
+    // The first moment of the oldest day is more than five days ago.
+    const oldest = start + 2 * dayMs
+    expect(
+      (
+        await fixture.ask({
+          propIds: [0],
+          from: start,
+          to: now + 1,
+          buckets: { interval: dayMs, zone: 'UTC', aggregates: ['count'] },
+        })
+      ).series[0]?.time[0],
+    ).toBe(oldest)
+  })
+
   test('says how long each value of a switch held', async () => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
@@ -341,7 +382,7 @@ describe('a query', () => {
     const fixture = await Fixture.make(1)
     await fixture.report(start)
     const query = queryOf({ to: start + 1, ...part }, start)
-    const answer = await answerQuery(fixture.store, query, { rawFrom: 0, hoursFrom: 0 })
+    const answer = await answerQuery(fixture.store, query)
     expect(answer).toMatchObject({ faults: [{ path }] })
   })
 
@@ -370,11 +411,10 @@ describe('a query', () => {
     fixture.now = start + 310 * dayMs
     await fixture.mergeAll()
     await fixture.store.expire(start + 303 * dayMs, async () => {})
-    const retained = { rawFrom: start + 10 * dayMs, hoursFrom: 0 }
     // Midnight in Kolkata is at 18:30.
     const midnight = start + 18.5 * hourMs
     const buckets = { interval: dayMs, zone: 'Asia/Kolkata', aggregates: ['count', 'first'] as const }
-    const answer = await fixture.ask({ propIds: [0], from: midnight, to: midnight + dayMs, buckets }, retained)
+    const answer = await fixture.ask({ propIds: [0], from: midnight, to: midnight + dayMs, buckets })
     expect([answer.from, answer.tz]).toEqual([midnight, 'Asia/Kolkata'])
     expect(answer.series[0]).toMatchObject({ time: [midnight], count: [24], first: [19] })
   })
@@ -417,10 +457,7 @@ describe('a query', () => {
       expect(found).toEqual(isDescending ? times.reverse() : times)
     }
     const buckets = { interval: hourMs, zone: 'UTC', aggregates: undefined }
-    const answer = await answerQuery(fixture.store, queryOf({ propIds: [2], buckets }, fixture.now), {
-      rawFrom: 0,
-      hoursFrom: 0,
-    })
+    const answer = await answerQuery(fixture.store, queryOf({ propIds: [2], buckets }, fixture.now))
     expect(answer).toMatchObject({ faults: [{ path: 'interval' }] })
   })
 

@@ -27,6 +27,7 @@ const heat = {
   actionable: false,
   group: 'Air',
   hint: 'gauge',
+  history: { raw: '30d', hourly: '0', daily: 'forever' },
 }
 const climate = { name: 'Climate', description: 'Air', properties: { '0x2000': fan, '0x2001': heat } }
 
@@ -149,6 +150,16 @@ describe('a schema is refused', () => {
     ['an unknown type', withProperty({ name: 'p', type: 'uint7' }), ['properties', '0x2000', 'type']],
     ['readonly as text', withProperty({ name: 'p', readonly: 'true' }), ['properties', '0x2000', 'readonly']],
     ['a range as text', withProperty({ name: 'p', rangeMin: '0' }), ['properties', '0x2000', 'rangeMin']],
+    ...[true, 30, '30d', { raw: 30 }, { weekly: '1w' }].map((history): [string, unknown, string[]] => [
+      `a history of ${JSON.stringify(history)}`,
+      withProperty({ name: 'p', history }),
+      ['properties', '0x2000', 'history'],
+    ]),
+    ...['30', '1m', '876001h', '-1d', ''].map((daily): [string, unknown, string[]] => [
+      `days kept for ${daily}`,
+      withProperty({ name: 'p', history: { daily } }),
+      ['properties', '0x2000', 'history', 'daily'],
+    ]),
     ['an empty range', withProperty({ name: 'p', rangeMin: 1, rangeMax: 1 }), ['properties', '0x2000', 'rangeMax']],
     [
       'an enum key that is not a number',

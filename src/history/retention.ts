@@ -1,0 +1,82 @@
+import { dayMs } from '#history/history-keys'
+import type { HistoryLimits } from '#history/history-limits'
+import type { Retained } from '#history/history-query'
+import type { SeriesKind } from '#history/series-table'
+import { type HistoryRetention, type ServiceRetention, spanMs } from '#model/history-retention'
+
+/**
+ * How long the points of a series are kept, and its summaries of hours and of days, ms. What is finer is part of what is
+ * coarser, so each is kept at least as long as the one before.
+ */
+export interface Retention {
+  readonly rawMs: number
+  readonly hoursMs: number
+  readonly daysMs: number
+  /** False: nothing is stored. */
+  readonly isKept: boolean
+}
+
+/** The retention of all series: that of the server, except for properties whose schema names another one. */
+export class Retentions {
+  readonly #limits: HistoryLimits
+  readonly #ofMost: Retention
+  /** By tenant, service and property. */
+  #tenants = new Map<string, Map<string, ReadonlyMap<number, Retention>>>()
+
+  constructor(limits: HistoryLimits) {
+    this.#limits = limits
+    this.#ofMost = this.#retentionOf({})
+  }
+
+  /** Replaces all that the schemas name. */
+  replace(list: readonly ServiceRetention[]): void {
+    this.#tenants = new Map()
+    for (const { tenant, service, properties } of list) this.set(tenant, service, properties)
+  }
+
+  set(tenant: string, service: string, properties: ServiceRetention['properties']): void {
+    const services = this.#tenants.get(tenant) ?? new Map()
+    this.#tenants.set(tenant, services)
+    if (properties.size === 0) services.delete(service)
+    else services.set(service, new Map([...properties].map(([id, asked]) => [id, this.#retentionOf(asked)])))
+    if (services.size === 0) this.#tenants.delete(tenant)
+  }
+
+  deleteTenant(tenant: string): void {
+    this.#tenants.delete(tenant)
+  }
+
+  /** Of the properties of a service that have one of their own. */
+  ofService(tenant: string, service: string): ReadonlyMap<number, Retention> | undefined {
+    return this.#tenants.get(tenant)?.get(service)
+  }
+
+  of(tenant: string, { service, propId }: Pick<SeriesKind, 'service' | 'propId'>): Retention {
+    return this.ofService(tenant, service)?.get(propId) ?? this.#ofMost
+  }
+
+  oldestOfServer(now: number): number {
+    return this.oldestStored(this.#ofMost, now)
+  }
+
+  /** Points before this time are not stored. A day is summarized even if none of its points are kept. */
+  oldestStored(retention: Retention, now: number): number {
+    if (!retention.isKept) return Number.POSITIVE_INFINITY
+    return Math.max(0, now - Math.max(retention.rawMs, dayMs))
+  }
+
+  /** What is left of a series for a question. */
+  retainedAt(now: number, tenant: string, property: Pick<SeriesKind, 'service' | 'propId'>): Retained {
+    const { rawMs, hoursMs } = this.of(tenant, property)
+    return { rawFrom: Math.max(0, now - rawMs), hoursFrom: Math.max(0, now - hoursMs) }
+  }
+
+  #retentionOf(asked: HistoryRetention): Retention {
+    if (asked === false) return { rawMs: 0, hoursMs: 0, daysMs: 0, isKept: false }
+    const msOf = (text: string | undefined, ofServer: number) => (text === undefined ? ofServer : spanMs(text))
+    const rawMs = msOf(asked.raw, this.#limits.rawMs)
+    const hoursMs = Math.max(rawMs, msOf(asked.hourly, this.#limits.hoursMs))
+    const daysMs = Math.max(hoursMs, msOf(asked.daily, Number.POSITIVE_INFINITY))
+    return { rawMs, hoursMs, daysMs, isKept: daysMs > 0 }
+  }
+}
