@@ -15,6 +15,7 @@ const ofParts = [
   'http',
   'link',
   'model',
+  'mqtt',
   'notifications',
   'routes',
   'rules',

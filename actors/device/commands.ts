@@ -89,6 +89,7 @@ export interface Report {
   readonly type: 'report'
   readonly shape: Shape
   readonly session: string
+  /** 0: the next number; the report is never a repetition. */
   readonly seq: number
   readonly items: Items
   readonly timestamp: number | undefined

@@ -19,8 +19,9 @@ export const aheadMsMax = 24 * 60 * 60_000
  */
 export function decideReport(state: DeviceState, report: Report, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('device_unknown'))
-  const { shape, seq, session } = report
+  const { shape, session } = report
   const isSameSession = session === state.session
+  const seq = report.seq || (isSameSession ? state.seq + 1 : 1)
   if (isSameSession && seq <= state.seq) return answer(state.seq)
   const service = serviceOf(state, shape.serviceIdentifier)
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))

@@ -29,6 +29,7 @@ import { directoryAddress } from '#actors/directory/commands'
 import { signingKeysAddress } from '#actors/signing-keys/state'
 import type { StoredApiKey } from '#actors/tenant/state'
 import type { SessionKey } from '#model/caller'
+import { Problem } from '#model/problem'
 
 /** Users, sessions, tokens and keys, assembled. */
 export type Identity = ReturnType<typeof openIdentity>
@@ -144,6 +145,27 @@ export function openIdentity(options: IdentityOptions) {
         countFailed(auth, 'link', error)
         throw error
       }
+    },
+    /**
+     * By the name and the secret of an MQTT client. No secret: the name is a provisioning key or the token of a device.
+     * @throws Problem `unauthorized`, `too_many_requests`
+     */
+    linkCallerBy(name: string, secret: string | undefined, address: string): LinkCaller {
+      // Tokens may be short, so even a right guess is refused after too many wrong ones.
+      if (secret === undefined) attempts.check(address)
+      const caller = secret === undefined ? linkCredentials.callerByToken(name) : linkCredentials.callerBy(name, secret)
+      if (!caller) throw new Problem('unauthorized', 'invalid credentials')
+      auth.link.accepted++
+      return caller
+    },
+    /**
+     * Counts an MQTT client that did not sign in. `account`: its name, if it has a password.
+     * @throws Problem `too_many_requests` after too many from one address
+     */
+    failedConnect(address: string, account: string | undefined) {
+      auth.link.refused++
+      attempts.check(address, account)
+      attempts.recordFailure(address, ...(account === undefined ? [] : [account]))
     },
     /**
      * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from one

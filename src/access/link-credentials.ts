@@ -2,6 +2,7 @@ import type { Accesses } from '#access/accesses'
 import { readBasic } from '#access/basic-login'
 import { isHashOf, readProvisioningKey } from '#access/secret-text'
 import { deviceAddress, secretRecord } from '#actors/device/device'
+import { activeTenants } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant, isExpired } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -42,17 +43,28 @@ export class LinkCredentials {
   callerOf(authorization: string): LinkCaller {
     if (authorization === '') throw new Problem('unauthorized', 'authentication required')
     const credentials = readBasic(authorization)
-    const caller = credentials && this.#authenticate(credentials.name, credentials.password)
+    const caller = credentials && this.callerBy(credentials.name, credentials.password)
     if (!caller) throw new Problem('unauthorized', 'invalid credentials')
     return caller
   }
 
-  #authenticate(name: string, secret: string): LinkCaller | undefined {
+  /** By `[<tenant>/]<deviceIdentifier>` or `[<tenant>/]*`, and its secret. Undefined for wrong credentials. */
+  callerBy(name: string, secret: string): LinkCaller | undefined {
     const slash = name.indexOf('/')
     const tenant = slash < 0 ? defaultTenant : name.slice(0, slash)
     const device = name.slice(slash + 1)
     if (!this.#parts.accesses.hasTenant(tenant)) return undefined
     return device === anyDevice ? this.#gatewayOf(tenant, secret) : this.#deviceOf(tenant, device, secret)
+  }
+
+  /** By the text of a provisioning key alone, of any tenant. */
+  callerByToken(text: string): LinkCaller | undefined {
+    if (!readProvisioningKey(text)) return undefined
+    for (const tenant of activeTenants(this.#parts.system)) {
+      const caller = this.#gatewayOf(tenant, text)
+      if (caller) return caller
+    }
+    return undefined
   }
 
   #gatewayOf(tenant: string, text: string): LinkCaller | undefined {

@@ -34,6 +34,12 @@ export const onOrOff: Kind<boolean> = {
   read: (text) => switchWords.get(text.trim().toLowerCase()),
 }
 
+/** 0 is any free port. */
+export const portOrOff: Kind<number | 'off'> = {
+  takes: '0 to 65535, or off',
+  read: (text) => (text.trim().toLowerCase() === 'off' ? 'off' : wholeNumber(0, 65_535).read(text)),
+}
+
 export function oneOf<const W extends string>(...words: readonly W[]): Kind<W> {
   return {
     takes: `one of ${words.join(', ')}`,

@@ -9,6 +9,7 @@ import {
   natsUrl,
   oneOf,
   onOrOff,
+  portOrOff,
   smtpUrl,
   webOrigin,
   wholeNumber,
@@ -179,6 +180,26 @@ export const settings = {
     fallback: String(mebibyte),
     about: 'The largest request body. Bodies are held in memory.',
   }),
+  mqttPort: {
+    name: 'MQTT_PORT',
+    kind: portOrOff,
+    about: 'The port for MQTT. Default: 1883, if it is free; a port that is set must be free. Off: no MQTT.',
+  },
+  mqttTlsPort: {
+    name: 'MQTT_TLS_PORT',
+    kind: wholeNumber(0, 65_535),
+    about: 'The port for MQTT with TLS, if there is a certificate. Default: 8883, if it is free.',
+  },
+  tlsCertificate: {
+    name: 'TLS_CERT',
+    kind: matching(/^[^\0]+$/, 'a path'),
+    about: 'File with the certificate and its chain in PEM, for MQTT with TLS. Needs TLS_KEY.',
+  },
+  tlsKey: {
+    name: 'TLS_KEY',
+    kind: matching(/^[^\0]+$/, 'a path'),
+    about: 'File with the private key in PEM. Needs TLS_CERT.',
+  },
   linkFrameBytesMax: withFallback({
     name: 'LINK_FRAME_BYTES_MAX',
     kind: wholeNumber(1_024, 16 * mebibyte, 'bytes'),

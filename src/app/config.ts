@@ -56,6 +56,10 @@ function mistakesBetween(config: Config, mistakes: readonly string[]): string[] 
   if (config.adminName && !config.adminPassword && !isMistaken('ADMIN_PASSWORD')) {
     found.push('ADMIN_PASSWORD: got nothing, takes a password when ADMIN_NAME is set (both or neither)')
   }
+  if (!config.tlsCertificate !== !config.tlsKey) {
+    const missing = config.tlsKey ? 'TLS_CERT' : 'TLS_KEY'
+    found.push(`${missing}: got nothing, takes a path when the other of TLS_CERT and TLS_KEY is set`)
+  }
   if (config.natsUrls?.length && !config.nodeUrl && !isMistaken('NODE_URL')) {
     found.push('NODE_URL: got nothing, takes the address of this node when NATS_URL is set')
   }

@@ -57,6 +57,7 @@ async function main(): Promise<void> {
   }
   // `--help` and configuration errors do not wait until the whole server is loaded.
   const { isPlainFailure, serve } = await import('#app/serve')
+  const { exitCodeOf } = await import('#app/mqtt')
   try {
     const starting = serve(config, log, { administratorGenerated: printAdministrator })
     stopOnSignal(starting, log)
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
   } catch (error) {
     if (isPlainFailure(error)) log.fatal({}, error.message)
     else log.fatal({ err: error }, 'the server could not start')
-    process.exitCode = 1
+    process.exitCode = exitCodeOf(error)
   }
 }
 

@@ -14,6 +14,7 @@ import { type Log, redactPath } from '#app/log'
 import { metricsOf } from '#app/metrics/metrics'
 import { ProcessMetrics } from '#app/metrics/process-metrics'
 import type { MetricSources } from '#app/metrics/sources'
+import { type Mqtt, MqttSettingFailure, openMqtt } from '#app/mqtt'
 import { loopTimes, realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
@@ -69,6 +70,7 @@ export interface ServeOptions {
 
 export interface Running {
   readonly port: number
+  readonly mqttPorts: Mqtt['ports']
   /** Includes the base path of the API. */
   readonly url: string
   /** Answers requests in progress, stores everything, and closes. */
@@ -76,7 +78,7 @@ export interface Running {
 }
 
 /** Their messages say what is wrong and what to do, so no stack is needed. */
-const operatorErrors = [ClusterFailure, StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
+const operatorErrors = [ClusterFailure, StorageFailure, CannotListen, KeyFileFailure, WrongFileKey, MqttSettingFailure]
 
 /** Whether the operator can fix an error of `serve`. Any other error is a bug. */
 export function isPlainFailure(error: unknown): error is Error {
@@ -147,7 +149,9 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   const metrics = metricsParts(config, assembly, { backups, updateServer, inFlight, cluster })
   const key = Buffer.from(realWorld.random(serverKeyBytes)).toString('base64url')
   let server: Server
+  let mqtt: Mqtt | undefined
   try {
+    mqtt = await openMqtt(config, log, assembly, isWritable)
     const { dataDirectory, linkFrameBytesMax } = config
     server = await openServer({
       world: realWorld,
@@ -171,6 +175,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
           ...(cluster?.routesOf(assembly) ?? []),
         ],
         sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax, cluster?.socketsOf(assembly)),
+        rootSockets: mqtt.sockets,
         ...(!identity && { notFound: identityIsOff }),
       },
       authentication: identity ?? { authenticate: anonymousCallers(config.updateHookSecret) },
@@ -194,6 +199,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       metrics: metrics.http,
     })
   } catch (error) {
+    mqtt?.stopListening()
     await assembly.close()
     await cluster?.close()
     throw error
@@ -206,14 +212,17 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   greet(config, log, url, server.port)
   return {
     port: server.port,
+    mqttPorts: mqtt.ports,
     url,
     async stop() {
       log.info({}, 'stopping')
       server.stopListening()
+      mqtt.stopListening()
       backups.stop()
       assembly.stop()
       updateServer?.stop()
       context.links.stop()
+      await mqtt.closeConnections()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await cluster?.handOver(assembly)
       await server.close()

@@ -55,6 +55,8 @@ interface ServerRoutes {
   /** Routes whose paths begin at the root. */
   readonly rootBindings?: readonly Binding[]
   readonly sockets?: readonly AnyWebsocketRoute[]
+  /** The same at the root. */
+  readonly rootSockets?: readonly AnyWebsocketRoute[]
   /** The error for an unknown path, if there is more to say than 404. */
   readonly notFound?: (path: string) => Problem | undefined
 }
@@ -150,7 +152,9 @@ export async function openServer(options: ServerOptions): Promise<Server> {
 
   const app = uws.App()
   const { basePath = '/api/v1' } = routes
-  for (const route of routes.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
+  for (const { template, route } of socketRoutesOf(routes, basePath)) {
+    serveSockets(app, context, sockets, dropping, template, route)
+  }
   app.any('/*', httpHandler(context, pathTable(rowsOf(routes, basePath, context.metrics)), authentication.authenticate))
 
   let isClosed = false
@@ -195,9 +199,13 @@ function rowsOf(routes: ServerRoutes, basePath: string, metrics: HttpMetrics): r
   const rows = [...routes.bindings.map(row(basePath)), ...(routes.rootBindings ?? []).map(row(''))]
   // If a route answers plain requests on the path of a socket, it keeps them.
   const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
-  const templates = (routes.sockets ?? []).map((route) => basePath + route.path)
-  const free = templates.filter((template) => !isTaken(template))
-  return [...rows, ...free.map((template) => ({ method: 'GET', template, binding: 'socket' as const }))]
+  const free = socketRoutesOf(routes, basePath).filter(({ template }) => !isTaken(template))
+  return [...rows, ...free.map(({ template }) => ({ method: 'GET', template, binding: 'socket' as const }))]
+}
+
+function socketRoutesOf({ sockets = [], rootSockets = [] }: ServerRoutes, basePath: string) {
+  const row = (prefix: string) => (route: AnyWebsocketRoute) => ({ template: prefix + route.path, route })
+  return [...sockets.map(row(basePath)), ...rootSockets.map(row(''))]
 }
 
 /** With a host and options: the binary accepts both, but its declarations only one of them. */

@@ -11,8 +11,10 @@ export interface LinkCodec {
    */
   decode(data: Uint8Array, isBinary: boolean): DeviceFrame
   encode(message: ServerFrame): string | Uint8Array
-  /** Encodes ACK. The bytes are valid until the next call. */
-  acknowledge(flakeAddress: number, seq: number, isShort: boolean): string | Uint8Array
+  /**
+   * Encodes ACK. The bytes are valid until the next call. Undefined: the transport acknowledges each message itself.
+   */
+  acknowledge(flakeAddress: number, seq: number, isShort: boolean): string | Uint8Array | undefined
 }
 
 /** A message to a device. Whole numbers among its fields are encoded as integers; `updates` belongs to WRITE. */

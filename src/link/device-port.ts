@@ -97,6 +97,11 @@ export class DevicePort {
     this.#system.gate.afterCommit({ committed: task, failed: task })
   }
 
+  /** Runs the task after the commit of everything taken before; not if that commit fails. */
+  whenStored(task: () => void): void {
+    this.#system.gate.afterCommit({ committed: task, failed: () => {} })
+  }
+
   /**
    * Returns why these credentials do not permit this device; undefined if they do. A key permits the devices that it
    * created, and devices without a secret, including unknown ones. Contract 7.

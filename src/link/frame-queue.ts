@@ -41,6 +41,8 @@ interface LinkQueue {
   bytes: number
   /** The remaining steps of the frame before `next`. */
   steps: FrameSteps | undefined
+  /** Each runs when all frames before `at` are processed. */
+  readonly tasks: { readonly at: number; readonly task: () => void }[]
 }
 
 export interface FrameQueueOptions {
@@ -92,7 +94,7 @@ export class FrameQueue {
 
   /** Queues a copy. Returns false if a limit is exceeded. */
   add(link: Link, data: Uint8Array, isBinary: boolean): boolean {
-    const queue = this.#queues.get(link) ?? { frames: [], next: 0, bytes: 0, steps: undefined }
+    const queue = this.#queues.get(link) ?? { frames: [], next: 0, bytes: 0, steps: undefined, tasks: [] }
     const bytes = data.byteLength
     if (queue.bytes + bytes > queuedBytesMax || this.#bytes + bytes > allQueuedBytesMax) return false
     this.#queues.set(link, queue)
@@ -103,6 +105,16 @@ export class FrameQueue {
     this.#isRunning = true
     this.#options.world.soon(() => this.#run())
     return true
+  }
+
+  /**
+   * Runs the task when all frames of the link so far are processed, in the same turn as the last of them; never if the
+   * link ends before.
+   */
+  after(link: Link, task: () => void): void {
+    const queue = this.#queues.get(link)
+    if (queue) queue.tasks.push({ at: queue.frames.length, task })
+    else task()
   }
 
   forget(link: Link): void {
@@ -139,6 +151,7 @@ export class FrameQueue {
     try {
       if (!queue.steps) queue.steps = this.#take(link, queue)
       else if (queue.steps.next().done) queue.steps = undefined
+      while (!queue.steps && queue.tasks[0] && queue.tasks[0].at <= queue.next) queue.tasks.shift()?.task()
     } catch (error) {
       queue.steps = undefined
       this.forget(link)

@@ -210,7 +210,8 @@ export class Link {
     const { codec } = this.opening
     for (const linked of this.#acks) {
       linked.isAckWaiting = false
-      this.socket.send(codec.acknowledge(linked.flakeAddress, linked.ackSeq, linked.isShort))
+      const frame = codec.acknowledge(linked.flakeAddress, linked.ackSeq, linked.isShort)
+      if (frame !== undefined) this.socket.send(frame)
     }
     this.#acks.length = 0
   }

@@ -71,22 +71,13 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#deviceLinks = new DeviceLinks(world)
     this.declarations = new DeclarationRate(world)
     this.#fanout = new PresenceFanout({ world, deviceLinks: this.#deviceLinks, presence: options.presence })
-    this.writes = new Writes({
-      world,
-      port: this.port,
-      deviceLinks: this.#deviceLinks,
-      timeoutMs: options.writeTimeoutMs,
-    })
-    this.offers = new Offers({
-      deviceLinks: this.#deviceLinks,
-      urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined),
-    })
+    const parts = { world, port: this.port, deviceLinks: this.#deviceLinks }
+    this.writes = new Writes({ ...parts, timeoutMs: options.writeTimeoutMs })
+    this.offers = new Offers({ ...parts, urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined) })
     this.#hellos = new Hellos({
-      world,
-      port: this.port,
+      ...parts,
       intern: options.intern,
       memory: options.memory,
-      deviceLinks: this.#deviceLinks,
       counts: this.counts,
       declarations: this.declarations,
       welcomed: (linked, firmwares) => {
@@ -157,6 +148,17 @@ export class Links implements SocketHandler<LinkOpening> {
     this.counts.bytes += data.byteLength
     if (this.#queue.has(link)) this.#later(link, data, isBinary)
     else this.#frame(link, data, isBinary)
+  }
+
+  /** `taken` runs in the commit of all that was received so far, `stored` after it; neither if the link ends. */
+  whenStored(socket: Socket, stored: () => void, taken?: () => void): void {
+    const link = this.#links.get(socket)
+    if (!link) return
+    this.#queue.after(link, () => {
+      if (!link.isAccepting) return
+      taken?.()
+      this.port.whenStored(() => link.isOpen && stored())
+    })
   }
 
   /** The client does not read, and messages are not repeated on a link: its next HELLO brings the state. */

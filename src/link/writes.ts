@@ -86,8 +86,8 @@ export class Writes {
     const linked = deviceLinks.get(tenant, device)
     const link = linked?.flakeAddress === order.flakeAddress && linked.link.isOpen ? linked.link : undefined
     if (!link && !(request.isRepeated && isWaiting)) throw new Problem('device_offline')
-    const { encode } = link?.opening.codec ?? jsonCodec
-    const bytes = Buffer.byteLength(encode(writeMessage(order, id)))
+    const codec = link?.opening.codec ?? jsonCodec
+    const bytes = Buffer.byteLength(codec.encode(writeMessage(order, id)))
     if (bytes > frameBytesMax) throw new Problem('too_large', `the WRITE has more than ${frameBytesMax} bytes`)
     if (link && link.socket.bufferedBytes() > unsentBytesMax) throw new Problem('overloaded')
     const write = openWrite(tenant, device, id, request.user, order, isWaiting)

@@ -37,6 +37,9 @@ describe('a good value is read', () => {
     ['AUTO_UPDATE', '0  0 29 2 *', 'autoUpdate', '0  0 29 2 *'],
     ['SMTP_URL', 'smtps://user:pa%40ss@mail.example:465', 'smtpUrl', 'smtps://user:pa%40ss@mail.example:465'],
     ['MAIL_FROM', 'Devices <d@a.example>', 'mailFrom', 'Devices <d@a.example>'],
+    ['MQTT_PORT', '0', 'mqttPort', 0],
+    ['MQTT_PORT', 'OFF', 'mqttPort', 'off'],
+    ['MQTT_TLS_PORT', '8884', 'mqttTlsPort', 8884],
     ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
   ])('%s=%s', (name, text, key, value) => {
     expect(configOf({ [name]: text })).toHaveProperty(key, value)
@@ -64,6 +67,8 @@ describe('a bad value is reported in one line: name, value, expected values', ()
     ['TICKET_LIFETIME_S', ['0', '301']],
     ['BODY_BYTES_MAX', ['10', '1MiB']],
     ['LINK_FRAME_BYTES_MAX', ['1', '99999999']],
+    ['MQTT_PORT', ['65536', 'on', '1883/tcp']],
+    ['MQTT_TLS_PORT', ['off', '-1']],
     ['IMAGE_BYTES_MAX', ['1', '99999999999']],
     ['WRITE_TIMEOUT_S', ['0', '301']],
     ['UPDATE_OFFER_TIMEOUT_S', ['0', '301']],

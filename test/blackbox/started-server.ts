@@ -21,6 +21,7 @@ export type Environment = Readonly<Record<string, string>>
 const defaults: Environment = {
   HOST: '127.0.0.1',
   PORT: '0',
+  MQTT_PORT: 'off',
   IAM: 'off',
   HISTORY: 'off',
   LOG_LEVEL: 'info',
@@ -33,6 +34,8 @@ export interface LogLine {
   readonly level: string
   readonly msg: string
   readonly port?: number
+  readonly plain?: number
+  readonly tls?: number
 }
 
 export interface Answer {
@@ -236,10 +239,18 @@ export class StartedServer {
     await this.run.ended
   }
 
+  /** The open ports for MQTT. */
+  get mqttPorts(): { readonly plain?: number; readonly tls?: number } {
+    return this.lines.find(({ msg }) => msg === 'MQTT is open') ?? {}
+  }
+
+  get lines(): LogLine[] {
+    return this.#running ? linesIn(this.#log) : this.run.lines
+  }
+
   /** Logged errors of the server itself. */
   get complaints(): LogLine[] {
-    const lines = this.#running ? linesIn(this.#log) : this.run.lines
-    return lines.filter(({ level }) => level === 'error' || level === 'fatal')
+    return this.lines.filter(({ level }) => level === 'error' || level === 'fatal')
   }
 
   /** Stops at the end of a test file, and expects no errors. */

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import type { Assembly } from '#app/assembly'
+import { type Config, configExitCode } from '#app/config'
+import type { Log } from '#app/log'
+import { CannotListen } from '#http/server'
+import type { AnyWebsocketRoute } from '#http/websocket-route'
+import { Connections } from '#mqtt/connections'
+import { principalFinder } from '#mqtt/credentials'
+import { LinkTopics } from '#mqtt/link-topics'
+import { type Listener, listen, type TlsFiles } from '#mqtt/listener'
+import { Topics } from '#mqtt/topics'
+import { mqttSocket } from '#mqtt/websocket-room'
+
+/** A setting for MQTT that cannot be used on this machine; the message names it. */
+export class MqttSettingFailure extends Error {}
+
+/** The exit code for an error of the start. */
+export function exitCodeOf(error: unknown): number {
+  return error instanceof MqttSettingFailure ? configExitCode : 1
+}
+
+export interface Mqtt {
+  /** At the root. */
+  readonly sockets: readonly AnyWebsocketRoute[]
+  /** The ports that are open: plain, and with TLS. */
+  readonly ports: { readonly plain?: number; readonly tls?: number }
+  stopListening(): void
+  /** Disconnects all clients. */
+  closeConnections(): Promise<void>
+}
+
+const defaultPort = 1883
+const defaultTlsPort = 8883
+
+/** Opens the ports for MQTT. @throws MqttSettingFailure if a configured port or file cannot be used */
+export async function openMqtt(
+  config: Config,
+  log: Log,
+  { context, identity }: Assembly,
+  isWritable: () => boolean,
+): Promise<Mqtt> {
+  if (config.mqttPort === 'off') {
+    return { sockets: [], ports: {}, stopListening: () => {}, closeConnections: async () => {} }
+  }
+  const { world, links } = context
+  const connections = new Connections({
+    world,
+    topics: new Topics(new LinkTopics(world, links)),
+    principalOf: principalFinder(identity),
+    sessions: identity?.sockets,
+    isWritable,
+    bug: (error) => log.error({ err: error }, 'a bug: an MQTT packet'),
+  })
+  const tls = await tlsOf(config)
+  const listeners: Listener[] = []
+  const open = async (name: string, given: number | undefined, fallback: number, files?: TlsFiles) => {
+    try {
+      const listener = await listen(connections, { host: config.host, port: given ?? fallback, tls: files })
+      listeners.push(listener)
+      return listener.port
+    } catch (error) {
+      for (const listener of given === undefined ? [] : listeners) listener.close()
+      if (!(error instanceof CannotListen)) throw new MqttSettingFailure(`TLS_CERT, TLS_KEY: ${String(error)}`)
+      if (given !== undefined) throw new MqttSettingFailure(`${name}: ${error.message}`)
+      log.warn({}, `no MQTT: ${error.message}; set ${name} to another port, or MQTT_PORT to off`)
+      return undefined
+    }
+  }
+  const plain = await open('MQTT_PORT', config.mqttPort, defaultPort)
+  const secure = tls && (await open('MQTT_TLS_PORT', config.mqttTlsPort, defaultTlsPort, tls))
+  const ports = { ...(plain !== undefined && { plain }), ...(secure !== undefined && { tls: secure }) }
+  if (listeners.length > 0) log.info({ ...ports }, 'MQTT is open')
+  return {
+    sockets: [mqttSocket(connections)],
+    ports,
+    stopListening() {
+      for (const listener of listeners) listener.close()
+    },
+    closeConnections: () => connections.stop(),
+  }
+}
+
+async function tlsOf({ tlsCertificate, tlsKey }: Config): Promise<TlsFiles | undefined> {
+  if (tlsCertificate === undefined || tlsKey === undefined) return undefined
+  const read = async (name: string, path: string) => {
+    try {
+      return await readFile(path)
+    } catch (error) {
+      throw new MqttSettingFailure(`${name}: ${(error as Error).message}`)
+    }
+  }
+  return { cert: await read('TLS_CERT', tlsCertificate), key: await read('TLS_KEY', tlsKey) }
+}

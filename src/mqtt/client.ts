@@ -1,0 +1,168 @@
+import type { LinkCaller } from '#access/link-credentials'
+import type { Caller } from '#model/caller'
+import type { Delivery, Properties } from '#mqtt/control-packets'
+import { type ProtocolVersion, packetTypes, type Qos } from '#mqtt/packet'
+import { writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
+import { type Reason, reasons } from '#mqtt/reasons'
+import type { Transport } from '#mqtt/transport'
+import type { CloseReason } from '#runtime/close-codes'
+import type { Socket } from '#runtime/socket'
+
+/** Who signed in. With authentication off, everyone is both. */
+export interface Principal {
+  /** Names the principal among all tenants: a client identifier belongs to one principal. */
+  readonly key: string
+  readonly tenant: string
+  /** A device, or a gateway for many. */
+  readonly link?: LinkCaller
+  /** A person or a program. */
+  readonly caller?: Caller
+}
+
+/** A refused message: the reason for version 5, and a sentence. */
+export interface Refusal {
+  readonly reason: Reason
+  readonly message: string
+}
+
+/** A message of a client, with its topic alias resolved. */
+export interface ClientMessage {
+  readonly topic: string
+  /** Valid during the call only. */
+  readonly payload: Uint8Array
+  readonly qos: Qos
+  readonly isRetained: boolean
+  readonly packetId: number
+  readonly properties: Properties | undefined
+}
+
+export interface ClientParts {
+  readonly transport: Transport
+  readonly version: ProtocolVersion
+  readonly principal: Principal
+  readonly clientId: string
+  /** The largest packet that the client takes. */
+  readonly packetBytesMax: number
+  /** Ends the connection later. */
+  readonly end: (reason: Reason, message: string) => void
+}
+
+/** Bytes that one client has not read, above which it is disconnected. */
+const unsentBytesMax = 1024 * 1024
+
+/** A client that has signed in, until its connection ends. */
+export class Client {
+  readonly principal: Principal
+  readonly clientId: string
+  readonly version: ProtocolVersion
+  /** The same connection for modules that know sockets. */
+  readonly socket: ClientSocket
+  /** Packet identifiers of QoS 2 between PUBREC and PUBREL. */
+  readonly open = new Set<number>()
+  readonly subscriptions = new Set<string>()
+  /** Messages that are not acknowledged yet. */
+  inFlight = 0
+  isClosed = false
+  readonly #parts: ClientParts
+
+  constructor(parts: ClientParts) {
+    this.#parts = parts
+    this.principal = parts.principal
+    this.clientId = parts.clientId
+    this.version = parts.version
+    this.socket = new ClientSocket(this)
+  }
+
+  get address(): string {
+    return this.#parts.transport.address
+  }
+
+  unsentBytes(): number {
+    return this.#parts.transport.unsentBytes()
+  }
+
+  /** Returns false if the packet is too large for the client: it gets no part of it. MQTT-3.1.2-24. */
+  send(packet: Uint8Array): boolean {
+    if (this.isClosed || packet.length > this.#parts.packetBytesMax) return false
+    this.#parts.transport.send(packet)
+    if (this.unsentBytes() > unsentBytesMax) this.end(reasons.quotaExceeded, 'the client does not read')
+    return true
+  }
+
+  deliver(message: Delivery): boolean {
+    return this.send(writeDelivery(message, this.version))
+  }
+
+  /** PUBACK or PUBREC. In 3.1.1 a refusal is a message on `v1/errors`. Contract 10. */
+  acknowledge({ packetId, qos, topic }: Pick<ClientMessage, 'packetId' | 'qos' | 'topic'>, refusal?: Refusal): void {
+    if (refusal && this.version === 4) {
+      const payload = JSON.stringify({ topic, message: refusal.message })
+      this.deliver({ topic: errorsTopic, payload, qos: 0 })
+    }
+    if (qos === 0) return
+    const type = qos === 1 ? packetTypes.puback : packetTypes.pubrec
+    this.send(writeAcknowledgement(type, packetId, this.version, refusal?.reason, refusal?.message))
+  }
+
+  end(reason: Reason, message: string): void {
+    this.#parts.end(reason, message)
+  }
+}
+
+/** Where a client of 3.1.1 receives refusals. */
+const errorsTopic = 'v1/errors'
+
+/** The reasons of the close codes that websockets get. */
+const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
+  4400: reasons.payloadInvalid,
+  4401: reasons.notAuthorized,
+  4403: reasons.notAuthorized,
+  4408: reasons.keepAliveTimeout,
+  1012: reasons.serverStopping,
+  1011: reasons.serverUnavailable,
+  1013: reasons.serverBusy,
+}
+
+/**
+ * A client as a socket of `src/runtime`: messages become publications on one topic. MQTT has no pings of the server, so
+ * a ping is answered here: the keep alive of the client decides whether it is there.
+ */
+export class ClientSocket implements Socket {
+  readonly #client: Client
+  /** Set by the module that uses the socket. */
+  onMessage: (message: string | Uint8Array) => void = () => {}
+  onPing: () => void = () => {}
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  get remoteAddress(): string {
+    return this.#client.address
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.onMessage(message)
+    return true
+  }
+
+  cork(task: () => void): void {
+    task()
+  }
+
+  bufferedBytes(): number {
+    return this.#client.unsentBytes()
+  }
+
+  subscribe(): void {}
+
+  unsubscribe(): void {}
+
+  ping(): void {
+    this.onPing()
+  }
+
+  end(code: number, reason: string): void {
+    this.#client.end(reasonsByCode[code as CloseReason['code']] ?? reasons.serverUnavailable, reason)
+  }
+}

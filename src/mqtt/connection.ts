@@ -1,0 +1,387 @@
+import { isPromiseLike } from '#http/reply'
+import { Problem } from '#model/problem'
+import { Client, type ClientMessage, type Principal } from '#mqtt/client'
+import {
+  type ConnackProperties,
+  type Connect,
+  readConnect,
+  readDisconnect,
+  readSubscribe,
+  readUnsubscribe,
+  type Subscription,
+  UnsupportedVersion,
+  writeConnack,
+  writeDisconnect,
+  writeSuback,
+  writeUnsuback,
+} from '#mqtt/control-packets'
+import { PacketFraming } from '#mqtt/framing'
+import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
+import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
+import { malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
+import { isTopicFilter, isTopicName } from '#mqtt/topic'
+import type { Topics } from '#mqtt/topics'
+import type { Transport } from '#mqtt/transport'
+import type { World } from '#runtime/world'
+
+/** Contract 10. Larger names and passwords do not exist. */
+const connectBytesMax = 4 * 1024
+const connectMsMax = 10_000
+const packetBytesMax = 256 * 1024
+const receiveMaximum = 1_024
+const topicAliasMaximum = 64
+/**
+ * Messages in work above which nothing is read until half of them are answered. The window of a device connection is not
+ * larger.
+ */
+const inFlightMax = 1_000
+/** What a client may send while nothing is read: websockets cannot be paused. */
+const backlogBytesMax = 1024 * 1024
+
+/** What all connections share. */
+export interface ConnectionContext {
+  readonly world: World
+  readonly topics: Topics
+  /** @throws Problem `unauthorized`, `too_many_requests`, `storage`, `stopping` */
+  readonly principalOf: (connect: Connect, address: string) => Principal | Promise<Principal>
+  /** The client signed in: an older connection with its identifier ends. */
+  readonly accepted: (connection: Connection, client: Client) => void
+  readonly closed: (connection: Connection) => void
+  readonly bug: (error: unknown) => void
+}
+
+/** One connection of a client, from its first byte to its end. MQTT 5.0 §4. */
+export class Connection {
+  readonly #context: ConnectionContext
+  readonly #transport: Transport
+  readonly #framing = new PacketFraming(connectBytesMax)
+  #version: ProtocolVersion = 4
+  #client: Client | undefined
+  #will: Connect['will']
+  /** By alias. MQTT 5.0 §3.3.2.3.4. */
+  #aliases: Map<number, string> | undefined
+  /** Bytes that arrived while nothing was read. */
+  #backlog: Uint8Array[] = []
+  #backlogBytes = 0
+  #isPaused = false
+  #isClosed = false
+  /** World.monotonic; the connection ends then, unless a packet arrives. */
+  deadlineMs: number
+  #keepAliveMs = 0
+
+  constructor(context: ConnectionContext, transport: Transport) {
+    this.#context = context
+    this.#transport = transport
+    this.deadlineMs = context.world.monotonic() + connectMsMax
+  }
+
+  get client(): Client | undefined {
+    return this.#client
+  }
+
+  received(chunk: Uint8Array): void {
+    if (this.#isClosed) return
+    const rest = this.#isPaused ? chunk : this.#read(chunk)
+    if (!rest) return
+    this.#backlogBytes += rest.length
+    // A copy: the bytes are valid only now.
+    if (this.#backlogBytes <= backlogBytesMax) this.#backlog.push(Uint8Array.from(rest))
+    else this.end(reasons.receiveMaximumExceeded, 'more was sent than is read')
+  }
+
+  /** A text frame of a websocket. MQTT-6.0.0-1. */
+  notBinary(): void {
+    this.end(reasons.malformedPacket, 'MQTT needs binary frames')
+  }
+
+  /** A packet was lost, because the client does not read. Nothing may be closed now. */
+  unread(): void {
+    this.#context.world.soon(() => this.end(reasons.quotaExceeded, 'the client does not read'))
+  }
+
+  /** The client closed the connection, or it broke. */
+  closed(): void {
+    if (this.#isClosed) return
+    this.#close()
+  }
+
+  /** No packet arrived in time. MQTT-3.1.2-22. */
+  expired(): void {
+    this.end(reasons.keepAliveTimeout, 'no packet within 1.5 × keep alive')
+  }
+
+  /** Disconnects the client. Its will is published, unless it was deleted. */
+  end(reason: Reason, message: string): void {
+    if (this.#isClosed) return
+    if (this.#client && this.#version === 5) this.#transport.send(writeDisconnect(reason, message))
+    this.#transport.close()
+    this.#close()
+  }
+
+  /** A message was answered: reading goes on if it was stopped. */
+  #answered(client: Client): void {
+    client.inFlight--
+    if (this.#isPaused && client.inFlight <= inFlightMax / 2) this.#resume()
+  }
+
+  /** Returns the bytes that are left if reading was stopped. */
+  #read(chunk: Uint8Array): Uint8Array | undefined {
+    try {
+      const rest = this.#framing.add(chunk, (first, body) => this.#packet(first, body))
+      return rest && rest.length > 0 && !this.#isClosed ? rest : undefined
+    } catch (error) {
+      this.#failed(error)
+      return undefined
+    }
+  }
+
+  #close(): void {
+    this.#isClosed = true
+    this.#backlog = []
+    const client = this.#client
+    const will = this.#will
+    this.#will = undefined
+    if (client && will) this.#publishWill(client, will)
+    if (client) client.isClosed = true
+    this.#context.closed(this)
+  }
+
+  #publishWill(client: Client, will: NonNullable<Connect['will']>): void {
+    const { topic, payload, retain, properties } = will
+    const message = { topic, payload, qos: 0, isRetained: retain, packetId: 0, properties } as const
+    if (isTopicName(topic)) this.#context.topics.publish(client, message, () => {})
+  }
+
+  /** Returns false to stop reading. */
+  #packet(first: number, body: Uint8Array): boolean {
+    const type = first >> 4
+    const client = this.#client
+    if (this.#keepAliveMs > 0) this.deadlineMs = this.#context.world.monotonic() + this.#keepAliveMs
+    if (client && type === packetTypes.publish) this.#publish(client, first, body)
+    else if (client) this.#control(client, type, first, body)
+    else if (type === packetTypes.connect) this.#connect(first, body)
+    else throw malformed('the first packet is no CONNECT')
+    return !this.#isClosed && !this.#isPaused
+  }
+
+  #control(client: Client, type: number, first: number, body: Uint8Array): void {
+    switch (type) {
+      case packetTypes.puback:
+      case packetTypes.pubrec:
+      case packetTypes.pubcomp:
+      case packetTypes.pubrel:
+        this.#acknowledgement(client, type, first, body)
+        break
+      case packetTypes.subscribe:
+        this.#subscribe(client, first, body)
+        break
+      case packetTypes.unsubscribe:
+        this.#unsubscribe(client, first, body)
+        break
+      case packetTypes.pingreq:
+        if (first !== 0xc0 || body.length > 0) throw malformed('PINGREQ')
+        client.send(pingResponse)
+        break
+      case packetTypes.disconnect:
+        this.#disconnect(first, body)
+        break
+      default:
+        throw protocolError('a client may not send this packet now')
+    }
+  }
+
+  #connect(first: number, body: Uint8Array): void {
+    let connect: Connect
+    try {
+      connect = readConnect(first, body)
+    } catch (error) {
+      if (error instanceof UnsupportedVersion) {
+        // In the form of the nearest version. MQTT-3.1.2-2.
+        this.#refuse(error.version, error.reason, error.message)
+        return
+      }
+      throw error
+    }
+    this.#version = connect.protocolVersion
+    if (connect.properties?.authenticationMethod !== undefined) {
+      this.#refuse(this.#version, reasons.badAuthenticationMethod, 'only name and password')
+      return
+    }
+    if (connect.clientId === '' && this.#version === 4 && !connect.clean) {
+      this.#refuse(4, reasons.clientIdentifierInvalid, 'a lasting session needs a client identifier')
+      return
+    }
+    try {
+      const principal = this.#context.principalOf(connect, this.#transport.address)
+      if (isPromiseLike(principal)) this.#awaitPrincipal(connect, principal)
+      else this.#accept(connect, principal)
+    } catch (error) {
+      this.#refuseProblem(error)
+    }
+  }
+
+  /** A signature is checked: later packets are kept. */
+  #awaitPrincipal(connect: Connect, principal: Promise<Principal>): void {
+    this.#pause()
+    principal.then(
+      (found) => {
+        if (this.#isClosed) return
+        this.#accept(connect, found)
+        this.#resume()
+      },
+      (error: unknown) => this.#refuseProblem(error),
+    )
+  }
+
+  #accept(connect: Connect, principal: Principal): void {
+    const { world } = this.#context
+    const isNamed = connect.clientId !== ''
+    const clientId = isNamed ? connect.clientId : Buffer.from(world.random(12)).toString('hex')
+    const offered = connect.properties ?? {}
+    this.#keepAliveMs = connect.keepalive * 1_500
+    this.deadlineMs = this.#keepAliveMs > 0 ? world.monotonic() + this.#keepAliveMs : Number.POSITIVE_INFINITY
+    this.#framing.bytesMax = packetBytesMax
+    const client = new Client({
+      transport: this.#transport,
+      version: this.#version,
+      principal,
+      clientId,
+      packetBytesMax: offered.maximumPacketSize ?? Number.POSITIVE_INFINITY,
+      end: (reason, message) => world.soon(() => this.end(reason, message)),
+    })
+    this.#client = client
+    this.#will = connect.will
+    const properties: ConnackProperties = {
+      receiveMaximum,
+      maximumPacketSize: packetBytesMax,
+      topicAliasMaximum,
+      retainAvailable: false,
+      sharedSubscriptionAvailable: false,
+      ...(offered.sessionExpiryInterval ? { sessionExpiryInterval: 0 } : {}),
+      ...(!isNamed && { assignedClientIdentifier: clientId }),
+    }
+    this.#context.accepted(this, client)
+    client.send(writeConnack(this.#version, reasons.success, false, properties))
+    this.#context.topics.connected(client)
+  }
+
+  #refuseProblem(error: unknown): void {
+    if (!(error instanceof Problem)) {
+      this.#failed(error)
+      return
+    }
+    const reason = refusalReasons[error.code] ?? reasons.serverUnavailable
+    this.#refuse(this.#version, reason, error.message)
+  }
+
+  #refuse(version: ProtocolVersion, reason: Reason, reasonString: string): void {
+    if (this.#isClosed) return
+    this.#transport.send(writeConnack(version, reason, false, { reasonString }))
+    this.#transport.close()
+    this.#close()
+  }
+
+  #publish(client: Client, first: number, body: Uint8Array): void {
+    const publication = readPublish(first, body, this.#version)
+    const message: ClientMessage = { ...publication, topic: this.#topicOf(publication) }
+    if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
+    client.inFlight++
+    // Of 3.1.1 clients there can be as many as there are identifiers.
+    if (client.version === 5 && client.open.size > receiveMaximum) {
+      throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
+    }
+    if (client.inFlight >= inFlightMax) this.#pause()
+    this.#context.topics.publish(client, message, (refusal) => {
+      client.acknowledge(message, refusal)
+      this.#answered(client)
+    })
+  }
+
+  #topicOf({ topic, properties }: Pick<ClientMessage, 'topic' | 'properties'>): string {
+    const alias = properties?.topicAlias
+    if (alias === undefined) return topic
+    if (alias === 0 || alias > topicAliasMaximum) throw new PacketFault(reasons.topicAliasInvalid, `alias ${alias}`)
+    this.#aliases ??= new Map()
+    if (topic !== '') this.#aliases.set(alias, topic)
+    const known = this.#aliases.get(alias)
+    if (known === undefined) throw protocolError(`alias ${alias} has no topic`)
+    return known
+  }
+
+  #acknowledgement(client: Client, type: number, first: number, body: Uint8Array): void {
+    if ((first & 15) !== (type === packetTypes.pubrel ? 2 : 0)) throw malformed('reserved flags')
+    const { packetId } = readAcknowledgement(body, this.#version)
+    if (type !== packetTypes.pubrel) return
+    const isKnown = client.open.delete(packetId)
+    const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
+    client.send(writeAcknowledgement(packetTypes.pubcomp, packetId, this.#version, reason))
+  }
+
+  #subscribe(client: Client, first: number, body: Uint8Array): void {
+    const { messageId, subscriptions } = readSubscribe(first, body, this.#version)
+    const granted = subscriptions.map((subscription: Subscription) =>
+      isTopicFilter(subscription.topic)
+        ? this.#context.topics.subscribe(client, subscription)
+        : reasons.topicFilterInvalid,
+    )
+    client.send(writeSuback(this.#version, messageId, granted))
+  }
+
+  #unsubscribe(client: Client, first: number, body: Uint8Array): void {
+    const { messageId, unsubscriptions } = readUnsubscribe(first, body, this.#version)
+    const removed = unsubscriptions.map((topic) => this.#context.topics.unsubscribe(client, topic))
+    client.send(
+      writeUnsuback(
+        this.#version,
+        messageId,
+        removed.map((isRemoved) => (isRemoved ? reasons.success : reasons.noSubscriptionExisted)),
+      ),
+    )
+  }
+
+  /** The will is deleted, unless the client wants it published. MQTT-3.14.4-3. */
+  #disconnect(first: number, body: Uint8Array): void {
+    const { reasonCode = reasons.success } = readDisconnect(first, body, this.#version)
+    if (reasonCode !== reasons.disconnectWithWill) this.#will = undefined
+    this.#transport.close()
+    this.#close()
+  }
+
+  #pause(): void {
+    this.#isPaused = true
+    this.#transport.pause()
+  }
+
+  #resume(): void {
+    this.#isPaused = false
+    while (!this.#isPaused && !this.#isClosed) {
+      const chunk = this.#backlog.shift()
+      if (!chunk) break
+      this.#backlogBytes -= chunk.length
+      const rest = this.#read(chunk)
+      if (!rest) continue
+      this.#backlogBytes += rest.length
+      this.#backlog.unshift(rest)
+    }
+    if (!this.#isPaused && !this.#isClosed) this.#transport.resume()
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof PacketFault) {
+      this.end(error.reason, error.message)
+      return
+    }
+    this.#context.bug(error)
+    this.end(reasons.serverUnavailable, 'internal error')
+  }
+}
+
+const pingResponse = Uint8Array.of(0xd0, 0)
+
+const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
+  unauthorized: reasons.badCredentials,
+  forbidden: reasons.notAuthorized,
+  too_many_requests: reasons.connectionRateExceeded,
+  overloaded: reasons.serverBusy,
+  stopping: reasons.serverStopping,
+}

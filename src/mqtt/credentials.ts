@@ -1,0 +1,92 @@
+import { anonymous } from '#access/built-in-callers'
+import type { Identity } from '#access/identity'
+import { defaultTenant } from '#actors/tenant/state'
+import type { AuthenticationRequest } from '#http/authentication'
+import { onward } from '#http/reply'
+import { type Caller, principalKey } from '#model/caller'
+import { Problem } from '#model/problem'
+import type { Principal } from '#mqtt/client'
+import type { Connect } from '#mqtt/control-packets'
+
+/** User names of programs: an access token, or an API key. */
+const tokenName = 'token'
+const keyName = 'key'
+
+/** Authentication off: everyone may act as any device, and as a program. */
+const everyone: Principal = {
+  key: '',
+  tenant: defaultTenant,
+  link: { tenant: defaultTenant },
+  caller: anonymous,
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Finds who connects. `identity` undefined: authentication is off. Wrong credentials count as a failed sign-in.
+ * Contract 10.
+ * @throws Problem `unauthorized`, `too_many_requests`
+ */
+export function principalFinder(
+  identity: Identity | undefined,
+): (connect: Connect, address: string) => Principal | Promise<Principal> {
+  if (!identity) return () => everyone
+  const failed = (error: unknown, address: string, account: string | undefined): never => {
+    if (error instanceof Problem && error.code === 'unauthorized') identity.failedConnect(address, account)
+    throw error
+  }
+  return (connect, address) => {
+    const { username } = connect
+    try {
+      const found = principalOf(identity, connect, address)
+      return found instanceof Promise ? found.catch((error) => failed(error, address, undefined)) : found
+    } catch (error) {
+      return failed(error, address, connect.password && username)
+    }
+  }
+}
+
+function principalOf(
+  identity: Identity,
+  { username, password }: Connect,
+  address: string,
+): Principal | Promise<Principal> {
+  if (username === undefined) throw new Problem('unauthorized', 'a user name is required')
+  const secret = password && textOf(password)
+  if (username === tokenName) {
+    return onward(identity.authenticate(request(address, 'authorization', `Bearer ${secret}`), 'session'), programOf)
+  }
+  if (username === keyName) {
+    return onward(identity.authenticate(request(address, 'x-api-key', secret ?? ''), 'session'), programOf)
+  }
+  const link = identity.linkCallerBy(username, secret, address)
+  const { tenant, device, key } = link
+  return { key: `${tenant}/${device ?? `*/${key}`}`, tenant, link }
+}
+
+function programOf(caller: Caller): Principal {
+  return { key: principalKey(caller), tenant: caller.tenant, caller }
+}
+
+/** @throws Problem `unauthorized` for bytes that are no text */
+function textOf(password: Uint8Array): string {
+  try {
+    return utf8.decode(password)
+  } catch {
+    throw new Problem('unauthorized', 'invalid credentials')
+  }
+}
+
+/** A CONNECT with one credential, as a request. */
+function request(address: string, header: string, value: string): AuthenticationRequest {
+  return {
+    method: 'GET',
+    path: '/mqtt',
+    query: '',
+    forwarded: { origins: [], host: '', address },
+    requestId: '',
+    header: (name) => (name === header ? value : ''),
+    headerCount: (name) => (name === header ? 1 : 0),
+    addReplyHeader: () => {},
+  }
+}

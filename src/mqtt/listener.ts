@@ -1,0 +1,57 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { CannotListen } from '#http/server'
+import type { Connections } from '#mqtt/connections'
+import { TcpTransport } from '#mqtt/transport'
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Absent: plain TCP. */
+  readonly tls?: TlsFiles | undefined
+}
+
+/** In PEM. */
+export interface TlsFiles {
+  readonly cert: Uint8Array
+  readonly key: Uint8Array
+}
+
+export interface Listener {
+  readonly port: number
+  /** Accepts no new connections; existing ones continue. */
+  close(): void
+}
+
+/** A TLS handshake costs a millisecond: a client that does not finish it is cut off. */
+const handshakeMsMax = 10_000
+/** Connections that wait to be accepted, after a restart of a site. */
+const backlog = 4_096
+
+/** Listens for MQTT over TCP or TLS. Rejects with `CannotListen` if the address is not available. */
+export function listen(connections: Connections, { host, port, tls }: ListenerOptions): Promise<Listener> {
+  const server: Server = tls
+    ? createTlsServer({ cert: Buffer.from(tls.cert), key: Buffer.from(tls.key), handshakeTimeout: handshakeMsMax })
+    : createServer({ noDelay: true })
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(connections, socket))
+  // A client that does not speak TLS.
+  server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
+  return new Promise((resolve, reject) => {
+    server.once('error', () => {
+      reject(new CannotListen(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
+    })
+    server.listen({ host, port, backlog, exclusive: true }, () => {
+      const address = server.address()
+      resolve({ port: typeof address === 'object' && address ? address.port : port, close: () => server.close() })
+    })
+  })
+}
+
+function accept(connections: Connections, socket: Socket): void {
+  socket.on('error', () => socket.destroy())
+  const connection = connections.opened(new TcpTransport(connections.world, socket))
+  if (!connection) return
+  socket.on('data', (chunk: Buffer) => connection.received(chunk))
+  socket.on('close', () => connection.closed())
+}

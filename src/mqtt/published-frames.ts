@@ -1,0 +1,56 @@
+import type { LinkCodec, ServerFrame } from '#link/codec'
+import { jsonCodec } from '#link/codecs'
+import { type DeviceFrame, readUpdate } from '#link/device-frame'
+import { msgpackCodec } from '#link/msgpack-codec'
+import type { LinkErrorCode } from '#model/problem'
+import { Problem } from '#model/problem'
+import type { Refusal } from '#mqtt/client'
+import { type Reason, reasons } from '#mqtt/reasons'
+
+const brace = 0x7b
+const bracket = 0x5b
+
+/**
+ * The codec of one client: messages may be in JSON or msgpack, and those of the server are in the form of the client's
+ * last one. PUBACK and PUBREC replace ACK. Contract 10.
+ */
+export class PublishedFrames implements LinkCodec {
+  /** Why the last message of the client was refused. */
+  refusal: Refusal | undefined
+  #codec: LinkCodec = jsonCodec
+
+  decode(data: Uint8Array): DeviceFrame {
+    const isJson = data[0] === brace || data[0] === bracket
+    this.#codec = isJson ? jsonCodec : msgpackCodec
+    return withoutNumber(this.#codec.decode(data, !isJson))
+  }
+
+  encode(message: ServerFrame): string | Uint8Array {
+    if (message.type === 'ERROR') this.#refuse(message)
+    return this.#codec.encode(message)
+  }
+
+  acknowledge(): undefined {}
+
+  /** An error about a device alone is no answer: the device was removed, or is on another connection now. */
+  #refuse(error: ServerFrame): void {
+    const isAnswer = 'seq' in error || 'deviceIdentifier' in error || !('flakeAddress' in error)
+    if (!isAnswer) return
+    const reason = refusalReasons[error.code as LinkErrorCode] ?? reasons.payloadInvalid
+    this.refusal = { reason, message: String(error.message) }
+  }
+}
+
+const refusalReasons: Partial<Record<LinkErrorCode, Reason>> = {
+  NOT_ALLOWED: reasons.notAuthorized,
+  FLAPPING: reasons.quotaExceeded,
+}
+
+/** An UPDATE without `seq` gets the next number: packet identifiers tell repetitions. */
+function withoutNumber(frame: DeviceFrame): DeviceFrame {
+  if (frame.kind !== 'bad_update' || Array.isArray(frame.message)) return frame
+  const message = frame.message as { readonly type: 'UPDATE'; readonly seq?: unknown }
+  if (message.seq !== undefined) return frame
+  const read = readUpdate({ ...message, seq: 1 } as { readonly type: 'UPDATE' })
+  return read instanceof Problem ? { ...frame, problem: read } : { ...read, seq: 0 }
+}

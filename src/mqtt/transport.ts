@@ -1,0 +1,108 @@
+import type { Socket as NetSocket } from 'node:net'
+import type { Socket } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+/**
+ * The bytes to and from one client. Two implementations: over TCP or TLS, and over a websocket of the HTTP server.
+ * After `close`, or after the client has gone, `send` does nothing.
+ */
+export interface Transport {
+  /** Of the client, as far as it is known. */
+  readonly address: string
+  send(packet: Uint8Array): void
+  /** Bytes that the client has not read yet. */
+  unsentBytes(): number
+  /** Stops reading, if the transport can: packets that still arrive have to be kept. */
+  pause(): void
+  resume(): void
+  /** Sends everything, then closes. Never calls back before it returns. */
+  close(): void
+}
+
+/** The time for a client to read what was sent before the connection was closed. */
+const lingerMs = 5_000
+
+/** A TCP or TLS connection. All packets of one cycle of the event loop are one write. */
+export class TcpTransport implements Transport {
+  readonly address: string
+  readonly #socket: NetSocket
+  readonly #world: World
+  #packets: Uint8Array[] = []
+  #isClosing = false
+
+  constructor(world: World, socket: NetSocket) {
+    this.#world = world
+    this.#socket = socket
+    this.address = socket.remoteAddress ?? ''
+  }
+
+  send(packet: Uint8Array): void {
+    if (this.#isClosing) return
+    if (this.#packets.push(packet) === 1) this.#world.soon(() => this.#flush())
+  }
+
+  unsentBytes(): number {
+    return this.#socket.writableLength
+  }
+
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  close(): void {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    this.#world.soon(() => {
+      this.#flush()
+      // Reading on: unread bytes would turn the end of the connection into a reset, which discards the last packet.
+      this.#socket.resume()
+      this.#socket.end()
+    })
+    const cancel = this.#world.after(lingerMs, () => this.#socket.destroy())
+    this.#socket.once('close', cancel)
+  }
+
+  #flush(): void {
+    const packets = this.#packets
+    this.#packets = []
+    if (packets.length === 0 || this.#socket.destroyed) return
+    this.#socket.write(packets.length === 1 ? (packets[0] as Uint8Array) : Buffer.concat(packets))
+  }
+}
+
+/** A websocket: packets are sent in binary frames. MQTT 5.0 §6. */
+export class WebsocketTransport implements Transport {
+  readonly address: string
+  readonly #socket: Socket
+  readonly #world: World
+  #isClosing = false
+
+  constructor(world: World, socket: Socket, address: string) {
+    this.#world = world
+    this.#socket = socket
+    this.address = address
+  }
+
+  send(packet: Uint8Array): void {
+    if (!this.#isClosing) this.#socket.send(packet)
+  }
+
+  unsentBytes(): number {
+    return this.#socket.bufferedBytes()
+  }
+
+  /** Websockets of the HTTP server cannot be paused. */
+  pause(): void {}
+
+  resume(): void {}
+
+  close(): void {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    this.#world.asInput(() => this.#socket.end(1000, ''))
+  }
+}

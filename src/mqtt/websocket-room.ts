@@ -1,0 +1,60 @@
+import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
+import type { Connection } from '#mqtt/connection'
+import type { Connections } from '#mqtt/connections'
+import { WebsocketTransport } from '#mqtt/transport'
+import type { Socket, SocketHandler } from '#runtime/socket'
+
+interface Opening {
+  readonly address: string
+}
+
+/** One message may hold many packets, or a part of one. MQTT-6.0.0-2. */
+const messageBytesMax = 512 * 1024
+/** Above what one client may leave unread before it is disconnected. */
+const backpressureBytesMax = 4 * 1024 * 1024
+
+/** MQTT over websockets, at `/mqtt`. MQTT 5.0 §6. */
+export function mqttSocket(connections: Connections): AnyWebsocketRoute {
+  return websocketRoute<Opening>({
+    path: '/mqtt',
+    room: new WebsocketRoom(connections),
+    protocols: ['mqtt'],
+    maxPayloadBytes: messageBytesMax,
+    maxBackpressureBytes: backpressureBytesMax,
+    upgrade: ({ forwarded }) => ({ address: forwarded.address }),
+  })
+}
+
+class WebsocketRoom implements SocketHandler<Opening> {
+  readonly #connections: Connections
+  readonly #bySocket = new Map<Socket, Connection>()
+
+  constructor(connections: Connections) {
+    this.#connections = connections
+  }
+
+  opened(socket: Socket, { address }: Opening): void {
+    const connection = this.#connections.opened(new WebsocketTransport(this.#connections.world, socket, address))
+    if (connection) this.#bySocket.set(socket, connection)
+  }
+
+  /** MQTT-6.0.0-1. */
+  received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
+    const connection = this.#bySocket.get(socket)
+    if (isBinary) connection?.received(data)
+    else connection?.notBinary()
+  }
+
+  dropped(socket: Socket): void {
+    this.#bySocket.get(socket)?.unread()
+  }
+
+  drained(): void {}
+
+  ponged(): void {}
+
+  closed(socket: Socket): void {
+    this.#bySocket.get(socket)?.closed()
+    this.#bySocket.delete(socket)
+  }
+}

@@ -1,0 +1,91 @@
+import { beforeEach, expect, test } from 'vitest'
+import { topicLevelsMax } from '#mqtt/topic'
+import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
+
+/** Hostile clients: each ends or is refused, and others are not disturbed. */
+
+let fixture: MqttFixture
+let witness: TestClient
+beforeEach(async () => {
+  fixture = await MqttFixture.open()
+  witness = await fixture.connected({ clientId: 'witness' })
+})
+
+async function expectWitness(): Promise<void> {
+  witness.transmit({ cmd: 'pingreq' })
+  await witness.settle()
+  expect([witness.isClosed, witness.lines.at(-1), fixture.bugs]).toEqual([false, 'pingresp', []])
+}
+
+test.each<[string, readonly number[]]>([
+  ['a PUBLISH', [0x30, 4, 0, 1, 97, 98]],
+  ['a PINGREQ', [0xc0, 0]],
+  ['packet type 0', [0, 0]],
+  ['the request line of HTTP', [...Buffer.from(`GET / HTTP/1.1\r\nHost: ${'a'.repeat(80)}\r\n\r\n`)]],
+  ['a remaining length of five bytes', [0x10, 0xff, 0xff, 0xff, 0xff, 0x01]],
+  ['a CONNECT of 4 KiB and more', [0x10, 0x80, 0x20]],
+  ['the head of 256 MiB', [0x10, 0xff, 0xff, 0xff, 0x7f]],
+])('before CONNECT: %s closes the connection without an answer', async (_, bytes) => {
+  const client = fixture.client()
+  client.raw(Buffer.from(bytes))
+  await client.settle()
+  expect([client.isClosed, client.received]).toEqual([true, []])
+  await expectWitness()
+})
+
+test.each<[string, readonly number[], number]>([
+  ['a second CONNECT', [0x10, 13, 0, 4, ...Buffer.from('MQTT'), 5, 2, 0, 0, 0, 0, 0], 0x82],
+  ['CONNACK', [0x20, 2, 0, 0], 0x82],
+  ['SUBACK', [0x90, 3, 0, 1, 0], 0x82],
+  ['AUTH', [0xf0, 0], 0x82],
+  ['packet type 0', [0, 0], 0x82],
+  ['a PINGREQ with flags', [0xc1, 0], 0x81],
+  ['a PINGREQ with bytes', [0xc0, 1, 0], 0x81],
+  ['a PUBREL without its flags', [0x60, 2, 0, 1], 0x81],
+  ['a PUBACK with flags', [0x42, 2, 0, 1], 0x81],
+  ['packet identifier 0', [0x32, 7, 0, 1, 97, 0, 0, 0, 1], 0x82],
+  ['a topic with +', [0x30, 6, 0, 3, 97, 47, 43, 0], 0x90],
+  ['a topic with #', [0x30, 4, 0, 1, 35, 0], 0x90],
+  ['no topic', [0x30, 3, 0, 0, 0], 0x90],
+  ['U+0000 in a topic', [0x30, 4, 0, 1, 0, 0], 0x81],
+  ['half a character in a topic', [0x30, 4, 0, 1, 0xc3, 0], 0x81],
+  ['alias 0', [0x30, 7, 0, 1, 97, 3, 0x23, 0, 0], 0x94],
+  ['alias 65', [0x30, 7, 0, 1, 97, 3, 0x23, 0, 65], 0x94],
+  ['an alias without a topic', [0x30, 6, 0, 0, 3, 0x23, 0, 1], 0x82],
+  ['256 KiB and a byte', [0x30, 0xfe, 0xff, 0x0f], 0x95],
+  ['a SUBSCRIBE of 200 KiB', [0x82, 0xc0, 0x9a, 0x0c, ...Array<number>(200_000).fill(0)], 0x95],
+])('%s is answered by DISCONNECT', async (_, bytes, reason) => {
+  const client = await fixture.connected({ clientId: 'hostile' })
+  client.raw(Buffer.from(bytes))
+  await client.settle()
+  expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, reason])
+  await expectWitness()
+})
+
+test('filters with a thousand levels, or too long, are refused one by one', async () => {
+  const client = await fixture.connected()
+  const filters = ['a/'.repeat(1_000), '+/'.repeat(topicLevelsMax), 'a'.repeat(1_025), '/#/', 'v1/link/down']
+  const subscriptions = filters.map((topic) => ({ topic, qos: 0, nl: false, rap: false, rh: 0 }))
+  client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions })
+  expect(client.take('suback').granted).toEqual([0x8f, 0x8f, 0x8f, 0x8f, 0])
+  await expectWitness()
+})
+
+test('a thousand clients that never send CONNECT are gone after 10 s', async () => {
+  const silent = Array.from({ length: 1_000 }, () => fixture.client())
+  for (const client of silent) client.raw(Buffer.from([0x10, 0x7f, 0]))
+  await fixture.world.advance(11_000)
+  expect(silent.every(({ isClosed }) => isClosed)).toBe(true)
+  expect(fixture.connections.size).toBe(1)
+  await expectWitness()
+})
+
+test('QoS 2 without PUBREL: 5.0 ends at the receive maximum', async () => {
+  const client = await fixture.connected({ clientId: 'hostile' })
+  for (let id = 1; id <= 1_100 && !client.isClosed; id++) {
+    client.report({ type: 'HELLO', deviceIdentifier: 'A', services: [] }, { qos: 2, messageId: id })
+    if (id % 100 === 0) await client.settle()
+  }
+  expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, 0x93])
+  await expectWitness()
+})

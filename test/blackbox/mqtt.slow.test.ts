@@ -1,0 +1,134 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '#test/blackbox/free-port'
+import { ServerRun, StartedServer } from '#test/blackbox/started-server'
+
+const folder = mkdtempSync(join(tmpdir(), 'mqtt-slow-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('ports', () => {
+  const occupied: Server[] = []
+  const occupy = (port: number) =>
+    new Promise<void>((resolve) => {
+      const server = createServer()
+      occupied.push(server)
+      // Another process may have it already.
+      server.once('error', () => resolve())
+      server.listen(port, '127.0.0.1', resolve)
+    })
+  afterAll(() => {
+    for (const server of occupied) server.close()
+  })
+
+  test('the default port is taken: the server warns, and starts', async () => {
+    await occupy(1883)
+    const server = await StartedServer.start({ MQTT_PORT: '' })
+    expect(server.lines.filter(({ msg }) => /^no MQTT: .*1883.*MQTT_PORT/.test(msg))).toHaveLength(1)
+    expect(server.mqttPorts).toEqual({})
+    await server.finish()
+  })
+
+  test('a configured port is taken: exit 78', async () => {
+    const port = await freePort()
+    await occupy(port)
+    const run = new ServerRun({ DATA_DIR: join(folder, 'taken'), MQTT_PORT: String(port) })
+    expect(await run.ended).toBe(78)
+    expect(run.output).toMatch(new RegExp(`MQTT_PORT: cannot listen on 127.0.0.1:${port}`))
+  })
+
+  test.each([
+    ['a missing certificate', { TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /TLS_CERT: .*nowhere/],
+    ['no certificate', { TLS_CERT: '/dev/null', TLS_KEY: '/dev/null' }, /TLS_CERT, TLS_KEY: /],
+  ])('%s: exit 78', async (_, settings, message) => {
+    const run = new ServerRun({ DATA_DIR: join(folder, 'tls'), MQTT_PORT: '0', MQTT_TLS_PORT: '0', ...settings })
+    expect(await run.ended).toBe(78)
+    expect(run.output).toMatch(message)
+  })
+})
+
+const services = [{ serviceIdentifier: 'svc', properties: [{ propId: 1, type: 'UINT32' }] }]
+const hello = JSON.stringify({ type: 'HELLO', deviceIdentifier: 'TOOL-1', services })
+
+describe('other clients', () => {
+  let server: StartedServer
+  let port: string
+  beforeAll(async () => {
+    server = await StartedServer.start({ MQTT_PORT: '0' })
+    port = String(server.mqttPorts.plain)
+  })
+  afterAll(() => server?.finish())
+
+  const isMissing = (program: string, ...args: readonly string[]) => spawnSync(program, args).status !== 0
+
+  test('mosquitto_pub and mosquitto_sub', async (context) => {
+    if (isMissing('which', 'mosquitto_pub')) context.skip('mosquitto_pub is missing: apt-get install mosquitto-clients')
+    for (const version of ['mqttv311', 'mqttv5']) {
+      for (const quality of ['0', '1', '2']) {
+        const args = ['-h', '127.0.0.1', '-p', port, '-V', version, '-q', quality, '-t', 'v1/link', '-m', hello]
+        const { status, stderr } = spawnSync('mosquitto_pub', args, { encoding: 'utf8' })
+        expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+      }
+    }
+    expect((await server.get('/devices/TOOL-1')).status).toBe(200)
+    const refused = spawnSync(
+      'mosquitto_sub',
+      ['-h', '127.0.0.1', '-p', port, '-V', 'mqttv5', '-t', 'a/b', '-W', '5'],
+      {
+        encoding: 'utf8',
+      },
+    )
+    expect(refused.stderr).toMatch(/denied|refused|invalid/i)
+  })
+
+  test('paho for Python', async (context) => {
+    const python = ['python3', '/usr/bin/python3'].find(
+      (program) => !isMissing(program, '-c', 'import paho.mqtt.client'),
+    )
+    if (!python) return context.skip('paho is missing: apt-get install python3-paho-mqtt')
+    const child = spawn(python, ['-c', pahoDevice, port], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let output = ''
+    child.stdout.on('data', (text) => {
+      output += text
+    })
+    expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
+    expect(output.trim().split('\n')).toEqual(['connected 0', 'WELCOME', 'published 20'])
+    expect((await server.get('/devices/PAHO-1/services/svc')).text).toContain('"value":19')
+  })
+})
+
+/** A device with a lasting session that reports twenty values with QoS 2. */
+const pahoDevice = `
+import json, sys, threading
+import paho.mqtt.client as mqtt
+welcome = threading.Event()
+address = []
+def on_connect(client, data, flags, code):
+    print('connected', code, flush=True)
+def on_message(client, data, message):
+    body = json.loads(message.payload)
+    print(body['type'], flush=True)
+    address.append(body['flakeAddress'])
+    welcome.set()
+arguments = [mqtt.CallbackAPIVersion.VERSION1] if hasattr(mqtt, 'CallbackAPIVersion') else []
+client = mqtt.Client(*arguments, client_id='paho', clean_session=False)
+client.on_connect = on_connect
+client.on_message = on_message
+client.connect('127.0.0.1', int(sys.argv[1]))
+client.loop_start()
+services = [{'serviceIdentifier': 'svc', 'properties': [{'propId': 1, 'type': 'UINT32'}]}]
+client.publish('v1/link', json.dumps({'type': 'HELLO', 'deviceIdentifier': 'PAHO-1', 'services': services}), qos=1)
+if not welcome.wait(30): sys.exit(1)
+sent = []
+for value in range(20):
+    updates = [{'propId': 1, 'value': value}]
+    update = {'type': 'UPDATE', 'flakeAddress': address[0], 'serviceIdentifier': 'svc', 'updates': updates}
+    sent.append(client.publish('v1/link', json.dumps(update), qos=2))
+for each in sent: each.wait_for_publish(30)
+print('published', len(sent), flush=True)
+client.loop_stop()
+client.disconnect()
+`

@@ -1,0 +1,70 @@
+import { type EventEmitter, once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connectAsync, type IClientOptions, MqttClient } from 'mqtt'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createWebSocketStream, WebSocket } from 'ws'
+import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { certificate, tlsSettings } from '#test/mqtt/tls-files'
+
+/** A client that nobody here wrote, over each transport. */
+
+const folder = mkdtempSync(join(tmpdir(), 'mqtt-'))
+let server: StartedServer
+beforeAll(async () => {
+  server = await StartedServer.here({ MQTT_PORT: '0', MQTT_TLS_PORT: '0', ...tlsSettings(folder) })
+})
+afterAll(async () => {
+  await server?.finish()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const places: readonly (readonly [string, () => string])[] = [
+  ['TCP', () => `mqtt://127.0.0.1:${server.mqttPorts.plain}`],
+  ['TLS', () => `mqtts://localhost:${server.mqttPorts.tls}`],
+  ['a websocket', () => `ws://127.0.0.1:${server.port}/mqtt`],
+]
+
+async function connect(url: string, options: IClientOptions = {}): Promise<MqttClient> {
+  const all = { reconnectPeriod: 0, ca: certificate, ...options }
+  if (!url.startsWith('ws:')) return connectAsync(url, all)
+  // The client finds the wrong build of `ws` under the import conditions of these tests.
+  const client = new MqttClient(() => createWebSocketStream(new WebSocket(url, ['mqtt'])), all)
+  await once(client as unknown as EventEmitter, 'connect')
+  return client
+}
+
+const services = [{ serviceIdentifier: 'svc', properties: [{ propId: 1, type: 'UINT32' }] }]
+
+describe.each(places)('over %s', (name, url) => {
+  test.each([4, 5] as const)('version %s: reports of each quality are stored', async (protocolVersion) => {
+    const device = `${name.replace(/\W/g, '-').toUpperCase()}-${protocolVersion}`
+    const client = await connect(url(), { protocolVersion })
+    const messages: { type?: string; flakeAddress?: number }[] = []
+    client.on('message', (_, payload) => messages.push(JSON.parse(payload.toString())))
+    await client.publishAsync('v1/link', JSON.stringify({ type: 'HELLO', deviceIdentifier: device, services }), {
+      qos: 1,
+    })
+    const { flakeAddress } = messages.find(({ type }) => type === 'WELCOME') ?? {}
+    const report = (value: number) =>
+      JSON.stringify({ type: 'UPDATE', flakeAddress, serviceIdentifier: 'svc', updates: [{ propId: 1, value }] })
+    await Promise.all([1, 2, 3].map((value) => client.publishAsync('v1/link', report(value), { qos: 2 })))
+    await Promise.all([4, 5, 6].map((value) => client.publishAsync('v1/link', report(value), { qos: 1 })))
+    const readText = async () => (await server.get(`/devices/${device}/services/svc`)).text
+    expect(await readText()).toContain('"value":6')
+    await client.publishAsync('v1/link', report(7), { qos: 0 })
+    await until(async () => (await readText()).includes('"value":7'), 'the report of QoS 0')
+    await client.endAsync()
+    expect(messages.map(({ type }) => type)).toEqual(['WELCOME'])
+  })
+})
+
+test('a stop tells clients of 5.0 why', async () => {
+  const stopped = await StartedServer.here({ MQTT_PORT: '0' })
+  const client = await connect(`mqtt://127.0.0.1:${stopped.mqttPorts.plain}`, { protocolVersion: 5 })
+  const reason = new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)))
+  await stopped.finish()
+  expect(await reason).toBe(0x8b)
+})

@@ -1,0 +1,128 @@
+import { beforeEach, expect, test } from 'vitest'
+import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
+import { IdentityFixture } from '#test/access/identity-fixture'
+import { MqttFixture } from '#test/mqtt/mqtt-fixture'
+
+let identity: IdentityFixture
+let fixture: MqttFixture
+let secret: string
+let keyText: string
+const keyId = '2Vb7qYx9Kd'
+
+beforeEach(async () => {
+  identity = await IdentityFixture.open()
+  fixture = MqttFixture.of(identity)
+  const random = (byteCount: number) => identity.world.random(byteCount)
+  secret = newSecret(random)
+  keyText = provisioningKeyText(keyId, newSecret(random))
+  for (const tenant of ['default', 'acme']) {
+    if (tenant !== 'default') await identity.addTenant(tenant)
+    await identity.tenant(tenant, { type: 'admit_device', device: 'PUMP-1', meta: {}, secretHash: hashOf(secret) })
+  }
+  await identity.tenant('acme', {
+    type: 'add_provisioning_key',
+    id: keyId,
+    name: 'a gateway',
+    hash: hashOf(keyText),
+    expiresAt: null,
+    maxDevices: null,
+  })
+})
+
+const services = [{ serviceIdentifier: 'svc', properties: [{ propId: 1, type: 'UINT8' }] }]
+const hello = (deviceIdentifier: string) => JSON.stringify({ type: 'HELLO', deviceIdentifier, services })
+
+async function connect(username: string | undefined, password?: string, clientId = 'c') {
+  const client = fixture.client()
+  const credentials = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
+  const { reasonCode } = await connackOf(client, { clientId, ...credentials })
+  return { client, reasonCode }
+}
+
+/** Signatures are checked by another thread. */
+async function connackOf(client: ReturnType<MqttFixture['client']>, packet: Record<string, unknown>) {
+  client.transmit({ cmd: 'connect', clean: true, keepalive: 60, ...packet })
+  await identity.wait(
+    new Promise<void>((resolve) => {
+      const look = () => (client.received.length > 0 ? resolve() : setImmediate(look))
+      look()
+    }),
+  )
+  return client.take('connack')
+}
+
+test.each<[string, string, () => string, string, number]>([
+  ['a device speaks for itself', 'PUMP-1', () => secret, 'PUMP-1', 0],
+  ['a device of another tenant', 'acme/pump-1', () => secret, 'PUMP-1', 0],
+  ['not for another', 'PUMP-1', () => secret, 'PUMP-2', 0x87],
+  ['a gateway for many', 'acme/*', () => keyText, 'PUMP-2', 0],
+  ['not for one with a secret', 'acme/*', () => keyText, 'PUMP-1', 0x87],
+])('%s', async (_, username, password, device, reason) => {
+  const { client, reasonCode } = await connect(username, password())
+  expect(reasonCode).toBe(0)
+  client.publish('v1/link', hello(device), { qos: 1, messageId: 1 })
+  await client.settle()
+  expect(client.take('puback').reasonCode).toBe(reason)
+})
+
+test('a provisioning key alone is a gateway', async () => {
+  const { client, reasonCode } = await connect(keyText)
+  expect(reasonCode).toBe(0)
+  client.publish('v1/link', hello('PUMP-3'), { qos: 1, messageId: 1 })
+  await client.settle()
+  expect(client.take('puback').reasonCode).toBe(0)
+})
+
+test.each<[string, string | undefined, string | undefined]>([
+  ['no name', undefined, undefined],
+  ['no password', 'PUMP-1', undefined],
+  ['a wrong password', 'PUMP-1', 'x'],
+  ['an unknown device', 'PUMP-9', 'x'],
+  ['an unknown tenant', 'other/PUMP-1', 'x'],
+  ['a person', 'root', 'correct horse'],
+  ['no token', 'token', 'x'],
+  ['no API key', 'key', 'x'],
+  ['neither', 'key', undefined],
+])('wrong credentials are refused: %s', async (_, username, password) => {
+  const { client, reasonCode } = await connect(username, password)
+  expect([reasonCode, client.isClosed]).toEqual([0x86, true])
+})
+
+test('an access token signs a program in, until its session ends', async () => {
+  const { token } = await identity.basic('root')
+  const { client, reasonCode } = await connect('token', token)
+  expect(reasonCode).toBe(0)
+  client.publish('v1/link', hello('PUMP-1'), { qos: 1, messageId: 1 })
+  expect(client.take('puback').reasonCode).toBe(0x87)
+  const { session } = await identity.bearer(token)
+  identity.identity.sockets.endSession(session as never, { code: 4401, reason: 'session over' })
+  await client.settle()
+  expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, 0x87])
+})
+
+test('a device is disconnected when its secret is replaced', async () => {
+  const { client } = await connect('PUMP-1', secret)
+  identity.assembly.context.links.credentialsChanged('default', 'PUMP-1')
+  await client.settle()
+  expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, 0x87])
+})
+
+test('the same client identifier of another device is another client', async () => {
+  const first = await connect('PUMP-1', secret, 'same')
+  const other = await connect('acme/PUMP-1', secret, 'same')
+  expect([first.client.isClosed, other.client.isClosed]).toEqual([false, false])
+})
+
+test('wrong passwords count as failed sign-ins: later ones are held up, right ones are not', async () => {
+  for (let attempt = 0; attempt < 10; attempt++) await connect('PUMP-1', `wrong ${attempt}`)
+  expect((await connect('PUMP-1', 'wrong')).reasonCode).toBe(0x9f)
+  expect((await connect('PUMP-1', secret)).reasonCode).toBe(0)
+})
+
+test('tokens are guessed at most sixty times a minute from one address', async () => {
+  for (let attempt = 0; attempt < 60; attempt++) expect((await connect(`guess ${attempt}`)).reasonCode).toBe(0x86)
+  expect((await connect('guess')).reasonCode).toBe(0x9f)
+  expect((await connect(keyText)).reasonCode).toBe(0x9f)
+  await identity.world.advance(60_000)
+  expect((await connect(keyText)).reasonCode).toBe(0)
+})

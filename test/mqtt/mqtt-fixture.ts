@@ -1,0 +1,175 @@
+import { generate, type Packet, parser } from 'mqtt-packet'
+import { onTestFinished } from 'vitest'
+import { type Assembly, assemble } from '#app/assembly'
+import type { Connection } from '#mqtt/connection'
+import { Connections } from '#mqtt/connections'
+import { principalFinder } from '#mqtt/credentials'
+import { LinkTopics } from '#mqtt/link-topics'
+import { Topics } from '#mqtt/topics'
+import type { Transport } from '#mqtt/transport'
+import type { IdentityFixture } from '#test/access/identity-fixture'
+import { inMemory } from '#test/in-memory'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
+
+/** Any packet, with the fields of its kind. */
+export type AnyPacket = Packet & Record<string, unknown>
+
+/** The whole server without network, in a manual world. */
+export class MqttFixture {
+  readonly world: ManualWorld
+  readonly assembly: Assembly
+  readonly faults: Faults
+  readonly connections: Connections
+  readonly bugs: unknown[] = []
+  isWritable = true
+
+  constructor(world: ManualWorld, assembly: Assembly, faults: Faults) {
+    this.world = world
+    this.assembly = assembly
+    this.faults = faults
+    this.connections = new Connections({
+      world,
+      topics: new Topics(new LinkTopics(world, assembly.context.links)),
+      principalOf: principalFinder(assembly.identity),
+      sessions: assembly.identity?.sockets,
+      isWritable: () => this.isWritable,
+      bug: (error) => this.bugs.push(error),
+    })
+  }
+
+  /** With authentication off. */
+  static async open(): Promise<MqttFixture> {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    const options = inMemory(world)
+    const assembly = assemble({ ...options, storage: { ...options.storage, place } })
+    await during(world, assembly.open())
+    onTestFinished(() => during(world, assembly.close()))
+    return new MqttFixture(world, assembly, faults)
+  }
+
+  static of({ world, assembly, faults }: IdentityFixture): MqttFixture {
+    return new MqttFixture(world, assembly, faults)
+  }
+
+  client(version: 4 | 5 = 5, address = '192.0.2.7'): TestClient {
+    return new TestClient(this, version, address)
+  }
+
+  /** A client that has signed in. */
+  async connected(connect: Record<string, unknown> = {}, version: 4 | 5 = 5): Promise<TestClient> {
+    const client = this.client(version)
+    await client.connect(connect)
+    return client
+  }
+}
+
+/** The other end of a connection, with another implementation of the packets. */
+export class TestClient implements Transport {
+  readonly address: string
+  readonly version: 4 | 5
+  readonly received: AnyPacket[] = []
+  isClosed = false
+  isPaused = false
+  unsent = 0
+  readonly #fixture: MqttFixture
+  readonly #connection: Connection | undefined
+  readonly #parser
+
+  constructor(fixture: MqttFixture, version: 4 | 5, address: string) {
+    this.address = address
+    this.version = version
+    this.#fixture = fixture
+    this.#parser = parser({ protocolVersion: version })
+    this.#parser.on('packet', (packet) => this.received.push(packet as AnyPacket))
+    this.#parser.on('error', (error: Error) => {
+      throw error
+    })
+    this.#connection = fixture.connections.opened(this)
+  }
+
+  async connect(connect: Record<string, unknown> = {}): Promise<AnyPacket> {
+    this.transmit({ cmd: 'connect', clientId: 'a client', clean: true, keepalive: 60, ...connect })
+    await this.settle()
+    return this.take('connack')
+  }
+
+  /** Publishes JSON on `v1/link`. */
+  report(message: unknown, more: { qos?: 0 | 1 | 2; messageId?: number; dup?: boolean } = {}): void {
+    this.publish('v1/link', JSON.stringify(message), more)
+  }
+
+  publish(topic: string, payload: string | Buffer, more: Record<string, unknown> = {}): void {
+    this.transmit({ cmd: 'publish', topic, payload, qos: 0, dup: false, retain: false, ...more })
+  }
+
+  transmit(packet: Record<string, unknown>): void {
+    const version = { protocolVersion: this.version }
+    this.raw(generate({ protocolId: 'MQTT', ...version, ...packet } as unknown as Packet, version))
+  }
+
+  raw(bytes: Uint8Array): void {
+    this.#connection?.received(bytes)
+  }
+
+  /** The connection breaks. */
+  cut(): void {
+    this.isClosed = true
+    this.#connection?.closed()
+  }
+
+  settle(): Promise<void> {
+    return this.#fixture.world.settle()
+  }
+
+  /** The last packet of this kind. @throws Error if there is none */
+  take(cmd: Packet['cmd']): AnyPacket {
+    const packet = this.received.findLast((each) => each.cmd === cmd)
+    if (!packet) throw new Error(`no ${cmd}, but ${this.lines.join(', ')}`)
+    return packet
+  }
+
+  /** Kind, identifier and reason of each packet, without CONNACK. */
+  get lines(): string[] {
+    return this.received
+      .filter(({ cmd }) => cmd !== 'connack')
+      .map(({ cmd, messageId, reasonCode, topic, payload }) =>
+        [cmd, messageId, reasonCode ? `0x${Number(reasonCode).toString(16)}` : undefined, topic, messageOf(payload)]
+          .filter((part) => part !== undefined && part !== null)
+          .join(' '),
+      )
+  }
+
+  send(packet: Uint8Array): void {
+    if (!this.isClosed) this.#parser.parse(Buffer.from(packet))
+  }
+
+  unsentBytes(): number {
+    return this.unsent
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+  }
+
+  close(): void {
+    this.isClosed = true
+  }
+}
+
+/** Type and numbers of a message of the server. */
+function messageOf(payload: unknown): string | undefined {
+  if (!(payload instanceof Uint8Array)) return undefined
+  const text = Buffer.from(payload).toString()
+  try {
+    const { type, code, seq } = JSON.parse(text)
+    return [type, code, seq].filter((part) => part !== undefined).join(' ')
+  } catch {
+    return text
+  }
+}
