@@ -22,6 +22,9 @@ const agentOptions = { keepAlive: true, timeout: 5_000 }
 /** How long a former owner may still answer. */
 const formerOwnerMsMax = 1_000
 
+/** How long a state read waits for the owner before this node checks whether there still is one. */
+const readMsMax = 1_000
+
 /** The owner refuses a request while it hands over, and its body then. Contract 1.3. */
 const handOverMsMax = 2_000
 const storageText = JSON.stringify({ error: problemKinds.storage.text })
@@ -110,6 +113,15 @@ export class Forwarder implements OtherNodes {
     for (const [attempt] of former.filter(isWaiting)) attempt.abort()
   }
 
+  /** An owner that has lost the log waits for it. This node can answer as soon as that owner has no lease any more. */
+  async #abandonRead(attempt: AbortController): Promise<void> {
+    await this.#node.until(
+      () => !this.#waiting.has(attempt) || this.#node.place === undefined,
+      Number.POSITIVE_INFINITY,
+    )
+    if (this.#waiting.has(attempt)) attempt.abort()
+  }
+
   /** The answer of another node from its own store. */
   async #readElsewhere(request: ForwardableRequest): Promise<Reply | undefined> {
     for (const place of this.#node.otherPlaces) {
@@ -143,6 +155,9 @@ export class Forwarder implements OtherNodes {
     const agent = isTls ? this.#agents['https:'] : this.#agents['http:']
     const attempt = new AbortController()
     this.#waiting.set(attempt, place.href)
+    const stopCheck = isStateRead(request)
+      ? this.#node.after(readMsMax, () => void this.#abandonRead(attempt))
+      : () => {}
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       const options = {
         method,
@@ -162,7 +177,10 @@ export class Forwarder implements OtherNodes {
       if (body instanceof Uint8Array) outgoing.end(body)
       else void pipe(body, outgoing).catch((error) => outgoing.destroy(error))
     })
-    return answered.finally(() => this.#waiting.delete(attempt))
+    return answered.finally(() => {
+      stopCheck()
+      this.#waiting.delete(attempt)
+    })
   }
 }
 

@@ -127,6 +127,11 @@ export class ClusterNode {
     return isMet()
   }
 
+  /** World.after. */
+  after(delayMs: number, task: () => void): () => void {
+    return this.#parts.world.after(delayMs, task)
+  }
+
   /** World.monotonic. */
   now(): number {
     return this.#parts.world.monotonic()

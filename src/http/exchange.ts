@@ -203,8 +203,10 @@ export class Exchange implements PendingRequest {
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
-    else if (this.#isClosing && !this.#isReadyToClose) {
+    else if (this.#isClosing && !this.#isReadyToClose && !reply.chunks) {
       // The answer is sent one tick later. Until then the parser reads no other request from the packet. RFC 9112 §9.6.
+      // Chunks always are, and the connection must not be paused before: after that, the parser closes it if the first
+      // chunk takes more than ten seconds.
       this.closeInNextTick(() => this.respond(reply))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax)
       this.#pauseThenCut(reader, reply)

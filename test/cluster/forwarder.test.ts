@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { Forwarder } from '#cluster/forwarder'
 import { problemKinds } from '#model/problem'
 import { clusterNode } from '#test/cluster/cluster-node'
-import { type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
+import { type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const bodyBytesMax = 1024
@@ -350,6 +350,14 @@ describe('when the owner fails, the client receives', () => {
     const text = await client.closed()
     expect(client.statuses).toEqual([200])
     expect(text.split('\r\n\r\n')[1]?.length).toBeLessThan(100_000)
+  })
+
+  test('an answer of the edge to a state read that the owner does not answer before its lease ends', async () => {
+    owner.answers = [() => {}]
+    const answer = send('GET /api/v1/devices')
+    await until(() => owner.received.length === 1)
+    ownerUrl = undefined
+    expect(await answer).toContain('"of the edge"')
   })
 
   test.each<[string, string, number, string]>([
