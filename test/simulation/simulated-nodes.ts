@@ -1,71 +1,108 @@
 import { replicatedPlace } from '#cluster/replicated-place'
-import type { Storage } from '#runtime/storage'
+import type { Lease } from '#cluster/shared-log'
+import type { Storage, StoragePlace } from '#runtime/storage'
 import { everyonesLease, SimulatedLog } from '#test/cluster/simulated-log'
 import type { SimulatedWorld } from '#test/simulation/simulated-world'
 import { type MemoryPlace, type MemoryPlaceOptions, memoryPlace } from '#test/store/memory'
 
 const partBytesMax = 200
 
+/** A node with its disk, which outlives its processes. */
+interface Node {
+  readonly name: string
+  readonly disk: MemoryPlace
+  process: ReturnType<SimulatedWorld['process']> | undefined
+}
+
 /**
- * The store of a server on one of three nodes, which share a log. After a crash the server continues on another node,
- * which has only the log to learn from.
+ * The store of a server on one of three nodes, which share a log. After a crash the server continues on another node: on
+ * the one that follows it, or on one which has only the log to learn from.
  */
 export class SimulatedNodes implements MemoryPlace {
   readonly keepsEpoch = true
   readonly #world: SimulatedWorld
   readonly #log: SimulatedLog
-  readonly #disks: readonly MemoryPlace[]
-  #current = 0
-  #process: ReturnType<SimulatedWorld['process']> | undefined
+  readonly #nodes: readonly Node[]
+  #owner: Node
+  #follower: { readonly node: Node; own(): void } | undefined
 
   constructor(world: SimulatedWorld, options: MemoryPlaceOptions) {
     this.#world = world
     const servers = world.process().world
+    const beforeAny = options.faults?.beforeWrite
     this.#log = new SimulatedLog(servers, { lostAnswer: 0.02, lateCopy: 0.02, ignoredOrder: 0.2, stall: 0 })
-    this.#disks = Array.from({ length: 3 }, () => memoryPlace(options))
+    this.#nodes = ['a', 'b', 'c'].map((name) => {
+      // A node that fails while it opens its store ends, which is no case of this simulation.
+      const beforeWrite: typeof beforeAny = (operations) =>
+        this.#owner.name === name ? beforeAny?.(operations) : undefined
+      return { name, disk: memoryPlace({ ...options, faults: { beforeWrite } }), process: undefined }
+    })
+    this.#owner = this.#nodes[0] as Node
   }
 
   get hasHeadroom(): boolean {
-    return this.#disk.hasHeadroom
+    return this.#owner.disk.hasHeadroom
   }
 
-  async open(): Promise<Storage> {
-    this.#process ??= this.#world.process()
-    const { world } = this.#process
-    const node = { world, log: this.#log.of(world), lease: everyonesLease, node: `${this.#current}`, partBytesMax }
-    return await replicatedPlace({ ...node, place: this.#disk }).open()
+  open(): Promise<Storage> {
+    return this.#open(this.#owner, everyonesLease)
+  }
+
+  /** The store of another node, which follows the owner and takes over when that crashes. */
+  follower(): StoragePlace {
+    const node = this.#world.random.pick(this.#nodes.filter((each) => each !== this.#owner)) as Node
+    let own = () => {}
+    const owned = new Promise<void>((resolve) => {
+      own = resolve
+    })
+    this.#follower = { node, own }
+    const { disk } = node
+    return {
+      keepsEpoch: true,
+      open: () => this.#open(node, { acquire: () => owned, release: async () => {} }),
+      hasRoom: () => disk.hasRoom(),
+      releaseHeadroom: () => disk.releaseHeadroom(),
+      restoreHeadroom: () => disk.restoreHeadroom(),
+    }
+  }
+
+  async #open(node: Node, lease: Lease): Promise<Storage> {
+    node.process ??= this.#world.process()
+    const { world } = node.process
+    const log = this.#log.of(world)
+    return await replicatedPlace({ world, log, lease, node: node.name, partBytesMax, place: node.disk }).open()
   }
 
   hasRoom(): Promise<boolean> {
-    return this.#disk.hasRoom()
+    return this.#owner.disk.hasRoom()
   }
 
   releaseHeadroom(): Promise<void> {
-    return this.#disk.releaseHeadroom()
+    return this.#owner.disk.releaseHeadroom()
   }
 
   restoreHeadroom(): Promise<void> {
-    return this.#disk.restoreHeadroom()
+    return this.#owner.disk.restoreHeadroom()
   }
 
   setRoom(hasRoom: boolean): void {
-    this.#disk.setRoom(hasRoom)
+    this.#owner.disk.setRoom(hasRoom)
   }
 
   crash(writesKept = 0): void {
-    this.#process?.kill()
-    this.#process = undefined
-    this.#disk.crash(writesKept)
-    this.#current = this.#world.random.below(this.#disks.length)
+    this.#kill((disk) => disk.crash(writesKept))
+    this.#owner = this.#follower?.node ?? (this.#world.random.pick(this.#nodes) as Node)
+    this.#follower?.own()
+    this.#follower = undefined
   }
 
   losePower(): void {
-    this.#process?.kill()
-    this.#process = undefined
-    this.#disk.losePower()
+    this.#kill((disk) => disk.losePower())
   }
 
-  get #disk(): MemoryPlace {
-    return this.#disks[this.#current] as MemoryPlace
+  #kill(end: (disk: MemoryPlace) => void): void {
+    this.#owner.process?.kill()
+    this.#owner.process = undefined
+    end(this.#owner.disk)
   }
 }

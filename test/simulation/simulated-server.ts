@@ -15,11 +15,11 @@ import { plainEngine } from '#test/access/plain-hashing'
 import { operationOf } from '#test/routes/operation-of'
 import '#test/simulation/immediate-signatures'
 import type { UpdateSettings } from '#firmware/options'
+import type { StoragePlace } from '#runtime/storage'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 import { watchTurns } from '#test/simulation/watched-turns'
-import type { MemoryPlace } from '#test/store/memory'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000
@@ -74,7 +74,7 @@ export class SimulatedServer {
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
 
-  constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
+  constructor(world: SimulatedWorld, place: StoragePlace, limits: SimulatedLimits) {
     const process = world.process()
     this.#kill = process.kill
     this.now = () => process.world.now()

@@ -43,6 +43,8 @@ export class Simulation {
   step = 0
   readonly #world: SimulatedWorld
   readonly #place: MemoryPlace
+  /** In some runs with several nodes, one follows the server, and continues after the next crash. */
+  #follower: { readonly server: SimulatedServer; readonly opened: Promise<void> } | undefined
   readonly #devices: SimulatedDevice[]
   readonly #limits: SimulatedLimits
   readonly #witness = new Witness()
@@ -94,6 +96,7 @@ export class Simulation {
 
   async begin(): Promise<void> {
     await this.#pumped(this.#server.open())
+    this.#follow()
     await this.#pumped(this.#participants.begin())
     for (let count = 0; count < 2; count++) this.#participants.updates.upload()
     for (let count = 0; count < 2; count++) this.#connectDashboard()
@@ -170,6 +173,7 @@ export class Simulation {
     await this.#checkStream()
     await this.#pumped(actions.settle())
     const { body } = await this.#pumped(this.#server.call('listDevices', { query: { depth: 2 } }))
+    await this.#checkFollower(body)
     const [fault] = await this.#pumped(alarms.faults(JSON.parse(body)))
     if (fault) throw new Error(fault)
     const lists: Lists = {
@@ -287,9 +291,38 @@ export class Simulation {
     this.#fault = undefined
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
-    this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
+    const { epoch } = this.#server.assembly.context.reader
+    const follower = this.#follower
+    this.#follower = undefined
+    this.#server = follower?.server ?? new SimulatedServer(this.#world, this.#place, this.#limits)
     for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.#server)
-    await this.#pumped(this.#server.open())
+    await this.#pumped(follower?.opened ?? this.#server.open())
+    if (this.#place.keepsEpoch && this.#server.assembly.context.reader.epoch !== epoch)
+      throw new Error('the node that took over began another epoch')
+    this.#follow()
+  }
+
+  #follow(): void {
+    if (!(this.#place instanceof SimulatedNodes) || this.#world.random.next() < 0.3) return
+    const server = new SimulatedServer(this.#world, this.#place.follower(), this.#limits)
+    const opened = server.open()
+    // Rejects when it has taken over, or never.
+    opened.catch(() => {})
+    this.#follower = { server, opened }
+  }
+
+  /** A node that follows has the state of the server, and the whole stream. */
+  async #checkFollower(state: string): Promise<void> {
+    const server = this.#follower?.server
+    if (!server) return
+    const { database, context } = server.assembly
+    const hasAll = () => database.status === 'ok' && context.hub.publishedTo(tenant) === this.#published
+    for (let round = 0; round < roundsMax && !hasAll(); round++) await this.#advance(5)
+    if (!hasAll()) throw new Error('a node that follows does not get all events')
+    const { body } = await this.#pumped(server.call('listDevices', { query: { depth: 2 } }))
+    if (body !== state) throw new Error(`a node that follows answers ${body}, and the owner ${state}`)
+    if (context.reader.epoch !== this.#server.assembly.context.reader.epoch)
+      throw new Error('a node that follows has another epoch than the owner')
   }
 
   /** One device sends a burst while commits take place. */
@@ -357,7 +390,7 @@ export class Simulation {
   }
 
   #checkErrors(): void {
-    const [fault] = [...this.#witness.faults, ...this.#server.errors]
+    const [fault] = [...this.#witness.faults, ...this.#server.errors, ...(this.#follower?.server.errors ?? [])]
     if (fault !== undefined) throw fault
   }
 }
