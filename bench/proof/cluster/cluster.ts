@@ -272,6 +272,8 @@ class ClusterRun {
       frames.mark()
       const { name } = this.#cluster.nodes[place] as ClusterNode
       if (!(await dashboard.caughtUp(quietMsMax))) this.#problems.push(`${what}: dashboard ${name} did not catch up`)
+      // Its node may have answered from its own data, because it did not know the new owner yet.
+      for (let tries = 0; tries < 100 && frames.missingSinceMark().length > 0; tries++) await pass(100)
       const missing = frames.missingSinceMark()
       if (missing.length > 0) this.#problems.push(`${what}: dashboard ${name}: ${missing.slice(0, 3).join('; ')}`)
     }
