@@ -1,4 +1,4 @@
-import { type ConsumerMessages, type JetStreamManager, jetstream } from '@nats-io/jetstream'
+import { type ConsumerMessages, jetstream } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { SharedLog } from '#cluster/shared-log'
 import type { World } from '#runtime/world'
@@ -6,12 +6,11 @@ import type { World } from '#runtime/world'
 export interface NatsLogOptions {
   readonly world: World
   readonly connection: NatsConnection
-  readonly manager: JetStreamManager
   readonly stream: string
   readonly subject: string
 }
 
-/** The answer to an append. A later one counts as none: the message comes back by the log, or is appended again. */
+/** The answer to a request. A later one to an append counts as none: the message comes back by the log, or is appended again. */
 const answerMsMax = 1_000
 /** A consumer that sends nothing twice this long is gone, for example with its server. The least that NATS takes. */
 const heartbeatMs = 500
@@ -21,15 +20,17 @@ const requestMs = 5_000
 const followAgainMs = 100
 
 /** The shared log as a stream of NATS JetStream. */
-export function natsLog({ world, connection, manager, stream, subject }: NatsLogOptions): SharedLog {
+export function natsLog({ world, connection, stream, subject }: NatsLogOptions): SharedLog {
   const client = jetstream(connection, { timeout: answerMsMax })
+  // Does not check first whether the servers answer.
+  const manager = client.jetstreamManager(false)
   return {
     async append(message, after) {
       const { seq } = await client.publish(subject, message, { expect: { lastSubjectSequence: after }, retries: 0 })
       return seq
     },
     async lastSequence() {
-      return (await manager.streams.info(stream)).state.last_seq
+      return (await (await manager).streams.info(stream)).state.last_seq
     },
     follow(after, receive) {
       let last = after
@@ -38,7 +39,7 @@ export function natsLog({ world, connection, manager, stream, subject }: NatsLog
       // Any server answers this, also while the log has no leader and no consumer can be created.
       const readStored = async () => {
         for (;;) {
-          const message = await manager.direct.getMessage(stream, { seq: last + 1, next_by_subj: subject })
+          const message = await (await manager).direct.getMessage(stream, { seq: last + 1, next_by_subj: subject })
           if (!message || !isFollowing) return
           last = message.seq
           await receive(message.seq, message.data)
@@ -71,7 +72,9 @@ export function natsLog({ world, connection, manager, stream, subject }: NatsLog
   }
 }
 
-/** The library waits much longer for a consumer whose server is gone. */
+/** The library waits much longer for a consumer whose server is gone, and up to five seconds before it creates it again. */
 async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
-  for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
+  for await (const { type } of messages.status()) {
+    if (type === 'heartbeats_missed' || type === 'reset') messages.stop()
+  }
 }

@@ -86,7 +86,7 @@ async function openCluster(connection: NatsConnection, settings: NatsSettings, w
     await available(() => nodes.start())
     await lease.start()
     return {
-      log: natsLog({ world, connection, manager, stream, subject: subjectOf(settings) }),
+      log: natsLog({ world, connection, stream, subject: subjectOf(settings) }),
       logStore: {
         async extent() {
           const { first_seq: first, last_seq: last, messages, bytes } = (await manager.streams.info(stream)).state
