@@ -338,6 +338,8 @@ change is there once, that no dashboard misses or repeats an event, and that wri
   ],
   async run(options, print) {
     if (noNats) throw new Error(noNats)
+    // The exit handlers end the NATS servers.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(2))
     const cluster = await ClusterUnderProof.start()
     try {
       return await new ClusterRun(cluster, options, print).run()
