@@ -3,7 +3,8 @@ import { newEdit, recordOnly } from '#actors/record-actor'
 import { authorshipAfter, creatorsOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
-import { groupRecord, type TenantState } from '#actors/tenant/state'
+import { rolesNaming } from '#actors/tenant/roles'
+import { groupRecord, roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { groupsMax, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
@@ -26,14 +27,25 @@ export function decidePutGroup(
   const problem = full ?? membersFault(state, id, devices.length)
   if (problem) return refuse(problem)
   const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
-  return recordOnly([{ name: groupRecord(id), value: stored }], {
-    answer: stored,
-  })
+  const hasSameMembers = isDeepStrictEqual(before?.devices, devices)
+  const roles = hasSameMembers ? [] : rolesNaming(state, id)
+  return recordOnly(
+    [
+      { name: groupRecord(id), value: stored },
+      // Other members are an edit of the rights that these roles give, which is published after the group.
+      ...roles.map(([role, before]) => {
+        const value: StoredRole = { ...before, since: null, edit: newEdit(turn) }
+        return { name: roleRecord(role), value }
+      }),
+    ],
+    { answer: stored },
+  )
 }
 
-/** Contract 5.1. A group that an alarm or function names is not deleted. */
-export function decideDeleteGroup({ groups, bindings }: TenantState, { id }: DeleteGroup): Decision<Entry> {
-  if (!groups.has(id)) return refuse(new Problem('not_found'))
-  if (bindings.uses.has(id)) return refuse(new Problem('conflict', 'the group is in use'))
+/** Contract 5.1, 12. A group that an alarm, a function or a role names is not deleted. */
+export function decideDeleteGroup(state: TenantState, { id }: DeleteGroup): Decision<Entry> {
+  if (!state.groups.has(id)) return refuse(new Problem('not_found'))
+  if (state.bindings.uses.has(id) || rolesNaming(state, id).length > 0)
+    return refuse(new Problem('conflict', 'the group is in use'))
   return recordOnly([{ name: groupRecord(id), value: null }], {})
 }

@@ -23,6 +23,8 @@ export function decidePutRole(
   const before = roles.get(role)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before.grants, grants)) return record([], { answer: { isNew: false } })
+  const fault = groupsFault(state, role, grants)
+  if (fault) return refuse(fault)
   const creators = [...roles.values()].map(({ createdBy }) => createdBy)
   const full = before ? undefined : quotaFault(state, creators, { author, isNarrow }, { max: rolesMax, what: 'roles' })
   if (full) return refuse(full)
@@ -33,6 +35,36 @@ export function decidePutRole(
   return recordOnly([{ name: roleRecord(role), value: stored }], {
     answer: { isNew: !before },
   })
+}
+
+/**
+ * Names in the roles that name one group. An edit of the group stores all of these roles again, in one turn.
+ */
+const namesWithGroupMax = 50_000
+
+/** The error of groups that do not exist, or are named by too large roles; undefined for none. */
+function groupsFault(state: TenantState, role: string, grants: readonly Grant[]): Problem | undefined {
+  const details = grants.flatMap(({ groups = [] }, place) =>
+    groups.flatMap((group, index) =>
+      state.groups.has(group) ? [] : [{ path: `grants.${place}.groups.${index}`, message: 'the group does not exist' }],
+    ),
+  )
+  if (details.length > 0) return new Problem('invalid', undefined, { details })
+  for (const group of new Set(grants.flatMap(({ groups = [] }) => groups))) {
+    const others = rolesNaming(state, group).filter(([name]) => name !== role)
+    const total = others.reduce((sum, [, other]) => sum + namesIn(other.grants), namesIn(grants))
+    if (total > namesWithGroupMax) {
+      return new Problem('conflict', `the roles that name a group have at most ${namesWithGroupMax} names together`)
+    }
+  }
+  return undefined
+}
+
+function namesIn(grants: readonly Grant[]): number {
+  return grants.reduce(
+    (sum, { devices, services, groups = [] }) => sum + devices.length + services.length + groups.length,
+    0,
+  )
 }
 
 /**
@@ -57,6 +89,15 @@ export function decideRoleSettled({ roles }: TenantState, { role, edit, since }:
 /** The grants of a role; undefined if the tenant has no such role. */
 export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string): readonly Grant[] | undefined {
   return isBuiltIn(role) ? builtInRoles[role] : roles.get(role)?.grants
+}
+
+/** The roles with a grant that names this group. */
+export function rolesNaming({ roles }: Pick<TenantState, 'roles'>, group: string): readonly [string, StoredRole][] {
+  return [...roles].filter(([, { grants }]) => grants.some((grant) => isNaming(grant, group)))
+}
+
+export function isNaming({ groups = [] }: Grant, group: string): boolean {
+  return groups.includes(group)
 }
 
 /** The grants of these roles together. */

@@ -5,13 +5,14 @@ import type { SessionSockets } from '#access/session-sockets'
 import { directoryAddress } from '#actors/directory/commands'
 import { tenantRows } from '#actors/directory/queries'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
-import type { IdentityNotices } from '#actors/notice-bus'
+import type { IdentityNotices, RuleNotices } from '#actors/notice-bus'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'
 import type { Hub } from '#events/hub'
 import type { Caller, SessionKey } from '#model/caller'
 import type { Entry } from '#model/entry'
+import type { StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 import { type Scope, scopeOf } from '#model/scope'
 import { closeCodes } from '#runtime/close-codes'
@@ -46,7 +47,7 @@ const socketsPerSlice = 200
  * under the old rights was sent, so a second turn stores it. If a start finds an edit without an offset, it uses the
  * last offset of the stream.
  */
-export class AccessChanges implements IdentityNotices {
+export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupChanged'> {
   readonly #parts: AccessChangesParts
   /** Offsets that are being stored, by the edit they belong to. */
   readonly #settling = new Map<string, { readonly edit: number; readonly since: number }>()
@@ -66,8 +67,13 @@ export class AccessChanges implements IdentityNotices {
     const since = stored?.since ?? hub.publishedTo(tenant)
     const hadSameGrants = isDeepStrictEqual(stored?.grants, accesses.grantsOf(tenant, role))
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
-    if (!hadSameGrants) this.#rightsChanged(tenant)
+    // With the same grants, an edit is one of the members of their groups.
+    if (!hadSameGrants || stored?.since === null) this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
+  }
+
+  groupChanged(tenant: string, id: string, stored: StoredGroup | undefined): void {
+    this.#parts.accesses.publishGroup(tenant, id, stored)
   }
 
   userChanged(user: string, row: UserRow | undefined): void {
@@ -249,11 +255,12 @@ function readView(system: System<Entry>, lastOf: (tenant: string) => number): Re
   const directory = system.wake(directoryAddress)
   const unsettled: Unsettled[] = []
   const tenants = tenantRows(directory).map(({ tenantIdentifier: tenant }) => {
-    const roles = [...system.wake(tenantAddress(tenant)).roles].map(([role, { grants, since, edit }]) => {
+    const { roles: storedRoles, groups } = system.wake(tenantAddress(tenant))
+    const roles = [...storedRoles].map(([role, { grants, since, edit }]) => {
       if (since === null) unsettled.push({ type: 'role', tenant, role, edit })
       return { role, grants, since: since ?? lastOf(tenant) }
     })
-    return { tenant, roles }
+    return { tenant, roles, groups }
   })
   const users = publishedUsers(directory, lastOf, unsettled)
   return { tenants, users, unsettled }

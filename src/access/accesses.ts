@@ -1,3 +1,5 @@
+import type { GroupMembers } from '#model/device-names'
+import type { StoredGroup } from '#model/group'
 import { builtInRoles, isBuiltIn } from '#model/role'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 
@@ -40,8 +42,15 @@ interface PublishedRole {
   readonly since: number
 }
 
+/** The part of a stored group on which rights depend. */
+export type PublishedGroup = Pick<StoredGroup, 'devices' | 'edit'>
+
 export interface AccessView {
-  readonly tenants: Iterable<{ readonly tenant: string; readonly roles: Iterable<PublishedRole> }>
+  readonly tenants: Iterable<{
+    readonly tenant: string
+    readonly roles: Iterable<PublishedRole>
+    readonly groups: ReadonlyMap<string, PublishedGroup>
+  }>
   readonly users: Iterable<PublishedUser>
 }
 
@@ -73,9 +82,10 @@ export class Accesses {
     const before = { tenants: this.#tenants, users: this.#users }
     this.#tenants = new Map()
     const redefined = new Map<string, ReadonlyMap<string, Scope>>()
-    for (const { tenant, roles } of view.tenants) {
+    for (const { tenant, roles, groups } of view.tenants) {
       const accesses = before.tenants.get(tenant) ?? new TenantAccesses(tenant)
       this.#tenants.set(tenant, accesses)
+      accesses.replaceGroups(groups)
       const changed = accesses.replace(roles)
       if (changed.size > 0) redefined.set(tenant, changed)
     }
@@ -114,6 +124,14 @@ export class Accesses {
     since: number,
   ): ReadonlyMap<string, Scope> {
     return this.#tenants.get(tenant)?.publish(role, grants, since) ?? new Map()
+  }
+
+  /**
+   * `group` undefined: deleted. Rights do not change before the roles that name the group are published again: a commit
+   * that changes members stores these roles after the group.
+   */
+  publishGroup(tenant: string, id: string, group: PublishedGroup | undefined): void {
+    this.#tenants.get(tenant)?.publishGroup(id, group)
   }
 
   /** Undefined if the tenant has no such role. */
@@ -164,6 +182,7 @@ const collected = new FinalizationRegistry<{ readonly accesses: HeldAccesses; re
 class TenantAccesses {
   readonly #isTenantsEffective: boolean
   #roles = new Map<string, PublishedRole>()
+  readonly #groups = new Map<string, LazyMembers>()
   /** By key, as long as they are referenced. */
   readonly #accesses: HeldAccesses = new Map()
 
@@ -197,6 +216,16 @@ class TenantAccesses {
       (access) => access.roles.includes(role),
       () => since,
     )
+  }
+
+  publishGroup(id: string, group: PublishedGroup | undefined): void {
+    if (!group) this.#groups.delete(id)
+    else if (this.#groups.get(id)?.edit !== group.edit) this.#groups.set(id, new LazyMembers(id, group))
+  }
+
+  replaceGroups(groups: ReadonlyMap<string, PublishedGroup>): void {
+    for (const id of this.#groups.keys()) if (!groups.has(id)) this.#groups.delete(id)
+    for (const [id, group] of groups) this.publishGroup(id, group)
   }
 
   replace(roles: Iterable<PublishedRole>): ReadonlyMap<string, Scope> {
@@ -234,7 +263,10 @@ class TenantAccesses {
 
   #scopeOf(roles: readonly string[]): Scope {
     const grants = roles.flatMap((role) => this.#grantsOf(role))
-    return scopeOf(grants, { isTenantsEffective: this.#isTenantsEffective })
+    return scopeOf(grants, {
+      isTenantsEffective: this.#isTenantsEffective,
+      groupOf: (group) => this.#groups.get(group),
+    })
   }
 
   #sinceOf(roles: readonly string[]): number {
@@ -243,6 +275,25 @@ class TenantAccesses {
 
   #grantsOf(role: string): readonly Grant[] {
     return isBuiltIn(role) ? builtInRoles[role] : (this.#roles.get(role)?.grants ?? [])
+  }
+}
+
+/** Few groups are named in grants, and only those need a set. */
+class LazyMembers implements GroupMembers {
+  readonly id: string
+  readonly edit: number
+  readonly #devices: readonly string[]
+  #members: ReadonlySet<string> | undefined
+
+  constructor(id: string, { devices, edit }: PublishedGroup) {
+    this.id = id
+    this.edit = edit
+    this.#devices = devices
+  }
+
+  get members(): ReadonlySet<string> {
+    this.#members ??= new Set(this.#devices)
+    return this.#members
   }
 }
 

@@ -313,6 +313,8 @@ function displayedRights(
 ): Pick<Grant, 'permissions' | 'devices' | 'services'> | Record<string, never> {
   const [grant, ...more] = grants
   if (!grant || more.length > 0 || grant.devices.length + grant.services.length > displayedNamesMax) return {}
+  // Without its groups it would display fewer rights.
+  if (grant.groups && grant.groups.length > 0) return {}
   const { permissions, devices, services } = grant
   return { permissions, devices, services }
 }

@@ -119,7 +119,8 @@ export const readMe = defineRoute('readMe', {
         name: z.string(),
         tenant: TenantIdentifier,
         roles: z.array(z.string()),
-        grants: z.array(Grant),
+        /** `deviceCount`: the devices that it reaches now. Contract 12. */
+        grants: z.array(Grant.extend({ deviceCount: z.int().min(0) })),
         /** Of a signed-in user with an address. */
         email: z.string().optional(),
         twoFactor: z.array(SecondFactor).optional(),
@@ -133,7 +134,7 @@ export const readMe = defineRoute('readMe', {
       name: 'anonymous',
       tenant: 'default',
       roles: [],
-      grants: [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }],
+      grants: [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'], deviceCount: 1 }],
     },
   },
 })

@@ -1,6 +1,7 @@
 import { type AudienceClass, isReceivedBy } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import { reportedBytes } from '#events/object-updated'
+import { resumeClasses } from '#events/paused-classes'
 import {
   type Access,
   type Connection,
@@ -15,7 +16,6 @@ import type { Entry, EntryExceptReport } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
 import type { Position, StreamReader } from '#runtime/journal'
-import { Slices } from '#runtime/slices'
 import type { Socket, SocketPublisher } from '#runtime/socket'
 import type { StreamHead } from '#runtime/stream-head'
 import type { World } from '#runtime/world'
@@ -179,7 +179,7 @@ export class Hub implements EventListener<Entry> {
    */
   redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
-    const redefined = hub.audiences.redefine(changed)
+    const paused = hub.audiences.redefine(changed)
     this.beforeRelease()
     for (const connection of hub.connections) {
       const { nextAccess } = connection
@@ -192,7 +192,9 @@ export class Hub implements EventListener<Entry> {
         this.#catchUp.enqueue(connection)
       }
     }
-    if (redefined.length > 0) this.#options.world.soon(() => this.#resume(hub, [...redefined]))
+    const { world } = this.#options
+    const resync = (audience: AudienceClass) => this.#publish(audience, this.#resyncMessage(hub.published))
+    if (paused.length > 0) world.soon(() => resumeClasses(world, hub.audiences, [...paused], resync))
   }
 
   /**
@@ -357,19 +359,6 @@ export class Hub implements EventListener<Entry> {
   #offsetOf({ state, position, audience }: Connection, published: number): number {
     if (state === 'behind') return position
     return audience.isPaused ? noPosition : published
-  }
-
-  #resume(hub: TenantHub, paused: AudienceClass[]): void {
-    const slice = new Slices(this.#options.world)
-    const message = this.#resyncMessage(hub.published)
-    for (let audience = paused.pop(); audience; audience = paused.pop()) {
-      // Another edit, or the end of the class's last socket, may have come first.
-      if (!audience.isPaused || audience.sockets === 0) continue
-      hub.audiences.resume(audience)
-      this.#publish(audience, message)
-      if (slice.isOver) break
-    }
-    if (paused.length > 0) this.#options.world.soon(() => this.#resume(hub, paused))
   }
 
   /** Uses the current groups, for live sockets and those that catch up. */

@@ -1,8 +1,9 @@
 import type { Permission, RouteAccess } from '#api/entry'
 import { type Caller, unauthenticated } from '#model/caller'
+import { holds } from '#model/device-names'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import { type Action, holds, type Reach, type Resource } from '#model/scope'
+import type { Action, Reach, Resource } from '#model/scope'
 
 /** The parts of a request that authentication reads. */
 export interface AuthenticationRequest {

@@ -1,14 +1,5 @@
-import {
-  actions,
-  type Grant,
-  holds,
-  type Names,
-  permissionsOf,
-  type Reach,
-  reachOf,
-  resources,
-  type Scope,
-} from '#model/scope'
+import { DeviceNames, type GroupMembers, type Names } from '#model/device-names'
+import { actions, type Grant, permissionsOf, type Reach, resources, type Scope } from '#model/scope'
 
 /**
  * Whether a scope includes everything that these grants allow: users may not give, edit or reset more than their own
@@ -18,12 +9,41 @@ import {
  * devices or services still permits its resources as such, and its devices or services as a whole.
  */
 export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
-  const held = new GrantNames(mine.grants.map(reachOf))
+  return areCovered(mine, new GrantNames(mine.reachOfGrants, false), theirs)
+}
+
+/**
+ * Whether a scope includes what these grants would allow on more devices. Members of groups count by name, unlike for
+ * `covers`: a grant by name would outlast their membership.
+ */
+export function coversOn(mine: Scope, grants: readonly Grant[], devices: readonly string[]): boolean {
+  const theirs = grants.map((grant) => ({ ...grant, devices: [...devices], groups: [] }))
+  return areCovered(mine, new GrantNames(mine.reachOfGrants, true), theirs)
+}
+
+function areCovered(mine: Scope, held: GrantNames, theirs: readonly Grant[]): boolean {
   const halves = [new ActionHalf(mine, held, 0), new ActionHalf(mine, held, 1)]
   return theirs.every((grant) => {
-    const reach = reachOf(grant)
-    return halves.every((half) => half.covers(grant, reach))
+    const terms = termsOf(grant)
+    return halves.every((half) => half.covers(grant, terms))
   })
+}
+
+/** What a grant names: `*`, or names. Devices may also be `PREFIX*`, or a group as `/` and its id. */
+interface Terms {
+  readonly devices: readonly string[]
+  readonly services: readonly string[]
+}
+
+function termsOf({ devices, services, groups = [] }: Grant): Terms {
+  return {
+    devices: devices.includes('*') ? ['*'] : [...new Set([...devices, ...groups.map(groupTerm)])],
+    services: services.includes('*') ? ['*'] : [...new Set(services)],
+  }
+}
+
+function groupTerm(id: string): string {
+  return `/${id}`
 }
 
 /**
@@ -31,22 +51,61 @@ export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
  */
 class GrantNames {
   readonly reaches: readonly Reach[]
-  #devices: ReadonlyMap<string, readonly number[]> | undefined
+  readonly #areMembersHeld: boolean
+  #devices: DeviceTerms | undefined
   #services: ReadonlyMap<string, readonly number[]> | undefined
 
-  constructor(reaches: readonly Reach[]) {
+  constructor(reaches: readonly Reach[], areMembersHeld: boolean) {
     this.reaches = reaches
+    this.#areMembersHeld = areMembersHeld
   }
 
-  placesOfDevice(device: string): readonly number[] {
-    this.#devices ??= placesByName(this.reaches.map(({ devices }) => devices))
-    return placesOf(this.#devices, device)
+  placesOfDevice(term: string): readonly number[] {
+    this.#devices ??= new DeviceTerms(this.reaches, this.#areMembersHeld)
+    return this.#devices.placesOf(term)
   }
 
   placesOfService(service: string): readonly number[] {
-    this.#services ??= placesByName(this.reaches.map(({ services }) => services))
+    this.#services ??= placesByName(this.reaches.map(({ services }) => services as ReadonlySet<string> | '*'))
     return placesOf(this.#services, service)
   }
+}
+
+/** The indexes of grants by the devices, prefixes and groups that they name. */
+class DeviceTerms {
+  readonly #byTerm: ReadonlyMap<string, readonly number[]>
+  readonly #byPrefix = new Map<string, number[]>()
+  readonly #groups: { readonly members: GroupMembers['members']; readonly place: number }[] = []
+
+  constructor(reaches: readonly Reach[], areMembersHeld: boolean) {
+    this.#byTerm = placesByName(
+      reaches.map(({ devices }) => (devices instanceof DeviceNames ? namedIn(devices) : devices)),
+    )
+    for (const [place, { devices }] of reaches.entries()) {
+      if (!(devices instanceof DeviceNames)) continue
+      for (const prefix of devices.prefixes) {
+        const places = this.#byPrefix.get(prefix)
+        if (places) places.push(place)
+        else this.#byPrefix.set(prefix, [place])
+      }
+      if (areMembersHeld) this.#groups.push(...devices.groups.map(({ members }) => ({ members, place })))
+    }
+  }
+
+  placesOf(term: string): readonly number[] {
+    const places = placesOf(this.#byTerm, term)
+    if (this.#byPrefix.size + this.#groups.length === 0) return places
+    const all = [...places]
+    for (let length = 1; length <= term.length && this.#byPrefix.size > 0; length++) {
+      all.push(...(this.#byPrefix.get(term.slice(0, length)) ?? []))
+    }
+    for (const { members, place } of this.#groups) if (members.has(term)) all.push(place)
+    return all
+  }
+}
+
+function namedIn({ names, groups }: DeviceNames): ReadonlySet<string> {
+  return groups.length === 0 ? names : new Set([...names, ...groups.map(({ id }) => groupTerm(id))])
 }
 
 /** Actions are checked in two halves: a bit for each action on each resource, `*` included, must fit into 32. */
@@ -70,11 +129,11 @@ class ActionHalf {
     this.#all = this.#given.reduce((bits, given) => bits | given, 0)
   }
 
-  covers(grant: Grant, reach: Reach): boolean {
+  covers(grant: Grant, terms: Terms): boolean {
     const wanted = this.#bitsOf(grant, false)
     if ((this.#all & wanted) !== wanted) return false
-    if (wanted === 0 || this.#isInOne(reach, wanted)) return true
-    const [devices, services] = [namesIn(reach.devices), namesIn(reach.services)]
+    if (wanted === 0 || this.#isInOne(terms, wanted)) return true
+    const { devices, services } = terms
     // Devices as a whole (contract 3.1: services don't narrow them), services as a whole, and then the products
     // themselves.
     const places = devices.map((device) => this.#held.placesOfDevice(device))
@@ -95,7 +154,7 @@ class ActionHalf {
     })
   }
 
-  #isInOne({ devices, services }: Reach, wanted: number): boolean {
+  #isInOne({ devices, services }: Terms, wanted: number): boolean {
     return this.#held.reaches.some(
       (mine, place) =>
         ((this.#given[place] as number) & wanted) === wanted &&
@@ -138,18 +197,18 @@ function bitOf(resource: (typeof anyResource)[number], place: number): number {
   return 1 << (anyResource.indexOf(resource) * actionsOfHalf + place)
 }
 
-function areHeld(names: Names, holder: Names): boolean {
+/** Only compares names; prefixes and groups are left to the indexes. */
+function areHeld(terms: readonly string[], holder: Names): boolean {
   if (holder === '*') return true
-  if (names === '*' || names.size > holder.size) return false
-  for (const name of names) if (!holds(holder, name)) return false
-  return true
+  const names = holder instanceof DeviceNames ? holder.names : holder
+  return terms.length <= names.size && terms.every((term) => names.has(term))
 }
 
 /**
  * For each name, the indexes of the lists that hold it. Lists that hold every name come first; for `*` there are only
  * these.
  */
-function placesByName(lists: readonly Names[]): ReadonlyMap<string, readonly number[]> {
+function placesByName(lists: readonly (ReadonlySet<string> | '*')[]): ReadonlyMap<string, readonly number[]> {
   const any = lists.flatMap((names, place) => (names === '*' ? [place] : []))
   const byName = new Map<string, number[]>([['*', any]])
   for (const [place, names] of lists.entries()) {
@@ -164,8 +223,4 @@ function placesByName(lists: readonly Names[]): ReadonlyMap<string, readonly num
 
 function placesOf(byName: ReadonlyMap<string, readonly number[]>, name: string): readonly number[] {
   return byName.get(name) ?? (byName.get('*') as readonly number[])
-}
-
-function namesIn(names: Names): readonly string[] {
-  return names === '*' ? ['*'] : [...names]
 }

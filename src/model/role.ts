@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ResourceIdentifier } from '#model/crn'
+import { prefixesIn } from '#model/device-names'
 import { ShortName } from '#model/identifier'
 import { Grant, type Resource, resources } from '#model/scope'
 
@@ -14,8 +15,20 @@ export const roleGrantsMax = 100
 /** As JSON. A role is one record, read and written whole. */
 export const roleBytesMax = 256 * 1024
 
+/** Each is compared with every device of a list, and each group has up to 10 000 members. */
+const rolePrefixesMax = 100
+const roleGroupsMax = 100
+
 const Grants = z
   .strictObject({ grants: z.array(Grant).max(roleGrantsMax) })
+  .refine(({ grants }) => grants.flatMap(({ devices }) => prefixesIn(devices)).length <= rolePrefixesMax, {
+    path: ['grants'],
+    message: `must have at most ${rolePrefixesMax} prefixes`,
+  })
+  .refine(({ grants }) => grants.flatMap(({ groups = [] }) => groups).length <= roleGroupsMax, {
+    path: ['grants'],
+    message: `must name at most ${roleGroupsMax} groups`,
+  })
   .refine(({ grants }) => Buffer.byteLength(JSON.stringify(grants)) <= roleBytesMax, {
     path: ['grants'],
     message: `must be at most ${roleBytesMax} bytes`,

@@ -1,7 +1,18 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import {
+  DeviceNames,
+  deviceOrPrefixOf,
+  type GroupOf,
+  holds,
+  type Names,
+  namesOf,
+  prefixesIn,
+  unionOf,
+} from '#model/device-names'
 import { faultBoundedArray } from '#model/fault-bounded-array'
-import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
+import { GroupReference } from '#model/group'
+import { serviceIdentifierOf } from '#model/identifier'
 import { entriesWithin } from '#model/json-value'
 
 /** The resources of grants. Contract 2. */
@@ -28,7 +39,13 @@ export type Action = (typeof actions)[number]
 export const grantDevicesMax = 10_000
 export const grantServicesMax = 100
 
-/** A grant: its permissions apply only to its own devices and services. `*` means any. Contract 2, Model. */
+/** Groups of one grant, like those of a binding. */
+const grantGroupsMax = 100
+
+/**
+ * A grant: its permissions apply only to its own devices and services. `*` means any; `PREFIX*` means devices whose
+ * identifiers begin so. `groups`: their members at the moment count too. Contract 2, Model; contract 12.
+ */
 export const Grant = z.strictObject({
   permissions: entriesWithin(
     z.partialRecord(
@@ -37,13 +54,11 @@ export const Grant = z.strictObject({
     ),
     resources.length + 1,
   ),
-  devices: namesOrAny(deviceIdentifierOf, grantDevicesMax, 'must be * or a device identifier'),
+  devices: namesOrAny(deviceOrPrefixOf, grantDevicesMax, 'must be *, a device identifier, or the begin of one and *'),
+  groups: z.array(GroupReference).max(grantGroupsMax).optional(),
   services: namesOrAny(serviceIdentifierOf, grantServicesMax, 'must be * or a service identifier'),
 })
 export type Grant = z.infer<typeof Grant>
-
-/** A set of names, or all names. */
-export type Names = ReadonlySet<string> | '*'
 
 /** The part of a grant for one resource and action: its devices and services together. */
 export interface Reach {
@@ -57,7 +72,9 @@ export interface Reach {
  */
 export interface Scope {
   readonly grants: readonly Grant[]
-  /** Equal for scopes with the same grants in any order and spelling. */
+  /** One for each grant. */
+  readonly reachOfGrants: readonly Reach[]
+  /** Equal for scopes with the same grants in any order and spelling, and the same members of their groups. */
   readonly fingerprint: string
   /**
    * All reaches of the grants for this action on this resource; empty if there are none. The same array is returned for
@@ -71,10 +88,15 @@ export interface Scope {
 export interface ScopeOptions {
   /** False outside of tenant `default`: there the resource `tenants` gives no permission. Contract 2. */
   readonly isTenantsEffective?: boolean
+  /** Default: there are no groups. */
+  readonly groupOf?: GroupOf
 }
 
-export function scopeOf(grants: readonly Grant[], { isTenantsEffective = true }: ScopeOptions = {}): Scope {
-  return new GrantedScope(grants, isTenantsEffective)
+export function scopeOf(
+  grants: readonly Grant[],
+  { isTenantsEffective = true, groupOf = () => undefined }: ScopeOptions = {},
+): Scope {
+  return new GrantedScope(grants, isTenantsEffective, groupOf)
 }
 
 /** Whether any grant gives this action on this resource at all: otherwise 403. Contract 1.4. */
@@ -117,8 +139,8 @@ export function reachesEvery(
   if (devices.length < longList || reaches !== all)
     return devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
   return knownOf(reaches, devices, () => {
-    const names = namesOfAll(reaches)
-    return devices.every((device) => names.has(device))
+    const { names, prefixes } = unionOf(reaches)
+    return devices.every((device) => names.has(device) || prefixes.some((prefix) => device.startsWith(prefix)))
   })
 }
 
@@ -156,20 +178,6 @@ function knownOf(reaches: readonly Reach[], devices: readonly string[], find: ()
   return answer
 }
 
-/**
- * The names of several reaches in one set: otherwise a hundred grants would be checked for each device of a long list.
- */
-const unions = new WeakMap<readonly Reach[], ReadonlySet<string>>()
-
-function namesOfAll(reaches: readonly Reach[]): ReadonlySet<string> {
-  let names = unions.get(reaches)
-  if (!names) {
-    names = new Set(reaches.flatMap(({ devices }) => [...devices]))
-    unions.set(reaches, names)
-  }
-  return names
-}
-
 /** Returns a check for single devices, for use in lists: everything that depends only on the scope is computed once. */
 export function devicesWithin(scope: Scope, resource: Resource, action: Action): (device: string) => boolean {
   const reaches = scope.reaches(resource, action)
@@ -195,10 +203,6 @@ export function servicesOfDevicesWithin(
   return (device, service) => reaches.some((reach) => holds(reach.devices, device) && holds(reach.services, service))
 }
 
-export function holds(names: Names, name: string): boolean {
-  return names === '*' || names.has(name)
-}
-
 /** The permissions of a grant, with `*` unchanged: its resources, each with its actions. */
 export function permissionsOf(grant: Grant): readonly (readonly [resource: Resource | '*', action: Action])[] {
   return Object.entries(grant.permissions).flatMap(([resource, given = []]) =>
@@ -208,29 +212,34 @@ export function permissionsOf(grant: Grant): readonly (readonly [resource: Resou
   )
 }
 
-/** The devices and services of a grant. */
-export function reachOf(grant: Grant): Reach {
-  return { devices: namesOf(grant.devices), services: namesOf(grant.services) }
+/** The devices and services of a grant. A deleted group has no members. */
+export function reachOf(grant: Grant, groupOf: GroupOf): Reach {
+  const services = namesOf(grant.services)
+  const names = namesOf(grant.devices)
+  const groups = (grant.groups ?? []).flatMap((id) => groupOf(id) ?? [])
+  const prefixes = names === '*' ? [] : prefixesIn(grant.devices)
+  if (names === '*' || prefixes.length + groups.length === 0) return { devices: names, services }
+  return { devices: new DeviceNames(names, prefixes, groups), services }
 }
 
 class GrantedScope implements Scope {
   readonly grants: readonly Grant[]
   readonly #isTenantsEffective: boolean
-  /** One for each grant, shared by all its resources. */
-  readonly #reachOfGrants: readonly Reach[]
+  /** Shared by all resources of the grant. */
+  readonly reachOfGrants: readonly Reach[]
   readonly #known = new Map<string, readonly Reach[]>()
   /** By the indexes of the grants: most resources are given by the same ones. */
   readonly #lists = new Map<string, readonly Reach[]>()
   #fingerprint: string | undefined
 
-  constructor(grants: readonly Grant[], isTenantsEffective: boolean) {
+  constructor(grants: readonly Grant[], isTenantsEffective: boolean, groupOf: GroupOf) {
     this.grants = grants
     this.#isTenantsEffective = isTenantsEffective
-    this.#reachOfGrants = grants.map(reachOf)
+    this.reachOfGrants = grants.map((grant) => reachOf(grant, groupOf))
   }
 
   get fingerprint(): string {
-    this.#fingerprint ??= fingerprintOf(this.grants, this.#isTenantsEffective)
+    this.#fingerprint ??= fingerprintOf(this, this.#isTenantsEffective)
     return this.#fingerprint
   }
 
@@ -256,7 +265,7 @@ class GrantedScope implements Scope {
     const key = places.join()
     let list = this.#lists.get(key)
     if (!list) {
-      list = places.map((place) => this.#reachOfGrants[place] as Reach)
+      list = places.map((place) => this.reachOfGrants[place] as Reach)
       this.#lists.set(key, list)
     }
     return list
@@ -272,14 +281,15 @@ function isGiven(grant: Grant, resource: Resource, action: Action): boolean {
   )
 }
 
-function fingerprintOf(grants: readonly Grant[], isTenantsEffective: boolean): string {
-  const normal = grants.map((grant) =>
+function fingerprintOf({ grants, reachOfGrants }: Scope, isTenantsEffective: boolean): string {
+  const normal = grants.map((grant, place) =>
     JSON.stringify([
       permissionsOf(grant)
         .map((permission) => permission.join(' '))
         .sort(),
       sorted(grant.devices),
       sorted(grant.services),
+      groupEditsIn(reachOfGrants[place] as Reach),
     ]),
   )
   const text = JSON.stringify([isTenantsEffective, [...new Set(normal)].sort()])
@@ -290,8 +300,9 @@ function sorted(names: readonly string[]): readonly string[] {
   return names.includes('*') ? ['*'] : [...new Set(names)].sort()
 }
 
-function namesOf(names: readonly string[]): Names {
-  return names.includes('*') ? '*' : new Set(names)
+function groupEditsIn({ devices }: Reach): readonly string[] {
+  const groups = devices instanceof DeviceNames ? devices.groups : []
+  return [...new Set(groups.map(({ id, edit }) => `${id} ${edit}`))].sort()
 }
 
 /** Names in their normal form, for exact comparison, or `*`, which exists in scopes only. Contract 1.8. */

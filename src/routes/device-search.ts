@@ -1,6 +1,8 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import type { Caller } from '#model/caller'
+import { type Names, unionOf } from '#model/device-names'
 import type { Entry, EntryExceptReport } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import { devicesWithin } from '#model/scope'
@@ -93,6 +95,28 @@ export class DeviceSearch {
       },
       close: async () => {},
     }
+  }
+
+  /** The number of existing devices among these. Counted in slices of the caller. */
+  async countOf(caller: Caller, among: Names): Promise<number> {
+    const { system, world } = this.#parts
+    if (among === '*') return system.wake(tenantAddress(caller.tenant)).counters.devices
+    const { names, prefixes } = unionOf([{ devices: among }])
+    const { rows } = await this.#textsOf(caller.tenant)
+    const slices = new ReadSlices(world, caller)
+    const counted = new Set<TextRow>()
+    let seen = 0
+    for (const device of names) {
+      if (seen++ % rowsPerClockRead === 0 && slices.isOver) await slices.next()
+      const row = rows[placeAfter(rows, device) - 1]
+      if (row?.device === device) counted.add(row)
+    }
+    for (const prefix of prefixes) {
+      if (slices.isOver) await slices.next()
+      for (let place = placeAfter(rows, prefix); rows[place]?.device.startsWith(prefix); place++)
+        counted.add(rows[place] as TextRow)
+    }
+    return counted.size
   }
 
   async #textsOf(tenant: string): Promise<TenantTexts> {

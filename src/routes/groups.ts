@@ -1,7 +1,10 @@
 import { type PutGroup, tenantAddress } from '#actors/tenant/commands'
+import { isNaming, rolesNaming } from '#actors/tenant/roles'
 import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
+import { isAmong } from '#model/bound'
 import type { Caller } from '#model/caller'
+import { coversOn } from '#model/grant-coverage'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
@@ -11,6 +14,7 @@ import { authorOf, boundWithin, changedReply, mayBind } from '#routes/bound-visi
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { resourceListReply } from '#routes/list-reply'
+import { mustCover } from '#routes/roles'
 
 /** Routes for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
@@ -44,6 +48,12 @@ export function groupRoutes(context: RouteContext): Binding[] {
         const before = existingGroup(context, caller, 'update', id)
         const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
         mustBind(caller, 'update', body.devices)
+        mustHoldGrants(
+          context,
+          caller,
+          id,
+          body.devices.filter((device) => !isAmong(before.devices, device)),
+        )
         mustMatch(call, () => textOf(id, before))
         const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
@@ -82,6 +92,19 @@ function isVisible({ scope }: Caller, action: Action, { devices }: StoredGroup):
 /** @throws Problem `not_found` */
 function mustBind({ scope }: Caller, action: Action, devices: readonly string[]): void {
   if (!mayBind(scope, resource, action, devices)) throw new Problem('not_found')
+}
+
+/**
+ * Members of a group that a grant names have its rights, so an edit requires these rights: those of the grant, and on each
+ * new member. Contract 12.
+ *
+ * @throws Problem `forbidden`
+ */
+function mustHoldGrants(context: RouteContext, caller: Caller, group: string, added: readonly string[]): void {
+  const state = context.system.wake(tenantAddress(caller.tenant))
+  const grants = rolesNaming(state, group).flatMap(([, role]) => role.grants.filter((grant) => isNaming(grant, group)))
+  mustCover(caller, grants)
+  if (added.length > 0 && !coversOn(caller.scope, grants, added)) throw new Problem('forbidden')
 }
 
 function textOf(id: string, group: StoredGroup): string {

@@ -3,15 +3,22 @@ import { rowByName } from '#actors/directory/queries'
 import { readMe } from '#api/sessions'
 import { type Binding, bind } from '#http/call'
 import { Problem } from '#model/problem'
+import type { Grant, Reach } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
 /** Routes for the caller's own identity. */
 export function identityRoutes(context: RouteContext): Binding[] {
   return [
-    bind(readMe, ({ caller: { name, tenant, roles, scope, session } }) => {
+    bind(readMe, async ({ caller }) => {
+      const { name, tenant, roles, scope, session } = caller
       const person = session?.kind === 'session' ? rowByName(context.system.wake(directoryAddress), name) : undefined
       const own = person && { ...(person.email !== null && { email: person.email }), twoFactor: [...person.factors] }
-      return { status: 200, json: { name, tenant, roles, grants: scope.grants, ...own } }
+      const grants: (Grant & { readonly deviceCount: number })[] = []
+      for (const [place, grant] of scope.grants.entries()) {
+        const { devices } = scope.reachOfGrants[place] as Reach
+        grants.push({ ...grant, deviceCount: await context.search.countOf(caller, devices) })
+      }
+      return { status: 200, json: { name, tenant, roles, grants, ...own } }
     }),
   ]
 }

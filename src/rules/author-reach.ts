@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { holds, type Resource, type Scope } from '#model/scope'
+import { holds, unionOf } from '#model/device-names'
+import type { Resource, Scope } from '#model/scope'
 
 /**
  * The devices on which an author may read a service or another resource. An alarm or function counts only for devices
@@ -19,15 +20,15 @@ const nothing: AuthorReach = { isWhole: false, isNothing: true, digest: '', hold
 function reachOfAuthor(scope: Scope, resource: Resource, service?: string): AuthorReach {
   const all = scope.reaches(resource, 'read')
   const reaches = service === undefined ? all : all.filter(({ services }) => holds(services, service))
-  const sets = reaches.flatMap(({ devices }) => (devices === '*' ? [] : [devices]))
-  if (sets.length < reaches.length) return whole
-  if (sets.every(({ size }) => size === 0)) return nothing
-  const names = [...new Set(sets.flatMap((set) => [...set]))].sort()
+  if (reaches.some(({ devices }) => devices === '*')) return whole
+  const { names, prefixes } = unionOf(reaches)
+  if (names.size + prefixes.length === 0) return nothing
+  const terms = [...names, ...prefixes.map((prefix) => `${prefix}*`)].sort()
   return {
     isWhole: false,
     isNothing: false,
-    digest: createHash('sha256').update(names.join(' ')).digest('base64url'),
-    holds: (device) => sets.some((set) => set.has(device)),
+    digest: createHash('sha256').update(terms.join(' ')).digest('base64url'),
+    holds: (device) => names.has(device) || prefixes.some((prefix) => device.startsWith(prefix)),
   }
 }
 

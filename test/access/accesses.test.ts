@@ -193,9 +193,10 @@ describe('a tenant that is deleted', () => {
 })
 
 describe('a reload of everything', () => {
+  const groups = new Map()
   const tenants = [
-    { tenant: 'acme', roles: [{ role: 'ops', grants: [grant('service', 'update')], since: -1 }] },
-    { tenant: 'default', roles: [] },
+    { tenant: 'acme', groups, roles: [{ role: 'ops', grants: [grant('service', 'update')], since: -1 }] },
+    { tenant: 'default', groups, roles: [] },
   ]
 
   test('changes nothing without a difference', () => {
@@ -216,8 +217,8 @@ describe('a reload of everything', () => {
     const [ops, third] = [accesses.of('acme', ['ops']), accesses.of('third', ['admin'])]
     const changes = accesses.load({
       tenants: [
-        { tenant: 'acme', roles: [{ role: 'ops', grants: [grant('updates', 'update')], since: 41 }] },
-        { tenant: 'default', roles: [] },
+        { tenant: 'acme', groups, roles: [{ role: 'ops', grants: [grant('updates', 'update')], since: 41 }] },
+        { tenant: 'default', groups, roles: [] },
       ],
       users: [{ ...ann, roles: ['viewer'] }, carl],
     })

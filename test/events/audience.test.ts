@@ -3,11 +3,23 @@ import { describe, expect, test } from 'vitest'
 import { Audiences, type EventFilter, isReceivedBy } from '#events/audience'
 import type { BindingLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
-import { everything, type Grant, resources, scopeOf } from '#model/scope'
+import { everything, type Grant, resources, type Scope, scopeOf } from '#model/scope'
 
-const devices = ['A', 'B', 'C', 'D']
+const devices = ['A', 'AB', 'C', 'CD']
+const groups: Readonly<Record<string, readonly string[]>> = { g1: ['A', 'E'], g2: ['C', 'CD'], g3: [] }
 const services = ['s', 't', 'u']
 const types = Object.keys(eventKinds) as EventType[]
+
+function scopeWith(grants: readonly Grant[]): Scope {
+  return scopeOf(grants, { groupOf: (id) => ({ id, edit: 1, members: new Set(groups[id]) }) })
+}
+
+function isNamed({ devices, groups: named = [] }: Grant, device: string): boolean {
+  return (
+    devices.some((name) => (name.endsWith('*') ? device.startsWith(name.slice(0, -1)) : name === device)) ||
+    named.some((group) => groups[group]?.includes(device))
+  )
+}
 
 interface Listener {
   readonly access: string
@@ -34,13 +46,12 @@ function hears({ grants, filter }: Listener, { type, device, service, bound }: H
   const allowing = grants.filter((grant) => {
     const actions = [...(grant.permissions[resource] ?? []), ...(grant.permissions['*'] ?? [])]
     const isRead = actions.includes('read') || actions.includes('*')
-    const isDevice = device === undefined || grant.devices.includes('*') || grant.devices.includes(device)
+    const isDevice = device === undefined || isNamed(grant, device)
     const isService = service === undefined || grant.services.includes('*') || grant.services.includes(service)
     return isRead && isDevice && isService
   })
   const meant = allowing.some((grant) => grant.devices.includes('*')) ? [] : (bound ?? [])
-  const isBoundWithin =
-    meant !== '*' && meant.flat().every((name) => allowing.some((grant) => grant.devices.includes(name)))
+  const isBoundWithin = meant !== '*' && meant.flat().every((name) => allowing.some((grant) => isNamed(grant, name)))
   const isWanted =
     (!filter.types || filter.types.has(type)) &&
     (!filter.devices || device === undefined || filter.devices.has(device)) &&
@@ -55,7 +66,8 @@ const grant: fc.Arbitrary<Grant> = fc.record({
   permissions: fc.dictionary(fc.constantFrom(...resources, '*'), actions, { maxKeys: 4 }) as fc.Arbitrary<
     Grant['permissions']
   >,
-  devices: names(devices),
+  devices: names([...devices, 'A*', 'C*', 'CD*']),
+  groups: fc.subarray(Object.keys(groups)),
   services: names(services),
 })
 /** Generates mostly events that have receivers. */
@@ -112,7 +124,7 @@ test('each class receives exactly what its grants and its filter allow, once', (
       const listeners = new Map<string, Listener>()
       joined.forEach(([given, filter], index) => {
         const access = `access ${index}`
-        const { topic } = audiences.join(access, scopeOf(given), filter)
+        const { topic } = audiences.join(access, scopeWith(given), filter)
         listeners.set(topic, { access, grants: given, filter })
       })
       expectExactly(audiences, listeners, happened)
@@ -145,14 +157,14 @@ test('receivers are exact at every moment while sockets join, leave and change a
           const access = `access ${each.access}`
           if (!sockets.some((socket) => socket.access === access)) scopes.set(access, each.grants)
           const given = scopes.get(access) ?? []
-          sockets.push({ access, audience: audiences.join(access, scopeOf(given), each.filter) })
+          sockets.push({ access, audience: audiences.join(access, scopeWith(given), each.filter) })
         } else if (each.what === 'leave') {
           const [gone] = sockets.splice(each.place % Math.max(sockets.length, 1), 1)
           if (gone) audiences.leave(gone.audience)
         } else {
           const accesses = each.accesses.map((access) => `access ${access}`)
           for (const access of accesses) scopes.set(access, each.grants)
-          const changed = new Map(accesses.map((access) => [access, scopeOf(each.grants)]))
+          const changed = new Map(accesses.map((access) => [access, scopeWith(each.grants)]))
           const concerned = audiences.redefine(changed)
           for (const audience of concerned) audiences.resume(audience)
           const expected = new Set(

@@ -267,6 +267,8 @@ test('clients stay consistent through stalls, disconnects, retention and changes
         }
       }
       stream.tell()
+      // For the RESYNC of the last change of access.
+      await stream.world.advance(1_000)
       await readAll(stream)
       expect(stream.failures).toEqual([])
       expect(stream.hub.behindCount()).toBe(0)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { covers } from '#model/grant-coverage'
+import { covers, coversOn } from '#model/grant-coverage'
 import { actions, everything, type Grant, grantDevicesMax, resources, scopeOf } from '#model/scope'
 import { grants } from '#test/model/grants'
 
@@ -114,4 +114,47 @@ test('the largest grants are compared in a short time', () => {
   expect(covers(scopeOf(whole), [on(names(0), services, { service: ['*'] })])).toBe(true)
   const { user, system } = process.cpuUsage(before)
   expect((user + system) / 1000).toBeLessThan(1_000)
+})
+
+describe('prefixes and groups', () => {
+  const members = new Map([
+    ['G1', ['A', 'B']],
+    ['G2', []],
+  ])
+  const scope = (...mine: Grant[]) =>
+    scopeOf(mine, {
+      groupOf(id) {
+        const names = members.get(id)
+        return names && { id, edit: 1, members: new Set(names) }
+      },
+    })
+  const inGroups = (...groups: string[]): Grant => ({ ...on([], any), groups })
+
+  test.each<[string, boolean, Grant[], Grant]>([
+    ['any device covers a prefix', true, [on(any, any)], on(['P-*'], any)],
+    ['any device covers a group', true, [on(any, any)], inGroups('G1')],
+    ['a prefix covers itself', true, [on(['P-*'], any)], on(['P-*'], any)],
+    ['a prefix covers a longer one', true, [on(['P-*'], any)], on(['P-1*'], any)],
+    ['a prefix covers a device', true, [on(['P-*'], any)], on(['P-7'], any)],
+    ['a prefix and a name cover both', true, [on(['P-*'], any), on(['A'], any)], on(['A', 'P-7'], any)],
+    ['a group covers itself', true, [inGroups('G1', 'G2')], inGroups('G2')],
+    ['a prefix does not cover a shorter one', false, [on(['P-1*'], any)], on(['P-*'], any)],
+    ['a prefix does not cover another device', false, [on(['P-*'], any)], on(['P'], any)],
+    ['a device does not cover a prefix', false, [on(['P-1'], any)], on(['P-1*'], any)],
+    ['a group does not cover another one', false, [inGroups('G1')], inGroups('G2')],
+    ['its members do not cover a group', false, [on(['A', 'B'], any)], inGroups('G1')],
+    ['a group does not cover its members by name', false, [inGroups('G1')], on(['A'], any)],
+    ['a prefix of other services does not cover', false, [on(['P-*'], ['x'])], on(['P-7'], ['y'])],
+  ])('%s', (_, isCovered, mine, theirs) => {
+    expect(covers(scope(...mine), [theirs])).toBe(isCovered)
+  })
+
+  test('what a grant gives on more devices is covered by groups of which they are members', () => {
+    const mine = scope(inGroups('G1'), on(['P-*'], ['x']))
+    expect(coversOn(mine, [inGroups('G2')], ['A', 'B'])).toBe(true)
+    expect(coversOn(mine, [inGroups('G2')], ['A', 'C'])).toBe(false)
+    expect(coversOn(mine, [{ ...inGroups('G2'), services: ['x'] }], ['P-1', 'A'])).toBe(true)
+    expect(coversOn(mine, [{ ...inGroups('G2'), services: ['y'] }], ['P-1'])).toBe(false)
+    expect(coversOn(mine, [{ ...inGroups('G2'), permissions: { service: ['update'] } }], ['A'])).toBe(false)
+  })
 })

@@ -18,13 +18,23 @@ export const viewer: Grant = {
   services: ['*'],
 }
 
+/** A role with one grant, which names a group of the same name. */
+export const roleByGroup = 'members'
+
+/** The grants of `roleByGroup`, with the members by name: what it gives while the group has these members. */
+export function grantsOfMembers(devices: readonly string[]): readonly Grant[] {
+  const permissions: Grant['permissions'] = { service: ['read'], device: ['read'], meta: ['read'], alarms: ['read'] }
+  return [{ permissions, devices: [...devices].sort(), services: ['*'] }]
+}
+
 /** Each with its own devices and services; now and then without any read permission. */
 export function randomGrants(random: SeededRandom, devices: readonly string[]): readonly Grant[] {
   if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
   const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
+  const someDevices = () => (random.next() < 0.1 ? [`${devices[random.below(devices.length)]}*`] : some(devices))
   return Array.from({ length: 1 + random.below(3) }, () => ({
     permissions: randomPermissions(random),
-    devices: some(devices),
+    devices: someDevices(),
     services: some(['counter', 'climate', 'pump', 'heater']),
   }))
 }

@@ -123,6 +123,8 @@ function gives(grant: Grant, resource: string, wanted: string): boolean {
 }
 
 function lists(names: readonly string[], name: unknown): boolean {
-  for (const given of names) if (given === '*' || given === name) return true
+  const isNamed = (given: string) =>
+    given === name || (given.endsWith('*') && typeof name === 'string' && name.startsWith(given.slice(0, -1)))
+  for (const given of names) if (given === '*' || isNamed(given)) return true
   return false
 }

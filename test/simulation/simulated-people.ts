@@ -1,7 +1,7 @@
 import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
-import { randomGrants, viewer } from '#test/simulation/random-grants'
+import { grantsOfMembers, randomGrants, roleByGroup, viewer } from '#test/simulation/random-grants'
 import { givesAll, mayDoAnywhere } from '#test/simulation/reference-filter'
 import { Register, type Version } from '#test/simulation/register'
 import { endRequested, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
@@ -49,6 +49,8 @@ export class SimulatedPeople {
   /** The administrator's token. */
   #root = ''
   #inFlight = 0
+  /** The id of the group of `roleByGroup`. */
+  #group = ''
   readonly #addressees = new Map<string, Addressee>()
 
   constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, devices: readonly string[]) {
@@ -58,6 +60,7 @@ export class SimulatedPeople {
     this.#devices = devices
     for (let count = 3 + random.below(2); count > 0; count--) this.#roles.set(`r${count}`, new Register(this.#grants()))
     this.#roles.set('viewer', new Register([viewer]))
+    this.#roles.set(roleByGroup, new Register(grantsOfMembers(this.#members())))
     this.persons = Array.from({ length: 3 + random.below(3) }, (_, index) => {
       const start = {
         roles: new Register(this.#randomRoles()),
@@ -77,8 +80,13 @@ export class SimulatedPeople {
 
   /** Creates all users before the first step. */
   async begin(): Promise<void> {
+    const devices = this.#roles.get(roleByGroup)?.certain?.flatMap((grant) => grant.devices)
+    const made = await this.#server.call('createGroup', { body: { name: roleByGroup, devices } })
+    this.#group = JSON.parse(made.body).resourceIdentifier.split(':').at(-1)
     for (const role of this.#editable()) {
-      const grants = this.#roles.get(role)?.certain
+      const given = this.#roles.get(role)?.certain
+      const isByGroup = role === roleByGroup
+      const grants = isByGroup ? given?.map((grant) => ({ ...grant, devices: [], groups: [this.#group] })) : given
       await this.#server.call('putRole', { parameters: { role }, body: { grants } })
     }
     this.#root = await this.#accountOf('root')
@@ -150,7 +158,10 @@ export class SimulatedPeople {
 
   /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<void> {
+    const group = await this.#server.call('readGroup', { parameters: { groupId: this.#group } })
+    this.#roles.get(roleByGroup)?.found(grantsOfMembers(JSON.parse(group.body).devices), this.#witness.moment)
     for (const role of this.#editable()) {
+      if (role === roleByGroup) continue
       const { body } = await this.#server.call('readRole', { parameters: { role } })
       this.#roles.get(role)?.found(JSON.parse(body).grants, this.#witness.moment)
     }
@@ -198,13 +209,14 @@ export class SimulatedPeople {
   #editRole(role: string | undefined): void {
     const register = role === undefined ? undefined : this.#roles.get(role)
     if (role === undefined || !register) return
-    const grants = this.#grants()
     for (const person of this.persons) if (person.mayHold(role)) person.sameSince = undefined
-    this.#send({
-      name: 'putRole',
-      request: { parameters: { role }, body: { grants } },
-      makes: [this.#requested(register, grants)],
-    })
+    const isByGroup = role === roleByGroup
+    const devices = this.#members()
+    const grants = isByGroup ? grantsOfMembers(devices) : this.#grants()
+    const makes = [this.#requested(register, grants)]
+    if (isByGroup)
+      this.#send({ name: 'updateGroup', request: { parameters: { groupId: this.#group }, body: { devices } }, makes })
+    else this.#send({ name: 'putRole', request: { parameters: { role }, body: { grants } }, makes })
   }
 
   #giveRoles(person: Person): void {
@@ -387,6 +399,10 @@ export class SimulatedPeople {
     const first = this.#random.below(names.length)
     const count = this.#random.next() < 0.5 ? 1 : 1 + this.#random.below(3)
     return Array.from({ length: count }, (_, index) => names[(first + index) % names.length] ?? '')
+  }
+
+  #members(): readonly string[] {
+    return this.#devices.filter(() => this.#random.next() < 0.5)
   }
 
   #grants(): readonly Grant[] {

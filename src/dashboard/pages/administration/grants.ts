@@ -108,7 +108,7 @@ export function parseNames(text: string): string[] {
 }
 
 /** Whether the grant permits nothing, or covers no device and no service. */
-export function isEmptyGrant({ permissions, devices, services }: Grant): boolean {
+export function isEmptyGrant({ permissions, devices, groups = [], services }: Grant): boolean {
   const hasPermission = Object.values(permissions).some((given) => (given?.length ?? 0) > 0)
-  return !hasPermission || (devices.length === 0 && services.length === 0)
+  return !hasPermission || (devices.length + groups.length === 0 && services.length === 0)
 }

@@ -1,0 +1,35 @@
+import type { AudienceClass, Audiences } from '#events/audience'
+import { Slices } from '#runtime/slices'
+import type { World } from '#runtime/world'
+
+/** Rights may change often, with the members of a group, and each RESYNC makes clients read everything. Contract 12. */
+const resyncIntervalMs = 1_000
+
+/**
+ * Ends the pauses of classes whose access changed: from now on they receive what their new access allows, a RESYNC first.
+ * In slices. A class whose last RESYNC was less than a second ago stays paused until then.
+ */
+export function resumeClasses(
+  world: World,
+  audiences: Audiences,
+  paused: AudienceClass[],
+  resync: (audience: AudienceClass) => void,
+): void {
+  const now = world.monotonic()
+  const slice = new Slices(world)
+  for (let audience = paused.pop(); audience; audience = paused.pop()) {
+    // The end of the class's last socket may have come first.
+    if (!audience.isPaused || audience.sockets === 0) continue
+    const early = audience
+    const waitMs = early.resyncedAt + resyncIntervalMs - now
+    if (waitMs > 0) {
+      world.after(waitMs, () => resumeClasses(world, audiences, [early], resync))
+      continue
+    }
+    audiences.resume(audience)
+    audience.resyncedAt = now
+    resync(audience)
+    if (slice.isOver) break
+  }
+  if (paused.length > 0) world.soon(() => resumeClasses(world, audiences, paused, resync))
+}
