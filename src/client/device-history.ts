@@ -17,7 +17,8 @@ export type HistoryOptions = Omit<Query<typeof route>, 'properties' | 'limit' | 
 export interface DeviceHistory extends History {
   /**
    * Continues this history up to the present: calls `changed` with each newer one, until the returned function is called.
-   * Points are added from events; with an interval, the last buckets are read again at most once a second.
+   * Points are added from events; with an interval, the last buckets are read again at most once a second,
+   * and less often with intervals over a minute.
    */
   live(changed: (history: History) => void): () => void
 }
@@ -89,8 +90,10 @@ function joinedSeries(before: Series, after: Series, from: number): Series {
 /** Another attempt would get the same answer. */
 const lasting: ReadonlySet<number> = new Set([400, 401, 403, 404])
 
-/** A history with an interval is read again after this time at the earliest. */
-const refreshMs = 1_000
+/** A history with an interval is read again after this time at the earliest: a sixtieth of it would not be visible. */
+function refreshMsOf(interval: number): number {
+  return Math.min(10_000, Math.max(1_000, interval / 60))
+}
 
 function follow(
   source: HistorySource,
@@ -126,7 +129,7 @@ function follow(
       try {
         await read()
         attempt = 0
-        if (interval !== undefined) await source.platform.sleep(refreshMs, ended.signal)
+        if (interval !== undefined) await source.platform.sleep(refreshMsOf(interval), ended.signal)
         if (isMissed || (interval !== undefined && waiting.length > 0)) continue
         isRunning = false
         return

@@ -13,9 +13,13 @@ class Fixture implements HistorySource {
   readonly #listeners = new Set<(event: StreamEvent) => void>()
   readonly #missed = new Set<() => void>()
   readonly #sleeps: (() => void)[] = []
+  readonly pausesMs: number[] = []
   readonly platform = {
     random: () => 0,
-    sleep: () => new Promise<void>((wake) => this.#sleeps.push(wake)),
+    sleep: (ms: number) => {
+      this.pausesMs.push(ms)
+      return new Promise<void>((wake) => this.#sleeps.push(wake))
+    },
   }
 
   read(request: Request): Promise<RawAnswer> {
@@ -143,5 +147,20 @@ test('the last buckets of a history are read again when there are events, at mos
   expect(seen.at(-1)?.series).toMatchObject([{ time: [0, 10, 20, 30], avg: [1, 2, 4, 6] }])
   await fixture.wake()
   expect(fixture.requests.length).toBe(0)
+  end()
+})
+
+test.each([
+  [10, 1_000],
+  [120_000, 2_000],
+  [86_400_000, 10_000],
+])('buckets of %i ms are read again after %i ms', async (interval, pauseMs) => {
+  const fixture = new Fixture()
+  const answer = { from: 0, to: 40, interval, tz: 'UTC', gaps: [], series: [] }
+  const asked = fixture.ask({ from: 0, interval: 'auto' })
+  await fixture.answer(answer)
+  const end = (await asked).live(() => {})
+  await fixture.answer(answer)
+  expect(fixture.pausesMs).toEqual([pauseMs])
   end()
 })

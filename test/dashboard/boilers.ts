@@ -48,6 +48,9 @@ export function degreesOf(number: number): number {
   return 20 + ((number * 17) % 45)
 }
 
+/** Few enough for the window of a link. */
+const framesAtOnce = 50
+
 /** Many boilers on one connection. They refuse the setpoint 13 and start every firmware update. */
 export class Boilers {
   readonly #server: StartedServer
@@ -87,6 +90,23 @@ export class Boilers {
   async report(identifier: string, degrees: number): Promise<void> {
     const flakeAddress = this.#addresses.get(identifier) ?? 0
     await this.#open.report(flakeAddress, this.#next(identifier), service, [{ propId: temperature, value: degrees }])
+  }
+
+  /** Reports temperatures of earlier times, as a device that was without a connection. A text is an error. */
+  async reportPast(identifier: string, points: readonly (readonly [at: number, degrees: number | string])[]) {
+    const flakeAddress = this.#addresses.get(identifier) ?? 0
+    for (let from = 0; from < points.length; from += framesAtOnce) {
+      const frames = points.slice(from, from + framesAtOnce).map(([timestamp, degrees]) => {
+        const update = {
+          propId: temperature,
+          ...(typeof degrees === 'string' ? { error: degrees } : { value: degrees }),
+        }
+        const seq = this.#next(identifier)
+        return { type: 'UPDATE', flakeAddress, seq, serviceIdentifier: service, timestamp, updates: [update] }
+      })
+      this.#open.send(...frames)
+      await this.#open.acknowledged(flakeAddress, frames.at(-1)?.seq ?? 0)
+    }
   }
 
   cut(): void {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { PropertyView } from '#client/client'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
-import { isChartable, isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
+import { isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
 import { aboutOf, enumName, nameOf, numberOf, valueText } from '#dashboard/values/format-value'
-import { PointBuffer } from '#dashboard/values/point-buffer'
 import { mergePatch } from '#model/meta'
 
 const plain = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
@@ -51,11 +50,6 @@ describe('formatting a value', () => {
       undefined,
       undefined,
     ])
-    expect([isChartable(property('FLOAT', 1), undefined), isChartable(property('UINT8', 3), mode)]).toEqual([
-      true,
-      false,
-    ])
-    expect(isChartable(property('DATETIME', 1), undefined)).toBe(false)
   })
 })
 
@@ -140,38 +134,5 @@ describe('a merge patch', () => {
       false,
       false,
     ])
-  })
-})
-
-describe('PointBuffer', () => {
-  test('keeps the last points in order', () => {
-    const ring = new PointBuffer(3)
-    for (const at of [1, 2, 3, 4, 5]) ring.add(at * 1_000, at * 10)
-    expect([ring.count, ring.points()]).toEqual([
-      3,
-      [
-        [3, 4, 5],
-        [30, 40, 50],
-      ],
-    ])
-  })
-
-  test('keeps one point for each moment, and ignores earlier ones', () => {
-    const ring = new PointBuffer(3)
-    for (const [at, value] of [
-      [1_000, 1],
-      [2_000, 2],
-      [2_000, 3],
-      [1_500, 4],
-    ] as const)
-      ring.add(at, value)
-    expect(ring.points()).toEqual([
-      [1, 2],
-      [1, 3],
-    ])
-  })
-
-  test('empty at first', () => {
-    expect([new PointBuffer(2).count, new PointBuffer(2).points()]).toEqual([0, [[], []]])
   })
 })

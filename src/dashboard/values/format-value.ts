@@ -6,7 +6,14 @@ export type PropertySchema = NonNullable<Schema['properties'][string]>
 
 const numbers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 3 })
 const integers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
+const small = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 })
 const elementsShown = 8
+
+/** At most three decimals; for a small number the first three digits that are not 0. */
+export function numberText(value: number): string {
+  if (Number.isInteger(value)) return integers.format(value)
+  return Math.abs(value) < 0.1 ? small.format(value) : numbers.format(value)
+}
 
 /** The value without unit; a dash before the first report. */
 export function valueText(property: PropertyView | undefined, about: PropertySchema | undefined): string {
@@ -35,7 +42,7 @@ export function plainText(value: PropertyView['value'], type: string, about: Pro
   if (name !== undefined) return name
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
   if (type === 'DATETIME') return new Date(Number(value)).toLocaleString()
-  if (typeof value === 'number') return Number.isInteger(value) ? integers.format(value) : numbers.format(value)
+  if (typeof value === 'number') return numberText(value)
   if (type === 'BINARY') return `${bytesOf(value)} bytes`
   return value
 }

@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from 'preact/hooks'
 import { nameOfDevice } from '#dashboard/binding/known-names'
 import { firstMessage } from '#dashboard/commands'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
-import { ServiceSection, useHistory } from '#dashboard/pages/device/service-section'
+import { ServiceSection } from '#dashboard/pages/device/service-section'
 import { DeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
 import { Loading, Page, Section } from '#dashboard/parts/page'
@@ -27,7 +27,6 @@ export default function DevicePage({ params }: PageProps) {
   const { schemas, connection } = state()
   useObservable(schemas)
   const device = useDevice(identifier)
-  const history = useHistory(device)
   const connectionState = useObservable(connection).state
   const [isDeleted, setDeleted] = useState(false)
 
@@ -68,7 +67,6 @@ export default function DevicePage({ params }: PageProps) {
               serviceIdentifier={serviceIdentifier}
               service={service}
               schema={schemas.get(serviceIdentifier)}
-              history={history}
               isConnected={device.status !== 'offline'}
             />
           ))}

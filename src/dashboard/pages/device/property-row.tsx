@@ -1,48 +1,42 @@
 import { useState } from 'preact/hooks'
-import type { PropertyView } from '#client/client'
-import {
-  isChartable,
-  isTrigger,
-  isWritable,
-  limitsOf,
-  parseValue,
-  textOf,
-  writeKindOf,
-} from '#dashboard/pages/device/write-value'
+import type { PropertyView, Schema } from '#client/client'
+import { isNumeric, seriesOf } from '#dashboard/history/chart-series'
+import { LazyChart } from '#dashboard/history/lazy-chart'
+import { Sparkline } from '#dashboard/history/sparkline'
+import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
+import { isTrigger, isWritable, limitsOf, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
 import { Button } from '#dashboard/parts/button'
-import { Dialog } from '#dashboard/parts/dialog'
 import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
-import { hexOf, nameOf, type PropertySchema, valueText } from '#dashboard/values/format-value'
-import type { PointBuffer } from '#dashboard/values/point-buffer'
-import { Sparkline } from '#dashboard/values/sparkline'
+import { aboutOf, hexOf, nameOf, numberOf, type PropertySchema, valueText } from '#dashboard/values/format-value'
 
 export interface PropertyRowProps {
   readonly place: { readonly deviceIdentifier: string; readonly serviceIdentifier: string }
   readonly property: PropertyView
-  readonly about: PropertySchema | undefined
-  readonly points: PointBuffer
+  readonly schema: Schema | undefined
+  /** Of the last hour, if it has a chart. */
+  readonly points: SparklinePoints | undefined
   readonly mayWrite: boolean
   readonly isConnected: boolean
 }
 
 const columns = 5
 
-/** One property, with a form below it if it may be written. */
-export function PropertyRow({ place, property, about, points, mayWrite, isConnected }: PropertyRowProps) {
+/** One property. Below it a chart, if it is a number, and a form, if it may be written. */
+export function PropertyRow({ place, property, schema, points, mayWrite, isConnected }: PropertyRowProps) {
   const [isWriting, setWriting] = useState(false)
-  const [isLarge, setLarge] = useState(false)
+  const [isCharted, setCharted] = useState(false)
   const { propId, type, timestamp, tag } = property
+  const about = aboutOf(schema, propId)
   const name = nameOf(propId, about)
   const unit = about?.unit
   const canWrite = mayWrite && isWritable(property, about)
   const verb = isTrigger(property, about) ? 'Trigger' : 'Change'
   const title = `${hexOf(propId)} · ${type}${about?.description ? ` · ${about.description}` : ''}`
-  const label = `${name}${unit ? ` in ${unit}` : ''} over time`
   return (
     <>
       <tr data-property={propId}>
@@ -60,15 +54,18 @@ export function PropertyRow({ place, property, about, points, mayWrite, isConnec
           )}
         </td>
         <td>
-          {isChartable(property, about) && (
-            <button type="button" class="spark" aria-label={`${label}: enlarge`} onClick={() => setLarge(true)}>
-              <Sparkline points={points} version={timestamp ?? 0} label={label} />
+          {isNumeric(property, about) && (
+            <button
+              type="button"
+              class="spark"
+              aria-label={`Chart of ${name}`}
+              title={`Chart of ${name}`}
+              aria-expanded={isCharted}
+              onClick={() => setCharted(!isCharted)}
+            >
+              <Sparkline points={points} current={numberOf(property.value)} />
             </button>
           )}
-          <Dialog title={unit ? `${name}, ${unit}` : name} isOpen={isLarge} onClose={() => setLarge(false)} isWide>
-            <Sparkline points={points} version={timestamp ?? 0} label={label} isLarge />
-            <p class="soft">Since this page was opened, at most {points.pointsMax} values.</p>
-          </Dialog>
         </td>
         <td>{timestamp === undefined ? <span class="soft">not yet</span> : <Time at={timestamp} />}</td>
         <td class="end">
@@ -79,8 +76,15 @@ export function PropertyRow({ place, property, about, points, mayWrite, isConnec
           )}
         </td>
       </tr>
+      {isCharted && (
+        <tr class="detail-row">
+          <td colSpan={columns}>
+            <LazyChart series={[seriesOf(place, propId, schema)]} />
+          </td>
+        </tr>
+      )}
       {isWriting && canWrite && (
-        <tr class="write-row">
+        <tr class="detail-row">
           <td colSpan={columns}>
             <WriteForm
               place={place}
@@ -96,7 +100,8 @@ export function PropertyRow({ place, property, about, points, mayWrite, isConnec
   )
 }
 
-interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | 'about' | 'isConnected'> {
+interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | 'isConnected'> {
+  readonly about: PropertySchema | undefined
   readonly onClose: () => void
 }
 

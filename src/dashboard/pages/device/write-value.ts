@@ -1,5 +1,5 @@
 import type { PropertyView } from '#client/client'
-import { numberOf, type PropertySchema } from '#dashboard/values/format-value'
+import type { PropertySchema } from '#dashboard/values/format-value'
 
 /** Parses and checks input for a property. The server checks it again. Contract 3.5 */
 
@@ -127,9 +127,4 @@ function parseList(text: string): ParsedValue {
 function localTime(at: number): string {
   const date = new Date(at)
   return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
-}
-
-/** Whether the property can be drawn as a chart: numbers without names. */
-export function isChartable(property: PropertyView, about: PropertySchema | undefined): boolean {
-  return about?.enum === undefined && property.type !== 'DATETIME' && numberOf(property.value) !== undefined
 }

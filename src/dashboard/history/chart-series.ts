@@ -1,0 +1,62 @@
+import type { DeviceView, PropertyView, Schema } from '#client/client'
+import { aboutOf, nameOf, type PropertySchema } from '#dashboard/values/format-value'
+
+/** A property of a device in a chart. */
+export interface ChartSeries {
+  readonly deviceIdentifier: string
+  readonly serviceIdentifier: string
+  readonly propId: number
+  readonly name: string
+  readonly unit: string | undefined
+}
+
+/** More lines would be hard to distinguish. */
+export const seriesMax = 6
+
+/** Whether the history of a property has averages that mean something. Contract 9. */
+export function isNumeric({ type }: Pick<PropertyView, 'type'>, about: PropertySchema | undefined): boolean {
+  return about?.enum === undefined && /^(U?INT(8|16|32|64)|FLOAT(64)?)$/.test(type)
+}
+
+export function seriesOf(
+  place: Pick<ChartSeries, 'deviceIdentifier' | 'serviceIdentifier'>,
+  propId: number,
+  schema: Schema | undefined,
+): ChartSeries {
+  const about = aboutOf(schema, propId)
+  return { ...place, propId, name: nameOf(propId, about), unit: about?.unit || undefined }
+}
+
+/** The numeric properties of a device, by service. */
+export function numericSeries(
+  { deviceIdentifier, services }: Pick<DeviceView, 'deviceIdentifier' | 'services'>,
+  schemas: { get(serviceIdentifier: string): Schema | undefined },
+): readonly ChartSeries[] {
+  return [...services].flatMap(([serviceIdentifier, service]) => {
+    const schema = schemas.get(serviceIdentifier)
+    return [...service.values()]
+      .filter((property) => isNumeric(property, aboutOf(schema, property.propId)))
+      .map(({ propId }) => seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
+  })
+}
+
+/** One text for each series, to compare and to look up. */
+export function seriesKey({ deviceIdentifier, serviceIdentifier, propId }: Omit<ChartSeries, 'name' | 'unit'>): string {
+  return `${deviceIdentifier}/${serviceIdentifier}/${propId}`
+}
+
+/** The names of series in one chart: with the device if there are several. */
+export function seriesLabels(series: readonly ChartSeries[]): readonly string[] {
+  const isOneDevice = series.every(({ deviceIdentifier }) => deviceIdentifier === series[0]?.deviceIdentifier)
+  return series.map(({ name, deviceIdentifier }) => (isOneDevice ? name : `${name} · ${deviceIdentifier}`))
+}
+
+/** The series by service of a device: each is one request. */
+export function seriesByService(series: readonly ChartSeries[]): readonly (readonly ChartSeries[])[] {
+  const groups = new Map<string, ChartSeries[]>()
+  for (const each of series) {
+    const key = JSON.stringify([each.deviceIdentifier, each.serviceIdentifier])
+    groups.set(key, [...(groups.get(key) ?? []), each])
+  }
+  return [...groups.values()]
+}

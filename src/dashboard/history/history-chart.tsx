@@ -1,0 +1,246 @@
+import { useMemo, useState } from 'preact/hooks'
+import { CompareButton } from '#dashboard/history/add-series'
+import { chartData, joinedGaps, type Summary, summaryOf } from '#dashboard/history/chart-data'
+import { type ChartSeries, seriesKey, seriesLabels, seriesMax } from '#dashboard/history/chart-series'
+import { DataTable } from '#dashboard/history/data-table'
+import { downloadCsv } from '#dashboard/history/download'
+import { Plot, type Threshold } from '#dashboard/history/plot'
+import { type Edges, edgesOf, lengthText, type Span } from '#dashboard/history/span'
+import { SpanButtons } from '#dashboard/history/span-buttons'
+import { type Histories, isBehind, isHistoryOff, useHistories } from '#dashboard/history/use-histories'
+import { Button } from '#dashboard/parts/button'
+import { Loading } from '#dashboard/parts/page'
+import { problemText } from '#dashboard/parts/problem-text'
+import { clock, dateTimeText } from '#dashboard/parts/time'
+import { readPreference, storePreference } from '#dashboard/preferences'
+import { client } from '#dashboard/session'
+import { counted, numberText, withUnit } from '#dashboard/values/format-value'
+import '#dashboard/history/history.css'
+
+export interface HistoryChartProps {
+  /** At first; the user may add others. */
+  readonly series: readonly ChartSeries[]
+  readonly thresholds?: readonly Threshold[] | undefined
+}
+
+const rangeKey = 'chart-range'
+const defaultMs = 86_400_000
+
+function storedSpan(): Span {
+  return { lastMs: Number(readPreference(rangeKey)) || defaultMs }
+}
+
+/** Properties over time: a line of averages in a band from minimum to maximum. */
+export default function HistoryChart({ series: first, thresholds = [] }: HistoryChartProps) {
+  const [added, setAdded] = useState<readonly ChartSeries[]>([])
+  const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set())
+  const series = [...first, ...added].filter((each) => !removed.has(seriesKey(each)))
+  const [span, setSpan] = useState(storedSpan)
+  /** The spans before the zooms. */
+  const [before, setBefore] = useState<readonly Span[]>([])
+  const histories = useHistories(series, span)
+  const edges = useEdges(span)
+
+  const choose = (next: Span) => {
+    if ('lastMs' in next) storePreference(rangeKey, String(next.lastMs))
+    setBefore('lastMs' in next ? [] : [...before, span])
+    setSpan(next)
+  }
+  const back = () => {
+    const last = before.at(-1)
+    if (!last) return
+    setBefore(before.slice(0, -1))
+    setSpan(last)
+  }
+  const keys = series.map(seriesKey)
+  const add = (more: ChartSeries) => {
+    const key = seriesKey(more)
+    if (!keys.includes(key)) setAdded([...added.filter((each) => seriesKey(each) !== key), more])
+    setRemoved(new Set([...removed].filter((each) => each !== key)))
+  }
+  return (
+    <div class="history">
+      <div class="history-controls">
+        <SpanButtons span={span} onChoose={choose} onBack={before.length > 0 ? back : undefined} />
+        <div class="history-actions">
+          {series.length < seriesMax && <CompareButton series={series} onAdd={add} />}
+          <Button onPress={() => downloadCsv(series, edges, histories.intervalMs)} isDisabled={!histories.intervalMs}>
+            Download CSV
+          </Button>
+        </div>
+      </div>
+      {histories.problem === undefined ? (
+        <Content
+          {...{ series, histories, edges, thresholds, onZoom: choose, onBack: back }}
+          onRemove={(key) => setRemoved(new Set([...removed, key]))}
+        />
+      ) : (
+        <Failure histories={histories} />
+      )}
+    </div>
+  )
+}
+
+/** Moves on with the server's clock, as far as one can see it. */
+function useEdges(span: Span): Edges {
+  const stepMs = 'lastMs' in span ? Math.max(1_000, span.lastMs / 1_000) : 0
+  const now = stepMs === 0 ? 0 : Math.ceil(clock.value / stepMs) * stepMs
+  return useMemo(() => edgesOf(span, now), [span, now])
+}
+
+function Failure({ histories: { problem, refresh } }: { readonly histories: Histories }) {
+  if (isHistoryOff(problem)) {
+    return <p class="notice">The server keeps no history: it was started with HISTORY=off.</p>
+  }
+  if (isBehind(problem)) {
+    return (
+      <p class="notice warning" role="status">
+        The server is busy and has not stored the newest values in its history yet. The chart tries again by itself.
+      </p>
+    )
+  }
+  return (
+    <div class="notice bad" role="alert">
+      <p>{problemText(problem)}</p>
+      <Button onPress={refresh}>Try again</Button>
+    </div>
+  )
+}
+
+interface ContentProps {
+  readonly series: readonly ChartSeries[]
+  readonly histories: Histories
+  readonly edges: Edges
+  readonly thresholds: readonly Threshold[]
+  readonly onZoom: (edges: Edges) => void
+  readonly onBack: () => void
+  readonly onRemove: (key: string) => void
+}
+
+const marksShown = 5
+
+function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemove }: ContentProps) {
+  const [place, setPlace] = useState<number>()
+  const { intervalMs, isLoading } = histories
+  const columns = series.map((each) => histories.series.get(seriesKey(each)))
+  const gaps = useMemo(() => joinedGaps(histories.gaps, edges), [...histories.gaps, edges])
+  const data = useMemo(() => chartData(columns, gaps), [...columns, gaps])
+  const labels = seriesLabels(series)
+  const marks = columns
+    .flatMap((column, index) => (column?.marks ?? []).map((mark) => ({ ...mark, label: labels[index] ?? '' })))
+    .filter(({ time }) => time >= edges.from && time < edges.to)
+  const plotMarks = useMemo(
+    () => marks.map(({ time, tag }) => ({ time, isError: tag === 'error' })),
+    [JSON.stringify(marks)],
+  )
+  const lines = useMemo(
+    () => series.map(({ unit = '' }, index) => ({ unit, colour: `--chart-${index + 1}` })),
+    [JSON.stringify(series)],
+  )
+  const summaries = columns.map((column) => column && summaryOf(column, edges))
+  if (intervalMs === undefined) return <Loading text="Loading the history…" />
+  const at = place === undefined ? undefined : data.times[place]
+  return (
+    <>
+      {summaries.every((summary) => !summary) && !isLoading && <NoValues edges={edges} />}
+      <Plot
+        {...{ data, lines, edges, gaps, thresholds, marks: plotMarks, onZoom, onBack }}
+        label={labelOf(series, summaries)}
+        onPoint={setPlace}
+      />
+      <div class="table-frame">
+        <table class="table history-legend">
+          <caption class="hidden">Values in the chart</caption>
+          <thead>
+            <tr>
+              <th scope="col">Property</th>
+              <th scope="col" class="end">
+                {at === undefined ? 'Latest' : dateTimeText(at * 1_000)}
+              </th>
+              <th scope="col" class="end">
+                Minimum
+              </th>
+              <th scope="col" class="end">
+                Average
+              </th>
+              <th scope="col" class="end">
+                Maximum
+              </th>
+              {series.length > 1 && (
+                <th scope="col">
+                  <span class="hidden">Actions</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {series.map((each, index) => {
+              const { last, min, avg, max } = summaries[index] ?? {}
+              const pointed = place === undefined ? last : data.series[index]?.avg[place]
+              const label = labels[index] ?? ''
+              return (
+                <tr key={seriesKey(each)}>
+                  <th scope="row">
+                    <span class="history-colour" style={{ background: `var(--chart-${index + 1})` }} /> {label}
+                  </th>
+                  {[pointed, min, avg, max].map((value, column) => (
+                    <td key={column} class="end">
+                      {value == null ? '–' : withUnit(numberText(value), each.unit)}
+                    </td>
+                  ))}
+                  {series.length > 1 && (
+                    <td class="end">
+                      <Button kind="quiet" label={`Remove ${label}`} onPress={() => onRemove(seriesKey(each))}>
+                        ×
+                      </Button>
+                    </td>
+                  )}
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      </div>
+      <p class="hint" role="status">
+        {isLoading ? 'Loading… ' : `Each point is the average of ${lengthText(intervalMs)}. `}
+        {thresholds.length > 0 &&
+          `The dashed line is the threshold of the alarm: ${thresholds.map(({ label }) => label).join(', ')}. `}
+        {gaps.length > 0 && `${counted(gaps.length, 'gap')}: values may be missing in the coloured spans. `}
+      </p>
+      {marks.length > 0 && (
+        <ul class="history-marks">
+          {marks.slice(-marksShown).map(({ time, tag, error, label }) => (
+            <li key={`${time} ${label}`} class={tag === 'error' ? 'problem' : 'soft'}>
+              × {dateTimeText(time)}: {label}{' '}
+              {tag === 'error' ? `had an error${error ? `: ${error}` : ''}` : 'was removed'}
+            </li>
+          ))}
+          {marks.length > marksShown && <li class="soft">and {marks.length - marksShown} before</li>}
+        </ul>
+      )}
+      <DataTable {...{ series, labels, data, edges }} />
+    </>
+  )
+}
+
+function NoValues({ edges: { to } }: { readonly edges: Edges }) {
+  const isPast = to < client.now() - 60_000
+  return (
+    <p class="notice">
+      {isPast
+        ? 'The history has no values in this span.'
+        : 'The history has no values in this span yet. New values appear here by themselves; a longer span may have older ones.'}
+    </p>
+  )
+}
+
+/** The content of the chart for screen readers. */
+function labelOf(series: readonly ChartSeries[], summaries: readonly (Summary | undefined)[]): string {
+  const texts = seriesLabels(series).map((label, index) => {
+    const summary = summaries[index]
+    const { unit } = series[index] as ChartSeries
+    if (!summary) return `${label}: no values`
+    return `${label}: from ${numberText(summary.min)} to ${withUnit(numberText(summary.max), unit)}, ${numberText(summary.last)} at the end`
+  })
+  return `Chart. ${texts.join('. ')}`
+}

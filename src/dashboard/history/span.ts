@@ -1,0 +1,78 @@
+/** The span of time that a chart shows. Times in Unix ms. */
+
+/** Up to now, and going on with it; or fixed. */
+export type Span = { readonly lastMs: number } | Edges
+
+export interface Edges {
+  readonly from: number
+  /** Not included. */
+  readonly to: number
+}
+
+const [hourMs, dayMs] = [3_600_000, 86_400_000]
+
+export const ranges = [
+  { label: '1 h', lastMs: hourMs },
+  { label: '24 h', lastMs: dayMs },
+  { label: '7 d', lastMs: 7 * dayMs },
+  { label: '30 d', lastMs: 30 * dayMs },
+  { label: '1 y', lastMs: 365 * dayMs },
+] as const
+
+/** Shorter spans would have less than ten buckets: the server's smallest are of 1 s. */
+const spanMsMin = 10_000
+/** The server answers at most ten years, and rounds both ends to buckets. Contract 9. */
+const spanMsMax = 9 * 365 * dayMs
+
+export function edgesOf(span: Span, now: number): Edges {
+  return 'lastMs' in span ? { from: now - span.lastMs, to: now } : span
+}
+
+/** A span within the limits, around the same middle, that ends by now. */
+export function fixedSpan({ from, to }: Edges, now: number): Edges {
+  const lengthMs = Math.min(spanMsMax, Math.max(spanMsMin, to - from))
+  const end = Math.min(now, Math.round((from + to + lengthMs) / 2))
+  return { from: Math.round(end - lengthMs), to: end }
+}
+
+/** `factor` below 1 shows less time, above 1 more. */
+export function zoomed(edges: Edges, factor: number, now: number): Edges {
+  const middle = (edges.from + edges.to) / 2
+  const half = ((edges.to - edges.from) / 2) * factor
+  return fixedSpan({ from: middle - half, to: middle + half }, now)
+}
+
+/** Moved by half of its length: -1 to earlier times, 1 to later ones. */
+export function moved({ from, to }: Edges, direction: -1 | 1, now: number): Edges {
+  const step = (direction * (to - from)) / 2
+  return fixedSpan({ from: from + step, to: to + step }, now)
+}
+
+/** The fault of a span that a user entered, if it has one. */
+export function spanFault({ from, to }: Edges): string | undefined {
+  if (Number.isNaN(from) || Number.isNaN(to)) return 'Must be a date and a time.'
+  if (from >= to) return 'Must be after the beginning.'
+  return to - from > spanMsMax ? 'Must be at most nine years after the beginning.' : undefined
+}
+
+/** `5 min`, `2 h`: a length in the largest unit that divides it. */
+export function lengthText(ms: number): string {
+  const units = [
+    [dayMs, 'd'],
+    [hourMs, 'h'],
+    [60_000, 'min'],
+    [1_000, 's'],
+  ] as const
+  const [unitMs, name] = units.find(([unit]) => ms % unit === 0) ?? units[3]
+  return `${ms / unitMs} ${name}`
+}
+
+/** The label of a tick at a time, for ticks at this distance: a time of day; at midnight, and between days, the date. */
+export function tickText(at: number, distanceMs: number, locale?: string): string {
+  const date = new Date(at)
+  if (distanceMs >= 28 * dayMs) return date.toLocaleDateString(locale, { month: 'short', year: 'numeric' })
+  const isMidnight = date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0
+  if (distanceMs >= dayMs || isMidnight) return date.toLocaleDateString(locale, { day: 'numeric', month: 'short' })
+  const seconds = distanceMs < 60_000 ? ({ second: '2-digit' } as const) : {}
+  return date.toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit', ...seconds })
+}

@@ -1,0 +1,28 @@
+import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
+import { height, linePoints, width } from '#dashboard/history/sparkline-line'
+import { clock } from '#dashboard/parts/time'
+import '#dashboard/history/history.css'
+
+export interface SparklineProps {
+  readonly points: SparklinePoints | undefined
+  /** The value now: the line goes on to it. */
+  readonly current: number | undefined
+}
+
+/** A pixel is half a minute wide. */
+const stepMs = 30_000
+
+/** The last hour of a number, as a small line. It decorates: the value is next to it. */
+export function Sparkline({ points, current }: SparklineProps) {
+  const now = Math.floor(clock.value / stepMs) * stepMs
+  const line = linePoints(points, current, now)
+  if (line.length < 2) return <span class="sparkline" />
+  const path = line.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ')
+  const [[first = 0] = [], [last = 0] = []] = [line[0], line.at(-1)]
+  return (
+    <svg class="sparkline" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+      <polygon points={`${first},${height} ${path} ${last},${height}`} />
+      <polyline points={path} />
+    </svg>
+  )
+}

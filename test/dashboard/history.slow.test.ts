@@ -1,0 +1,159 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { StartedServer } from '#test/blackbox/started-server'
+import { Boilers } from '#test/dashboard/boilers'
+import { fitsAPhone } from '#test/dashboard/page-queries'
+import { openPages, Visitor } from '#test/dashboard/visitor'
+
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
+const now = Date.now()
+
+/** Two days of a wave from 48 to 72, one value in five minutes, until ten minutes ago. */
+const wave = Array.from({ length: 574 }, (_, index) => {
+  const at = now - 2 * day + (index + 1) * 5 * minute - 10 * minute
+  return [at, Math.round(10 * (60 + 12 * Math.sin((2 * Math.PI * at) / (6 * hour)))) / 10] as const
+})
+
+/** Charts in a browser, of values that devices reported over two days. Contract 9. */
+describe('charts in a browser', () => {
+  let server: StartedServer
+  let browser: Browser
+  let boilers: Boilers
+  let ann: Visitor
+  openPages(
+    () => StartedServer.start({ HISTORY: 'on' }),
+    async (opened) => {
+      ;({ server, browser } = opened)
+      boilers = await Boilers.connect(server, 3)
+      await boilers.reportPast('BOILER-001', wave)
+      await boilers.reportPast('BOILER-001', [[now - 5 * hour, 'no reading']])
+      await boilers.reportPast(
+        'BOILER-002',
+        wave.map(([at, degrees]) => [at, degrees - 20]),
+      )
+      ann = await Visitor.open(browser, server)
+      return ann
+    },
+    () => boilers?.cut(),
+  )
+
+  const chart = () => ann.page.getByRole('img', { name: /^Chart\./ })
+  const legend = (row: RegExp) => ann.page.locator('.history-legend').getByRole('row', { name: row })
+  const isPressed = (name: string) => ann.button(name).getAttribute('aria-pressed')
+  const shot = async (name: string) => {
+    if (!process.env.SHOTS) return
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await ann.page.emulateMedia({ colorScheme })
+      await ann.page.screenshot({ path: `${process.env.SHOTS}/${name}-${colorScheme}.png` })
+    }
+    await ann.page.emulateMedia({ colorScheme: 'light' })
+    await ann.page.setViewportSize({ width: 390, height: 844 })
+    await ann.page.screenshot({ path: `${process.env.SHOTS}/${name}-phone.png`, fullPage: true })
+    await ann.page.setViewportSize({ width: 1280, height: 800 })
+  }
+
+  // The first value, at connect, is 37.
+  test('a property opens its chart of the last day, with the extent of its values', async () => {
+    await ann.goTo('/devices/BOILER-001')
+    await ann.button('Chart of Temperature').click()
+    await chart().waitFor()
+    expect(await isPressed('Last 24 h')).toBe('true')
+    await legend(/^Temperature/)
+      .getByText('37 °C')
+      .first()
+      .waitFor()
+    await legend(/^Temperature/)
+      .getByText('72 °C')
+      .waitFor()
+    await ann.reads('Each point is the average of 5 min.')
+    await ann.reads(/Temperature had an error: no reading/)
+    await ann.isAccessible()
+    await shot('chart')
+    await ann.saveScreenshot('device')
+    await fitsAPhone(ann)
+  })
+
+  test('a reported value appears at the right end', async () => {
+    await boilers.report('BOILER-001', 99)
+    await legend(/^Temperature/)
+      .getByText('99 °C')
+      .last()
+      .waitFor()
+  })
+
+  test('dragging zooms, and a button goes back', async () => {
+    await chart().scrollIntoViewIfNeeded()
+    const box = await chart().boundingBox()
+    if (!box) throw new Error('the chart has no place')
+    await ann.page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2)
+    await ann.page.mouse.down()
+    await ann.page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 5 })
+    await ann.page.mouse.up()
+    await ann.reads('Each point is the average of 1 min.')
+    expect(await isPressed('Last 24 h')).toBe('false')
+    await ann.button('Back').click()
+    await ann.reads('Each point is the average of 5 min.')
+    expect(await isPressed('Last 24 h')).toBe('true')
+  })
+
+  test('another range is read, by button and by dates', async () => {
+    await ann.button('Last 7 d').click()
+    await ann.reads('Each point is the average of 30 min.')
+    await ann.button('Range…').click()
+    await ann.field('From').fill('2020-01-02T00:00:00')
+    await ann.field('To').fill('2020-01-01T00:00:00')
+    await ann.button('Show').click()
+    await ann.reads('Must be after the beginning.')
+    await ann.isAccessible()
+    await ann.field('To').fill('2020-01-03T00:00:00')
+    await ann.button('Show').click()
+    await ann.reads('The history has no values in this span.')
+    await ann.button('Last 24 h').click()
+    await ann.reads('Each point is the average of 5 min.')
+  })
+
+  test('another device is added to the chart, and removed', async () => {
+    await ann.button('Compare…').click()
+    await ann.field('Device').fill('boiler-002')
+    await ann.isAccessible()
+    await ann.button('Add').click()
+    await legend(/^Temperature · BOILER-001/).waitFor()
+    await legend(/^Temperature · BOILER-002/)
+      .getByText('28 °C')
+      .waitFor()
+    await shot('compare')
+    await ann.button('Remove Temperature · BOILER-002').click()
+    await legend(/^Temperature · BOILER-002/).waitFor({ state: 'detached' })
+  })
+
+  test('the points are read as a table, and downloaded', async () => {
+    await ann.page.getByText('Show as table').click()
+    const table = ann.page.getByRole('table', { name: 'Points of the chart, the newest first' })
+    await table.getByRole('row').nth(1).getByText('99').waitFor()
+    await ann.reads(/^The newest 100 of \d+ rows/)
+    await ann.isAccessible()
+    const [download] = await Promise.all([ann.page.waitForEvent('download'), ann.button('Download CSV').click()])
+    expect(download.suggestedFilename()).toMatch(/^history-\d{4}-\d\d-\d\d\.csv$/)
+    const [head, first] = (await readFile(await download.path(), 'utf8')).split('\n')
+    expect(head).toBe('deviceIdentifier,serviceIdentifier,propId,name,time,min,avg,max')
+    expect(first).toMatch(/^BOILER-001,boiler,8192,Temperature,\d{4}-.*Z,[\d.]+,[\d.]+,[\d.]+$/)
+  })
+
+  test('while the history is behind, the chart says so and tries again', async () => {
+    const busy = '**/services/boiler/history?*'
+    await ann.page.route(busy, (route) => route.fulfill({ status: 503, json: { error: 'HISTORY_BEHIND' } }))
+    await ann.button('Last 1 h').click()
+    await ann.reads(/has not stored the newest values in its history yet/)
+    await ann.isAccessible()
+    await ann.page.unroute(busy)
+    await ann.reads('Each point is the average of 10 s.')
+  })
+
+  test('the last hour stands beside a value', async () => {
+    await ann.page.reload()
+    const line = ann.page.getByRole('row', { name: /^Temperature/ }).locator('.sparkline polyline')
+    await line.waitFor({ state: 'attached' })
+    expect((await line.getAttribute('points'))?.split(' ').length).toBeGreaterThan(8)
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { edgesOf, fixedSpan, lengthText, moved, ranges, spanFault, tickText, zoomed } from '#dashboard/history/span'
+
+const now = Date.parse('2026-03-01T12:00:00')
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
+
+describe('the span of a chart', () => {
+  test('the ranges end now, and a fixed span stays', () => {
+    expect(ranges.map(({ label }) => label)).toEqual(['1 h', '24 h', '7 d', '30 d', '1 y'])
+    for (const range of ranges) expect(edgesOf(range, now)).toEqual({ from: now - range.lastMs, to: now })
+    expect(edgesOf({ from: 1, to: 2 }, now)).toEqual({ from: 1, to: 2 })
+  })
+
+  test('zooming keeps the middle, and never shows the future', () => {
+    const past = { from: now - 4 * hour, to: now - 2 * hour }
+    expect(zoomed(past, 0.5, now)).toEqual({ from: now - 3.5 * hour, to: now - 2.5 * hour })
+    expect(zoomed(past, 2, now)).toEqual({ from: now - 5 * hour, to: now - hour })
+    expect(zoomed(past, 8, now)).toEqual({ from: now - 16 * hour, to: now })
+  })
+
+  test('a span moves by its half, and stops at the present', () => {
+    const past = { from: now - 4 * hour, to: now - 2 * hour }
+    expect(moved(past, -1, now)).toEqual({ from: now - 5 * hour, to: now - 3 * hour })
+    expect(moved(past, 1, now)).toEqual({ from: now - 3 * hour, to: now - hour })
+    expect(moved({ from: now - hour, to: now }, 1, now)).toEqual({ from: now - hour, to: now })
+  })
+
+  test('a span has at least ten of the smallest buckets, and at most what the server answers', () => {
+    expect(fixedSpan({ from: now - hour, to: now - hour + 4_000 }, now)).toEqual({
+      from: now - hour - 3_000,
+      to: now - hour + 7_000,
+    })
+    const { from, to } = fixedSpan({ from: 0, to: now }, now)
+    expect(to - from).toBe(9 * 365 * day)
+  })
+
+  test.each([
+    [{ from: 1, to: Number.NaN }, /date/],
+    [{ from: Number.NaN, to: 1 }, /date/],
+    [{ from: 5, to: 5 }, /after/],
+    [{ from: 0, to: 10 * 365 * day }, /nine years/],
+  ])('%o is refused', (edges, fault) => {
+    expect(spanFault(edges)).toMatch(fault)
+  })
+
+  test('a span of a day is accepted', () => {
+    expect(spanFault({ from: 0, to: day })).toBeUndefined()
+  })
+
+  test.each([
+    [1_000, '1 s'],
+    [30_000, '30 s'],
+    [5 * minute, '5 min'],
+    [2 * hour, '2 h'],
+    [3 * day, '3 d'],
+  ])('%i ms are %s', (ms, text) => {
+    expect(lengthText(ms)).toBe(text)
+  })
+
+  test.each([
+    [15_000, '12:00:00'],
+    [10 * minute, '12:00'],
+    [day, '1 Mar'],
+    [31 * day, 'Mar 2026'],
+  ])('a tick at noon, with a distance of %i ms, is %s', (distance, text) => {
+    expect(tickText(now, distance, 'en-GB')).toBe(text)
+  })
+
+  test('a tick at midnight names the day', () => {
+    expect(tickText(Date.parse('2026-03-02T00:00:00'), 4 * hour, 'en-GB')).toBe('2 Mar')
+  })
+})
