@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView, PropertyView, Schema, ServiceView } from '#client/client'
-import { columnOf, columnsOf, defaultColumnKeys, propertyKey, valuesText } from '#dashboard/pages/fleet/columns'
+import {
+  columnOf,
+  columnsOf,
+  defaultColumnKeys,
+  propertyKey,
+  trendOf,
+  valuesText,
+} from '#dashboard/pages/fleet/columns'
 import { withUnit } from '#dashboard/values/format-value'
 
 const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
@@ -94,11 +101,30 @@ test('a line of values has names and units, and leaves out unset values and thos
   expect([withUnit('1', ''), withUnit('1', 'm')]).toEqual(['1', '1 m'])
 })
 
+test('the trend is that of the first number with a column, or of the first number with a value', () => {
+  const other = service([
+    [1, 'UINT8', 1],
+    [2, 'FLOAT', 2],
+    [9, 'FLOAT', 3],
+  ])
+  const device = { ...boiler, services: new Map([...boiler.services, ['other', other]]) }
+  const trend = (...keys: string[]) => trendOf(device, schemas, columnsOf(keys, schemas))
+  const place = { deviceIdentifier: 'B-1', serviceIdentifier: 'boiler' }
+  expect(trend('status')).toEqual({ ...place, propId: 1, name: 'Temperature', unit: '°C' })
+  expect(trend(propertyKey('boiler', 2), propertyKey('other', 9))).toMatchObject({
+    serviceIdentifier: 'other',
+    propId: 9,
+    name: '0x0009',
+  })
+  expect(trendOf({ ...boiler, services: new Map() }, schemas, [])).toBeUndefined()
+})
+
 test('default columns: a line of values, or the first properties of one service', () => {
-  expect(defaultColumnKeys('', [])).toEqual(['device', 'status', 'values'])
+  expect(defaultColumnKeys('', [])).toEqual(['device', 'status', 'trend', 'values'])
   expect(defaultColumnKeys('boiler', [1, 2, 3, 4, 5, 6])).toEqual([
     'device',
     'status',
+    'trend',
     ...[1, 2, 3, 4, 5].map((propId) => propertyKey('boiler', propId)),
   ])
 })

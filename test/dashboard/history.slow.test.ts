@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
 import { Boilers } from '#test/dashboard/boilers'
-import { fitsAPhone } from '#test/dashboard/page-queries'
+import { fitsAPhone, rowOf } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
@@ -89,6 +89,8 @@ describe('charts in a browser', () => {
     await ann.page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2)
     await ann.page.mouse.down()
     await ann.page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 5 })
+    // The selection follows the pointer with the next frame.
+    await ann.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     await ann.page.mouse.up()
     await ann.reads('Each point is the average of 1 min.')
     expect(await isPressed('Last 24 h')).toBe('false')
@@ -150,8 +152,44 @@ describe('charts in a browser', () => {
     await ann.reads('Each point is the average of 10 s.')
   })
 
+  test('an alarm shows its property with the threshold, on the devices where it is active', async () => {
+    const alarm = {
+      ...{ name: 'Too hot', severity: 'warning', serviceIdentifier: 'boiler' },
+      condition: { '>': [{ var: 'Temperature' }, 80] },
+    }
+    const { resourceIdentifier } = (await server.ask('/alarms', { method: 'POST', body: alarm })).json as {
+      readonly resourceIdentifier: string
+    }
+    await boilers.report('BOILER-001', 98)
+    await ann.goTo(`/alarms/${resourceIdentifier.slice('crn#alarm:'.length)}`)
+    await rowOf(ann.page, 'BOILER-001').getByText('active').waitFor()
+    await chart().waitFor()
+    await ann.reads(/The dashed line is the threshold of the alarm: 80 °C\./)
+    await legend(/^Temperature/).waitFor()
+    await chart().scrollIntoViewIfNeeded()
+    await ann.isAccessible()
+    await shot('alarm')
+    await fitsAPhone(ann)
+  })
+
+  test('the list of devices shows the last hour of visible ones, by one query', async () => {
+    const queries: string[] = []
+    ann.page.on('request', (request) => {
+      if (request.url().endsWith('/history/query')) queries.push(request.postData() ?? '')
+    })
+    await ann.goTo('/')
+    await ann.page.getByRole('columnheader', { name: 'Last hour' }).waitFor()
+    const line = rowOf(ann.page, 'BOILER-001').locator('.sparkline polyline')
+    await line.waitFor({ state: 'attached' })
+    expect(queries).toHaveLength(1)
+    for (const device of ['BOILER-001', 'BOILER-002', 'BOILER-003']) expect(queries[0]).toContain(device)
+    await ann.isAccessible()
+    await shot('fleet')
+    await fitsAPhone(ann)
+  })
+
   test('the last hour stands beside a value', async () => {
-    await ann.page.reload()
+    await ann.goTo('/devices/BOILER-001')
     const line = ann.page.getByRole('row', { name: /^Temperature/ }).locator('.sparkline polyline')
     await line.waitFor({ state: 'attached' })
     expect((await line.getAttribute('points'))?.split(' ').length).toBeGreaterThan(8)

@@ -15,6 +15,8 @@ export interface VirtualListProps<Row> {
   /** A fixed header above the rows. Makes it a grid: one `headRow` of `headCell`s. */
   readonly head?: ComponentChildren
   readonly columns?: number | undefined
+  /** Called with the rendered rows, a few more than the visible ones, when they change. */
+  readonly onShown?: ((rows: readonly Row[]) => void) | undefined
 }
 
 /** ARIA attributes of a grid: a row of cells. Only the grid has the focus, so cells are not in the tab order. */
@@ -38,7 +40,7 @@ const marginRows = 8
  * mark, Enter opens the marked row. The mark follows its row when that moves.
  */
 export function VirtualList<Row>(props: VirtualListProps<Row>) {
-  const { rows, rowHeight, render, rowKey, label, onRow, head, columns } = props
+  const { rows, rowHeight, render, rowKey, label, onRow, head, columns, onShown } = props
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
   const { first, count } = useWindow(frame, rowHeight)
@@ -46,6 +48,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   const [marked, setMarked] = useState<Marked>(nothingMarked)
   const from = Math.max(0, Math.min(first, rows.length) - marginRows)
   const shown = rows.slice(from, first + count + marginRows)
+  useEffect(() => onShown?.(shown), [rows, from, shown.length])
   const mark = useMemo(() => placeOf(marked, rows, keyOf), [marked, rows])
   const isGrid = head !== undefined
 

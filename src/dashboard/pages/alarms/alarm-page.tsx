@@ -8,6 +8,7 @@ import { boundDevices } from '#dashboard/binding/target'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
+import { AlarmChart } from '#dashboard/pages/alarms/alarm-chart'
 import { type Alarm, rowsOfAlarm, type StatusRow } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
 import { type Editing, EditPage } from '#dashboard/parts/edit-page'
@@ -49,7 +50,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
     >
       {(editing) => (
         <>
-          {editing.start && <DeviceStatusSection alarm={editing.start} />}
+          {editing.start && <LiveStatus alarm={editing.start} />}
           <Section title="Alarm">
             {isNew || mayI('alarms', 'update') || !editing.start ? (
               <AlarmForm {...editing} />
@@ -85,9 +86,24 @@ const columns: readonly Column<StatusRow>[] = [
   { key: 'since', title: 'Since', cell: ({ since }) => <Time at={since} /> },
 ]
 
-function DeviceStatusSection({ alarm }: { readonly alarm: Alarm }) {
+/** The devices on which the alarm is active, and its property on them over time. */
+function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
+  const rows = rowsOfAlarm(useObservable(state().alarms).values(), alarm.resourceIdentifier)
+  return (
+    <>
+      <DeviceStatusSection alarm={alarm} rows={rows} />
+      <AlarmChart alarm={alarm} rows={rows} />
+    </>
+  )
+}
+
+interface DeviceStatusProps {
+  readonly alarm: Alarm
+  readonly rows: readonly StatusRow[]
+}
+
+function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
   const { alarms, schemas } = state()
-  const rows = rowsOfAlarm(useObservable(alarms).values(), alarm.resourceIdentifier)
   const [shown, setShown] = useState(pageRows)
   const active = rows.filter((row) => row.active).length
   return (

@@ -73,6 +73,7 @@ const generalColumns: readonly Option[] = [
   { value: 'status', label: 'Status' },
   { value: 'seen', label: 'Last message' },
   { value: 'connects', label: 'Connects' },
+  { value: 'trend', label: 'Last hour' },
   { value: 'values', label: 'Values' },
 ]
 

@@ -1,4 +1,5 @@
 import type { DeviceView, Schema } from '#client/client'
+import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import type { SortKey } from '#dashboard/pages/fleet/arrangement'
 import { aboutOf, nameOf, numberOf, plainText, valueText, withUnit } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
@@ -14,6 +15,7 @@ export interface FleetColumn {
   readonly width: number
   readonly isNumber?: boolean | undefined
   readonly sortKey: SortKey | undefined
+  readonly isUnsorted?: boolean | undefined
   /** Absent: the page renders the cell itself. */
   readonly text?: (device: DeviceView) => string
 }
@@ -31,6 +33,7 @@ const fixed: readonly FleetColumn[] = [
     width: 8,
     sortKey: (device) => lastMessageAt(device) || undefined,
   },
+  { key: 'trend', title: 'Last hour', width: 9, sortKey: undefined, isUnsorted: true },
   { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size },
   {
     key: 'connects',
@@ -72,9 +75,30 @@ const shownOfService = 5
  * properties that devices have of the service.
  */
 export function defaultColumnKeys(service: string, propIds: readonly number[]): string[] {
-  const first = ['device', 'status']
+  const first = ['device', 'status', 'trend']
   if (service === '') return [...first, 'values']
   return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
+}
+
+/** The property whose last hour is shown: the first numeric one with a column, or else the first numeric one. */
+export function trendOf(
+  device: DeviceView,
+  schemas: Schemas,
+  columns: readonly FleetColumn[],
+): ChartSeries | undefined {
+  const { deviceIdentifier } = device
+  let found: ChartSeries | undefined
+  for (const [serviceIdentifier, service] of device.services) {
+    const schema = schemas.get(serviceIdentifier)
+    for (const property of service.values()) {
+      const { propId, value } = property
+      const hasColumn = columns.some(({ key }) => key === propertyKey(serviceIdentifier, propId))
+      if ((found && !hasColumn) || value === undefined || !isNumeric(property, aboutOf(schema, propId))) continue
+      found = seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema)
+      if (hasColumn) return found
+    }
+  }
+  return found
 }
 
 const valuesInLine = 4

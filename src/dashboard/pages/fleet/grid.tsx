@@ -1,13 +1,18 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { nameOfDevice } from '#dashboard/binding/known-names'
-import { type FleetColumn, valuesText } from '#dashboard/pages/fleet/columns'
+import { seriesKey } from '#dashboard/history/chart-series'
+import { Sparkline } from '#dashboard/history/sparkline'
+import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
+import { useSparklines } from '#dashboard/history/use-sparklines'
+import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/columns'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { clock, duration, Time } from '#dashboard/parts/time'
 import { useKey } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
+import { numberOf } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
 const narrow = '(max-width: 52rem)'
@@ -31,9 +36,18 @@ export interface FleetGridProps {
  */
 export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, onPoint }: FleetGridProps) {
   const line = useRowHeight()
-  // On phones: name and status, and below them a line of values.
-  const isStacked = columns.map(({ key }) => key).join() === 'device,status,values' && matchMedia(narrow).matches
+  // On phones: name and status, and below them the values and the last hour.
+  const isStacked = columns.map(({ key }) => key).join() === 'device,status,trend,values' && matchMedia(narrow).matches
   const rowHeight = isStacked ? Math.round(line * stackedLines) : line
+  const [shown, setShown] = useState<readonly string[]>([])
+  const { devices, schemas } = state()
+  const trends = columns.some(({ key }) => key === 'trend')
+    ? shown.flatMap((identifier) => {
+        const device = devices.get(identifier)
+        return (device && trendOf(device, schemas, columns)) ?? []
+      })
+    : []
+  const pointsOf = useSparklines(trends)
   const style = useMemo(() => (isStacked ? {} : layoutOf(columns)), [columns, isStacked])
   const head = (
     <div {...headRow} class="fleet-cells">
@@ -46,11 +60,15 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, on
             {...(isSorted && { 'aria-sort': isDescending ? ('descending' as const) : ('ascending' as const) })}
             class={column.isNumber ? 'end' : ''}
           >
-            <button type="button" class="sort" title={column.title} onClick={() => onSort(column.key)}>
+            {column.isUnsorted ? (
               <span class="sort-title">{column.title}</span>
-              {column.unit && <span class="unit">{column.unit}</span>}
-              <span aria-hidden="true">{isSorted ? (isDescending ? '▼' : '▲') : ''}</span>
-            </button>
+            ) : (
+              <button type="button" class="sort" title={column.title} onClick={() => onSort(column.key)}>
+                <span class="sort-title">{column.title}</span>
+                {column.unit && <span class="unit">{column.unit}</span>}
+                <span aria-hidden="true">{isSorted ? (isDescending ? '▼' : '▲') : ''}</span>
+              </button>
+            )}
           </div>
         )
       })}
@@ -66,13 +84,21 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, on
         head={head}
         columns={columns.length}
         onRow={(identifier) => go(pathOf('devices', identifier))}
-        render={(identifier) => <Cells identifier={identifier} columns={columns} />}
+        onShown={setShown}
+        render={(identifier) => <Cells identifier={identifier} columns={columns} pointsOf={pointsOf} />}
       />
     </div>
   )
 }
 
-function Cells({ identifier, columns }: { readonly identifier: string; readonly columns: readonly FleetColumn[] }) {
+interface CellsProps {
+  readonly identifier: string
+  readonly columns: readonly FleetColumn[]
+  /** By key of a series. */
+  readonly pointsOf: (key: string) => SparklinePoints | undefined
+}
+
+function Cells({ identifier, columns, pointsOf }: CellsProps) {
   const { devices, schemas } = state()
   const device = useKey(devices, identifier)
   const name = nameOfDevice(identifier)
@@ -90,6 +116,7 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
           )}
           {device && key === 'status' && <DeviceStatus device={device} />}
           {device && key === 'seen' && <Time at={lastMessageAt(device)} />}
+          {device && key === 'trend' && <Trend {...{ device, columns, pointsOf }} />}
           {device && key === 'values' && (
             <>
               {name && <span class="fleet-name">{name} · </span>}
@@ -100,6 +127,17 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
         </div>
       ))}
     </div>
+  )
+}
+
+function Trend({ device, columns, pointsOf }: Omit<CellsProps, 'identifier'> & { readonly device: DeviceView }) {
+  const series = trendOf(device, state().schemas, columns)
+  if (!series) return null
+  const current = numberOf(device.services.get(series.serviceIdentifier)?.valueAt(series.propId))
+  return (
+    <span title={`${series.name}, last hour`}>
+      <Sparkline points={pointsOf(seriesKey(series))} current={current} />
+    </span>
   )
 }
 

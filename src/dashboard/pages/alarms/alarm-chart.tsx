@@ -1,0 +1,56 @@
+import { useRef } from 'preact/hooks'
+import { useGroups, useSchemas } from '#dashboard/binding/known-names'
+import { boundDevices } from '#dashboard/binding/target'
+import { operandsOf } from '#dashboard/conditions/operands'
+import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
+import { LazyChart } from '#dashboard/history/lazy-chart'
+import type { Alarm, StatusRow } from '#dashboard/pages/alarms/alarm-rows'
+import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
+import { Section } from '#dashboard/parts/page'
+import { useIsComplete } from '#dashboard/parts/use-observable'
+import { state } from '#dashboard/state'
+import { aboutOf } from '#dashboard/values/format-value'
+
+export interface AlarmChartProps {
+  readonly alarm: Alarm
+  /** The devices on which it is or was active, active ones first. */
+  readonly rows: readonly StatusRow[]
+}
+
+/** The user may add others. */
+const devicesShown = 3
+
+/** The property of an alarm over time, with its thresholds: of devices on which it is active, or else of others. */
+export function AlarmChart({ alarm, rows }: AlarmChartProps) {
+  const { devices, alarms } = state()
+  const schema = useSchemas().get(alarm.serviceIdentifier)
+  const groups = useGroups() ?? []
+  const isComplete = useIsComplete(devices) && alarms.isComplete
+  const watched = watchedProperty(alarm.condition, operandsOf(schema))
+  // The chart keeps its devices while the alarm changes on others.
+  const shown = useRef<readonly ChartSeries[]>([])
+  if (watched && isComplete && shown.current[0]?.propId !== watched.propId) {
+    const bound = boundDevices(alarm, groups) ?? devices.keys()
+    shown.current = seriesAmong(rows.map(({ deviceIdentifier }) => deviceIdentifier))
+    if (shown.current.length === 0) shown.current = seriesAmong(bound)
+  }
+  if (!watched || shown.current.length === 0) return null
+  return (
+    <Section title="History">
+      <LazyChart series={shown.current} thresholds={watched.thresholds} />
+    </Section>
+  )
+
+  function seriesAmong(identifiers: Iterable<string>): readonly ChartSeries[] {
+    const found: ChartSeries[] = []
+    for (const deviceIdentifier of identifiers) {
+      const { serviceIdentifier } = alarm
+      const propId = watched?.propId ?? 0
+      const property = devices.get(deviceIdentifier)?.services.get(serviceIdentifier)?.get(propId)
+      if (!property || !isNumeric(property, aboutOf(schema, propId))) continue
+      found.push(seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
+      if (found.length === devicesShown) break
+    }
+    return found
+  }
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { operandsOf } from '#dashboard/conditions/operands'
+import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
+
+const operands = operandsOf({
+  name: 'Boiler',
+  properties: {
+    '0x2000': { name: 'temperature', type: 'float', unit: '°C' },
+    '0x2001': { name: 'pressure', type: 'float' },
+    '0x2002': { name: 'mode', type: 'uint8', enum: { 1: { name: 'Heating' } } },
+    '0x2003': { name: 'label', type: 'string' },
+  },
+})
+const of = (name: string) => ({ var: name })
+
+test.each([
+  [{ '>': [of('temperature'), 70] }, [0x2000, [70, '70 °C']]],
+  [{ '<=': [of('0x2001'), 1.5] }, [0x2001, [1.5, '1.5']]],
+  [{ '<': [10, of('temperature'), 30] }, [0x2000, [10, '10 °C'], [30, '30 °C']]],
+  [{ and: [{ '==': [of('mode'), 1] }, { '>': [of('pressure'), 3] }] }, [0x2001, [3, '3']]],
+  [
+    { or: [{ '<': [of('temperature'), 5] }, { '>': [of('pressure'), 3] }, { '>': [of('temperature'), 90] }] },
+    [0x2000, [5, '5 °C'], [90, '90 °C']],
+  ],
+  // A service without a schema.
+  [{ '>': [of('8192'), 1] }, [8192, [1, '1']]],
+])('%j has thresholds', (condition, [propId, ...thresholds]) => {
+  expect(watchedProperty(condition, operands)).toEqual({
+    propId,
+    thresholds: thresholds.map((each) => ({ value: (each as unknown[])[0], label: (each as unknown[])[1] })),
+  })
+})
+
+test.each([
+  [{ '==': [of('mode'), 1] }],
+  [{ '==': [of('label'), 'a'] }],
+  [{ '!': of('mode') }],
+  [{ '>': [of('no such name'), 3] }],
+  [{ '>': [{ '+': [of('temperature'), of('pressure')] }, 3] }],
+])('%j has none', (condition) => {
+  expect(watchedProperty(condition, operands)).toBeUndefined()
+})
