@@ -63,7 +63,15 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
           if (isFollowing) await new Promise<void>((resolve) => world.after(followAgainMs, resolve))
         }
       }
+      // Otherwise the library asks for the consumer only every five seconds, until the servers answer.
+      const stopIfDisconnected = async () => {
+        for await (const { type } of connection.status()) {
+          if (!isFollowing) break
+          if (type === 'disconnect') messages?.stop()
+        }
+      }
       void repeat()
+      void stopIfDisconnected()
       return () => {
         isFollowing = false
         messages?.stop()
@@ -72,9 +80,7 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
   }
 }
 
-/** The library waits much longer for a consumer whose server is gone, and up to five seconds before it creates it again. */
+/** The library waits much longer for a consumer whose server is gone. */
 async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
-  for await (const { type } of messages.status()) {
-    if (type === 'heartbeats_missed' || type === 'reset') messages.stop()
-  }
+  for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
 }
