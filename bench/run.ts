@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { auth } from '#bench/benchmarks/auth'
+import { cluster } from '#bench/benchmarks/cluster'
 import { fullState } from '#bench/benchmarks/full-state'
 import { growth } from '#bench/benchmarks/growth'
 import { history } from '#bench/benchmarks/history'
@@ -32,6 +33,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   history,
   peers,
   worst,
+  cluster,
 }
 
 /** Benchmarks whose description states for each measurement whether IAM is on. */
