@@ -5,6 +5,7 @@ import { deliveryActor } from '#actors/delivery/delivery'
 import { type DeviceOptions, deviceActor } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
+import { mqttSessionActor } from '#actors/mqtt-session/mqtt-session'
 import type { NoticeBus } from '#actors/notice-bus'
 import { outboxActor } from '#actors/outbox/outbox'
 import { projectActor } from '#actors/project/project'
@@ -37,6 +38,7 @@ export function actorDefinitions({ device, notices, storedRequestsMax, offerTime
     sessionActor(notices),
     signingKeysActor(notices),
     idempotencyActor,
+    mqttSessionActor,
     actionActor,
     actionPageActor,
     updateActor({ notices, offerTimeoutMs }),

@@ -6,7 +6,6 @@ import { CannotListen } from '#http/server'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Connections } from '#mqtt/connections'
 import { principalFinder } from '#mqtt/credentials'
-import { LinkTopics } from '#mqtt/link-topics'
 import { type Listener, listen, type TlsFiles } from '#mqtt/listener'
 import { Topics } from '#mqtt/topics'
 import { mqttSocket } from '#mqtt/websocket-room'
@@ -42,10 +41,11 @@ export async function openMqtt(
   if (config.mqttPort === 'off') {
     return { sockets: [], ports: {}, stopListening: () => {}, closeConnections: async () => {} }
   }
-  const { world, links } = context
+  const { world } = context
   const connections = new Connections({
     world,
-    topics: new Topics(new LinkTopics(world, links)),
+    topics: new Topics(context),
+    afterCommit: (callback) => context.system.gate.afterCommit(callback),
     principalOf: principalFinder(identity),
     sessions: identity?.sockets,
     isWritable,

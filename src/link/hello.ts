@@ -1,7 +1,7 @@
 import type { DeclaredService, Hello, Welcome } from '#actors/device/commands'
 import { newShapeCount } from '#actors/device/declaration'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
-import type { DeviceState } from '#actors/device/state'
+import { type DeviceState, serviceOf } from '#actors/device/state'
 import { type DeclarationRate, declaredService, readService, tooManyShapes } from '#link/declaration'
 import type { FrameAbout } from '#link/device-frame'
 import { type DeviceLinks, takeOversMax } from '#link/device-links'
@@ -29,6 +29,9 @@ export interface HellosOptions {
   /** A device was not admitted. For the log. */
   readonly admissionRefused: (tenant: string, problem: Problem) => void
 }
+
+/** The weight of a restored device in the queue of commits. */
+const restoredBytes = 256
 
 type DeviceName = { readonly deviceIdentifier: string }
 
@@ -60,6 +63,25 @@ export class Hellos {
       yield
     }
     if (link.isAccepting && this.#mayTake(link, about)) this.#take(link, hello, services, bytes)
+  }
+
+  /**
+   * Connects a device as with its last HELLO: the client continues a session, and may send reports again before its next
+   * HELLO. `services` are in the order of that HELLO. Does nothing if the device does not declare them any more.
+   */
+  restore(link: Link, device: string, services: readonly string[]): void {
+    const { port } = this.#options
+    if (!port.isOpen || port.whyNotPermitted(link.opening, device)) return
+    const awake = port.wake(link.opening.tenant, device)
+    const state = awake.state as DeviceState
+    const shapes = services.flatMap((service) => serviceOf(state, service)?.shape ?? [])
+    if (!state.exists || shapes.length < services.length) {
+      port.releaseIfEmpty(awake)
+      return
+    }
+    const hello = { deviceIdentifier: device, session: state.session, services: [] }
+    const declared = shapes.map((shape) => ({ shape, items: [] }))
+    this.#take(link, { ...hello, type: 'HELLO', autoUpdate: state.isAutoUpdated }, declared, restoredBytes)
   }
 
   /** Returns false if the HELLO was refused. */

@@ -51,10 +51,10 @@ export class Links implements SocketHandler<LinkOpening> {
   readonly #liveness: Liveness<Link>
   readonly #deviceLinks: DeviceLinks
   readonly #byCredential = new LinksByCredential()
-  readonly #queue: FrameQueue
+  readonly queue: FrameQueue
   readonly #context: LinkContext
   readonly #fanout: PresenceFanout
-  readonly #hellos: Hellos
+  readonly hellos: Hellos
   readonly declarations: DeclarationRate
   #firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
@@ -74,7 +74,7 @@ export class Links implements SocketHandler<LinkOpening> {
     const parts = { world, port: this.port, deviceLinks: this.#deviceLinks }
     this.writes = new Writes({ ...parts, timeoutMs: options.writeTimeoutMs })
     this.offers = new Offers({ ...parts, urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined) })
-    this.#hellos = new Hellos({
+    this.hellos = new Hellos({
       ...parts,
       intern: options.intern,
       memory: options.memory,
@@ -89,7 +89,7 @@ export class Links implements SocketHandler<LinkOpening> {
       admissionRefused: (tenant, problem) => options.log.refused(tenant, problem),
     })
     this.#context = { world, acknowledgements: new Acknowledgements(world), counts: this.counts, errors: this.errors }
-    this.#queue = new FrameQueue({
+    this.queue = new FrameQueue({
       world,
       take: (link, data, isBinary) => this.#queued(link, data, isBinary),
       failed: (link, error) => {
@@ -132,11 +132,12 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#firmwareListener = listener
   }
 
-  opened(socket: Socket, opening: LinkOpening): void {
+  opened(socket: Socket, opening: LinkOpening): Link {
     const link = new Link(this.#context, socket, opening)
     this.#links.set(socket, link)
     this.#byCredential.add(link)
     this.#liveness.watch(link)
+    return link
   }
 
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
@@ -146,19 +147,8 @@ export class Links implements SocketHandler<LinkOpening> {
     if (link.isIdle) this.#setIdle(link, false)
     this.counts.frames++
     this.counts.bytes += data.byteLength
-    if (this.#queue.has(link)) this.#later(link, data, isBinary)
+    if (this.queue.has(link)) this.#later(link, data, isBinary)
     else this.#frame(link, data, isBinary)
-  }
-
-  /** `taken` runs in the commit of all that was received so far, `stored` after it; neither if the link ends. */
-  whenStored(socket: Socket, stored: () => void, taken?: () => void): void {
-    const link = this.#links.get(socket)
-    if (!link) return
-    this.#queue.after(link, () => {
-      if (!link.isAccepting) return
-      taken?.()
-      this.port.whenStored(() => link.isOpen && stored())
-    })
   }
 
   /** The client does not read, and messages are not repeated on a link: its next HELLO brings the state. */
@@ -186,7 +176,7 @@ export class Links implements SocketHandler<LinkOpening> {
     if (!link) return
     this.#links.delete(socket)
     this.#byCredential.remove(link)
-    this.#queue.forget(link)
+    this.queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
     this.#fanout.changed(link)
@@ -256,7 +246,7 @@ export class Links implements SocketHandler<LinkOpening> {
     if (!frame) return
     if (frame === 'large') this.#later(link, data, isBinary)
     else if (frame.kind !== 'other') this.#update(link, frame, bytes)
-    else if (!this.#queue.now(() => finish(this.#other(link, frame.message, bytes)))) this.#later(link, data, isBinary)
+    else if (!this.queue.now(() => finish(this.#other(link, frame.message, bytes)))) this.#later(link, data, isBinary)
   }
 
   #queued(link: Link, data: Uint8Array, isBinary: boolean): FrameSteps | undefined {
@@ -277,7 +267,7 @@ export class Links implements SocketHandler<LinkOpening> {
   }
 
   #later(link: Link, data: Uint8Array, isBinary: boolean): void {
-    if (!this.#queue.add(link, data, isBinary)) link.refuse(new Problem('overloaded'))
+    if (!this.queue.add(link, data, isBinary)) link.refuse(new Problem('overloaded'))
   }
 
   #update(link: Link, read: UpdateFrame | BadUpdate, bytes: number): void {
@@ -339,7 +329,7 @@ export class Links implements SocketHandler<LinkOpening> {
     const message = parsed.data
     switch (message.type) {
       case 'HELLO':
-        return this.#hellos.take(link, message, bytes + frameOverheadBytes)
+        return this.hellos.take(link, message, bytes + frameOverheadBytes)
       case 'BYE':
         this.#bye(link, message.flakeAddress)
         break

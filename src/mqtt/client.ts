@@ -8,7 +8,7 @@ import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 
-/** Who signed in. With authentication off, everyone is both. */
+/** The device, gateway or program that signed in. With authentication off, everyone is all of them. */
 export interface Principal {
   /** Names the principal among all tenants: a client identifier belongs to one principal. */
   readonly key: string
@@ -119,7 +119,7 @@ const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
   4403: reasons.notAuthorized,
   4408: reasons.keepAliveTimeout,
   1012: reasons.serverStopping,
-  1011: reasons.serverUnavailable,
+  1011: reasons.implementationError,
   1013: reasons.serverBusy,
 }
 
@@ -163,6 +163,6 @@ export class ClientSocket implements Socket {
   }
 
   end(code: number, reason: string): void {
-    this.#client.end(reasonsByCode[code as CloseReason['code']] ?? reasons.serverUnavailable, reason)
+    this.#client.end(reasonsByCode[code as CloseReason['code']] ?? reasons.implementationError, reason)
   }
 }

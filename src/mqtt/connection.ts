@@ -15,13 +15,14 @@ import {
   writeSuback,
   writeUnsuback,
 } from '#mqtt/control-packets'
-import { PacketFraming } from '#mqtt/framing'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
+import { PacketReader } from '#mqtt/packet-reader'
 import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
 import { malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
 import type { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
+import type { CommitCallback } from '#runtime/gate'
 import type { World } from '#runtime/world'
 
 /** Contract 10. Larger names and passwords do not exist. */
@@ -35,9 +36,6 @@ const topicAliasMaximum = 64
  * larger.
  */
 const inFlightMax = 1_000
-/** What a client may send while nothing is read: websockets cannot be paused. */
-const backlogBytesMax = 1024 * 1024
-
 /** What all connections share. */
 export interface ConnectionContext {
   readonly world: World
@@ -47,6 +45,7 @@ export interface ConnectionContext {
   /** The client signed in: an older connection with its identifier ends. */
   readonly accepted: (connection: Connection, client: Client) => void
   readonly closed: (connection: Connection) => void
+  readonly afterCommit: (callback: CommitCallback) => void
   readonly bug: (error: unknown) => void
 }
 
@@ -54,16 +53,14 @@ export interface ConnectionContext {
 export class Connection {
   readonly #context: ConnectionContext
   readonly #transport: Transport
-  readonly #framing = new PacketFraming(connectBytesMax)
+  readonly #reader: PacketReader
   #version: ProtocolVersion = 4
   #client: Client | undefined
+  /** CONNACK was sent. */
+  #isConnected = false
   #will: Connect['will']
   /** By alias. MQTT 5.0 §3.3.2.3.4. */
   #aliases: Map<number, string> | undefined
-  /** Bytes that arrived while nothing was read. */
-  #backlog: Uint8Array[] = []
-  #backlogBytes = 0
-  #isPaused = false
   #isClosed = false
   /** World.monotonic; the connection ends then, unless a packet arrives. */
   deadlineMs: number
@@ -72,6 +69,7 @@ export class Connection {
   constructor(context: ConnectionContext, transport: Transport) {
     this.#context = context
     this.#transport = transport
+    this.#reader = new PacketReader(transport, connectBytesMax, (first, body) => this.#packet(first, body))
     this.deadlineMs = context.world.monotonic() + connectMsMax
   }
 
@@ -80,13 +78,7 @@ export class Connection {
   }
 
   received(chunk: Uint8Array): void {
-    if (this.#isClosed) return
-    const rest = this.#isPaused ? chunk : this.#read(chunk)
-    if (!rest) return
-    this.#backlogBytes += rest.length
-    // A copy: the bytes are valid only now.
-    if (this.#backlogBytes <= backlogBytesMax) this.#backlog.push(Uint8Array.from(rest))
-    else this.end(reasons.receiveMaximumExceeded, 'more was sent than is read')
+    if (!this.#isClosed) this.#attempt(() => this.#reader.received(chunk))
   }
 
   /** A text frame of a websocket. MQTT-6.0.0-1. */
@@ -113,7 +105,7 @@ export class Connection {
   /** Disconnects the client. Its will is published, unless it was deleted. */
   end(reason: Reason, message: string): void {
     if (this.#isClosed) return
-    if (this.#client && this.#version === 5) this.#transport.send(writeDisconnect(reason, message))
+    if (this.#isConnected && this.#version === 5) this.#transport.send(writeDisconnect(reason, message))
     this.#transport.close()
     this.#close()
   }
@@ -121,23 +113,25 @@ export class Connection {
   /** A message was answered: reading goes on if it was stopped. */
   #answered(client: Client): void {
     client.inFlight--
-    if (this.#isPaused && client.inFlight <= inFlightMax / 2) this.#resume()
+    if (this.#reader.isPaused && client.inFlight <= inFlightMax / 2) this.#resume()
   }
 
-  /** Returns the bytes that are left if reading was stopped. */
-  #read(chunk: Uint8Array): Uint8Array | undefined {
+  #resume(): void {
+    if (!this.#isClosed) this.#attempt(() => this.#reader.resume())
+  }
+
+  /** A fault of the client ends its connection. */
+  #attempt(task: () => void): void {
     try {
-      const rest = this.#framing.add(chunk, (first, body) => this.#packet(first, body))
-      return rest && rest.length > 0 && !this.#isClosed ? rest : undefined
+      task()
     } catch (error) {
       this.#failed(error)
-      return undefined
     }
   }
 
   #close(): void {
     this.#isClosed = true
-    this.#backlog = []
+    this.#reader.close()
     const client = this.#client
     const will = this.#will
     this.#will = undefined
@@ -152,8 +146,7 @@ export class Connection {
     if (isTopicName(topic)) this.#context.topics.publish(client, message, () => {})
   }
 
-  /** Returns false to stop reading. */
-  #packet(first: number, body: Uint8Array): boolean {
+  #packet(first: number, body: Uint8Array): void {
     const type = first >> 4
     const client = this.#client
     if (this.#keepAliveMs > 0) this.deadlineMs = this.#context.world.monotonic() + this.#keepAliveMs
@@ -161,7 +154,6 @@ export class Connection {
     else if (client) this.#control(client, type, first, body)
     else if (type === packetTypes.connect) this.#connect(first, body)
     else throw malformed('the first packet is no CONNECT')
-    return !this.#isClosed && !this.#isPaused
   }
 
   #control(client: Client, type: number, first: number, body: Uint8Array): void {
@@ -183,7 +175,7 @@ export class Connection {
         client.send(pingResponse)
         break
       case packetTypes.disconnect:
-        this.#disconnect(first, body)
+        this.#disconnect(client, first, body)
         break
       default:
         throw protocolError('a client may not send this packet now')
@@ -214,7 +206,7 @@ export class Connection {
     try {
       const principal = this.#context.principalOf(connect, this.#transport.address)
       if (isPromiseLike(principal)) this.#awaitPrincipal(connect, principal)
-      else this.#accept(connect, principal)
+      else this.#tryAccept(connect, principal)
     } catch (error) {
       this.#refuseProblem(error)
     }
@@ -222,15 +214,22 @@ export class Connection {
 
   /** A signature is checked: later packets are kept. */
   #awaitPrincipal(connect: Connect, principal: Promise<Principal>): void {
-    this.#pause()
+    this.#reader.pause()
     principal.then(
       (found) => {
-        if (this.#isClosed) return
-        this.#accept(connect, found)
-        this.#resume()
+        if (!this.#isClosed) this.#tryAccept(connect, found)
       },
       (error: unknown) => this.#refuseProblem(error),
     )
+  }
+
+  /** The session cannot be read while the store is being read. */
+  #tryAccept(connect: Connect, principal: Principal): void {
+    try {
+      this.#accept(connect, principal)
+    } catch (error) {
+      this.#refuseProblem(error)
+    }
   }
 
   #accept(connect: Connect, principal: Principal): void {
@@ -238,9 +237,11 @@ export class Connection {
     const isNamed = connect.clientId !== ''
     const clientId = isNamed ? connect.clientId : Buffer.from(world.random(12)).toString('hex')
     const offered = connect.properties ?? {}
+    // 3.1.1 has no time: its sessions last as long as possible. MQTT-3.1.2-4.
+    const expiryS = this.#version === 5 ? (offered.sessionExpiryInterval ?? 0) : connect.clean ? 0 : foreverS
     this.#keepAliveMs = connect.keepalive * 1_500
     this.deadlineMs = this.#keepAliveMs > 0 ? world.monotonic() + this.#keepAliveMs : Number.POSITIVE_INFINITY
-    this.#framing.bytesMax = packetBytesMax
+    this.#reader.framing.bytesMax = packetBytesMax
     const client = new Client({
       transport: this.#transport,
       version: this.#version,
@@ -251,18 +252,32 @@ export class Connection {
     })
     this.#client = client
     this.#will = connect.will
+    this.#context.accepted(this, client)
+    const { topics } = this.#context
+    const { isPresent, session } = topics.begin(client, connect.clean, expiryS * 1_000)
+    const expiryMs = topics.isLasting(client) ? session.expiryMs : 0
     const properties: ConnackProperties = {
       receiveMaximum,
       maximumPacketSize: packetBytesMax,
       topicAliasMaximum,
       retainAvailable: false,
       sharedSubscriptionAvailable: false,
-      ...(offered.sessionExpiryInterval ? { sessionExpiryInterval: 0 } : {}),
+      ...(expiryS > expiryMs / 1_000 && { sessionExpiryInterval: Math.floor(expiryMs / 1_000) }),
       ...(!isNamed && { assignedClientIdentifier: clientId }),
     }
-    this.#context.accepted(this, client)
-    client.send(writeConnack(this.#version, reasons.success, false, properties))
-    this.#context.topics.connected(client)
+    // The client relies on its session from CONNACK on, so the session is stored before.
+    this.#reader.pause()
+    const connack = writeConnack(this.#version, reasons.success, isPresent, properties)
+    const connected = () => {
+      if (this.#isClosed) return
+      client.send(connack)
+      this.#isConnected = true
+      topics.connected(client, session)
+      this.#resume()
+    }
+    const failed = () => this.#refuse(this.#version, reasons.serverUnavailable, 'the session could not be stored')
+    if (expiryMs === 0) connected()
+    else this.#context.afterCommit({ committed: connected, failed })
   }
 
   #refuseProblem(error: unknown): void {
@@ -290,7 +305,7 @@ export class Connection {
     if (client.version === 5 && client.open.size > receiveMaximum) {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
     }
-    if (client.inFlight >= inFlightMax) this.#pause()
+    if (client.inFlight >= inFlightMax) this.#reader.pause()
     this.#context.topics.publish(client, message, (refusal) => {
       client.acknowledge(message, refusal)
       this.#answered(client)
@@ -312,9 +327,10 @@ export class Connection {
     if ((first & 15) !== (type === packetTypes.pubrel ? 2 : 0)) throw malformed('reserved flags')
     const { packetId } = readAcknowledgement(body, this.#version)
     if (type !== packetTypes.pubrel) return
-    const isKnown = client.open.delete(packetId)
-    const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
-    client.send(writeAcknowledgement(packetTypes.pubcomp, packetId, this.#version, reason))
+    this.#context.topics.release(client, packetId, (isKnown) => {
+      const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
+      client.send(writeAcknowledgement(packetTypes.pubcomp, packetId, this.#version, reason))
+    })
   }
 
   #subscribe(client: Client, first: number, body: Uint8Array): void {
@@ -340,30 +356,15 @@ export class Connection {
   }
 
   /** The will is deleted, unless the client wants it published. MQTT-3.14.4-3. */
-  #disconnect(first: number, body: Uint8Array): void {
-    const { reasonCode = reasons.success } = readDisconnect(first, body, this.#version)
+  #disconnect(client: Client, first: number, body: Uint8Array): void {
+    const { reasonCode = reasons.success, properties } = readDisconnect(first, body, this.#version)
+    const expiryS = properties?.sessionExpiryInterval
+    // MQTT-3.14.2-2.
+    if (expiryS && !this.#context.topics.isLasting(client)) throw protocolError('this session does not last')
+    if (expiryS !== undefined) this.#context.topics.setExpiry(client, expiryS * 1_000)
     if (reasonCode !== reasons.disconnectWithWill) this.#will = undefined
     this.#transport.close()
     this.#close()
-  }
-
-  #pause(): void {
-    this.#isPaused = true
-    this.#transport.pause()
-  }
-
-  #resume(): void {
-    this.#isPaused = false
-    while (!this.#isPaused && !this.#isClosed) {
-      const chunk = this.#backlog.shift()
-      if (!chunk) break
-      this.#backlogBytes -= chunk.length
-      const rest = this.#read(chunk)
-      if (!rest) continue
-      this.#backlogBytes += rest.length
-      this.#backlog.unshift(rest)
-    }
-    if (!this.#isPaused && !this.#isClosed) this.#transport.resume()
   }
 
   #failed(error: unknown): void {
@@ -372,9 +373,12 @@ export class Connection {
       return
     }
     this.#context.bug(error)
-    this.end(reasons.serverUnavailable, 'internal error')
+    this.end(reasons.implementationError, 'internal error')
   }
 }
+
+/** MQTT 5.0 §3.1.2.11.2: no expiry. */
+const foreverS = 0xffff_ffff
 
 const pingResponse = Uint8Array.of(0xd0, 0)
 

@@ -6,7 +6,8 @@ import { reasons } from '#mqtt/reasons'
 import type { Transport } from '#mqtt/transport'
 import type { World } from '#runtime/world'
 
-export interface ConnectionsOptions extends Pick<ConnectionContext, 'world' | 'topics' | 'principalOf' | 'bug'> {
+export interface ConnectionsOptions
+  extends Pick<ConnectionContext, 'world' | 'topics' | 'principalOf' | 'afterCommit' | 'bug'> {
   /** Whether changes can be stored here. On a node of a cluster: whether it is the owner. */
   readonly isWritable: () => boolean
   /** Ends connections of programs with their sessions; absent with authentication off. */
@@ -95,6 +96,7 @@ export class Connections {
     this.#cancelTick = this.world.after(tickMs, () => {
       const now = this.world.monotonic()
       for (const connection of [...this.#open]) if (connection.deadlineMs <= now) connection.expired()
+      this.#context.topics.tick()
       if (this.#open.size > 0) this.#tickLater()
       else this.#cancelTick = undefined
     })

@@ -206,7 +206,7 @@ function lengthOf({ length }: Uint8Array): Buffer {
       : Buffer.of((length % 128) | 0x80, ((length >> 7) % 128) | 0x80, length >> 14)
 }
 
-/** What the server tells a client when it accepts it. MQTT 5.0 §3.2.2.3. */
+/** Limits and names that CONNACK announces. MQTT 5.0 §3.2.2.3. */
 export interface ConnackProperties {
   readonly receiveMaximum?: number
   readonly maximumPacketSize?: number

@@ -17,12 +17,16 @@ const bracket = 0x5b
 export class PublishedFrames implements LinkCodec {
   /** Why the last message of the client was refused. */
   refusal: Refusal | undefined
+  /** HELLO or BYE was read. */
+  hasNewDevices = false
   #codec: LinkCodec = jsonCodec
 
   decode(data: Uint8Array): DeviceFrame {
     const isJson = data[0] === brace || data[0] === bracket
     this.#codec = isJson ? jsonCodec : msgpackCodec
-    return withoutNumber(this.#codec.decode(data, !isJson))
+    const frame = withoutNumber(this.#codec.decode(data, !isJson))
+    if (frame.kind === 'other' && isAboutDevices(frame.message)) this.hasNewDevices = true
+    return frame
   }
 
   encode(message: ServerFrame): string | Uint8Array {
@@ -41,12 +45,17 @@ export class PublishedFrames implements LinkCodec {
   }
 }
 
+function isAboutDevices(message: unknown): boolean {
+  const type = (message as { readonly type?: unknown } | null)?.type
+  return type === 'HELLO' || type === 'BYE'
+}
+
 const refusalReasons: Partial<Record<LinkErrorCode, Reason>> = {
   NOT_ALLOWED: reasons.notAuthorized,
   FLAPPING: reasons.quotaExceeded,
 }
 
-/** An UPDATE without `seq` gets the next number: packet identifiers tell repetitions. */
+/** An UPDATE without `seq` gets the next number: repetitions are recognised by their packet identifiers. */
 function withoutNumber(frame: DeviceFrame): DeviceFrame {
   if (frame.kind !== 'bad_update' || Array.isArray(frame.message)) return frame
   const message = frame.message as { readonly type: 'UPDATE'; readonly seq?: unknown }

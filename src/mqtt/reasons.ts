@@ -5,6 +5,7 @@ export const reasons = {
   noSubscriptionExisted: 0x11,
   malformedPacket: 0x81,
   protocolError: 0x82,
+  implementationError: 0x83,
   unsupportedVersion: 0x84,
   clientIdentifierInvalid: 0x85,
   badCredentials: 0x86,

@@ -1,25 +1,64 @@
+import type { Links } from '#link/links'
+import type { Entry } from '#model/entry'
 import type { Client, ClientMessage } from '#mqtt/client'
 import type { Subscription } from '#mqtt/control-packets'
-import type { Answer, LinkTopics } from '#mqtt/link-topics'
+import { type Answer, LinkTopics } from '#mqtt/link-topics'
 import { reasons } from '#mqtt/reasons'
+import { type Session, Sessions } from '#mqtt/sessions'
+import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
 
 /** Contract 10. */
 const subscriptionsMax = 100
 
+export interface TopicsOptions {
+  readonly world: World
+  readonly system: System<Entry>
+  readonly links: Links
+}
+
 /** What each topic means. */
 export class Topics {
+  readonly #sessions: Sessions
   readonly #links: LinkTopics
 
-  constructor(links: LinkTopics) {
-    this.#links = links
+  constructor({ world, system, links }: TopicsOptions) {
+    this.#sessions = new Sessions(system)
+    this.#links = new LinkTopics(world, links, this.#sessions)
   }
 
-  connected(client: Client): void {
-    this.#links.connected(client)
+  /** Continues the session of the client, or begins one, before CONNACK. @throws Problem `storage` */
+  begin(client: Client, isClean: boolean, expiryMs: number): { isPresent: boolean; session: Session } {
+    return this.#sessions.begin(client, isClean, expiryMs)
+  }
+
+  /** Call after CONNACK, and before any message of the client. */
+  connected(client: Client, { devices }: Session): void {
+    this.#links.connected(client, devices)
   }
 
   disconnected(client: Client): void {
     this.#links.disconnected(client)
+    this.#sessions.left(client)
+  }
+
+  isLasting(client: Client): boolean {
+    return this.#sessions.has(client)
+  }
+
+  /** How long the session lasts after the end of the connection. */
+  setExpiry(client: Client, expiryMs: number): void {
+    this.#sessions.setExpiry(client, expiryMs)
+  }
+
+  /** PUBREL of the client. */
+  release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
+    this.#links.release(client, packetId, released)
+  }
+
+  /** Called every second. */
+  tick(): void {
+    this.#sessions.renew()
   }
 
   publish(client: Client, message: ClientMessage, answer: Answer): void {
@@ -43,5 +82,5 @@ export class Topics {
 
 const linkTopic = 'v1/link'
 
-/** What is sent to a client without a subscription; subscribing to it is accepted. */
+/** Topics that clients receive without a subscription; subscribing to them is accepted. */
 const fixedTopics: ReadonlySet<string> = new Set(['v1/link/down', 'v1/errors'])

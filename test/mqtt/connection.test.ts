@@ -40,7 +40,7 @@ describe('CONNACK', () => {
     expect([next.take('connack').reasonCode, next.isClosed]).toEqual([0x84, true])
   })
 
-  test('a server that cannot store, or stops, accepts nobody', async () => {
+  test('a server that cannot store, or stops, refuses every CONNECT', async () => {
     fixture.isWritable = false
     expect((await fixture.client().connect()).reasonCode).toBe(0x88)
     expect((await fixture.client(4).connect()).returnCode).toBe(3)

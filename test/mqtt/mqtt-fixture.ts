@@ -4,13 +4,13 @@ import { type Assembly, assemble } from '#app/assembly'
 import type { Connection } from '#mqtt/connection'
 import { Connections } from '#mqtt/connections'
 import { principalFinder } from '#mqtt/credentials'
-import { LinkTopics } from '#mqtt/link-topics'
 import { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 import type { IdentityFixture } from '#test/access/identity-fixture'
 import { inMemory } from '#test/in-memory'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
+import type { MemoryPlace } from '#test/store/memory'
 
 /** Any packet, with the fields of its kind. */
 export type AnyPacket = Packet & Record<string, unknown>
@@ -19,18 +19,22 @@ export type AnyPacket = Packet & Record<string, unknown>
 export class MqttFixture {
   readonly world: ManualWorld
   readonly assembly: Assembly
+  readonly place: MemoryPlace
   readonly faults: Faults
   readonly connections: Connections
   readonly bugs: unknown[] = []
   isWritable = true
+  #isKilled = false
 
-  constructor(world: ManualWorld, assembly: Assembly, faults: Faults) {
+  constructor(world: ManualWorld, assembly: Assembly, place: MemoryPlace, faults: Faults) {
+    this.place = place
     this.world = world
     this.assembly = assembly
     this.faults = faults
     this.connections = new Connections({
       world,
-      topics: new Topics(new LinkTopics(world, assembly.context.links)),
+      topics: new Topics(assembly.context),
+      afterCommit: (callback) => assembly.context.system.gate.afterCommit(callback),
       principalOf: principalFinder(assembly.identity),
       sessions: assembly.identity?.sockets,
       isWritable: () => this.isWritable,
@@ -38,19 +42,30 @@ export class MqttFixture {
     })
   }
 
-  /** With authentication off. */
-  static async open(): Promise<MqttFixture> {
-    const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
+  /** With authentication off. `stored`: the store and the world of an earlier process. */
+  static async open(stored?: MqttFixture): Promise<MqttFixture> {
+    const world = stored?.world ?? new ManualWorld()
+    const { place, faults } = stored ?? faultyPlace(world)
     const options = inMemory(world)
     const assembly = assemble({ ...options, storage: { ...options.storage, place } })
     await during(world, assembly.open())
-    onTestFinished(() => during(world, assembly.close()))
-    return new MqttFixture(world, assembly, faults)
+    const fixture = new MqttFixture(world, assembly, place, faults)
+    onTestFinished(async () => {
+      if (!fixture.#isKilled) await during(world, assembly.close())
+    })
+    return fixture
   }
 
-  static of({ world, assembly, faults }: IdentityFixture): MqttFixture {
-    return new MqttFixture(world, assembly, faults)
+  /** Kills the process, and starts another one with the store. `writesKept`: writes in flight that reached the disk. */
+  restart(writesKept = 0): Promise<MqttFixture> {
+    this.#isKilled = true
+    this.place.crash(writesKept)
+    this.world.kill()
+    return MqttFixture.open(this)
+  }
+
+  static of({ world, assembly, place, faults }: IdentityFixture): MqttFixture {
+    return new MqttFixture(world, assembly, place, faults)
   }
 
   client(version: 4 | 5 = 5, address = '192.0.2.7'): TestClient {

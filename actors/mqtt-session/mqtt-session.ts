@@ -1,0 +1,53 @@
+import {
+  devicesRecord,
+  type MqttSessionCommand,
+  type MqttSessionState,
+  noSessionDevices,
+  type SaveMqttSession,
+  type SessionDevices,
+  type StoredMqttSession,
+  sessionRecord,
+} from '#actors/mqtt-session/state'
+import { recordActor, recordOnly } from '#actors/record-actor'
+import type { Entry } from '#model/entry'
+import { type ActorDefinition, answer, type Decision, type RecordChange, record } from '#runtime/actor'
+
+/** A lasting MQTT session. It is deleted when it ends without its client. Contract 10. */
+export const mqttSessionActor: ActorDefinition<MqttSessionState, MqttSessionCommand, Entry> = recordActor({
+  kind: 'mqtt_session',
+  records: { [sessionRecord]: 'MQTT session', [devicesRecord]: 'devices of an MQTT session' },
+  empty: () => ({ session: undefined, devices: noSessionDevices }),
+  put,
+  decisions: {
+    save: decideSave,
+    forget: decideForget,
+    reminder_due: (state, _, turn) => {
+      if (!state.session || state.session.endsAt <= turn.now) return decideForget(state)
+      return record<Entry>([], { reminder: state.session.endsAt })
+    },
+  },
+})
+
+function put(state: MqttSessionState, { name, value }: RecordChange): void {
+  if (name === sessionRecord) state.session = (value as StoredMqttSession | null) ?? undefined
+  else state.devices = (value as SessionDevices | null) ?? noSessionDevices
+}
+
+function decideSave({ session }: MqttSessionState, { open, endsAt, devices }: SaveMqttSession): Decision<Entry> {
+  const saved: StoredMqttSession = { open, endsAt }
+  return recordOnly(
+    [{ name: sessionRecord, value: saved }, ...(devices ? [{ name: devicesRecord, value: devices }] : [])],
+    endsAt === session?.endsAt ? {} : { reminder: endsAt },
+  )
+}
+
+function decideForget({ session }: MqttSessionState): Decision<Entry> {
+  if (!session) return answer(undefined)
+  return recordOnly(
+    [
+      { name: sessionRecord, value: null },
+      { name: devicesRecord, value: null },
+    ],
+    { reminder: null },
+  )
+}

@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto'
+import type { ActorAddress } from '#runtime/actor'
+import type { ReminderDue } from '#runtime/system'
+
+/** The part of a lasting MQTT session that outlives this process. Contract 10. */
+export interface MqttSessionState {
+  session: StoredMqttSession | undefined
+  devices: SessionDevices
+}
+
+export interface StoredMqttSession {
+  /** Packet identifiers of QoS 2 whose messages are stored, and that the client has not released. */
+  readonly open: readonly number[]
+  /** Unix ms. */
+  readonly endsAt: number
+}
+
+/** The services of each connected device in the order of its HELLO: short messages name them by their index. */
+export type SessionDevices = Readonly<Record<string, readonly string[]>>
+
+export const noSessionDevices: SessionDevices = Object.freeze({})
+
+export const sessionRecord = 'session'
+export const devicesRecord = 'devices'
+
+export type MqttSessionCommand = SaveMqttSession | { readonly type: 'forget' } | ReminderDue
+
+/** Sent in the commit of the change that it belongs to. `devices` absent: unchanged. */
+export interface SaveMqttSession {
+  readonly type: 'save'
+  readonly open: readonly number[]
+  readonly endsAt: number
+  readonly devices?: SessionDevices
+}
+
+/** `principal`: names who signed in. The same client identifier of another one is another session. */
+export function mqttSessionAddress(
+  tenant: string,
+  principal: string,
+  clientId: string,
+): ActorAddress<MqttSessionState, MqttSessionCommand> {
+  return { kind: 'mqtt_session', tenant, id: hash('sha256', `${principal}\n${clientId}`, 'base64url') }
+}

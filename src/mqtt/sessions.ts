@@ -1,0 +1,155 @@
+import {
+  devicesRecord,
+  type MqttSessionCommand,
+  mqttSessionAddress,
+  noSessionDevices,
+  type SessionDevices,
+  type StoredMqttSession,
+  sessionRecord,
+} from '#actors/mqtt-session/state'
+import type { Entry } from '#model/entry'
+import { tenantKey } from '#model/tenant'
+import type { Client, Principal } from '#mqtt/client'
+import type { System } from '#runtime/system'
+
+/** Contract 10. Also how long a session is kept whose client was connected when the process ended. */
+const expiryMsMax = 7 * 24 * 60 * 60_000
+/** A connected session is saved again after this time at the latest, so that it does not expire. */
+const renewedEveryMs = 24 * 60 * 60_000
+/** Sessions renewed in one second. */
+const renewedAtOnceMax = 100
+/** Sessions that one principal may begin in the life of this process. */
+const sessionsOfOneMax = 10_000
+/** Devices of one session that are connected again before their HELLO. Each HELLO stores the names of all. */
+export const sessionDevicesMax = 128
+
+/** A lasting session whose client is connected. */
+export interface Session {
+  /** Identifiers of QoS 2 whose messages are stored. */
+  readonly stored: Set<number>
+  devices: SessionDevices
+  expiryMs: number
+  /** Unix ms. */
+  endsAt: number
+}
+
+/**
+ * Lasting sessions, stored by their actors. A command to the actor belongs to the commit of the message that caused it,
+ * because both turns run synchronously. Contract 10, Delivery.
+ */
+export class Sessions {
+  readonly #system: System<Entry>
+  readonly #open = new Map<Client, Session>()
+  readonly #begun = new Map<string, number>()
+
+  constructor(system: System<Entry>) {
+    this.#system = system
+  }
+
+  /** Whether the session of the client outlives its connection. */
+  has(client: Client): boolean {
+    return this.#open.has(client)
+  }
+
+  /**
+   * Continues the stored session of the client, or begins another one. `isPresent`: it was continued. `expiryMs` 0: the
+   * session ends with the connection. @throws Problem `storage`
+   */
+  begin(client: Client, isClean: boolean, expiryMs: number): { isPresent: boolean; session: Session } {
+    const { principal, clientId } = client
+    const now = this.#system.world.now()
+    const kept = this.#kept(principal, clientId, now)
+    const continued = isClean ? undefined : kept
+    const session: Session = {
+      stored: new Set(continued?.open),
+      devices: continued?.devices ?? noSessionDevices,
+      expiryMs: Math.min(expiryMs, expiryMsMax),
+      endsAt: now + expiryMsMax,
+    }
+    for (const id of session.stored) client.open.add(id)
+    if (expiryMs > 0 && (kept || this.#mayBegin(principal))) {
+      this.#open.set(client, session)
+      this.#save(client, session, session.devices)
+    } else if (kept) this.#turn(client, { type: 'forget' })
+    return { isPresent: continued !== undefined, session }
+  }
+
+  setExpiry(client: Client, expiryMs: number): void {
+    const session = this.#open.get(client)
+    if (session) session.expiryMs = Math.min(expiryMs, expiryMsMax)
+  }
+
+  /** The message of this identifier was taken: it is stored in the same commit. */
+  received(client: Client, packetId: number): void {
+    const session = this.#open.get(client)
+    if (!session) return
+    session.stored.add(packetId)
+    this.#save(client, session)
+  }
+
+  /** The client may use the identifier again as soon as this is stored. */
+  released(client: Client, packetId: number): void {
+    const session = this.#open.get(client)
+    if (session?.stored.delete(packetId)) this.#save(client, session)
+  }
+
+  /** The devices of the client, by their services. */
+  connected(client: Client, devices: SessionDevices): void {
+    const session = this.#open.get(client)
+    if (!session) return
+    session.devices = devices
+    this.#save(client, session, devices)
+  }
+
+  /** The client has gone: the session ends later. */
+  left(client: Client): void {
+    const session = this.#open.get(client)
+    if (!session) return
+    this.#open.delete(client)
+    // Without it the session ends after its longest time.
+    if (!this.#system.isServing || !this.#system.gate.isOpen) return
+    session.endsAt = this.#system.world.now() + session.expiryMs
+    if (session.expiryMs === 0) this.#turn(client, { type: 'forget' })
+    else this.#save(client, session)
+  }
+
+  /** Called every second. */
+  renew(): void {
+    const due = this.#system.world.now() + expiryMsMax - renewedEveryMs
+    let count = 0
+    for (const [client, session] of this.#open) {
+      if (session.endsAt > due || !this.#system.gate.isOpen) continue
+      session.endsAt = this.#system.world.now() + expiryMsMax
+      this.#save(client, session)
+      if (++count >= renewedAtOnceMax) return
+    }
+  }
+
+  #kept({ tenant, key }: Principal, clientId: string, now: number) {
+    const address = mqttSessionAddress(tenant, key, clientId)
+    const session = this.#system.recordOf(address, sessionRecord) as StoredMqttSession | undefined
+    if (!session || session.endsAt <= now) return undefined
+    const devices = this.#system.recordOf(address, devicesRecord) as SessionDevices | undefined
+    return { open: session.open, devices: devices ?? noSessionDevices }
+  }
+
+  #mayBegin({ tenant, key }: Principal): boolean {
+    const name = tenantKey(tenant, key)
+    const count = (this.#begun.get(name) ?? 0) + 1
+    if (count > sessionsOfOneMax) return false
+    this.#begun.set(name, count)
+    return true
+  }
+
+  #save(client: Client, { stored, endsAt }: Session, devices?: SessionDevices): void {
+    this.#turn(client, { type: 'save', open: [...stored], endsAt, ...(devices && { devices }) })
+  }
+
+  /** Never refused for overload: the command belongs to a message that was taken. */
+  #turn({ principal, clientId }: Client, command: MqttSessionCommand): void {
+    const address = mqttSessionAddress(principal.tenant, principal.key, clientId)
+    this.#system.turn(address, command, ignoreAnswer, 0)
+  }
+}
+
+const ignoreAnswer = { answered: () => {}, refused: () => {} }
