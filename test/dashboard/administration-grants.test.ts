@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  devicesText,
   firstGrant,
   isEmptyGrant,
   levelOf,
@@ -64,6 +65,10 @@ test('permissions and names in words', () => {
   expect(namesText(['*'], 'device')).toBe('all devices')
   expect(namesText([], 'device')).toBe('no device')
   expect(namesText(['A', 'B', 'C', 'D', 'E'], 'device')).toBe('A, B, C and 2 more devices')
+  const grant = { permissions: {}, services: ['*'] }
+  expect(devicesText({ ...grant, devices: ['P-*'] })).toBe('P-*')
+  expect(devicesText({ ...grant, devices: [], groups: ['g'] })).toBe('the devices of 1 group')
+  expect(devicesText({ ...grant, devices: ['A'], groups: ['g', 'h'] })).toBe('A, the devices of 2 groups')
 })
 
 test('names are separated by commas and line breaks', () => {

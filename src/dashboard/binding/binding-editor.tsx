@@ -18,9 +18,6 @@ export function BindingEditor({ label, value, onChange, groups, path }: BindingE
   const name = useId()
   const isAll = isAboutAll(value)
   const chosen = value.groups ?? []
-  const options = groups?.map(({ resourceIdentifier }) => idOf(resourceIdentifier)) ?? []
-  // Groups that the user may not see stay until the user removes them.
-  const ids = [...options, ...chosen.filter((id) => !options.includes(id))]
   const pathOf = (field: string) => (path === undefined ? field : `${path}.${field}`)
   const isNone = !isAll && (value.devices ?? []).length === 0 && chosen.length === 0
   return (
@@ -40,18 +37,37 @@ export function BindingEditor({ label, value, onChange, groups, path }: BindingE
             onChange={(devices) => onChange({ ...value, devices })}
             path={pathOf('devices')}
           />
-          {ids.length > 0 && (
-            <Field label="Groups" path={pathOf('groups')}>
-              <Checkboxes
-                options={ids.map((id) => ({ value: id, label: nameOfGroup(id, groups ?? []) }))}
-                checked={chosen}
-                onChange={(next) => onChange({ ...value, groups: next })}
-              />
-            </Field>
-          )}
+          <GroupCheckboxes
+            groups={groups}
+            chosen={chosen}
+            onChange={(next) => onChange({ ...value, groups: next })}
+            path={pathOf('groups')}
+          />
           {isNone && <p class="hint">Choose at least one device or group; until then it applies to none.</p>}
         </div>
       )}
+    </Field>
+  )
+}
+
+interface GroupCheckboxesProps extends Pick<BindingEditorProps, 'groups' | 'path'> {
+  /** Ids. */
+  readonly chosen: readonly string[]
+  readonly onChange: (chosen: string[]) => void
+}
+
+export function GroupCheckboxes({ groups = [], chosen, onChange, path }: GroupCheckboxesProps) {
+  const options = groups.map(({ resourceIdentifier }) => idOf(resourceIdentifier))
+  // Groups that the user may not see stay until the user removes them.
+  const ids = [...options, ...chosen.filter((id) => !options.includes(id))]
+  if (ids.length === 0) return null
+  return (
+    <Field label="Groups" path={path}>
+      <Checkboxes
+        options={ids.map((id) => ({ value: id, label: nameOfGroup(id, groups) }))}
+        checked={chosen}
+        onChange={onChange}
+      />
     </Field>
   )
 }

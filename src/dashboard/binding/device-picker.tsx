@@ -32,7 +32,8 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
   const shown = isExpanded ? value : value.slice(0, shownMax)
   const { devices } = state()
   const isComplete = useIsComplete(devices)
-  const unknown = isComplete ? value.filter((device) => !devices.has(device)) : []
+  // Grants also take beginnings of identifiers with a star.
+  const unknown = isComplete ? value.filter((device) => !device.endsWith('*') && !devices.has(device)) : []
   // Names the device instead of its index.
   const fault = useFault({ path })?.replace(/ \(at (\d+)\)/, (_, place) => ` (${value[Number(place)]})`)
   const add = () => {

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
+import { GroupCheckboxes } from '#dashboard/binding/binding-editor'
 import { DevicePicker } from '#dashboard/binding/device-picker'
-import { useKnownServices } from '#dashboard/binding/known-names'
+import { useGroups, useKnownServices } from '#dashboard/binding/known-names'
 import {
+  devicesText,
   type Level,
   levelOf,
   levels,
@@ -14,6 +16,7 @@ import {
   resourceRows,
   singleActions,
   withActions,
+  withGroups,
   withToggledAction,
 } from '#dashboard/pages/administration/grants'
 import { Button } from '#dashboard/parts/button'
@@ -30,6 +33,7 @@ interface GrantFieldsProps {
 
 /** One grant: its permissions, and its devices and services. Read-only without `onChange`. */
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
+  const groups = useGroups()
   return (
     <Field label={`Grant ${number}`}>
       {onChange ? (
@@ -41,6 +45,12 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
               value={grant.devices}
               onChange={(devices) => onChange({ ...grant, devices: [...devices] })}
             />
+            <p class="hint">PUMP-* are all devices whose identifiers begin with PUMP-.</p>
+            <GroupCheckboxes
+              groups={groups}
+              chosen={grant.groups ?? []}
+              onChange={(chosen) => onChange(withGroups(grant, chosen))}
+            />
           </AllOrSome>
           <AllOrSome what="services" names={grant.services} onChange={(services) => onChange({ ...grant, services })}>
             <Services names={grant.services} onChange={(services) => onChange({ ...grant, services })} />
@@ -48,7 +58,7 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
         </>
       ) : (
         <p>
-          {permissionsText(grant)} — on {namesText(grant.devices, 'device')}, {namesText(grant.services, 'service')}.
+          {permissionsText(grant)} — on {devicesText(grant)}, {namesText(grant.services, 'service')}.
         </p>
       )}
       {onRemove && (

@@ -101,6 +101,18 @@ export function namesText(names: readonly string[], what: string): string {
   return names.length > 3 ? `${shown} and ${names.length - 3} more ${what}s` : shown
 }
 
+/** The devices of a grant: those by name, and the number of groups. */
+export function devicesText({ devices, groups = [] }: Grant): string {
+  if (groups.length === 0 || devices.includes('*')) return namesText(devices, 'device')
+  const members = `the devices of ${groups.length} ${groups.length === 1 ? 'group' : 'groups'}`
+  return devices.length === 0 ? members : `${namesText(devices, 'device')}, ${members}`
+}
+
+/** The grant with these groups, by id. */
+export function withGroups({ groups: _, ...grant }: Grant, groups: readonly string[]): Grant {
+  return groups.length > 0 ? { ...grant, groups: [...groups] } : grant
+}
+
 /** Parses names, separated by lines or commas; each once. The identifier of a device may contain a space. */
 export function parseNames(text: string): string[] {
   const names = text.split(/[\n,]/).map((name) => name.trim())

@@ -1,6 +1,12 @@
 import { useRef, useState } from 'preact/hooks'
 import { GrantFields } from '#dashboard/pages/administration/grant-fields'
-import { firstGrant, isEmptyGrant, namesText, permissionsText } from '#dashboard/pages/administration/grants'
+import {
+  devicesText,
+  firstGrant,
+  isEmptyGrant,
+  namesText,
+  permissionsText,
+} from '#dashboard/pages/administration/grants'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { Button, type ButtonProps } from '#dashboard/parts/button'
@@ -84,7 +90,7 @@ function GrantLines({ grants }: { readonly grants: readonly Grant[] }) {
     <>
       {grants.map((grant, place) => (
         <div key={place}>
-          {permissionsText(grant)} — on {namesText(grant.devices, 'device')}, {namesText(grant.services, 'service')}
+          {permissionsText(grant)} — on {devicesText(grant)}, {namesText(grant.services, 'service')}
         </div>
       ))}
     </>
