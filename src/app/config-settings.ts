@@ -100,6 +100,11 @@ export const settings = {
     fallback: '730',
     about: 'How long the history keeps values by hour. Values by day are kept for ever.',
   }),
+  historyBytesMax: {
+    name: 'HISTORY_BYTES_MAX',
+    kind: wholeNumber(67_108_864, 999_999_999_999_999, 'bytes'),
+    about: 'How much disk space the history takes: above it, the oldest is deleted. No limit if it is not set.',
+  },
   isIamOn: withFallback({
     name: 'IAM',
     kind: onOrOff,

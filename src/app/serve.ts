@@ -302,13 +302,18 @@ const historyFolder = 'history'
 const historyReserveBytes = 256 * 1024 * 1024
 
 function historyOf(
-  { dataDirectory, historyRawMs, historyHourlyMs, storageHeadroomBytes }: Config,
+  { dataDirectory, historyRawMs, historyHourlyMs, historyBytesMax: bytesMax, storageHeadroomBytes }: Config,
   log: Log,
   journal: StoreJournal,
 ) {
   return new HistoryThread({
     folder: join(dataDirectory, historyFolder),
-    limits: { ...defaultLimits, rawMs: historyRawMs, hoursMs: historyHourlyMs },
+    limits: {
+      ...defaultLimits,
+      rawMs: historyRawMs,
+      hoursMs: historyHourlyMs,
+      ...(bytesMax !== undefined && { bytesMax }),
+    },
     roomBytes: 2 * storageHeadroomBytes + historyReserveBytes,
     rowOf: (key) => journal.get(key),
     failed: (error) => log.error({ err: error }, 'history failed'),

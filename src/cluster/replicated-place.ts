@@ -126,6 +126,14 @@ class ReplicatedStorage implements Storage, SharedStorage {
     return this.#storage.memoryBytes()
   }
 
+  diskBytes(): Promise<number> {
+    return this.#storage.diskBytes()
+  }
+
+  compact(): Promise<void> {
+    return this.#storage.compact()
+  }
+
   get #openStorage(): Storage {
     if (this.#closing !== undefined) throw closedFailure()
     return this.#storage

@@ -28,6 +28,7 @@ export function leastRetained(list: readonly Retained[]): Retained {
   return {
     rawFrom: most(list.map(({ rawFrom }) => rawFrom)),
     hoursFrom: most(list.map(({ hoursFrom }) => hoursFrom)),
+    daysFrom: most(list.map(({ daysFrom }) => daysFrom)),
   }
 }
 

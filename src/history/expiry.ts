@@ -1,6 +1,9 @@
 import { ByteWriter, openRow } from '#history/bytes'
 import { dayOf, historyKeys } from '#history/history-keys'
-import type { Retention } from '#history/retention'
+import type { Retained } from '#history/history-query'
+import type { Retentions } from '#history/retention'
+import type { SeriesTable } from '#history/series-table'
+import { cutFor, storeCut } from '#history/space-cut'
 import { decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
 import { pagesOf } from '#store/pages'
@@ -8,24 +11,68 @@ import { pagesOf } from '#store/pages'
 /** Summaries of hours are looked for in this many days before the oldest that stays. */
 const daysBack = 30
 
-/** Deletes what of a series is kept no longer: blocks of it and its marks, summaries of hours, and of days. */
-export async function expireSeries(storage: Storage, series: number, retention: Retention, now: number): Promise<void> {
-  // A day is kept until its last moment is too old; of a property that is not kept, today is deleted too.
-  const firstDay = (ms: number) => Math.max(0, retention.isKept ? dayOf(now - ms) : dayOf(now) + 1)
-  const { rawMs, hoursMs, daysMs } = retention
+export interface Expiry {
+  readonly storage: Storage
+  readonly table: SeriesTable
+  readonly retentions: Retentions
+  readonly now: number
+  /** Called between series. */
+  readonly pause: () => Promise<void>
+}
+
+/** Too large a history is cut to this share of its limit, so that it is not cut all the time. */
+const keptShare = 0.9
+/** Sizes of rows are estimates of what they take on the disk. */
+const cutAttemptsMax = 3
+
+/** Deletes the oldest until all takes at most this space on the disk, as far as it can be deleted. */
+export async function cutTo(bytesMax: number, expiry: Expiry): Promise<void> {
+  const { storage, retentions, now, pause } = expiry
+  for (let attempt = 0; attempt < cutAttemptsMax; attempt++) {
+    const bytes = await storage.diskBytes()
+    if (bytes <= bytesMax) return
+    retentions.cut = await cutFor(storage, bytes - keptShare * bytesMax, dayOf(now), retentions.cut, pause)
+    await storeCut(storage, retentions.cut)
+    await expireAll(expiry, true)
+    await storage.compact()
+  }
+}
+
+/** `isThorough`: hours of all days are looked for, because the retention may have changed. */
+export async function expireAll(
+  { storage, table, retentions, now, pause }: Expiry,
+  isThorough: boolean,
+): Promise<void> {
+  for (const { device, ...series } of table.all()) {
+    if (!table.isAlive(series.id)) continue
+    await expireSeries(storage, series.id, retentions.retainedAt(now, device.tenant, series), isThorough)
+    await pause()
+  }
+}
+
+/**
+ * Deletes what of a series is kept no longer: blocks of it and its marks, summaries of hours, and of days. A day stays
+ * until its last moment is too old.
+ */
+async function expireSeries(
+  storage: Storage,
+  series: number,
+  { rawFrom, hoursFrom, daysFrom }: Retained,
+  isThorough: boolean,
+): Promise<void> {
   const operations: Operation[] = []
   const expired = [
-    historyKeys.blocks(series, 0, firstDay(rawMs) - 1),
-    historyKeys.blocks(series + 1, 0, firstDay(rawMs) - 1),
-    historyKeys.sums(series, 0, firstDay(daysMs) - 1),
+    historyKeys.blocks(series, 0, dayOf(rawFrom) - 1),
+    historyKeys.blocks(series + 1, 0, dayOf(rawFrom) - 1),
+    historyKeys.sums(series, 0, dayOf(daysFrom) - 1),
   ]
   for (const range of expired) {
     for await (const page of pagesOf(storage, { ...range, hasValues: false }))
       for (const { key } of page) operations.push({ key, value: null })
   }
   const writer = new ByteWriter()
-  const [fromDay, toDay] = [firstDay(daysMs), firstDay(hoursMs) - 1]
-  const range = historyKeys.sums(series, Math.max(fromDay, toDay - daysBack), toDay)
+  const [fromDay, toDay] = [dayOf(daysFrom), dayOf(hoursFrom) - 1]
+  const range = historyKeys.sums(series, isThorough ? fromDay : Math.max(fromDay, toDay - daysBack), toDay)
   for await (const page of pagesOf(storage, { ...range, hasValues: true })) {
     for (const { key, value } of page) {
       const day = decodeDay(openRow(value))

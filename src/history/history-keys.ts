@@ -14,6 +14,7 @@ import { ordered } from '#store/keys'
  * | `sum/<series>/<day>` | summaries of the hours of a day, or of the whole day, of the points in blocks |
  * | `dead/<series>` | a series of a deleted device, whose blocks and summaries are still to be deleted |
  * | `gap/<tenant>/<time>` | a span in which points may be missing |
+ * | `cut` | the times before which points, hours and days were deleted to hold the total size |
  * | `merged` | when everything was merged into blocks for the last time |
  * | `base` | the checkpoint up to which everything is merged into blocks or larger runs |
  */
@@ -21,6 +22,7 @@ export const historyKeys = {
   format: 'format',
   base: 'base',
   merged: 'merged',
+  cut: 'cut',
   device: (tenant: string, device: string) => `device/${tenant}/${device}`,
   deviceOf(key: string): [tenant: string, device: string] {
     const tenantAt = 'device/'.length

@@ -9,6 +9,8 @@ export interface HistoryLimits {
   /** How long points are kept, and then summaries of hours. */
   readonly rawMs: number
   readonly hoursMs: number
+  /** Of all history on the disk. Infinity: no limit. */
+  readonly bytesMax: number
 }
 
 export const defaultLimits: HistoryLimits = {
@@ -17,4 +19,5 @@ export const defaultLimits: HistoryLimits = {
   blockPointsMin: 256,
   rawMs: 30 * dayMs,
   hoursMs: 730 * dayMs,
+  bytesMax: Number.POSITIVE_INFINITY,
 }

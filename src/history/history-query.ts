@@ -76,10 +76,11 @@ export type HistoryAnswer =
   | { readonly faults: readonly QueryFault[] }
   | 'unknown'
 
-/** The oldest times of which points, and summaries of hours, are kept. */
+/** The oldest times of which points, summaries of hours, and those of days are kept. */
 export interface Retained {
   readonly rawFrom: number
   readonly hoursFrom: number
+  readonly daysFrom: number
 }
 
 /** One series of the answer; `id` is undefined if the property has no history yet. */

@@ -1,7 +1,7 @@
 import type { Pieces } from '#history/blocks'
 import { type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
-import { expireSeries } from '#history/expiry'
+import { cutTo, expireAll } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
@@ -24,6 +24,7 @@ import {
 } from '#history/runs'
 import { readFresh } from '#history/series-reader'
 import { idsIn, type SeriesOfDevice, SeriesTable } from '#history/series-table'
+import { loadCut } from '#history/space-cut'
 import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
 import type { ShapesById } from '#store/chunk'
@@ -96,6 +97,7 @@ export class HistoryStore {
     if (format) unpackRecord(keySpace, format)
     else await this.#storage.write([{ key: historyKeys.format, value: packRecord(keySpace, null) }], { sync: true })
     this.#runs = await loadRuns(this.#storage)
+    this.retentions.cut = loadCut(this.#storage)
     const base = this.#storage.get(historyKeys.base)
     if (!base) return
     const [sequence, checkpoint, nextId] = unpackRecord(baseFormat, base) as StoredBase
@@ -317,13 +319,16 @@ export class HistoryStore {
     await this.#storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
   }
 
-  /** Deletes what is kept no longer. */
-  async expire(now: number, pause: () => Promise<void>): Promise<void> {
-    for (const { device, ...series } of this.#table.all()) {
-      if (!this.#table.isAlive(series.id)) continue
-      await expireSeries(this.#storage, series.id, this.retentions.of(device.tenant, series), now)
-      await pause()
-    }
+  /** Deletes what is kept no longer, and the oldest of the rest while it takes too much space. */
+  async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
+    const expiry = { storage: this.#storage, table: this.#table, retentions: this.retentions, now, pause }
+    await expireAll(expiry, isThorough)
+    if (await this.isTooLarge()) await cutTo(this.#limits.bytesMax, expiry)
+  }
+
+  async isTooLarge(): Promise<boolean> {
+    const { bytesMax } = this.#limits
+    return Number.isFinite(bytesMax) && (await this.#storage.diskBytes()) > bytesMax
   }
 
   /** Reads that began before still use the old runs. */

@@ -26,6 +26,8 @@ const flushEveryMs = 10_000
 const roomEveryMs = 1_000
 /** How often everything is merged into blocks. */
 const mergeAllEveryMs = 24 * 3_600_000
+/** The same while it takes too much space. */
+const cutEveryMs = 600_000
 
 /** History, in this thread or in another one. */
 export interface HistoryService extends Projection {
@@ -196,12 +198,12 @@ export class History implements HistoryService {
     const { world, failed } = this.#options
     this.#cancelFlush?.()
     this.#cancelFlush = world.after(flushEveryMs, () => {
-      if (world.now() - this.#mergedAllAt >= mergeAllEveryMs) {
-        this.#mergedAllAt = world.now()
-        this.#isConfirmDue = true
-      }
       void this.#change(async (store) => {
         if (store.unstored > 0) await store.flush()
+        const sinceMs = world.now() - this.#mergedAllAt
+        if (sinceMs < mergeAllEveryMs && (sinceMs < cutEveryMs || !(await store.isTooLarge()))) return
+        this.#mergedAllAt = world.now()
+        this.#isConfirmDue = true
       })
         .catch(failed)
         .finally(() => this.#flushLater())

@@ -2,6 +2,7 @@ import { dayMs } from '#history/history-keys'
 import type { HistoryLimits } from '#history/history-limits'
 import type { Retained } from '#history/history-query'
 import type { SeriesKind } from '#history/series-table'
+import { noCut } from '#history/space-cut'
 import { type HistoryRetention, type ServiceRetention, spanMs } from '#model/history-retention'
 
 /**
@@ -20,6 +21,8 @@ export interface Retention {
 export class Retentions {
   readonly #limits: HistoryLimits
   readonly #ofMost: Retention
+  /** What is older was deleted to hold the total size. */
+  cut: Retained = noCut
   /** By tenant, service and property. */
   #tenants = new Map<string, Map<string, ReadonlyMap<number, Retention>>>()
 
@@ -65,10 +68,14 @@ export class Retentions {
     return Math.max(0, now - Math.max(retention.rawMs, dayMs))
   }
 
-  /** What is left of a series for a question. */
+  /** What is left of a series. */
   retainedAt(now: number, tenant: string, property: Pick<SeriesKind, 'service' | 'propId'>): Retained {
-    const { rawMs, hoursMs } = this.of(tenant, property)
-    return { rawFrom: Math.max(0, now - rawMs), hoursFrom: Math.max(0, now - hoursMs) }
+    const { rawMs, hoursMs, daysMs } = this.of(tenant, property)
+    return {
+      rawFrom: Math.max(this.cut.rawFrom, now - rawMs),
+      hoursFrom: Math.max(this.cut.hoursFrom, now - hoursMs),
+      daysFrom: Math.max(this.cut.daysFrom, now - daysMs),
+    }
   }
 
   #retentionOf(asked: HistoryRetention): Retention {

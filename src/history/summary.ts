@@ -118,6 +118,11 @@ export class DaySummary {
     return Math.max(this.lastMark, this.inOrder().at(-1)?.lastTime ?? 0)
   }
 
+  /** False: only the whole day is known. */
+  get hasHours(): boolean {
+    return this.hours.size > 0 && !this.hours.has(wholeDay)
+  }
+
   inOrder(): Summary[] {
     return [...this.hours.values()].sort((a, b) => a.firstTime - b.firstTime)
   }
@@ -145,7 +150,7 @@ export class DaySummary {
 
   /** Keeps only the summary of the whole day. Returns false if there are no others. */
   mergeHours(): boolean {
-    if (this.hours.size === 0 || this.hours.has(wholeDay)) return false
+    if (!this.hasHours) return false
     const day = new Summary()
     for (const summary of this.inOrder()) day.append(summary)
     this.hours.clear()

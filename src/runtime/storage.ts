@@ -19,6 +19,10 @@ export interface Storage {
   scan(range: ScanRange): Scan
   /** Bytes of memory for caches of reads and recent writes. 0 after `close`. */
   memoryBytes(): number
+  /** Bytes that it takes on the disk. */
+  diskBytes(): Promise<number>
+  /** Frees the disk space of deleted rows, which otherwise happens at some time. Reads and writes go on meanwhile. */
+  compact(): Promise<void>
   /** Waits for a pending write and unlocks the folder. Later reads and writes reject. Idempotent. */
   close(): Promise<void>
   /** Present if other nodes write to the store too. */

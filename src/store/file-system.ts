@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 
 /** When the promise is fulfilled, the names in the folder survive a power failure. */
 export async function syncFolder(folder: string): Promise<void> {
@@ -13,4 +14,18 @@ export async function syncFolder(folder: string): Promise<void> {
 /** Whether an error of the file system means that the file does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+/** Bytes of the files in a folder. A file that is deleted meanwhile does not count. */
+export async function sizeOfFiles(folder: string): Promise<number> {
+  const sizes = (await readdir(folder)).map((name) =>
+    stat(join(folder, name)).then(
+      ({ size }) => size,
+      (error) => {
+        if (isMissing(error)) return 0
+        throw error
+      },
+    ),
+  )
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }

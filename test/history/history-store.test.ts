@@ -102,6 +102,7 @@ class Run {
       blockPointsMin: 12,
       rawMs: 30 * dayMs,
       hoursMs: 60 * dayMs,
+      bytesMax: Number.POSITIVE_INFINITY,
     })
     const good = history.checkpoints.find(({ epoch, offsets }) =>
       [...offsets.values()].every((offset) => this.stream.holds(epoch, offset)),

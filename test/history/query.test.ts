@@ -65,8 +65,15 @@ class Fixture {
     this.store = store
   }
 
-  static async make(seed: number): Promise<Fixture> {
-    const limits = { unstoredMax: 1_000, runsMax: 3, blockPointsMin: 20, rawMs: 300 * dayMs, hoursMs: 700 * dayMs }
+  static async make(seed: number, bytesMax = Number.POSITIVE_INFINITY): Promise<Fixture> {
+    const limits = {
+      unstoredMax: 1_000,
+      runsMax: 3,
+      blockPointsMin: 20,
+      rawMs: 300 * dayMs,
+      hoursMs: 700 * dayMs,
+      bytesMax,
+    }
     const store = await HistoryStore.open(await memoryPlace().open(), shapes, limits)
     const [base] = store.checkpoints
     if (!base) throw new Error('no checkpoint')
@@ -403,6 +410,38 @@ describe('a query', () => {
     const answer = await fixture.ask({ propIds: [0], from: first, to: first + 2 * dayMs, buckets })
     expect([answer.from, answer.to, answer.tz]).toEqual([first, first + dayMs + 23 * hourMs + dayMs, 'Europe/Berlin'])
     expect(answer.series[0]?.count).toEqual([2, 2, 1])
+  })
+
+  test('is cut to its total size: the oldest points first, then hours, then days, and nothing of today', async () => {
+    const seen = new Set<string>()
+    const counts: number[] = []
+    for (const bytesMax of [Number.POSITIVE_INFINITY, 20_000, 10_000, 5_000, 1]) {
+      const fixture = await Fixture.make(1, bytesMax)
+      for (let step = 0; step < 20 * 24; step++) {
+        fixture.now = start + step * hourMs
+        await fixture.report()
+      }
+      await fixture.mergeAll()
+      const { now } = fixture
+      await fixture.store.expire(now, async () => {})
+      const today = now - (now % dayMs)
+      const inBuckets = (from: number, interval: number) =>
+        fixture.ask({ propIds: [0], from, to: now + 1, buckets: { interval, zone: 'UTC', aggregates: ['count'] } })
+      const raw = await fixture.ask({ propIds: [0], from: start, to: now + 1 })
+      const rawFrom = Math.max(start, raw.series[0]?.retainedFrom as unknown as number)
+      const days = (await inBuckets(start, dayMs)).series[0]?.count ?? []
+      const areHoursCut = (await inBuckets(start, hourMs)).interval === dayMs
+      const areNoHours = (await inBuckets(today - dayMs, hourMs)).interval === dayMs
+      // Whatever is left is complete, and what is coarser is only cut when nothing finer is left.
+      expect(raw.series[0]?.time).toEqual(fixture.sorted.map(([time]) => time).filter((time) => time >= rawFrom))
+      expect(days.every((count) => count === 24)).toBe(true)
+      if (areHoursCut) expect(rawFrom).toBe(today)
+      if (days.length < 20) expect(areNoHours).toBe(true)
+      seen.add(days.length < 20 ? 'days cut' : areHoursCut ? 'hours cut' : rawFrom > start ? 'points cut' : 'all')
+      counts.push(days.length)
+    }
+    expect([...seen]).toEqual(['all', 'points cut', 'hours cut', 'days cut'])
+    expect(counts.at(-1)).toBe(1)
   })
 
   test('of days in a zone of half hours has the hours of days whose points are kept no longer', async () => {

@@ -208,6 +208,20 @@ class MemoryStorage implements Storage {
     return 0
   }
 
+  async diskBytes(): Promise<number> {
+    this.assertOpen()
+    let bytes = 0
+    const scan = this.scan({ after: '', before: '\u{10ffff}', hasValues: true })
+    for (let page = await scan.next(1_000); page.length > 0; page = await scan.next(1_000))
+      for (const { key, value } of page) bytes += Buffer.byteLength(key) + value.length
+    await scan.close()
+    return bytes
+  }
+
+  async compact(): Promise<void> {
+    this.assertOpen()
+  }
+
   close(): Promise<void> {
     if (this.isDead) return Promise.resolve()
     this.#closing ??= this.#close()

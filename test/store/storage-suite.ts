@@ -80,6 +80,16 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(storage.memoryBytes()).toBe(0)
       })
 
+      it('reports what it takes on the disk, and frees the space of deleted rows', async () => {
+        await storage.write([{ key: 'large', value: randomBytes(4e6) }], soft)
+        expect(await storage.diskBytes()).toBeGreaterThan(4e6)
+        await storage.compact()
+        await storage.write([remove('large')], soft)
+        await storage.compact()
+        expect(await storage.diskBytes()).toBeLessThan(8e6)
+        expect(storage.get('large')).toBeUndefined()
+      })
+
       it('stores large values and views of larger buffers completely', async () => {
         const large = new Uint8Array(1024 * 1024).map((_, index) => (index * 31 + (index >>> 8)) & 0xff)
         await storage.write(
