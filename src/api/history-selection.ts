@@ -10,7 +10,7 @@ import { faultBoundedArray } from '#model/fault-bounded-array'
 import { boundGroupsMax, GroupReference } from '#model/group'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 
-/** History of several devices. Contract 9. */
+/** History of several devices: queries, exports, and imports. Contract 9. */
 
 const seriesMax = 100
 export const acrossDevicesMax = 100_000
@@ -153,4 +153,48 @@ export const exportHistory = defineRoute('exportHistory', {
     query: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, format: 'csv', from: '-1h' },
     status: 200,
   },
+})
+
+const count = z.int()
+
+export const HistoryImport = z.object({
+  rows: count,
+  stored: count,
+  /** Rows that were left out. */
+  rejected: z.object({ unknown: count, invalid: count, old: count }),
+  /** Of the first of them; those that are too old are only counted. */
+  details: z.array(z.object({ line: z.int(), message: z.string() })),
+})
+export type HistoryImport = z.infer<typeof HistoryImport>
+
+export const importHistory = defineRoute('importHistory', {
+  route: 'POST /history/import',
+  source: 'contract 9',
+  summary: 'Import values of an earlier system into the history',
+  access: { resource: 'device', action: 'update', within: 'list' },
+  body: { schema: z.unknown(), contentTypes: 'any', isStreamed: true },
+  answers: {
+    200: { description: 'The rows were stored, except those that are counted otherwise', schema: HistoryImport },
+    404: { description: 'History is off', schema: ErrorBody },
+    413: { description: 'The body is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
+    ...errorAnswers(400, 401, 403, 429, 503),
+  },
+  example: {
+    body: `deviceIdentifier,serviceIdentifier,propId,time,value\n${exampleDevice},${exampleService},0x2000,2020-01-01T00:00:00Z,21.5\n`,
+    status: 200,
+    answer: { rows: 1, stored: 0, rejected: { unknown: 0, invalid: 0, old: 1 }, details: [] },
+  },
+})
+
+export const compactHistory = defineRoute('compactHistory', {
+  route: 'POST /history/compact',
+  source: 'contract 9',
+  summary: 'Delete at once what of the history is kept no longer, and free its disk space',
+  access: { resource: 'tenants', action: 'update', within: 'tenant' },
+  answers: {
+    204: { description: 'It has begun' },
+    404: { description: 'History is off', schema: ErrorBody },
+    ...errorAnswers(401, 403, 503),
+  },
+  example: { status: 204 },
 })

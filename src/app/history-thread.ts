@@ -33,6 +33,8 @@ type Method =
   | 'query'
   | 'across'
   | 'importPoints'
+  | 'flush'
+  | 'compact'
   | 'setRetentions'
   | 'close'
 
@@ -139,8 +141,16 @@ export class HistoryThread implements HistoryService {
     return this.#call('across', [query])
   }
 
-  importPoints(series: readonly ImportedSeries[]): Promise<number> {
+  importPoints(series: readonly ImportedSeries[]): Promise<{ readonly old: number; readonly stored: number }> {
     return this.#call('importPoints', [series])
+  }
+
+  flush(): Promise<number> {
+    return this.#call('flush', [])
+  }
+
+  compact(stored: number): Promise<void> {
+    return this.#call('compact', [stored])
   }
 
   setRetentions(list: readonly ServiceRetention[]): Promise<void> {

@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly printer: Printer
   /** Streams an answer that may be large. */
   readonly download: (path: string) => AsyncIterable<Uint8Array>
+  /** Posts a CSV text. */
+  readonly uploadCsv: (path: string, text: string) => Promise<unknown>
 }
 
 /**

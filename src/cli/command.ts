@@ -103,10 +103,10 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {
-        const { client, download } = connection
+        const { client, download, uploadCsv } = connection
         const query = tenant === undefined ? {} : { tenant }
         const printer = new Printer(terminal, json)
-        await run({ client, query, printer, download }, ...(args.slice(0, -1) as unknown as A))
+        await run({ client, query, printer, download, uploadCsv }, ...(args.slice(0, -1) as unknown as A))
       } finally {
         await connection.close()
       }

@@ -1,5 +1,5 @@
 import { exchangeLong } from '#cli/exchange'
-import { type Client, type ConnectOptions, connect } from '#client/client'
+import { type Client, type ConnectOptions, connect, Problem } from '#client/client'
 
 export const basePath = '/api/v1'
 
@@ -8,6 +8,8 @@ export interface Connection {
   readonly client: Client
   /** Streams the answer to a GET. Not by the client, because the answer may be large. */
   download(path: string): AsyncIterable<Uint8Array>
+  /** Posts a CSV text. @throws Problem */
+  uploadCsv(path: string, text: string): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -44,6 +46,14 @@ export function connectionTo(
     },
     // Too many sessions of a user would end the oldest ones, so this one is ended. Contract 2, Sessions. It may have
     // expired.
+    async uploadCsv(path, text) {
+      await client.call('GET /iam/me')
+      const headers = { ...sent, 'content-type': 'text/csv' }
+      const answer = await fetch(base + path, { method: 'POST', headers, body: text })
+      const body: unknown = await answer.json().catch(() => undefined)
+      if (!answer.ok) throw new Problem(answer.status, body)
+      return body
+    },
     close: async () => (hasSession ? client.signOut().catch(() => undefined) : undefined),
   }
 }

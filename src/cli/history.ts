@@ -1,5 +1,8 @@
 import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { type Command, Option } from 'commander'
+import type { HistoryImport } from '#api/history-selection'
 import { type CommandAction, type CommandContext, collectValues } from '#cli/command-context'
 
 interface ExportOptions {
@@ -14,7 +17,7 @@ interface ExportOptions {
 }
 
 export function addHistoryCommands(program: Command, act: CommandAction): void {
-  const history = program.command('history').description('show the state of the history, and export it')
+  const history = program.command('history').description('show the state of the history, export it, and import values')
   history.command('status').description('show how far the history is behind').action(act(status))
   history
     .command('export')
@@ -28,6 +31,15 @@ export function addHistoryCommands(program: Command, act: CommandAction): void {
     .option('--aggregates <names>', 'with --interval: the columns, such as min,avg,max')
     .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'ndjson']).default('csv'))
     .action(act(exportRows))
+  history
+    .command('import')
+    .description('store the values of a CSV file with the columns of an export')
+    .argument('<file>', 'with deviceIdentifier, serviceIdentifier, propId or name, time, value')
+    .action(act(importRows))
+  history
+    .command('compact')
+    .description('delete at once what is kept no longer, and free its disk space')
+    .action(act(compact))
 }
 
 async function status({ client, printer }: CommandContext): Promise<void> {
@@ -45,4 +57,55 @@ async function exportRows(
   for (const each of service) query.append('serviceIdentifier', each)
   const { out } = printer
   for await (const piece of download(`/history/export?${query}`)) if (!out.write(piece)) await once(out, 'drain')
+}
+
+/** Characters of a part of the file. What is answered for a part is stored, whatever happens later. */
+const partCharacters = 4 * 1024 * 1024
+const detailsMax = 100
+
+async function importRows({ printer, uploadCsv }: CommandContext, file: string): Promise<void> {
+  const rejected = { unknown: 0, invalid: 0, old: 0 }
+  const total = { rows: 0, stored: 0, rejected, details: [] as HistoryImport['details'] }
+  try {
+    for await (const { text, linesBefore } of partsOf(file)) {
+      const part = (await uploadCsv('/history/import', text)) as HistoryImport
+      total.rows += part.rows
+      total.stored += part.stored
+      for (const reason of ['unknown', 'invalid', 'old'] as const) rejected[reason] += part.rejected[reason]
+      const details = part.details.map(({ line, message }) => ({ line: line + linesBefore, message }))
+      total.details.push(...details.slice(0, detailsMax - total.details.length))
+    }
+  } finally {
+    const reasons = `${rejected.old} too old, ${rejected.unknown} of unknown properties, ${rejected.invalid} invalid`
+    const lines = total.details.map(({ line, message }) => `line ${line}: ${message}\n`)
+    printer.text(`${total.rows} rows: ${total.stored} stored, ${reasons}\n${lines.join('')}`, total)
+  }
+}
+
+/** Parts of a file that end with a row, each with the first line. A row ends with a line break outside of quotation marks. */
+async function* partsOf(file: string) {
+  let head: string | undefined
+  let rows = ''
+  let lines = 0
+  let linesBefore = 0
+  let isQuoted = false
+  for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
+    if (head === undefined) {
+      head = `${line}\n`
+      continue
+    }
+    rows += `${line}\n`
+    lines++
+    if (line.split('"').length % 2 === 0) isQuoted = !isQuoted
+    if (isQuoted || rows.length < partCharacters) continue
+    yield { text: head + rows, linesBefore }
+    linesBefore = lines
+    rows = ''
+  }
+  if (head !== undefined && (rows !== '' || lines === 0)) yield { text: head + rows, linesBefore }
+}
+
+async function compact({ client, printer }: CommandContext): Promise<void> {
+  await client.call('POST /history/compact')
+  printer.done('the server compacts its history, which may take minutes')
 }

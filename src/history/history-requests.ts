@@ -11,7 +11,7 @@ export type HistoryQueries = Pick<HistoryService, 'query' | 'across'>
 
 export interface HistoryRequestsOptions {
   readonly world: World
-  readonly service: HistoryQueries & Pick<HistoryService, 'importPoints'>
+  readonly service: HistoryQueries & Pick<HistoryService, 'importPoints' | 'flush' | 'compact' | 'confirm'>
   readonly follower: Pick<StreamFollower, 'whenReached' | 'lag'>
   /** Up to here, sockets of a tenant have received everything. */
   readonly positionOf: (tenant: string) => Position
@@ -34,6 +34,7 @@ interface Waiter {
 export class HistoryRequests {
   readonly #options: HistoryRequestsOptions
   #running = 0
+  #compacting: Promise<void> | undefined
   readonly #waiting = new FairQueue<Waiter>(waitingMax)
 
   constructor(options: HistoryRequestsOptions) {
@@ -85,13 +86,31 @@ export class HistoryRequests {
     // A device that was just added has none of the history of an earlier one of its name.
     await this.reach(tenant)
     try {
-      const tooOld = await this.#options.service.importPoints(series.map((each) => ({ ...each, tenant })))
+      const { service, sync } = this.#options
+      const { old, stored } = await service.importPoints(series.map((each) => ({ ...each, tenant })))
       // They are stored with a place in the streams. If these lost it, the points would be lost with it.
-      await this.#options.sync()
-      return tooOld
+      await sync()
+      await service.confirm(stored)
+      return old
     } catch (error) {
       throw problemOf(error)
     }
+  }
+
+  /** Begins to delete what is kept no longer, and to free its space on the disk, which may take minutes. */
+  compact(): void {
+    const { service, sync } = this.#options
+    const compacting = async () => {
+      const stored = await service.flush()
+      await sync()
+      await service.compact(stored)
+    }
+    // The log has the failure.
+    this.#compacting ??= compacting()
+      .catch(() => {})
+      .finally(() => {
+        this.#compacting = undefined
+      })
   }
 
   #turn(group: string): Promise<void> {

@@ -326,6 +326,10 @@ export class HistoryStore {
     if (await this.isTooLarge()) await cutTo(this.#limits.bytesMax, expiry)
   }
 
+  compact(): Promise<void> {
+    return this.#storage.compact()
+  }
+
   async isTooLarge(): Promise<boolean> {
     const { bytesMax } = this.#limits
     return Number.isFinite(bytesMax) && (await this.#storage.diskBytes()) > bytesMax

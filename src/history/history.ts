@@ -36,11 +36,21 @@ export interface HistoryService extends Projection {
   /** @throws StorageFailure */
   across(query: AcrossQuery): Promise<HistoryAnswer>
   /**
-   * Resolves when the points are on the disk, with the number of those that are older than what is kept, and left out.
+   * Resolves when the points are on the disk: `old` of them are older than what is kept, and left out. `stored`: for
+   * `confirm`.
    *
    * @throws StorageFailure
    */
-  importPoints(series: readonly ImportedSeries[]): Promise<number>
+  importPoints(series: readonly ImportedSeries[]): Promise<{ readonly old: number; readonly stored: number }>
+  /** Stores what is in memory. Resolves with a number for `compact`. @throws StorageFailure */
+  flush(): Promise<number>
+  /**
+   * Merges everything, deletes what is kept no longer, and frees the space on the disk. `stored`: the streams hold for
+   * certain what the state there was made of.
+   *
+   * @throws StorageFailure
+   */
+  compact(stored: number): Promise<void>
   /** Replaces what the schemas say about retention; later changes are in the stream. */
   setRetentions(list: readonly ServiceRetention[]): Promise<void>
 }
@@ -111,6 +121,16 @@ export class History implements HistoryService {
     this.store.confirm(stored)
     const all = this.#isConfirmDue
     this.#isConfirmDue = false
+    const { world } = this.#options
+    void this.#merge(all, async (store, pause) => {
+      if (!all) return
+      await store.expire(world.now(), pause)
+      await store.setMergedAllAt(world.now())
+    }).catch(() => {})
+  }
+
+  /** Merges what was confirmed, then runs `after`. A failure is also reported. */
+  #merge(all: boolean, after: (store: HistoryStore, pause: () => Promise<void>) => Promise<void>): Promise<void> {
     const { store } = this
     const { world } = this.#options
     const pause = async () => {
@@ -119,15 +139,12 @@ export class History implements HistoryService {
       // The history is being closed: the merge is made again after the next start.
       if (this.#store !== store) throw new StorageFailure('closed', 'history is closed')
     }
-    const merged = store.merge({ all, pause }).then(async () => {
-      if (!all) return
-      await store.expire(world.now(), pause)
-      await store.setMergedAllAt(world.now())
-    })
+    const merged = store.merge({ all, pause }).then(() => after(store, pause))
     this.#merging = merged.catch((error) => {
       this.#noteDamage(error)
       if (this.#store === store) this.#options.failed(error)
     })
+    return merged
   }
 
   query(query: HistoryQuery): Promise<HistoryAnswer> {
@@ -147,10 +164,26 @@ export class History implements HistoryService {
     }
   }
 
-  importPoints(series: readonly ImportedSeries[]): Promise<number> {
+  importPoints(series: readonly ImportedSeries[]): Promise<{ readonly old: number; readonly stored: number }> {
     return this.#change(async (store) => {
       await this.#assertRoom()
-      return await store.importPoints(series, this.#options.world.now())
+      const old = await store.importPoints(series, this.#options.world.now())
+      return { old, stored: store.flushed }
+    })
+  }
+
+  flush(): Promise<number> {
+    return this.#change(async (store) => {
+      await store.flush()
+      return store.flushed
+    })
+  }
+
+  compact(stored: number): Promise<void> {
+    this.store.confirm(stored)
+    return this.#merge(true, async (store, pause) => {
+      await store.expire(this.#options.world.now(), pause, true)
+      await store.compact()
     })
   }
 

@@ -1,7 +1,8 @@
 import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
+import { defaultTenant } from '#actors/tenant/state'
 import * as api from '#api/history-selection'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { type Binding, bind, type Call, ofEachNode, type Reply } from '#http/call'
 import { Problem, type ProblemDetail } from '#model/problem'
 import { servicesOfDevicesWithin } from '#model/scope'
 import { boundWithin, schemasFor } from '#routes/bound-visibility'
@@ -9,13 +10,19 @@ import type { RouteContext } from '#routes/context'
 import { deviceFinder } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
 import { exportHistory } from '#routes/history-export'
+import { importHistory } from '#routes/history-import'
 import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
 import { ReadSlices } from '#routes/read-slices'
 import { compileFilter } from '#rules/device-filter'
+import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
+
+/** Each holds a batch of rows in memory. */
+const importLimits = { things: 'imports', perUserMax: 1, perTenantMax: 2 }
 
 /** Routes for the history of several devices. */
 export function historySelectionRoutes(context: RouteContext): Binding[] {
+  const imports = new ConcurrencyLimit(importLimits)
   return [
     bind(api.queryHistory, (call) => {
       historyOf(context)
@@ -23,6 +30,25 @@ export function historySelectionRoutes(context: RouteContext): Binding[] {
       return 'series' in body ? readSeries(context, call, body) : readAcross(context, call, body)
     }),
     bind(api.exportHistory, (call) => exportHistory(context, call)),
+    // Each node of a cluster has a history of its own.
+    ofEachNode(
+      bind(api.importHistory, async (call) => {
+        imports.check(call.caller)
+        imports.enter(call.caller)
+        try {
+          return await importHistory(context, call)
+        } finally {
+          imports.leave(call.caller)
+        }
+      }),
+    ),
+    ofEachNode(
+      bind(api.compactHistory, (call) => {
+        if (call.caller.tenant !== defaultTenant) throw new Problem('forbidden')
+        historyOf(context).compact()
+        return { status: 204 }
+      }),
+    ),
   ]
 }
 

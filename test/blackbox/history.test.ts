@@ -22,6 +22,7 @@ const schema = {
   },
 }
 const minute = 60_000
+const hour = 60 * minute
 const start = Math.floor(Date.now() / 3_600_000 - 2) * 3_600_000
 /** A point a minute, the newest an hour ago. */
 const points = Array.from({ length: 60 }, (_, index) => ({
@@ -32,6 +33,10 @@ const points = Array.from({ length: 60 }, (_, index) => ({
 interface Answer {
   readonly from: number
   readonly series: readonly (Readonly<Record<string, readonly unknown[]>> & { readonly propId: number })[]
+}
+
+function importCsv(server: StartedServer, body: string) {
+  return server.ask('/history/import', { method: 'POST', body, headers: { 'content-type': 'text/csv' } })
 }
 
 /** Contract 9. */
@@ -127,6 +132,50 @@ describe('history', () => {
     expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', time: [] }])
     await report(start + 41 * minute, [{ propId: 0x2004, value: 3 }])
     expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', value: [3] }])
+  })
+
+  test('has imported values at once, replaced where they exist, also when the server is killed then', async () => {
+    const at = (index: number) => new Date(start - hour + index * minute).toISOString()
+    const rows = (values: readonly number[]) =>
+      values.map((value, index) => `${device},${service},,temperature,${at(index)},${value}\n`).join('')
+    const head = 'deviceIdentifier,serviceIdentifier,propId,name,time,value\n'
+    const importRows = async (text: string) => (await importCsv(server, head + text)).json
+    expect(await importRows(rows([1, 2, 3]))).toMatchObject({ rows: 3, stored: 3, details: [] })
+    const more = [
+      `${device},${service},8192,,${at(1)},22.5`,
+      `${device},${service},0x2001,,${at(1)},true`,
+      `${device},${service},0x2003,,${at(1)},"a ""b"""`,
+      `${device},${service},8192,,1970-01-01T00:00:00Z,1`,
+      `${device},${service},8192,,yesterday,1`,
+      `${device},${service},8192,,${at(1)},warm`,
+      `${device},${service},humidity,,${at(1)},1`,
+      `OTHER-1,${service},8192,,${at(1)},1`,
+      `${device},${service}`,
+    ]
+    expect(await importRows(more.join('\r\n'))).toEqual({
+      rows: 9,
+      stored: 3,
+      rejected: { unknown: 2, invalid: 3, old: 1 },
+      details: [6, 7, 8, 9, 10].map((line) => ({ line, message: expect.any(String) })),
+    })
+    await server.kill()
+    await server.startAgain()
+    await connect()
+    const { series } = await read(`from=${start - hour}&to=${start}`)
+    expect(series.map(({ value }) => value)).toEqual([[1, 22.5, 3], [true], [], ['a "b"'], []])
+    // What devices report later replaces it too.
+    await report(start - hour, [{ propId: 0x2000, value: 9 }])
+    const replaced = await read(`from=${start - hour}&to=${start}&properties=8192`)
+    expect(replaced.series[0]?.value).toEqual([9, 22.5, 3])
+  })
+
+  test.each([
+    ['deviceIdentifier,serviceIdentifier,propId,time\n', 'value'],
+    ['deviceIdentifier,serviceIdentifier,time,value\n', 'propId'],
+    ['deviceIdentifier,serviceIdentifier,propId,time,value,unit\n', 'unit'],
+  ])('an import of %j is refused', async (text, message) => {
+    const answer = await importCsv(server, text)
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(message)])
   })
 
   test('is read in pages that name the position of the first', async () => {

@@ -21,7 +21,7 @@ const verbs = {
   session: ['list', 'end'],
   tenant: ['list', 'add', 'set', 'delete'],
   cluster: ['status', 'hand-over'],
-  history: ['status', 'export'],
+  history: ['status', 'export', 'import', 'compact'],
 }
 
 describe('help', () => {

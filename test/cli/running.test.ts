@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -163,6 +163,15 @@ describe('with a running server', () => {
       expect.stringMatching(new RegExp(`^${deviceIdentifier},${climate},\\d+,,\\d{4}-.*Z,20\\.5$`)),
     ])
     expect(errorOf(await run(...asked, '--interval', '10'), 1)).toContain('interval')
+    const file = join(other.dataFolder, 'rows.csv')
+    const times = [Date.now() - 2_000, Date.now() - 1_000]
+    const lines = [...times.map((time) => `${deviceIdentifier},${climate},${time},8192,1.5`), 'GONE,x,1,1,1']
+    writeFileSync(file, ['deviceIdentifier,serviceIdentifier,time,propId,value', ...lines].join('\n'))
+    expect(outputOf(await run('import', file))).toBe(
+      '3 rows: 2 stored, 0 too old, 1 of unknown properties, 0 invalid\nline 4: names an unknown property\n',
+    )
+    expect(outputOf(await run(...asked)).match(/,1\.5\n/g)).toHaveLength(2)
+    expect((await run('compact')).notes).toContain('compacts')
     expect(outputOf(await run('status'))).toMatch(/^\d+ events behind, \d+ ms\n$/)
     expect(outputOf(await asRoot('history', 'status'))).toBe('history is off\n')
   })

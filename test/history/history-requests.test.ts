@@ -6,7 +6,10 @@ import { ManualWorld } from '#test/runtime/manual-world'
 const service = {
   query: async () => 'unknown' as const,
   across: async () => 'unknown' as const,
-  importPoints: async () => 0,
+  importPoints: async () => ({ old: 0, stored: 0 }),
+  flush: async () => 0,
+  compact: async () => {},
+  confirm: async () => {},
 }
 const sync = async () => {}
 const lag = { entries: 0, ms: 0 }

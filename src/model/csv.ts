@@ -1,0 +1,116 @@
+import { Problem } from '#model/problem'
+
+/** A row of a CSV file, and the line on which it begins, from 1. Undefined fields: its quotation marks do not match. */
+export interface CsvRow {
+  readonly line: number
+  readonly fields: readonly string[] | undefined
+}
+
+/** Text that arrives in small pieces is read when there is this much of it, because a long row is read anew each time. */
+const stepCharacters = 16_384
+
+/** Reads CSV as it arrives. RFC 4180; a row may also end with a line feed alone. */
+export class CsvReader {
+  readonly #rowCharactersMax: number
+  #text = ''
+  #at = 0
+  #read = 0
+  #line = 1
+  #isEnded = false
+
+  constructor(rowCharactersMax: number) {
+    this.#rowCharactersMax = rowCharactersMax
+  }
+
+  /** The rows that are complete with this text. Empty lines are skipped. @throws Problem `bad_request` for a row that is too long */
+  *push(text: string): Generator<CsvRow> {
+    this.#text += text
+    if (this.#text.length - this.#read >= stepCharacters) yield* this.#rows()
+  }
+
+  /** The remaining rows. */
+  *end(): Generator<CsvRow> {
+    this.#isEnded = true
+    yield* this.#rows()
+  }
+
+  *#rows(): Generator<CsvRow> {
+    for (;;) {
+      const begin = this.#at
+      const fields = this.#row()
+      if (fields === 'incomplete') {
+        this.#at = begin
+        break
+      }
+      const row = { line: this.#line, fields }
+      this.#line += linesIn(this.#text, begin, this.#at)
+      if (fields?.length !== 1 || fields[0] !== '') yield row
+    }
+    this.#text = this.#text.slice(this.#at)
+    this.#at = 0
+    this.#read = this.#text.length
+    if (this.#read > this.#rowCharactersMax) {
+      throw new Problem(
+        'bad_request',
+        `the row on line ${this.#line} has more than ${this.#rowCharactersMax} characters`,
+      )
+    }
+  }
+
+  /** Reads a row, and goes behind it. */
+  #row(): string[] | undefined | 'incomplete' {
+    const text = this.#text
+    if (this.#at >= text.length) return 'incomplete'
+    const end = text.indexOf('\n', this.#at)
+    if (end < 0 && !this.#isEnded) return 'incomplete'
+    const quote = text.indexOf('"', this.#at)
+    const to = end < 0 ? text.length : end
+    if (quote >= 0 && quote < to) return this.#quotedRow()
+    const line = text.slice(this.#at, text[to - 1] === '\r' ? Math.max(this.#at, to - 1) : to)
+    this.#at = to + 1
+    return line.split(',')
+  }
+
+  #quotedRow(): string[] | undefined | 'incomplete' {
+    const text = this.#text
+    const fields: string[] = []
+    for (;;) {
+      const from = this.#at
+      let to: number
+      if (text[from] === '"') {
+        to = this.#closingQuote(from + 1)
+        if (to < 0) return this.#isEnded ? this.#unreadable() : 'incomplete'
+        fields.push(text.slice(from + 1, to).replaceAll('""', '"'))
+        to++
+      } else {
+        to = from
+        while (to < text.length && text[to] !== ',' && text[to] !== '\n' && text[to] !== '"') to++
+        fields.push(text.slice(from, text[to] === '\n' && text[to - 1] === '\r' ? to - 1 : to))
+      }
+      if (text[to] === '\r' && text[to + 1] === '\n') to++
+      if (to >= text.length && !this.#isEnded) return 'incomplete'
+      this.#at = to + 1
+      if (to >= text.length || text[to] === '\n') return fields
+      if (text[to] !== ',') return this.#unreadable()
+    }
+  }
+
+  #closingQuote(from: number): number {
+    for (let at = from; ; at += 2) {
+      at = this.#text.indexOf('"', at)
+      if (at < 0 || this.#text[at + 1] !== '"') return at
+    }
+  }
+
+  /** Goes on with the next line. */
+  #unreadable(): undefined {
+    const end = this.#text.indexOf('\n', this.#at)
+    this.#at = end < 0 ? this.#text.length : end + 1
+  }
+}
+
+function linesIn(text: string, from: number, to: number): number {
+  let lines = 0
+  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) lines++
+  return lines
+}
