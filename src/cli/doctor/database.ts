@@ -10,15 +10,29 @@ import { checkDatabase, type DatabaseCheck } from '#store/level-files/database-c
 const attemptsMax = 3
 
 /** Checks every block of every database file. No findings if there is no database yet. */
-export async function databaseFindings({ dataDirectory, natsUrls }: Config): Promise<readonly Finding[]> {
-  const about = 'database'
-  const database = join(dataDirectory, 'db')
+export function databaseFindings({ dataDirectory, natsUrls }: Config): Promise<readonly Finding[]> {
+  const todo = natsUrls.length > 0 ? renewAdvice(dataDirectory) : repairAdvice
+  return findingsOf('database', dataDirectory, (said) => wrong('database', said, todo))
+}
+
+/** The same of the history. Its damage never stops the server. */
+export function historyFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
+  const todo = 'nothing to do: the server sets it aside when it finds the damage, and begins a new history'
+  return findingsOf('history', join(dataDirectory, 'history'), (said) => hint('history', said, todo))
+}
+
+async function findingsOf(
+  about: string,
+  folder: string,
+  damaged: (said: string) => Finding,
+): Promise<readonly Finding[]> {
+  const database = join(folder, 'db')
   try {
     if (!(await stat(database).catch(() => undefined))) return []
     let found = await checkDatabase(database, 'whole')
     for (let attempts = 1; found.damage.length > 0 && attempts < attemptsMax; attempts++)
       found = await checkDatabase(database, 'whole')
-    return findingsOf(about, found, natsUrls.length > 0 ? renewAdvice(dataDirectory) : repairAdvice)
+    return findingsIn(about, found, damaged)
   } catch (error) {
     return [wrong(about, `cannot be read: ${messageOf(error)}`, 'give the folder to the user that runs the server')]
   }
@@ -31,8 +45,12 @@ export function renewAdvice(folder: string): string {
   return `stop this node, remove everything in ${folder} except identity.key, and start it: it gets its data from the cluster`
 }
 
-function findingsOf(about: string, { damage, torn }: DatabaseCheck, todo: string): readonly Finding[] {
-  if (damage.length > 0) return damage.map((said) => wrong(about, said, todo))
+function findingsIn(
+  about: string,
+  { damage, torn }: DatabaseCheck,
+  damaged: (said: string) => Finding,
+): readonly Finding[] {
+  if (damage.length > 0) return damage.map(damaged)
   if (torn.length === 0) return [ok(about, 'all blocks of its files are intact')]
   return torn.map((said) =>
     hint(

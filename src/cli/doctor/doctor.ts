@@ -1,5 +1,5 @@
 import type { ConfigReading } from '#app/config'
-import { databaseFindings } from '#cli/doctor/database'
+import { databaseFindings, historyFindings } from '#cli/doctor/database'
 import { mailFinding, updateServerFinding } from '#cli/doctor/external-servers'
 import type { Finding } from '#cli/doctor/finding'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
@@ -33,6 +33,7 @@ export async function* examine({ reading, nodeVersion, limits, apiKey, world }: 
   yield* combinationFindings(config)
   yield* await folderFindings(config)
   yield* await databaseFindings(config)
+  yield* await historyFindings(config)
   yield* await imageFindings(config)
   yield* await diskFindings(config)
   yield await syncFinding(config, world)

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Config, readConfig } from '#app/config'
 import { realWorld } from '#app/world'
 import { projectRoot } from '#bench/project-root'
-import { databaseFindings } from '#cli/doctor/database'
+import { databaseFindings, historyFindings } from '#cli/doctor/database'
 import { mailFinding, updateServerFinding } from '#cli/doctor/external-servers'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
 import { natsFindings } from '#cli/doctor/nats'
@@ -89,6 +89,14 @@ describe('a data folder', () => {
       verdict: 'wrong',
       todo: expect.stringContaining('except identity.key, and start it: it gets its data from the cluster'),
     })
+  })
+
+  test('has a hint about a damaged history, which the server begins anew', async () => {
+    expect(await historyFindings(configOf({ DATA_DIR: folder }))).toEqual([])
+    mkdirSync(join(folder, 'history', 'db'), { recursive: true, mode: 0o700 })
+    writeFileSync(join(folder, 'history', 'db', 'CURRENT'), 'nothing')
+    const [damage] = await historyFindings(configOf({ DATA_DIR: folder }))
+    expect(damage).toMatchObject({ verdict: 'hint', about: 'history', todo: expect.stringContaining('sets it aside') })
   })
 
   test('of an interrupted restore is wrong', async () => {
