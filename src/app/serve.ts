@@ -301,20 +301,12 @@ const historyFolder = 'history'
 /** In addition to what the store needs to be opened again: history stops before the store is affected. */
 const historyReserveBytes = 256 * 1024 * 1024
 
-function historyOf(
-  { dataDirectory, historyRawMs, historyHourlyMs, historyBytesMax: bytesMax, storageHeadroomBytes }: Config,
-  log: Log,
-  journal: StoreJournal,
-) {
+function historyOf(config: Config, log: Log, journal: StoreJournal) {
+  const { historyRawMs: rawMs, historyHourlyMs: hoursMs, historyBytesMax: bytesMax = Number.POSITIVE_INFINITY } = config
   return new HistoryThread({
-    folder: join(dataDirectory, historyFolder),
-    limits: {
-      ...defaultLimits,
-      rawMs: historyRawMs,
-      hoursMs: historyHourlyMs,
-      ...(bytesMax !== undefined && { bytesMax }),
-    },
-    roomBytes: 2 * storageHeadroomBytes + historyReserveBytes,
+    folder: join(config.dataDirectory, historyFolder),
+    limits: { ...defaultLimits, rawMs, hoursMs, bytesMax },
+    roomBytes: 2 * config.storageHeadroomBytes + historyReserveBytes,
     rowOf: (key) => journal.get(key),
     failed: (error) => log.error({ err: error }, 'history failed'),
     warned: (message) => log.warn({}, message),

@@ -34,11 +34,10 @@ export async function cutTo(bytesMax: number, expiry: Expiry): Promise<void> {
     retentions.cut = await cutFor(storage, bytes - keptShare * bytesMax, dayOf(now), retentions.cut, pause)
     await storeCut(storage, retentions.cut)
     await expireAll(expiry, true)
-    await storage.compact()
   }
 }
 
-/** `isThorough`: hours of all days are looked for, because the retention may have changed. */
+/** `isThorough`: hours of all days are looked for, because the retention may have changed, and the space is freed. */
 export async function expireAll(
   { storage, table, retentions, now, pause }: Expiry,
   isThorough: boolean,
@@ -48,6 +47,7 @@ export async function expireAll(
     await expireSeries(storage, series.id, retentions.retainedAt(now, device.tenant, series), isThorough)
     await pause()
   }
+  if (isThorough) await storage.compact()
 }
 
 /**

@@ -319,15 +319,11 @@ export class HistoryStore {
     await this.#storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
   }
 
-  /** Deletes what is kept no longer, and the oldest of the rest while it takes too much space. */
+  /** Deletes what is kept no longer, and the oldest of the rest if it takes too much space. `isThorough`: frees it at once. */
   async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
     const expiry = { storage: this.#storage, table: this.#table, retentions: this.retentions, now, pause }
     await expireAll(expiry, isThorough)
     if (await this.isTooLarge()) await cutTo(this.#limits.bytesMax, expiry)
-  }
-
-  compact(): Promise<void> {
-    return this.#storage.compact()
   }
 
   async isTooLarge(): Promise<boolean> {

@@ -183,7 +183,6 @@ export class History implements HistoryService {
     this.store.confirm(stored)
     return this.#merge(true, async (store, pause) => {
       await store.expire(this.#options.world.now(), pause, true)
-      await store.compact()
     })
   }
 
