@@ -3,7 +3,7 @@ import type { JsonValue } from '#model/json-value'
 
 /**
  * Heap size of values. Measured with Node 20 on 64 bits: the difference of `process.memoryUsage().heapUsed` before and
- * after creating many equal values, divided by their number (`test/actors/value-memory.test.ts` repeats the
+ * after creating many equal values, divided by their number (`test/actors/value-memory.slow.test.ts` repeats the
  * measurement).
  */
 

@@ -182,9 +182,7 @@ function randomFrom(seed: number): () => number {
   }
 }
 
-const rows = [4, 5].flatMap((version) =>
-  [1, 2].flatMap((qos) => [1, 2, 3, 4, 5, 6].map((seed) => [version, qos, seed])),
-)
+const rows = [4, 5].flatMap((version) => [1, 2].flatMap((qos) => [1, 2].map((seed) => [version, qos, seed])))
 
 test.each(rows)('version %s, QoS %s: no hole and no repeat over kills of the process, seed %s', async (...row) => {
   const [version, qos, seed] = row as [4 | 5, 1 | 2, number]

@@ -153,6 +153,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       'listSigningKeys',
       'rotateSigningKey',
       'handOver',
+      'compactHistory',
     ].map((name) => [
       name,
       { why: 'only tenant default', row: [401, 403, 403, 'success', 'success', 'success'] as const },
@@ -176,6 +177,7 @@ const shownUnread: Readonly<Record<string, readonly string[]>> = {
   renewUserCode: ['code', 'expiresAt', 'name', 'resourceIdentifier'],
   rotateDeviceSecret: ['deviceIdentifier', 'secret'],
   rotateSigningKey: ['createdAt', 'kid'],
+  importHistory: ['rows', 'stored', 'rejected', 'details'],
   ...Object.fromEntries(['writeDeviceProperties', 'writeServiceProperties'].map((name) => [name, ['updates']])),
   createAction: ['id'],
   triggerUpdate: ['status', 'message'],
