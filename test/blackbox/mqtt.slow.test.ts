@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '#test/blackbox/free-port'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
 
 const folder = mkdtempSync(join(tmpdir(), 'mqtt-slow-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -27,7 +28,7 @@ describe('ports', () => {
   test('the default port is taken: the server warns, and starts', async () => {
     await occupy(1883)
     const server = await StartedServer.start({ MQTT_PORT: '' })
-    expect(server.lines.filter(({ msg }) => /^no MQTT: .*1883.*MQTT_PORT/.test(msg))).toHaveLength(1)
+    await until(() => server.lines.some(({ msg }) => /^no MQTT: .*1883.*MQTT_PORT/.test(msg)), 'the warning')
     expect(server.mqttPorts).toEqual({})
     await server.finish()
   })

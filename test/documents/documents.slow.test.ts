@@ -20,7 +20,8 @@ const notRunCounts: Readonly<Record<string, number>> = {
   'README.md': 1,
   'CONTRIBUTING.md': 6,
   'docs/client.md': 1,
-  'docs/operator-guide.md': 4,
+  'docs/mqtt.md': 1,
+  'docs/operator-guide.md': 5,
   'ops/README.md': 2,
 }
 
