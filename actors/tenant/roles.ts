@@ -37,9 +37,7 @@ export function decidePutRole(
   })
 }
 
-/**
- * Names in the roles that name one group. An edit of the group stores all of these roles again, in one turn.
- */
+/** Names in the roles that name one group. An edit of the group stores all of these roles again, in one turn. */
 const namesWithGroupMax = 50_000
 
 /** The error of groups that do not exist, or are named by too large roles; undefined for none. */
@@ -50,14 +48,21 @@ function groupsFault(state: TenantState, role: string, grants: readonly Grant[])
     ),
   )
   if (details.length > 0) return new Problem('invalid', undefined, { details })
-  for (const group of new Set(grants.flatMap(({ groups = [] }) => groups))) {
-    const others = rolesNaming(state, group).filter(([name]) => name !== role)
-    const total = others.reduce((sum, [, other]) => sum + namesIn(other.grants), namesIn(grants))
-    if (total > namesWithGroupMax) {
-      return new Problem('conflict', `the roles that name a group have at most ${namesWithGroupMax} names together`)
+  const totals = new Map([...groupsIn(grants)].map((group) => [group, namesIn(grants)]))
+  if (totals.size === 0) return undefined
+  for (const [name, other] of state.roles) {
+    if (name === role) continue
+    for (const group of groupsIn(other.grants)) {
+      const total = totals.get(group)
+      if (total !== undefined) totals.set(group, total + namesIn(other.grants))
     }
   }
-  return undefined
+  if (Math.max(...totals.values()) <= namesWithGroupMax) return undefined
+  return new Problem('conflict', `the roles that name a group have at most ${namesWithGroupMax} names together`)
+}
+
+function groupsIn(grants: readonly Grant[]): ReadonlySet<string> {
+  return new Set(grants.flatMap(({ groups = [] }) => groups))
 }
 
 function namesIn(grants: readonly Grant[]): number {

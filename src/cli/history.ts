@@ -59,7 +59,7 @@ async function exportRows(
   for await (const piece of download(`/history/export?${query}`)) if (!out.write(piece)) await once(out, 'drain')
 }
 
-/** Characters of a part of the file. What is answered for a part is stored, whatever happens later. */
+/** Characters of a part of the file. An answered part is stored, even if a later one fails. */
 const partCharacters = 4 * 1024 * 1024
 const detailsMax = 100
 

@@ -160,13 +160,12 @@ export class Audiences {
   }
 
   #setsOf(device: string): ReadonlySet<DeviceSet> | undefined {
-    const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
-    if (this.#prefixLengths.length === 0) return named
-    const all = new Set(named)
+    let found: ReadonlySet<DeviceSet> | undefined = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
     for (const length of this.#prefixLengths) {
-      for (const set of this.#byPrefix.get(device.slice(0, length)) ?? []) all.add(set)
+      const more = this.#byPrefix.get(device.slice(0, length))
+      if (more) found = found ? new Set([...found, ...more]) : more
     }
-    return all
+    return found
   }
 
   /** Bound devices may be thousands, so they are checked once for an access and not for each filter. */

@@ -6,7 +6,7 @@ const bucketsMax = 100_000
 /** Buckets, or points, of all series of an answer. */
 export const cellsMax = 1_000_000
 
-/** Describes a question with too many buckets. Its own interval counts, whatever it is raised to. */
+/** The fault of a query with too many buckets. Counts with the interval of the query, before it is raised. */
 export function bucketFault(from: number, to: number, interval: number, series: number): QueryFault | undefined {
   const count = Math.ceil(to / interval) - Math.floor(from / interval)
   if (count <= bucketsMax && count * series <= cellsMax) return undefined

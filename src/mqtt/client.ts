@@ -1,8 +1,8 @@
 import type { LinkCaller } from '#access/link-credentials'
 import type { Caller } from '#model/caller'
-import type { Delivery, Properties } from '#mqtt/control-packets'
-import { type ProtocolVersion, packetTypes, type Qos } from '#mqtt/packet'
-import { writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
+import type { Delivery } from '#mqtt/control-packets'
+import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
+import { type Publication, writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
 import { type Reason, reasons } from '#mqtt/reasons'
 import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
@@ -26,15 +26,7 @@ export interface Refusal {
 }
 
 /** A message of a client, with its topic alias resolved. */
-export interface ClientMessage {
-  readonly topic: string
-  /** Valid during the call only. */
-  readonly payload: Uint8Array
-  readonly qos: Qos
-  readonly isRetained: boolean
-  readonly packetId: number
-  readonly properties: Properties | undefined
-}
+export type ClientMessage = Publication
 
 export interface ClientParts {
   readonly transport: Transport

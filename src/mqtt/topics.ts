@@ -8,9 +8,6 @@ import { type Session, Sessions } from '#mqtt/sessions'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** Contract 10. */
-const subscriptionsMax = 100
-
 export interface TopicsOptions {
   readonly world: World
   readonly system: System<Entry>
@@ -69,7 +66,6 @@ export class Topics {
   /** The granted QoS, or the reason of the refusal. */
   subscribe(client: Client, { topic }: Subscription): number {
     if (!fixedTopics.has(topic)) return reasons.topicFilterInvalid
-    if (client.subscriptions.size >= subscriptionsMax) return reasons.quotaExceeded
     client.subscriptions.add(topic)
     return 0
   }

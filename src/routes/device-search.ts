@@ -120,17 +120,26 @@ export class DeviceSearch {
   }
 
   async #textsOf(tenant: string): Promise<TenantTexts> {
-    const now = this.#parts.world.monotonic()
-    for (const [name, { usedAt }] of this.#tenants) if (now - usedAt > unusedMs) this.#tenants.delete(name)
     const known = this.#tenants.get(tenant)
     const texts = known ?? new TenantTexts()
-    texts.usedAt = now
+    texts.usedAt = this.#parts.world.monotonic()
     if (!known) {
       this.#tenants.set(tenant, texts)
       texts.loaded = this.#load(tenant, texts)
+      this.#dropLater(tenant, texts, unusedMs)
     }
     await texts.loaded
     return texts
+  }
+
+  #dropLater(tenant: string, texts: TenantTexts, delayMs: number): void {
+    const { world } = this.#parts
+    world.after(delayMs, () => {
+      if (this.#tenants.get(tenant) !== texts) return
+      const restMs = texts.usedAt + unusedMs - world.monotonic()
+      if (restMs > 0) this.#dropLater(tenant, texts, restMs)
+      else this.#tenants.delete(tenant)
+    })
   }
 
   async #load(tenant: string, texts: TenantTexts): Promise<void> {

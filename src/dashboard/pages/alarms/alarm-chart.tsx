@@ -20,7 +20,7 @@ export interface AlarmChartProps {
 /** The user may add others. */
 const devicesShown = 3
 
-/** The property of an alarm over time, with its thresholds: of devices on which it is active, or else of others. */
+/** The property of an alarm over time, with its thresholds: of devices on which it is active; without any, of others. */
 export function AlarmChart({ alarm, rows }: AlarmChartProps) {
   const { devices, alarms } = state()
   const schema = useSchemas().get(alarm.serviceIdentifier)

@@ -80,7 +80,7 @@ export function defaultColumnKeys(service: string, propIds: readonly number[]): 
   return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
 }
 
-/** The property whose last hour is shown: the first numeric one with a column, or else the first numeric one. */
+/** The property whose last hour is shown: the first numeric one with a column; without any, the first numeric one. */
 export function trendOf(
   device: DeviceView,
   schemas: Schemas,
