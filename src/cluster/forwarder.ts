@@ -1,12 +1,11 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
-import { idempotencyKeyHeader } from '#api/entry'
 import { type ClusterNode, nodeKeyHeader, ownStateHeader } from '#cluster/node'
 import type { Reply } from '#http/call'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
-import { Problem, problemKinds } from '#model/problem'
+import { Problem } from '#model/problem'
 
-/** The answer of a node that is not the owner: it has not handled the request. */
+/** The answer of a node that is not the owner: it has not handled the request, or the request may be repeated. */
 const notOwnerHeader = 'x-not-owner'
 
 /** Of one connection, or added to each answer by the node that the client talks to. RFC 9110 §7.6.1. */
@@ -25,16 +24,12 @@ const formerOwnerMsMax = 1_000
 /** How long a state read waits for the owner before this node checks whether there still is one. */
 const readMsMax = 1_000
 
-/** The owner refuses a request while it hands over, and its body then. Contract 1.3. */
-const handOverMsMax = 2_000
-const storageText = JSON.stringify({ error: problemKinds.storage.text })
-
 /** A JSON answer up to this size is written at once. */
 const wholeBytesMax = 8 * 1024
 
 /**
- * Sends requests to the owner. Contract 11: if the owner dies, GETs and requests with an `Idempotency-Key` are sent
- * again to the next one; any other request may have taken effect, and is answered with 503.
+ * Sends requests to the owner. Contract 11: if the owner dies, requests that may be repeated are sent to the next one;
+ * any other request may have taken effect, and is answered with 503.
  */
 export class Forwarder implements OtherNodes {
   readonly #node: ClusterNode
@@ -65,11 +60,8 @@ export class Forwarder implements OtherNodes {
   }
 
   async forward(request: ForwardableRequest): Promise<Reply | undefined> {
-    const deadline = this.#node.deadline()
+    const deadline = this.#node.deadline(request.since)
     const isInMemory = request.body instanceof Uint8Array
-    const isKeyed = request.takesIdempotencyKey && headerOf(request, idempotencyKeyHeader) !== undefined
-    const mayRepeat = isInMemory && (isSafe(request.method) || isKeyed)
-    const handOverEnd = this.#node.now() + handOverMsMax
     for (;;) {
       const { place } = this.#node
       if (place === 'here') return undefined
@@ -90,16 +82,12 @@ export class Forwarder implements OtherNodes {
         if (answer.headers[notOwnerHeader] !== undefined) {
           answer.resume()
           if (!isInMemory) throw new Problem('storage')
-        } else {
-          const reply = await replyOf(request, answer)
-          const isStopping = reply.status === 503 && reply.text === storageText && this.#node.now() < handOverEnd
-          if (!mayRepeat || !isStopping) return reply
-        }
+        } else return await replyOf(request, answer)
       } catch (error) {
         if (error instanceof Problem) throw error
         // The client has gone.
         if (request.signal.aborted) throw new Problem('storage')
-        if (!mayRepeat && (wasSent || !isInMemory)) throw new Problem('storage')
+        if (!request.mayRepeat && (wasSent || !isInMemory)) throw new Problem('storage')
       }
       await this.#node.pause(deadline)
     }
@@ -235,19 +223,7 @@ function passedOn(headers: readonly string[], without: string): string[] {
   return lines
 }
 
-function headerOf({ headers }: ForwardableRequest, name: string): string | undefined {
-  const wanted = name.toLowerCase()
-  for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index]?.toLowerCase() === wanted) return headers[index + 1]
-  }
-  return undefined
-}
-
 /** Contract 11: each node can answer these from its own store. */
 function isStateRead({ method, path }: ForwardableRequest): boolean {
-  return isSafe(method) && /^\/(?:devices|services|meta|schemas)(?:\/|$)/.test(path)
-}
-
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
+  return (method === 'GET' || method === 'HEAD') && /^\/(?:devices|services|meta|schemas)(?:\/|$)/.test(path)
 }

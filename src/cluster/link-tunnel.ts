@@ -91,7 +91,7 @@ export function tunnelledLinks({ world, node, route, path }: LinkTunnelOptions):
     async upgrade(request) {
       if (node.isOwner) return await route.upgrade(request)
       if (node.isKey(request.header(nodeKeyHeader))) throw new Problem('storage')
-      for (const deadline = node.deadline(); ; await node.pause(deadline)) {
+      for (const deadline = node.deadline(node.now()); ; await node.pause(deadline)) {
         const { place } = node
         if (place === 'here') return await route.upgrade(request)
         const owner = place && (await connectTo(place, path, request, node.key))

@@ -137,9 +137,9 @@ export class ClusterNode {
     return this.#parts.world.monotonic()
   }
 
-  /** World.monotonic at which a request that begins now has waited long enough. */
-  deadline(): number {
-    return this.#parts.world.monotonic() + ownerMsMax
+  /** World.monotonic at which something that began at `since` has waited long enough. */
+  deadline(since: number): number {
+    return since + ownerMsMax
   }
 
   /** @throws Problem `storage` after the deadline */
@@ -175,7 +175,7 @@ export class ClusterNode {
 
   /** Waits until this node has stored this message of the log. @throws Problem `storage` */
   async reach(sequence: number): Promise<void> {
-    const deadline = this.deadline()
+    const deadline = this.deadline(this.now())
     while (this.sequence < sequence) await this.pause(deadline)
   }
 

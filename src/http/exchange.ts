@@ -9,7 +9,7 @@ import type { RouteMetrics } from '#http/http-metrics'
 import type { PendingRequest } from '#http/pending-requests'
 import { bugReply, isPromiseLike, replyOf } from '#http/reply'
 import { type BodyLength, type RequestHeaders, readFraming, readHeaders } from '#http/request-head'
-import type { Origins, ServerContext } from '#http/server-context'
+import type { ServerContext } from '#http/server-context'
 import { refuseUnsafe, streamReply, writeReply } from '#http/write-reply'
 import type { Caller } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
@@ -48,6 +48,8 @@ export class Exchange implements PendingRequest {
   metrics: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
+  /** May answer instead of this failure, and then returns true. */
+  onFailure: ((error: unknown) => boolean) | undefined
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
@@ -77,7 +79,9 @@ export class Exchange implements PendingRequest {
     this.query = request.getQuery() ?? ''
     this.headers = readHeaders(request)
     this.requestId = context.log.requestId(this.headers.get('x-request-id'))
-    this.origin = originVerdict(context.origins, this.headers)
+    const { cors, forwarding } = context.origins
+    const origin = this.headers.get('origin')
+    this.origin = cors.verdictOf(origin, origin === '' ? '' : forwarding.ownOrigin(this.headers))
     // The parser closes after any `Connection` header of five characters, because it only checks the length.
     this.#isClosing = request.getHeader('connection').length === 5 || closing.test(this.headers.get('connection'))
     const framing = readFraming(this.headers)
@@ -217,6 +221,7 @@ export class Exchange implements PendingRequest {
   fail(error: unknown, isCutting = false): void {
     // The handler failed only because the body was cut off.
     if (error instanceof RequestEnded && !this.isOpen) return
+    if (this.isOpen && this.onFailure?.(error)) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.metrics.refusals[isRefusal ? error.code : 'bug']++
     if (this.hasBegun) {
@@ -393,8 +398,3 @@ export class Exchange implements PendingRequest {
 
 const noBytes = new Uint8Array(0)
 const closing = /(?:^|,)\s*close\s*(?:,|$)/i
-
-function originVerdict({ cors, forwarding }: Origins, headers: RequestHeaders): OriginVerdict {
-  const origin = headers.get('origin')
-  return cors.verdictOf(origin, origin === '' ? '' : forwarding.ownOrigin(headers))
-}

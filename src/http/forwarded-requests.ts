@@ -1,7 +1,8 @@
-import { type RouteEntry, takesIdempotencyKey } from '#api/entry'
-import type { BodyStream, Reply } from '#http/call'
+import { idempotencyKeyHeader, type RouteEntry, takesIdempotencyKey } from '#api/entry'
+import type { Binding, BodyStream, Reply } from '#http/call'
 import type { Exchange } from '#http/exchange'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
+import { Problem } from '#model/problem'
 
 /** Written again for the other node: what a client claims about itself must not count there. */
 const forwardingHeader = /^x-(?:forwarded-.*|request-id)$/
@@ -11,14 +12,50 @@ export function headersForNode({ context, headers, remoteAddress, requestId }: E
   return [...context.origins.forwarding.headersForNode(headers, () => remoteAddress), 'X-Request-Id', requestId]
 }
 
-/** Lets the owner answer, or this node if it becomes the owner meanwhile. */
-export function forward(
+/**
+ * Lets the owner answer. If this node stops being the owner before it has stored the change of a request that may be
+ * handled twice, the next owner answers.
+ */
+export function answerByOwner(
+  exchange: Exchange,
+  otherNodes: OtherNodes,
+  { entry, isOfEachNode }: Binding,
+  upload: BodyStream | undefined,
+  answer: () => void,
+): void {
+  if (isOfEachNode) {
+    answer()
+    return
+  }
+  const mayRepeat = !upload && isRepeatable(exchange, entry)
+  const answerHere = () => {
+    exchange.onFailure = (error) => {
+      if (!mayRepeat || otherNodes.isOwner || !(error instanceof Problem && error.code === 'storage')) return false
+      forward(exchange, otherNodes, entry, upload, answerHere, exchange.since)
+      return true
+    }
+    answer()
+  }
+  if (otherNodes.isOwner) answerHere()
+  else forward(exchange, otherNodes, entry, upload, answerHere)
+}
+
+/** Contract 11. By count: an empty header is an invalid key. */
+function isRepeatable(exchange: Exchange, entry: RouteEntry): boolean {
+  if (exchange.method === 'GET' || exchange.method === 'HEAD') return true
+  return takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
+}
+
+/** Lets the owner answer, or this node if it becomes the owner meanwhile. `since`: World.monotonic, otherwise now. */
+function forward(
   exchange: Exchange,
   otherNodes: OtherNodes,
   entry: RouteEntry,
   upload: BodyStream | undefined,
   answerHere: () => void,
+  since?: number,
 ): void {
+  exchange.onFailure = undefined
   const respond = (reply: Reply | undefined) => {
     if (reply) exchange.respond(reply)
     else if (exchange.isOpen) answerHere()
@@ -34,7 +71,8 @@ export function forward(
     const target = query === '' ? path : `${path}?${query}`
     const request = {
       path: entry.path,
-      takesIdempotencyKey: takesIdempotencyKey(entry),
+      mayRepeat: !upload && isRepeatable(exchange, entry),
+      since: since ?? exchange.context.world.monotonic(),
       method,
       target,
       headers: lines,

@@ -4,7 +4,7 @@ import { type Authenticate, permit, tokenProblem } from '#http/authentication'
 import type { Binding, BodyStream, Call, Reply } from '#http/call'
 import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
 import { Exchange } from '#http/exchange'
-import { forward } from '#http/forwarded-requests'
+import { answerByOwner } from '#http/forwarded-requests'
 import type { RouteMetrics } from '#http/http-metrics'
 import type { PathMatch, PathTable } from '#http/paths'
 import { isPromiseLike } from '#http/reply'
@@ -134,8 +134,8 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
   const { otherNodes } = exchange.context
   const answerHere = () => authenticated(exchange, binding, rawParameters, upload || undefined, authenticate)
-  if (!otherNodes || otherNodes.isOwner || binding.isOfEachNode) answerHere()
-  else forward(exchange, otherNodes, entry, upload || undefined, answerHere)
+  if (otherNodes) answerByOwner(exchange, otherNodes, binding, upload || undefined, answerHere)
+  else answerHere()
 }
 
 function authenticated(
@@ -235,7 +235,7 @@ function answer(
         exchange.proceed(answerOnce(exchange, answering, call), (reply) => exchange.respond(reply))
       })
     })
-  })
+  }, exchange.context.otherNodes !== undefined)
 }
 
 /**

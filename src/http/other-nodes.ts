@@ -5,8 +5,10 @@ export interface ForwardableRequest {
   /** The path of the route, with its parameters as `:name`. */
   readonly path: string
   readonly method: string
-  /** Whether the route stores its answers by `Idempotency-Key`. */
-  readonly takesIdempotencyKey: boolean
+  /** Whether a second owner may handle it after another one may have done so. */
+  readonly mayRepeat: boolean
+  /** World.monotonic from which on it has waited for an owner. */
+  readonly since: number
   /** Path and query as sent. */
   readonly target: string
   /** Names and values, alternating: those of the request, and those about its client. */

@@ -94,7 +94,8 @@ export function ticketUser(options: TicketUserOptions): (ticket: string) => Call
     if (otherNodes.isOwner) return context.tickets.consume(ticket)
     const reply = await otherNodes.forward({
       path: useTicket.path,
-      takesIdempotencyKey: false,
+      mayRepeat: false,
+      since: context.world.monotonic(),
       method: 'POST',
       target: useTicket.path,
       headers: ['Content-Type', 'application/json', 'Host', 'node'],

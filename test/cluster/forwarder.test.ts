@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Forwarder } from '#cluster/forwarder'
-import { problemKinds } from '#model/problem'
+import { nodeKeyHeader } from '#cluster/node'
+import type { Call } from '#http/call'
+import { Problem } from '#model/problem'
+import type { World } from '#runtime/world'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
@@ -74,25 +77,32 @@ let edge: HttpFixture
 let forwarder: Forwarder
 /** Where the edge finds the owner. */
 let ownerUrl: string | undefined
+/** If set, the next request that the edge handles fails, because the owner is this one now. */
+let ownerAfterFailure: (() => string | undefined) | undefined
 /** How much further than the clock the time of the edge is, and goes with each wait. */
 let skippedMs = 0
 let skipMs = 0
 
 async function openEdge(isProxyTrusted = false): Promise<void> {
-  const node = clusterNode({
-    ownerUrl: () => ownerUrl,
-    world: {
-      ...world,
-      monotonic: () => world.monotonic() + skippedMs,
-      after(delayMs, task) {
-        skippedMs += skipMs
-        return world.after(delayMs, task)
-      },
+  const edgeWorld: World = {
+    ...world,
+    monotonic: () => world.monotonic() + skippedMs,
+    after(delayMs, task) {
+      skippedMs += skipMs
+      return world.after(delayMs, task)
     },
-  })
+  }
+  const node = clusterNode({ ownerUrl: () => ownerUrl, world: edgeWorld })
   forwarder = new Forwarder(node)
-  const here = () => ({ status: 200, json: 'of the edge' })
+  const here = async ({ bodyBytes }: Call) => {
+    const replaced = ownerAfterFailure
+    if (replaced === undefined) return { status: 200, json: bodyBytes.length > 0 ? 'with a body' : 'of the edge' }
+    ownerAfterFailure = undefined
+    ownerUrl = replaced()
+    throw new Problem('storage')
+  }
   edge = await openHttp({
+    world: edgeWorld,
     isProxyTrusted,
     bodyBytesMax,
     streamedBytesMax: uploadBytesMax,
@@ -114,6 +124,7 @@ async function closeEdge(): Promise<void> {
 
 beforeEach(async () => {
   skipMs = 0
+  ownerAfterFailure = undefined
   owner = await Owner.start()
   ownerUrl = owner.url
   await openEdge()
@@ -307,23 +318,13 @@ describe('when the owner fails, the client receives', () => {
     setImmediate(() => response.socket?.destroy())
   }
   const isNotOwner: Answer = (response) => response.writeHead(503, { 'X-Not-Owner': 'true' }).end()
-  const isStopping: Answer = (response) => {
-    const text = JSON.stringify({ error: problemKinds.storage.text })
-    response.writeHead(503, { 'Content-Length': text.length }).end(text)
-  }
   const answers: Answer = (response) => response.end('"of the next owner"')
-  const kinds = { dies, diesInHead, diesInBody, isNotOwner, isStopping }
+  const kinds = { dies, diesInHead, diesInBody, isNotOwner }
   type Kind = keyof typeof kinds
 
   test.each<[what: string, first: string, headers: readonly string[], kinds: readonly Kind[], status: number]>([
-    ['an answer to GET', `GET ${get}`, [], ['dies', 'diesInHead', 'diesInBody', 'isNotOwner', 'isStopping'], 200],
-    [
-      'an answer to a POST with a key',
-      'POST /api/v1/keyed',
-      keyed,
-      ['dies', 'diesInBody', 'isNotOwner', 'isStopping'],
-      200,
-    ],
+    ['an answer to GET', `GET ${get}`, [], ['dies', 'diesInHead', 'diesInBody', 'isNotOwner'], 200],
+    ['an answer to a POST with a key', 'POST /api/v1/keyed', keyed, ['dies', 'diesInBody', 'isNotOwner'], 200],
     ['503 to a POST without one', 'POST /api/v1/keyed', [], ['dies'], 503],
     ['503 to a POST without one, in the head', 'POST /api/v1/keyed', [], ['diesInHead'], 503],
     ['503 to a POST without one, in the body', 'POST /api/v1/keyed', [], ['diesInBody'], 503],
@@ -337,6 +338,59 @@ describe('when the owner fails, the client receives', () => {
     expect(statusOf(answer)).toBe(status)
     expect(owner.received).toHaveLength(status === 200 ? failures.length + 1 : 1)
     if (status === 503) expect(answer).toContain('Retry-After: ')
+  })
+
+  describe('and is this node', () => {
+    test.each<[what: string, first: string, headers: readonly string[], status: number]>([
+      ['an answer to GET', `GET ${get}`, [], 200],
+      ['an answer to a POST with a key', 'POST /api/v1/keyed', keyed, 200],
+      ['503 to a POST without one', 'POST /api/v1/keyed', [], 503],
+      ['503 to an upload', 'PUT /api/v1/upload', [], 503],
+    ])('%s', async (_, first, headers, status) => {
+      ownerUrl = 'here'
+      ownerAfterFailure = () => owner.url
+      owner.answers = [answers]
+      const isGet = first.startsWith('GET')
+      expect(statusOf(await send(first, headers, isGet ? '' : 'x'))).toBe(status)
+      expect(owner.received.map(({ body }) => body)).toEqual(status === 200 ? [isGet ? '' : 'x'] : [])
+    })
+
+    test('its own answer if it becomes the owner again', async () => {
+      ownerUrl = 'here'
+      ownerAfterFailure = () => {
+        setTimeout(() => {
+          ownerUrl = 'here'
+        }, 20)
+        return undefined
+      }
+      expect(await send('POST /api/v1/keyed', keyed, 'x')).toContain('"with a body"')
+    })
+
+    test('503 after 15 s without another owner', async () => {
+      ownerUrl = 'here'
+      ownerAfterFailure = () => undefined
+      skipMs = 1_000
+      expect(statusOf(await send('POST /api/v1/keyed', keyed, 'x'))).toBe(503)
+    })
+
+    test('503 for a failure while it remains the owner', async () => {
+      ownerUrl = 'here'
+      ownerAfterFailure = () => 'here'
+      expect(statusOf(await send('POST /api/v1/keyed', keyed, 'x'))).toBe(503)
+    })
+
+    test.each<[what: string, headers: readonly string[], isForNext: boolean]>([
+      ['with a key, so that it asks the next owner', keyed, true],
+      ['without one, as its answer', [], false],
+    ])('503 to a POST of another node %s', async (_, headers, isForNext) => {
+      ownerUrl = 'here'
+      ownerAfterFailure = () => owner.url
+      const key = clusterNode({ ownerUrl: () => ownerUrl }).key
+      const answer = await send('POST /api/v1/keyed', [...headers, `${nodeKeyHeader}: ${key}`], 'x')
+      expect(statusOf(answer)).toBe(503)
+      expect(answer.toLowerCase().includes('x-not-owner')).toBe(isForNext)
+      expect(owner.received).toEqual([])
+    })
   })
 
   test('a connection that closes within a large answer', async () => {

@@ -207,25 +207,21 @@ class ClusterRun {
 
   async #disturbances(): Promise<void> {
     const { ownerKills, serverKills, pauses } = this.#options
-    // A node that stood still refuses what it had received as the owner: no other node can repeat it. The writer has one
-    // request in progress.
     const rounds = [
-      ...Array.from({ length: ownerKills }, () => ({ disturb: () => this.#killOwner(), refusalsMax: 0 })),
-      ...Array.from({ length: serverKills }, () => ({ disturb: () => this.#killServer(), refusalsMax: 0 })),
-      ...Array.from({ length: pauses }, () => ({ disturb: () => this.#pauseOwner(), refusalsMax: 1 })),
+      ...Array.from({ length: ownerKills }, () => () => this.#killOwner()),
+      ...Array.from({ length: serverKills }, () => () => this.#killServer()),
+      ...Array.from({ length: pauses }, () => () => this.#pauseOwner()),
     ]
     const pausesMs: number[] = []
     for (let round = 1; rounds.length > 0 && this.#problems.length < problemsMax; round++) {
-      const [{ disturb, refusalsMax }] = rounds.splice(this.#random.below(rounds.length), 1) as [
-        (typeof rounds)[number],
-      ]
+      const [disturb] = rounds.splice(this.#random.below(rounds.length), 1) as [(typeof rounds)[number]]
       this.#writer.reset()
       const what = `round ${round}: ${await disturb()}`
       await this.#caughtUp(what)
       const { longestMs } = this.#writer
       pausesMs.push(longestMs)
       if (longestMs > writesMs) this.#problems.push(`${what}: a write took ${Math.round(longestMs)} ms`)
-      this.#refusals(what, refusalsMax)
+      this.#refusals(what)
       if (round % 10 === 0) this.#print(`${what}: writes paused for ${Math.round(longestMs)} ms`)
     }
     pausesMs.sort((a, b) => a - b)
@@ -279,10 +275,10 @@ class ClusterRun {
     }
   }
 
-  #refusals(what: string, refusalsMax = 0): void {
+  #refusals(what: string): void {
     const { refusals } = this.#writer
     const [first] = refusals
-    if (!first || refusals.length <= refusalsMax) return
+    if (!first) return
     const example = `${first.status} after ${Math.round(first.ms)} ms`
     this.#problems.push(`${what}: ${refusals.length} requests were refused, the first with ${example}`)
   }
