@@ -16,6 +16,7 @@ export type DeviceCommand =
   | Post
   | ChangeStatus
   | SetSecret
+  | SetToken
   | PatchMeta
   | DeleteMetaKey
   | Write
@@ -39,6 +40,13 @@ export interface SetSecret {
   readonly hash: Uint8Array
 }
 
+/** Contract 10. Hashes are the SHA-256 of tokens, in base64url. `before` as stored in the device's record. */
+export interface SetToken {
+  readonly type: 'set_token'
+  readonly hash: string
+  readonly before?: string
+}
+
 /**
  * Ends some alarms of a device before its removal. The answer is true if more alarms may be active. If the device is
  * not removed, a reminder evaluates them again.
@@ -47,10 +55,14 @@ interface EndAlarms {
   readonly type: 'end_alarms'
 }
 
-/** `registrar` as stored in the device's record; its provisioning key may then register another device. */
+/**
+ * `registrar` and `token` as stored in the device's records. The provisioning key may then register another device, and
+ * the token is free.
+ */
 export interface RemoveDevice {
   readonly type: 'remove'
   readonly registrar?: string
+  readonly token?: string
 }
 
 /** Flake address of the removed device: a new device may have the same name by now. */

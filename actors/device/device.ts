@@ -1,4 +1,4 @@
-import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret } from '#actors/device/commands'
+import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret, SetToken } from '#actors/device/commands'
 import { serviceIndex, undeclared } from '#actors/device/declaration'
 import {
   type DeviceRules,
@@ -20,6 +20,7 @@ import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state
 import { decideStatus, presence } from '#actors/device/status'
 import type { DeviceFunctions } from '#actors/device/turn-runs'
 import { decideWrite } from '#actors/device/writes'
+import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { type DeviceGone, tenantAddress } from '#actors/tenant/commands'
 import { updateAddress } from '#actors/update/state'
 import type { Entry } from '#model/entry'
@@ -47,13 +48,15 @@ export interface DeviceOptions {
 }
 
 /**
- * The hash of the device's secret and the id of its provisioning key. They are records outside the snapshot: they use
+ * The hashes of the device's secret and token, and the id of its provisioning key. They are records outside the snapshot: they use
  * no memory of the device, and the upgrade of a link reads them without waking the device.
  */
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'
+export const tokenRecord = 'token'
 const secretFormat: RecordFormat = { name: 'secret of a device', version: 1, upgrades: {} }
 const registrarFormat: RecordFormat = { name: 'registrar of a device', version: 1, upgrades: {} }
+const tokenFormat: RecordFormat = { name: 'token of a device', version: 1, upgrades: {} }
 
 export function deviceAddress(tenant: string, device: string): ActorAddress<DeviceState | undefined, DeviceCommand> {
   return { kind: 'device', tenant, id: device }
@@ -73,7 +76,12 @@ export function deviceActor({
   return {
     kind: 'device',
     persistence: 'redo',
-    formats: { '': deviceFormat, [secretRecord]: secretFormat, [registrarRecord]: registrarFormat },
+    formats: {
+      '': deviceFormat,
+      [secretRecord]: secretFormat,
+      [registrarRecord]: registrarFormat,
+      [tokenRecord]: tokenFormat,
+    },
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,
     sharedIn: shapeIdsOf,
@@ -118,6 +126,8 @@ function decideCommand(
       return decideAdd(state, command, turn)
     case 'set_secret':
       return decideSetSecret(state, command)
+    case 'set_token':
+      return decideSetToken(state, command, turn)
     case 'end_alarms':
       return decideEndAlarms(state, turn, rules)
     case 'remove':
@@ -150,6 +160,19 @@ function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entr
   return record([], { records: [{ name: secretRecord, value: hash }] })
 }
 
+function decideSetToken(state: DeviceState, { hash, before }: SetToken, { tenant }: Turn): Decision<Entry> {
+  if (!state.exists) return refuse(new Problem('not_found'))
+  const { device } = state
+  const isReplaced = before !== undefined && before !== hash
+  return record([], {
+    records: [{ name: tokenRecord, value: hash }],
+    tells: [
+      tell(deviceTokenAddress(hash), { type: 'own', tenant, device }),
+      ...(isReplaced ? [tell(deviceTokenAddress(before), { type: 'disown', tenant, device })] : []),
+    ],
+  })
+}
+
 function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   const { device, alarms } = state
   if (alarms.size <= endingsMax) return answer(false)
@@ -164,7 +187,7 @@ function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): De
  */
 function decideRemove(
   state: DeviceState,
-  { registrar }: RemoveDevice,
+  { registrar, token }: RemoveDevice,
   turn: Turn,
   rules: DeviceRules,
 ): Decision<Entry> {
@@ -179,6 +202,7 @@ function decideRemove(
     records: [
       { name: secretRecord, value: null },
       { name: registrarRecord, value: null },
+      ...(token === undefined ? [] : [{ name: tokenRecord, value: null }]),
     ],
     indexes: [
       presence(state, false),
@@ -189,7 +213,13 @@ function decideRemove(
       })),
       ...firmwareRows(device, state, absentDevice(device)),
     ],
-    tells: [tell(tenantAddress(turn.tenant), gone), tell(updateAddress(turn.tenant, device), { type: 'forget' })],
+    tells: [
+      tell(tenantAddress(turn.tenant), gone),
+      tell(updateAddress(turn.tenant, device), { type: 'forget' }),
+      ...(token === undefined
+        ? []
+        : [tell(deviceTokenAddress(token), { type: 'disown', tenant: turn.tenant, device })]),
+    ],
   })
   const ended = evaluateWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal

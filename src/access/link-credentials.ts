@@ -1,12 +1,13 @@
 import type { Accesses } from '#access/accesses'
 import { readBasic } from '#access/basic-login'
-import { isHashOf, readProvisioningKey } from '#access/secret-text'
-import { deviceAddress, secretRecord } from '#actors/device/device'
+import { isHashOf, readProvisioningKey, tokenHash } from '#access/secret-text'
+import { deviceAddress, secretRecord, tokenRecord } from '#actors/device/device'
+import { deviceTokenAddress, ownerRecord, type TokenOwner } from '#actors/device-token/device-token'
 import { activeTenants } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant, isExpired } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
-import { deviceIdentifierOf } from '#model/identifier'
+import { deviceIdentifierOf, isDeviceToken } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { System } from '#runtime/system'
 
@@ -57,10 +58,13 @@ export class LinkCredentials {
     return device === anyDevice ? this.#gatewayOf(tenant, secret) : this.#deviceOf(tenant, device, secret)
   }
 
-  /** By the text of a provisioning key alone, of any tenant. */
+  /** By a device token, or the text of a provisioning key alone, of any tenant. */
   callerByToken(text: string): LinkCaller | undefined {
+    const { system, accesses } = this.#parts
+    const owner = isDeviceToken(text) ? ownerOfToken(system, tokenHash(text)) : undefined
+    if (owner && accesses.hasTenant(owner.tenant)) return owner
     if (!readProvisioningKey(text)) return undefined
-    for (const tenant of activeTenants(this.#parts.system)) {
+    for (const tenant of activeTenants(system)) {
       const caller = this.#gatewayOf(tenant, text)
       if (caller) return caller
     }
@@ -81,4 +85,10 @@ export class LinkCredentials {
     const hash = this.#parts.system.recordOf(deviceAddress(tenant, device), secretRecord)
     return hash instanceof Uint8Array && isHashOf(secret, hash) ? { tenant, device } : undefined
   }
+}
+
+/** The device that has the token with this hash now. @throws Problem `storage` */
+export function ownerOfToken(system: System<Entry>, hash: string): TokenOwner | undefined {
+  const owner = system.recordOf(deviceTokenAddress(hash), ownerRecord) as TokenOwner | undefined
+  return owner && system.recordOf(deviceAddress(owner.tenant, owner.device), tokenRecord) === hash ? owner : undefined
 }

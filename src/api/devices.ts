@@ -3,7 +3,7 @@ import { ErrorBody, errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
 import { filterField, ListQuery, StateQuery, searchField } from '#api/fields'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
-import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
+import { DeviceIdentifier, isDeviceToken, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
 
 /** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11. */
@@ -103,6 +103,40 @@ export const rotateDeviceSecret = defineRoute('rotateDeviceSecret', {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
     answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+  },
+})
+
+export const setDeviceToken = defineRoute('setDeviceToken', {
+  route: 'POST /devices/:deviceIdentifier/token',
+  source: 'contract 10',
+  summary: 'Set the token with which a device signs in over MQTT without a password; connections with the old one end',
+  access: { resource: 'device', action: 'update', within: 'device' },
+  isSecret: true,
+  parameters: device,
+  body: {
+    schema: z
+      .strictObject({
+        token: z
+          .string()
+          .refine(isDeviceToken, 'must be 16 to 64 printable ASCII characters without spaces')
+          .optional(),
+      })
+      .optional(),
+  },
+  answers: {
+    200: {
+      description: 'The token, shown once: the given one, or a new one',
+      schema: z.object({ deviceIdentifier: DeviceIdentifier, token: z.string() }),
+    },
+    404: notFound,
+    409: { description: 'Another device has this token', schema: ErrorBody },
+    ...errorAnswers(400, 401, 403),
+  },
+  example: {
+    parameters: { deviceIdentifier: exampleDevice },
+    body: { token: 'A1_TEST_TOKEN_OF_A_METER' },
+    status: 200,
+    answer: { deviceIdentifier: exampleDevice, token: 'A1_TEST_TOKEN_OF_A_METER' },
   },
 })
 

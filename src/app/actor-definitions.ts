@@ -3,6 +3,7 @@ import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
 import { deliveryActor } from '#actors/delivery/delivery'
 import { type DeviceOptions, deviceActor } from '#actors/device/device'
+import { deviceTokenActor } from '#actors/device-token/device-token'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { mqttSessionActor } from '#actors/mqtt-session/mqtt-session'
@@ -29,6 +30,7 @@ export interface ActorOptions {
 export function actorDefinitions({ device, notices, storedRequestsMax, offerTimeoutMs }: ActorOptions) {
   return [
     deviceActor(device),
+    deviceTokenActor,
     tenantActor(notices),
     subscriberActor(notices),
     deliveryActor({ notices, storedRequestsMax }),

@@ -6,6 +6,7 @@ import { exitCodes, Misuse } from '#cli/exit-codes'
 import { failureText } from '#cli/failure-text'
 import { addFolderCommands, type FolderAction, type FolderContext } from '#cli/folder'
 import { addHistoryCommands } from '#cli/history'
+import { addImportCommands } from '#cli/import-thingsboard'
 import { addKeyCommands } from '#cli/keys'
 import { askPassword } from '#cli/password'
 import { Printer, type Terminal } from '#cli/printer'
@@ -87,6 +88,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   addTenantCommands(program, act)
   addClusterCommands(program, act)
   addHistoryCommands(program, act)
+  addImportCommands(program, act)
   addFolderCommands(program, folderActionFor(settings, terminal))
   return program
 }

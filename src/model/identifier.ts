@@ -62,6 +62,11 @@ export function deviceIdentifierOf(text: string): string | undefined {
   return text.toUpperCase()
 }
 
+/** Printable ASCII without spaces: ThingsBoard lets people choose the token of a device. Contract 10. */
+export function isDeviceToken(text: string): boolean {
+  return /^[!-~]{16,64}$/.test(text)
+}
+
 /**
  * 1–64 of letters, digits and `. _ : -`; those with the shape of a UUID become lower case. §2.1, contract 1.8. `.`,
  * `..` and `__proto__` are refused: no URL can contain the first two as a segment, and no result object can have the

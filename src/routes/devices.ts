@@ -1,7 +1,8 @@
 import { BoundedMap } from '#access/bounded-map'
-import { hashOf, newSecret } from '#access/secret-text'
+import { ownerOfToken } from '#access/link-credentials'
+import { hashOf, newSecret, tokenHash } from '#access/secret-text'
 import type { DeviceRemoved } from '#actors/device/commands'
-import { deviceAddress, registrarRecord } from '#actors/device/device'
+import { deviceAddress, registrarRecord, tokenRecord } from '#actors/device/device'
 import { endingsMax } from '#actors/device/evaluation'
 import { metaFaultOf } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
@@ -36,6 +37,7 @@ export function deviceRoutes(context: RouteContext): Binding[] {
     }),
     bind(api.deleteDevice, (call) => remove(context, call, call.parameters.deviceIdentifier)),
     bind(api.rotateDeviceSecret, (call) => rotate(context, call, call.parameters.deviceIdentifier)),
+    bind(api.setDeviceToken, (call) => setToken(context, call, call.parameters.deviceIdentifier, call.body?.token)),
     bind(api.listDeviceServices, (call) => {
       const { state, text } = readable(context, call, call.parameters, call.query)
       return partsReply(context, call, text.services(state))
@@ -152,10 +154,12 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
     if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
-  // The key that admitted the device may admit one more afterwards.
+  // The key that admitted the device may admit one more afterwards, and its token is free.
   const removed = await system.askAtOnce(() => {
     const registrar = system.recordOf(to, registrarRecord) as string | undefined
-    return { to, command: { type: 'remove', ...(registrar !== undefined && { registrar }) } }
+    const token = system.recordOf(to, tokenRecord) as string | undefined
+    const records = { ...(registrar !== undefined && { registrar }), ...(token !== undefined && { token }) }
+    return { to, command: { type: 'remove', ...records } }
   })
   const { flakeAddress } = removed as DeviceRemoved
   context.links.removed(caller.tenant, device, flakeAddress)
@@ -169,6 +173,31 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   context.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
+}
+
+/** Contract 10. Connections end that were opened with the token before. */
+async function setToken(
+  context: RouteContext,
+  { caller }: Call,
+  device: string,
+  token = newSecret((byteCount) => context.world.random(byteCount)),
+): Promise<Reply> {
+  const { system } = context
+  const { tenant } = caller
+  existingDevice(context, tenant, device)
+  const to = deviceAddress(tenant, device)
+  const hash = tokenHash(token)
+  const before = system.recordOf(to, tokenRecord) as string | undefined
+  await system.askAtOnce(() => {
+    const owner = ownerOfToken(system, hash)
+    const isOwn = owner === undefined || (owner.tenant === tenant && owner.device === device)
+    if (!isOwn) throw new Problem('conflict', 'another device has this token')
+    const stored = system.recordOf(to, tokenRecord) as string | undefined
+    return { to, command: { type: 'set_token', hash, ...(stored !== undefined && { before: stored }) } }
+  })
+  if (before !== undefined && before !== hash) context.links.credentialsChanged(tenant, device)
+  const headers = { 'Cache-Control': 'no-store' }
+  return { status: 200, headers, json: { deviceIdentifier: device, token } }
 }
 
 /** @throws Problem `not_found` if there is none */

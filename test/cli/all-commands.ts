@@ -25,6 +25,7 @@ export async function runAllCommands(run: RunCommand): Promise<void> {
     await users(succeeds, json)
     await sessions(run, succeeds)
     await keys(succeeds, json)
+    await imports(json, folder)
     expect(await succeeds('user delete ann')).toBe('')
     expect(await succeeds('role delete ops')).toBe('')
     expect(await succeeds('role delete ops --tenant other')).toBe('')
@@ -52,6 +53,22 @@ async function tenants(succeeds: Succeeds, json: Json): Promise<void> {
     expect.objectContaining({ tenantIdentifier: 'other', name: 'Other', twoFactor: 'required', basic: false }),
   )
   expect(await json('tenant set other --name Renamed --basic')).toMatchObject({ name: 'Renamed', basic: true })
+}
+
+async function imports(json: Json, folder: string): Promise<void> {
+  const file = join(folder, 'devices.csv')
+  const rows = [
+    'name,token',
+    'TB-1,A1_TEST_TOKEN_01',
+    'TB-2,A1_TEST_TOKEN_01',
+    'pump no 4,A1_TEST_TOKEN_03',
+    'TB-4,short',
+  ]
+  writeFileSync(file, rows.join('\n'))
+  const lines = [3, 4, 5].map((line) => ({ line, message: expect.any(String) }))
+  const total = { created: 2, existing: 0, rejected: 3, details: lines }
+  expect(await json(`import thingsboard ${file}`)).toEqual(total)
+  expect(await json(`import thingsboard ${file}`)).toEqual({ ...total, created: 0, existing: 2 })
 }
 
 async function roles(succeeds: Succeeds, json: Json, file: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
-import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
+import { hashOf, newSecret, provisioningKeyText, tokenHash } from '#access/secret-text'
+import { deviceAddress } from '#actors/device/device'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { MqttFixture } from '#test/mqtt/mqtt-fixture'
 
@@ -71,6 +72,34 @@ test('a provisioning key alone is a gateway', async () => {
   client.publish('v1/link', hello('PUMP-3'), { qos: 1, messageId: 1 })
   await client.settle()
   expect(client.take('puback').reasonCode).toBe(0)
+})
+
+test('a device token alone is the device, in its tenant, until it has another one', async () => {
+  const token = 'TOKEN-OF-A-PUMP-1'
+  const setToken = (text: string, before?: string) =>
+    identity.wait(
+      identity.assembly.context.system.ask(deviceAddress('acme', 'PUMP-1'), {
+        type: 'set_token',
+        hash: tokenHash(text),
+        ...(before && { before: tokenHash(before) }),
+      }),
+    )
+  await setToken(token)
+  const { client, reasonCode } = await connect(token)
+  expect(reasonCode).toBe(0)
+  client.publish('v1/link', hello('PUMP-1'), { qos: 1, messageId: 1 })
+  await client.settle()
+  expect(client.take('puback').reasonCode).toBe(0)
+  expect((await connect('PUMP-1', token)).reasonCode).toBe(0x86)
+  await setToken('ANOTHER-TOKEN-OF-IT', token)
+  expect((await connect(token)).reasonCode).toBe(0x86)
+  await identity.wait(
+    identity.assembly.context.system.ask(deviceAddress('acme', 'PUMP-1'), {
+      type: 'remove',
+      token: tokenHash('ANOTHER-TOKEN-OF-IT'),
+    }),
+  )
+  expect((await connect('ANOTHER-TOKEN-OF-IT')).reasonCode).toBe(0x86)
 })
 
 test.each<[string, string | undefined, string | undefined]>([

@@ -176,6 +176,7 @@ const shownUnread: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(['putRollout', 'pauseRollout', 'resumeRollout'].map((name) => [name, ['state']])),
   renewUserCode: ['code', 'expiresAt', 'name', 'resourceIdentifier'],
   rotateDeviceSecret: ['deviceIdentifier', 'secret'],
+  setDeviceToken: ['deviceIdentifier', 'token'],
   rotateSigningKey: ['createdAt', 'kid'],
   importHistory: ['rows', 'stored', 'rejected', 'details'],
   ...Object.fromEntries(['writeDeviceProperties', 'writeServiceProperties'].map((name) => [name, ['updates']])),

@@ -58,6 +58,27 @@ describe('devices', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
+  test('a token is given or made, is shown once, and belongs to one device', async () => {
+    const [device, other] = [newName(), newName()]
+    for (const each of [device, other]) await create({ deviceIdentifier: each })
+    const setToken = (of: string, token?: string) =>
+      server.ask(`/devices/${of}/token`, { method: 'POST', ...(token !== undefined && { body: { token } }) })
+    const given = `${device}-TOKEN-1`
+    expect((await setToken(device, given)).json).toEqual({ deviceIdentifier: device, token: given })
+    expect((await setToken(device, given)).status).toBe(200)
+    expect((await setToken(other, given)).status).toBe(409)
+    const made = await setToken(device)
+    expect(made.headers.get('cache-control')).toBe('no-store')
+    expect(made.json).toEqual({ deviceIdentifier: device, token: expect.stringMatching(/^[\w-]{43}$/) })
+    expect((await setToken(other, given)).status).toBe(200)
+    await remove(other)
+    expect((await setToken(device, given)).status).toBe(200)
+    for (const wrong of ['x'.repeat(15), 'x'.repeat(65), 'with a space in it', 'ÄÖÜ'.repeat(6)]) {
+      expect((await setToken(device, wrong)).status).toBe(400)
+    }
+    expect((await setToken('DEVICE-9999', given)).status).toBe(404)
+  })
+
   test('a new secret replaces the old one and closes the link', async () => {
     const device = newName()
     const first = secretIn((await create({ deviceIdentifier: device })).json)

@@ -165,6 +165,7 @@ const accessSamples: readonly (readonly [
     scheduleRecord,
     { pattern: '30 4 * * 1-5', nextAt: at + 86_400_000 },
   ],
+  ['device-token', deviceFormats, device, 'token', 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'],
   ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
   [
     'directory-user',

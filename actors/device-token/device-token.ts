@@ -1,0 +1,43 @@
+import { recordActor, recordOnly } from '#actors/record-actor'
+import { defaultTenant } from '#actors/tenant/state'
+import type { Entry } from '#model/entry'
+import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
+
+/** The device that a token signs in. Its own record decides: a removed device, or one with a new token, is not it. */
+export interface TokenOwner {
+  readonly tenant: string
+  readonly device: string
+}
+
+interface DeviceTokenState {
+  owner: TokenOwner | undefined
+}
+
+/** Sent by the device. `disown` does nothing if the token belongs to another device by now. */
+export type DeviceTokenCommand = { readonly type: 'own' | 'disown' } & TokenOwner
+
+export const ownerRecord = 'owner'
+
+/**
+ * Finds the device of a token, by the SHA-256 of the token in base64url. Tokens name no tenant, so all of them are in
+ * one: a search through all tenants takes too long. Contract 10.
+ */
+export function deviceTokenAddress(hash: string): ActorAddress<DeviceTokenState, DeviceTokenCommand> {
+  return { kind: 'device_token', tenant: defaultTenant, id: hash }
+}
+
+export const deviceTokenActor: ActorDefinition<DeviceTokenState, DeviceTokenCommand, Entry> = recordActor({
+  kind: 'device_token',
+  records: { [ownerRecord]: 'owner of a device token' },
+  empty: (): DeviceTokenState => ({ owner: undefined }),
+  put(state, { value }) {
+    state.owner = (value as TokenOwner | null) ?? undefined
+  },
+  decisions: {
+    own: (_, { tenant, device }) => recordOnly([{ name: ownerRecord, value: { tenant, device } }]),
+    disown: ({ owner }, { tenant, device }) =>
+      owner?.tenant === tenant && owner.device === device
+        ? recordOnly([{ name: ownerRecord, value: null }])
+        : answer(undefined),
+  },
+})
