@@ -41,7 +41,7 @@ interface RequestLog {
   redactPath(path: string): string
 }
 
-export interface Origins {
+interface Origins {
   readonly cors: Cors
   readonly forwarding: Forwarding
 }
