@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { integer, option, runCommand, stopAsked } from '#bench/command-line'
 import { Dashboard } from '#bench/dashboard'
 import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
+import { fillHistory } from '#bench/demo/demo-history'
 import { DemoScreen } from '#bench/demo/screen'
 import { secondsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
@@ -77,6 +78,11 @@ async function run(demo: Demo): Promise<number> {
   fleet.start()
   const isOnline = await Promise.race([fleet.allOnline(60_000), asked.then(() => false)])
   if (isOnline) await createDemoContent(target, fleet)
+  const filling = new AbortController()
+  // If it fails, the demo continues without it.
+  void fillHistory(target, fleet.devices, filling.signal).catch((error) => {
+    if (!filling.signal.aborted) console.error(String(error))
+  })
   const screen = new DemoScreen(process.stdout, fleet.kinds)
   const dashboard = new Dashboard({
     url: server.url,
@@ -91,6 +97,7 @@ async function run(demo: Demo): Promise<number> {
   const reason = await Promise.race([asked, server.ended.then(() => 'server')])
   stopShowing()
   stopRollout()
+  filling.abort()
   dashboard.stop()
   fleet.pause()
   if (reason === 'asked') await fleet.settled(5_000)

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { metadataOf, siteOf, sites } from '#bench/demo/demo-sites'
 import type { Fleet } from '#bench/fleet/fleet'
-import { airService, powerService, propertyIds, pumpService, pumpStates } from '#bench/fleet/kinds'
+import { airService, powerService, propertyIds, pumpService, pumpStates, startedAt } from '#bench/fleet/kinds'
 import { putSchemas } from '#bench/fleet/schemas'
 import { askApi, authorizationHeader, callApi, createUser, readToken } from '#bench/harness/identity'
 
@@ -15,16 +15,21 @@ interface DemoState {
   /** The provisioning key of the devices, if authentication is on. Only this key can register them. */
   readonly key?: string
   readonly hasContent?: true
+  /** Up to which time history was generated, Unix ms, and for how many devices. */
+  readonly history?: { readonly until: number; readonly devices: number }
 }
 
 const stateFile = (dataFolder: string) => join(dataFolder, 'demo.json')
 
-function readState(dataFolder: string): DemoState {
+export function readState(dataFolder: string): DemoState {
   return existsSync(stateFile(dataFolder)) ? JSON.parse(readFileSync(stateFile(dataFolder), 'utf8')) : {}
 }
 
-function addToState(dataFolder: string, added: DemoState): void {
-  writeFileSync(stateFile(dataFolder), JSON.stringify({ ...readState(dataFolder), ...added }))
+export function addToState(dataFolder: string, added: DemoState): void {
+  const file = stateFile(dataFolder)
+  // The demo may be killed at any moment.
+  writeFileSync(`${file}.new`, JSON.stringify({ ...readState(dataFolder), ...added }))
+  renameSync(`${file}.new`, file)
 }
 
 export interface DemoTarget {
@@ -71,7 +76,7 @@ export async function createDemoContent(target: DemoTarget, { devices, kinds }: 
     topics.push((await call('POST', '/functions', definition)).resourceIdentifier)
   }
   if (person !== undefined) await createUsers(port, person, topics)
-  addToState(dataFolder, { hasContent: true })
+  addToState(dataFolder, { hasContent: true, history: { until: startedAt, devices: 0 } })
 }
 
 async function createUsers(port: number, person: string, topics: readonly string[]): Promise<void> {

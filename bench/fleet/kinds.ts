@@ -52,9 +52,14 @@ export const propertyIds = {
 export const pumpStates = ['Stopped', 'Starting', 'Running', 'Fault'] as const
 
 /** Changes are numbered from 1 in each run. This time lets clocks and energy counters continue after a restart. */
-const startedAt = Date.now()
+export const startedAt = Date.now()
 /** A device sends two changes a second, at the default rate. */
 const msPerChange = 500
+
+/** Negative before this run. */
+export function changeNumberAt(time: number): number {
+  return Math.round((time - startedAt) / msPerChange)
+}
 
 type Details = Pick<SimulatedProperty, 'unit' | 'enumeration' | 'isConstant'>
 type Row = readonly [name: string, type: string, model: ValueModel, details?: Details]
@@ -67,7 +72,7 @@ const air: readonly Row[] = [
   [
     'Battery',
     'UINT8',
-    (number, device) => Math.round(100 - 60 * share(device, 5) - (number % 20_000) / 1000),
+    (number, device) => Math.round(100 - 60 * share(device, 5) - remainder(number, 20_000) / 1000),
     { unit: '%' },
   ],
 ]
@@ -82,7 +87,7 @@ const power: readonly Row[] = [
   ],
   ['Frequency', 'FLOAT', wave(49.96, 50.04, 2), { unit: 'Hz' }],
   ['Energy', 'FLOAT64', energy, { unit: 'kWh' }],
-  ['Tariff', 'UINT8', (number) => Math.floor(number / 400) % 2, { enumeration: ['Day', 'Night'] }],
+  ['Tariff', 'UINT8', (number) => remainder(Math.floor(number / 400), 2), { enumeration: ['Day', 'Night'] }],
 ]
 
 const voltage = wave(226, 236, 1) as (number: number, device: number) => number
@@ -99,7 +104,7 @@ const diagnostics: readonly Row[] = [
   [
     'Uptime',
     'UINT64',
-    (number, device) => Math.round(86_400 * (1 + 60 * share(device, 3)) + (number * msPerChange) / 1000),
+    (number, device) => Math.round(86_400 * (8 + 60 * share(device, 3)) + (number * msPerChange) / 1000),
     { unit: 's' },
   ],
   ['Clock', 'DATETIME', (number) => startedAt + number * msPerChange],
@@ -169,14 +174,15 @@ function service(serviceIdentifier: string, name: string, description: string, r
   return { serviceIdentifier, name, description, properties }
 }
 
-/** Around a level of the device: a slow wave, a faster one, and noise. */
+/** Around a level of the device: a wave of a day, two that are seen live, and noise. */
 function wave(low: number, high: number, decimals: number): ValueModel {
   const salt = Math.round(low * 31 + high)
   return (number, device) => {
     const level = share(device, salt)
+    const daily = 1 + Math.sin(2 * Math.PI * ((startedAt + number * msPerChange) / 86_400_000 + level))
     const slow = 1 + Math.sin(2 * Math.PI * (number / 900 + level))
     const fast = 1 + Math.sin(2 * Math.PI * (number / 110 + 7 * level))
-    const part = 0.1 + 0.5 * level + 0.15 * slow + 0.04 * fast + 0.02 * share(device, number)
+    const part = 0.1 + 0.3 * level + 0.17 * daily + 0.08 * slow + 0.04 * fast + 0.02 * share(device, number)
     return round(low + (high - low) * part, decimals)
   }
 }
@@ -206,6 +212,11 @@ export function share(first: number, second: number): number {
   let hash = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(second + 1, 0xc2b2ae35)
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32
+}
+
+/** From 0, also of negative numbers. */
+function remainder(number: number, divisor: number): number {
+  return number - divisor * Math.floor(number / divisor)
 }
 
 export function round(value: number, decimals: number): number {
