@@ -1,5 +1,7 @@
+import { z } from 'zod'
 import { errorAnswers } from '#api/answers'
 import { defineRoute } from '#api/entry'
+import { booleanField } from '#api/fields'
 
 /** A backup of all data that a server has stored, in one answer. Contract 8. */
 
@@ -9,12 +11,13 @@ export const readBackup = defineRoute('readBackup', {
   summary: 'Read a backup of all tenants at one moment, including all secrets',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   isSecret: true,
+  query: z.strictObject({ history: booleanField.optional() }),
   answers: {
     200: {
       description: 'The backup, to be stored unchanged; it is complete only if it has its end mark',
       contentType: 'application/octet-stream',
     },
-    ...errorAnswers(401, 403, 409, 503),
+    ...errorAnswers(400, 401, 403, 409, 503),
   },
   example: { status: 200 },
 })

@@ -38,6 +38,7 @@ import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { StorageFailure, type StoragePlace } from '#runtime/storage'
 import { Backups } from '#store/backup/backups'
+import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/history-copy'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { findDamage, levelPlace } from '#store/level'
@@ -143,6 +144,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     await cluster?.close()
     throw error
   })
+  await removeHistoryCopies(config.dataDirectory)
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
@@ -296,8 +298,6 @@ function serverFileOf(folder: string, log: Log) {
   }
 }
 
-/** The folder of the history, under the data folder. */
-const historyFolder = 'history'
 /** In addition to what the store needs to be opened again: history stops before the store is affected. */
 const historyReserveBytes = 256 * 1024 * 1024
 
@@ -387,6 +387,7 @@ function backupsOf({ context, database }: Assembly, dataDirectory: string, log: 
     images: context.firmware.images,
     keyFile: () => readKeyFile(dataDirectory),
     keepImages: () => context.firmware.imageUses.keepAll(),
+    copyHistory: () => copyHistory(dataDirectory),
     log: {
       begun: (user) => log.warn({ user }, 'a full backup, including all secrets, is being sent'),
       done: (user, bytes) => log.info({ user, bytes }, 'the backup was sent completely'),

@@ -15,12 +15,14 @@ import { repairFolder } from '#store/repair/repair'
 
 /** Commands for the whole data folder. */
 
-export async function backup({ terminal, printer, target }: FolderContext, file: string): Promise<void> {
+export async function backup({ terminal, printer, target, options }: FolderContext, file: string): Promise<void> {
   if (file === pipe && terminal.out.isTTY)
     throw new Misuse('a backup cannot be written to a terminal: name a file, or use a pipe')
+  const hasHistory = options.history !== false
   const found = await findServer(target, true)
   try {
-    const begin = async () => ('client' in found ? found.download('/backup') : readFolder(found, terminal))
+    const begin = async () =>
+      'client' in found ? found.download(`/backup?history=${hasHistory}`) : readFolder(found, terminal, hasHistory)
     const saved =
       file === pipe
         ? await pipeBackup(terminal.out, await begin())
@@ -34,11 +36,15 @@ export async function backup({ terminal, printer, target }: FolderContext, file:
   }
 }
 
-async function* readFolder({ config, offlineReason }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
+async function* readFolder(
+  { config, offlineReason }: NoServer,
+  { notes }: Terminal,
+  hasHistory: boolean,
+): AsyncGenerator<Uint8Array> {
   const { dataDirectory: folder } = config
   notes.write(`${offlineReason}: backing up the data folder ${folder} of the stopped server\n`)
   try {
-    yield* backupFolder(folder, realWorld.now(), withoutPauses)
+    yield* backupFolder(folder, { now: realWorld.now(), hasHistory }, withoutPauses)
   } catch (error) {
     const refusal = refusalFrom(error, folder)
     throw refusal instanceof Refusal

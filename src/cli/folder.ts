@@ -34,6 +34,7 @@ export function addFolderCommands(program: Command, act: FolderAction): void {
   program
     .command('backup <file>')
     .description('write all stored data to one file; the server continues to work')
+    .option('--no-history', 'without the history, which may be most of the data')
     .addHelpText('after', aboutSecrets)
     .action(act(async (context: FolderContext, file: string) => (await folderActions()).backup(context, file)))
   program

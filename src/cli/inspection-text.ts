@@ -31,11 +31,12 @@ const epochsShown = 8
 
 /** The text for `inspect`. */
 export function inspectionText(where: string, found: InspectionResult & { readonly createdAt?: number }): string {
-  const { createdAt, rows, rowBytes, shapes, tells, images, hasIdentityKey, keySpace } = found
+  const { createdAt, rows, rowBytes, shapes, tells, images, history, hasIdentityKey, keySpace } = found
   const lines = [
     `${where}${createdAt === undefined ? '' : `, a backup of ${timeText(createdAt)}`}`,
     `key space ${keySpace ?? 'none yet'}; ${rows} rows, ${sizeText(rowBytes)}; ${shapes.count} shapes; ${tells} messages to deliver`,
     `${images.count} firmware images, ${sizeText(images.bytes)}; identity.key ${hasIdentityKey ? 'exists' : 'is missing'}`,
+    history.count === 0 ? 'no history' : `history, ${sizeText(history.bytes)}`,
   ]
   const tables = [
     tableOf(tenantColumns, found.tenants.map(tenantRow)),

@@ -10,7 +10,10 @@ import { ReadSlices } from '#routes/read-slices'
 
 /** Creates backups, one at a time; `turns` divides the work. */
 export interface BackupMaker {
-  make(user: string, turns: Pick<ReadSlices, 'isOver' | 'next'>): AsyncIterable<Uint8Array>
+  make(
+    request: { readonly user: string; readonly hasHistory: boolean },
+    turns: Pick<ReadSlices, 'isOver' | 'next'>,
+  ): AsyncIterable<Uint8Array>
 }
 
 /** Routes for backups of all data. Contract 8. */
@@ -18,11 +21,12 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
   return [
     bind(api.readBackup, (call) => {
       mayHaveAll(call)
-      const { caller } = call
+      const { caller, query } = call
+      const request = { user: caller.user, hasHistory: query.history ?? true }
       return {
         status: 200,
         headers: { 'Content-Type': 'application/octet-stream', 'Cache-Control': 'no-store' },
-        chunks: backups.make(caller.user, new ReadSlices(world, caller)),
+        chunks: backups.make(request, new ReadSlices(world, caller)),
       }
     }),
   ]

@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '#runtime/blobs'
 import { Slices } from '#runtime/slices'
 import type { Scan } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { writeBackup } from '#store/backup/backup-writer'
-import { copyDatabase } from '#store/backup/database-copy'
+import { copyHistory, removeHistoryCopies } from '#store/backup/history-copy'
 import { restoreBackup } from '#store/backup/restore'
 import { isMissing, syncFolder } from '#store/file-system'
 
@@ -14,12 +14,9 @@ import { isMissing, syncFolder } from '#store/file-system'
  * history. Another node begins with it, and goes on from its place in the log. Contract 11, Joining.
  */
 
-const historyFolder = 'history'
 /** The image while it is received, and the whole image while it is moved into its place. */
 const receivingFolder = 'joining'
 const receivedFolder = 'joined'
-/** Holds a copy of the history while an image is sent. */
-const copyPrefix = '.image-'
 
 export interface ImageSources {
   readonly world: World
@@ -31,16 +28,12 @@ export interface ImageSources {
 
 /** @throws BackupError, StorageFailure */
 export async function* makeImage({ world, folder, snapshot, images }: ImageSources): AsyncGenerator<Uint8Array> {
-  const temporary = await mkdtemp(join(folder, copyPrefix))
+  const history = await copyHistory(folder)
   try {
-    const history = join(folder, historyFolder, 'db')
-    const hasHistory = await exists(history)
-    // Before the rows: history that is behind them reads the rest from the stream.
-    if (hasHistory) await copyDatabase(history, join(temporary, 'db'), folder)
     const sources = { rows: snapshot(), images, keyFile: async () => undefined, now: world.now() }
-    yield* writeBackup({ ...sources, ...(hasHistory && { history: join(temporary, 'db') }) }, new Slices(world))
+    yield* writeBackup({ ...sources, ...(history && { history: history.folder }) }, new Slices(world))
   } finally {
-    await rm(temporary, { recursive: true, force: true })
+    await history?.remove()
   }
 }
 
@@ -60,10 +53,7 @@ export async function receiveImage(folder: string, bytes: AsyncIterable<Uint8Arr
 
 /** Cleans up after a process that died: removes copies, and moves an image into its place that was received whole. */
 export async function finishImages(folder: string): Promise<void> {
-  const names = (await exists(folder)) ? await readdir(folder) : []
-  for (const name of names.filter((each) => each.startsWith(copyPrefix))) {
-    await rm(join(folder, name), { recursive: true, force: true })
-  }
+  await removeHistoryCopies(folder)
   await install(folder)
 }
 

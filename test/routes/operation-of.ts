@@ -15,6 +15,7 @@ export function operationOf({ context, database }: Assembly): OperationOptions {
       images: context.firmware.images,
       keyFile: async () => undefined,
       keepImages: () => context.firmware.imageUses.keepAll(),
+      copyHistory: async () => undefined,
       log: { begun: () => {}, done: () => {}, aborted: () => {} },
     }),
   }

@@ -88,7 +88,7 @@ test('a node that died while it moved an image into its place finishes at its ne
   await receiveImage(whole, sent(pieces))
   await rename(whole, join(folder, 'joined'))
   await rm(join(folder, 'db'), { recursive: true })
-  await mkdir(join(folder, '.image-left'))
+  await mkdir(join(folder, '.copy-left'))
   for (let starts = 0; starts < 2; starts++) await finishImages(folder)
   expect(await valuesIn(folder)).toEqual(['1', 'at 1'])
   expect((await readdir(folder)).sort()).toEqual(['db', 'history', 'identity.key'])

@@ -1,7 +1,9 @@
 import { Problem } from '#model/problem'
-import type { Scan } from '#runtime/storage'
+import { type Scan, StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/backup-writer'
+import { BackupError } from '#store/backup/format'
+import type { HistoryCopy } from '#store/backup/history-copy'
 import { refuseWhileClosed } from '#store/store-listing'
 
 /** During a backup the store keeps all data that is overwritten, so a backup that never ends would fill the disk. */
@@ -15,7 +17,15 @@ export interface BackupsParts {
   keyFile(): Promise<Uint8Array | undefined>
   /** Keeps every image that the store names now, until the returned function is called. */
   keepImages(): () => void
+  /** @throws BackupError, StorageFailure */
+  copyHistory(): Promise<HistoryCopy | undefined>
   readonly log: BackupsLog
+}
+
+export interface BackupRequest {
+  /** Who asks for it, for the log. */
+  readonly user: string
+  readonly hasHistory: boolean
 }
 
 interface BackupsLog {
@@ -41,11 +51,11 @@ export class Backups {
   }
 
   /**
-   * The caller must iterate to the end, or call `return`. `user` requested the backup; the name goes to the log.
-   * @throws Problem `conflict` while another backup is made, `storage` while the store is being reopened;
-   * StorageFailure if a row or file can't be read; errors of `turns`
+   * The caller must iterate to the end, or call `return`.
+   * @throws Problem `conflict` while another backup is made, `storage` while the store is being reopened, or if history
+   * cannot be copied; StorageFailure if a row or file can't be read; errors of `turns`
    */
-  async *make(user: string, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+  async *make({ user, hasHistory }: BackupRequest, turns: BackupTurns): AsyncGenerator<Uint8Array> {
     const { world, images, keyFile, log } = this.#parts
     if (this.#isUnderWay) throw new Problem('conflict', 'another backup is under way')
     this.#isUnderWay = true
@@ -53,10 +63,16 @@ export class Backups {
     const releaseImages = this.#parts.keepImages()
     let bytes = 0
     let isDone = false
+    let history: HistoryCopy | undefined
     try {
+      // Before the snapshot, so that the stream has what history lacks.
+      if (hasHistory) history = await this.#parts.copyHistory().catch(refuseWithoutCopy)
       const sources = { rows: this.#snapshot(), images, keyFile, now: world.now() }
       log.begun(user)
-      for await (const block of writeBackup(sources, withTimeLimit(turns, world))) {
+      for await (const block of writeBackup(
+        { ...sources, ...(history && { history: history.folder }) },
+        withTimeLimit(turns, world),
+      )) {
         yield block
         bytes += block.byteLength
         // Then the backup has no end mark.
@@ -67,6 +83,7 @@ export class Backups {
       this.#ended(user, bytes, isDone)
       releaseImages()
       this.#isUnderWay = false
+      await history?.remove()
     }
   }
 
@@ -91,6 +108,12 @@ export class Backups {
       return refuseWhileClosed(error)
     }
   }
+}
+
+/** @throws Problem `storage`; any other error unchanged */
+function refuseWithoutCopy(error: unknown): never {
+  if (!(error instanceof BackupError || error instanceof StorageFailure)) throw error
+  throw new Problem('storage', `the history cannot be copied: ${error.message}. A backup without it is possible`)
 }
 
 /** Fails when the backup takes longer than the limit. */

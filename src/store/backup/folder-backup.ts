@@ -1,8 +1,9 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BackupTurns, writeBackup } from '#store/backup/backup-writer'
 import { withCopyOf } from '#store/backup/database-copy'
-import { BackupError, imageFolder } from '#store/backup/format'
+import { BackupError, databaseFile, historyPrefix, imageFolder } from '#store/backup/format'
+import { historyDatabase } from '#store/backup/history-copy'
 import { Inspection, type InspectionResult, inspectRows } from '#store/backup/inspection'
 import { readBackup } from '#store/backup/records'
 import { fileBlobs } from '#store/blobs'
@@ -16,13 +17,20 @@ import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/leve
  * Makes a backup of a data folder that no server uses.
  * @throws BackupError, KeyFileDamaged, StorageFailure: `locked` if a server uses it
  */
-export async function* backupFolder(folder: string, now: number, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+export async function* backupFolder(
+  folder: string,
+  { now, hasHistory }: { readonly now: number; readonly hasHistory: boolean },
+  turns: BackupTurns,
+): AsyncGenerator<Uint8Array> {
   await requireDatabase(folder)
   const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
   try {
     const rows = storage.scan({ ...everyKey, hasValues: true })
     const images = imagesIn(folder, now)
-    yield* writeBackup({ rows, images, keyFile: () => readKeyFile(folder), now }, turns)
+    // No server uses it either, so no copy is needed.
+    const history = hasHistory ? await historyDatabase(folder) : undefined
+    const sources = { rows, images, keyFile: () => readKeyFile(folder), now, ...(history !== undefined && { history }) }
+    yield* writeBackup(sources, turns)
   } finally {
     await storage.close()
   }
@@ -40,6 +48,13 @@ export async function inspectFolder(folder: string, temporary: string): Promise<
   for (const sha256 of await images.names()) {
     const size = await images.sizeOf(sha256)
     if (size !== undefined) inspection.file(`${imageFolder}/${sha256}`, size)
+  }
+  const history = await historyDatabase(folder)
+  if (history !== undefined) {
+    for (const name of (await readdir(history)).filter((each) => databaseFile.test(each))) {
+      const found = await stat(join(history, name)).catch(() => undefined)
+      if (found) inspection.file(historyPrefix + name, found.size)
+    }
   }
   const keyFile = await readKeyFile(folder).catch(() => undefined)
   if (keyFile) inspection.file('identity.key', keyFile.byteLength)

@@ -57,7 +57,7 @@ export interface BackupEnd {
 /** A backup may name only these files: the name becomes a path. */
 export const keyFileName = 'identity.key'
 export const imageFolder = 'images'
-/** Only in images of nodes. */
+/** The database of the history, as files. */
 export const historyPrefix = 'history/db/'
 export const databaseFile = /^(?:CURRENT|MANIFEST-\d+|\d+\.(?:ldb|log))$/
 const names = /^(?:identity\.key|images\/[0-9a-f]{64})$/

@@ -1,5 +1,5 @@
 import type { Scan } from '#runtime/storage'
-import { imageFolder, keyFileName } from '#store/backup/format'
+import { historyPrefix, keyFileName } from '#store/backup/format'
 import { headOf } from '#store/chunk'
 import { epochFormat } from '#store/epochs'
 import { addressOf, keySpace, numberOf } from '#store/keys'
@@ -18,6 +18,8 @@ export interface InspectionResult {
   readonly tells: number
   readonly tenants: readonly TenantInspection[]
   readonly images: Size
+  /** The files of its database; none if there is no history. */
+  readonly history: Size
   readonly hasIdentityKey: boolean
 }
 
@@ -70,6 +72,7 @@ export class Inspection {
   readonly #epochs: EpochInspection[] = []
   readonly #shapes = { count: 0, bytes: 0 }
   readonly #images = { count: 0, bytes: 0 }
+  readonly #history = { count: 0, bytes: 0 }
   #keySpace: number | null = null
   #rows = 0
   #rowBytes = 0
@@ -86,10 +89,13 @@ export class Inspection {
   }
 
   file(name: string, size: number): void {
-    if (name === keyFileName) this.#hasIdentityKey = true
-    if (!name.startsWith(`${imageFolder}/`)) return
-    this.#images.count++
-    this.#images.bytes += size
+    if (name === keyFileName) {
+      this.#hasIdentityKey = true
+      return
+    }
+    const total = name.startsWith(historyPrefix) ? this.#history : this.#images
+    total.count++
+    total.bytes += size
   }
 
   get found(): InspectionResult {
@@ -108,6 +114,7 @@ export class Inspection {
         }))
         .sort((a, b) => (a.tenant < b.tenant ? -1 : 1)),
       images: this.#images,
+      history: this.#history,
       hasIdentityKey: this.#hasIdentityKey,
     }
   }

@@ -1,3 +1,6 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Storage, StorageFailure } from '#runtime/storage'
 import { Backups, type BackupsParts, backupMsMax } from '#store/backup/backups'
@@ -8,6 +11,8 @@ import { type MemoryPlace, memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
 const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
+const ann = { user: 'ann', hasHistory: true }
+const ben = { user: 'ben', hasHistory: false }
 const bytesFor = (text: string) => Buffer.from(text)
 
 /** Yields to the event loop after every block. */
@@ -64,6 +69,7 @@ describe('backups', () => {
         imageHolds++
         return () => void imageHolds--
       },
+      copyHistory: async () => undefined,
       log: {
         begun: (user) => logged.push(`begun ${user}`),
         done: (user) => logged.push(`done ${user}`),
@@ -79,7 +85,7 @@ describe('backups', () => {
     const failing = () => Promise.reject(new StorageFailure(code, 'a block is damaged'))
     const made = backups({ snapshot: () => ({ next: failing, close: async () => {} }) })
     const all = async () => {
-      for await (const block of made.make('ann', countedTurns())) void block
+      for await (const block of made.make(ann, countedTurns())) void block
     }
     await expect(all()).rejects.toMatchObject(expected)
     expect([logged.at(-1), made.counts, imageHolds]).toEqual(['broken off ann', { done: 0, broken_off: 1 }, 0])
@@ -98,7 +104,7 @@ describe('backups', () => {
     const one = Uint8Array.from({ length: 200_000 }, (_, at) => at & 0xff)
     const names = [await image(one), await image(new Uint8Array(0))]
     const turns = countedTurns()
-    const read = await readWhole(backups().make('ann', turns))
+    const read = await readWhole(backups().make(ann, turns))
     expect(read.rows.map(([key, value]) => [key, Buffer.from(value).toString()])).toEqual([
       ['actor/device/default/A', 'a'],
       ['format', 'f'],
@@ -125,7 +131,7 @@ describe('backups', () => {
       },
     }
     // The first turn comes after the snapshot is taken and before its first read.
-    const read = await readWhole(backups().make('ann', turns))
+    const read = await readWhole(backups().make(ann, turns))
     expect(read.rows.length).toBe(2_000)
     expect(new Set(read.rows.map(([, value]) => Buffer.from(value).toString()))).toEqual(new Set(['old']))
   })
@@ -133,9 +139,9 @@ describe('backups', () => {
   test('run one at a time', async () => {
     await put(['format', 'f'])
     const maker = backups()
-    const first = maker.make('ann', countedTurns())
+    const first = maker.make(ann, countedTurns())
     await first.next()
-    await expect(maker.make('ben', countedTurns()).next()).rejects.toMatchObject({ code: 'conflict' })
+    await expect(maker.make(ben, countedTurns()).next()).rejects.toMatchObject({ code: 'conflict' })
     expect(imageHolds).toBe(1)
     await first.return(undefined)
     expect([imageHolds, snapshots, maker.counts, maker.lastDoneAt]).toEqual([
@@ -144,7 +150,7 @@ describe('backups', () => {
       { done: 0, broken_off: 1 },
       undefined,
     ])
-    expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
+    expect((await readWhole(maker.make(ben, countedTurns()))).ended).toBe(true)
     expect([maker.counts, maker.lastDoneAt]).toEqual([{ done: 1, broken_off: 1 }, world.now()])
     expect(logged).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
   })
@@ -156,7 +162,7 @@ describe('backups', () => {
     const maker = backups()
     let turn = 0
     const turns = { isOver: true, next: async () => (++turn === 5 ? maker.stop() : undefined) }
-    await expect(readWhole(maker.make('ann', turns))).rejects.toThrow('cut off at byte')
+    await expect(readWhole(maker.make(ann, turns))).rejects.toThrow('cut off at byte')
     expect([imageHolds, snapshots, logged]).toEqual([0, 0, ['begun ann', 'broken off ann']])
   })
 
@@ -170,7 +176,7 @@ describe('backups', () => {
         since = 0
       },
     }
-    for await (const block of backups().make('ann', turns)) {
+    for await (const block of backups().make(ann, turns)) {
       since += block.byteLength
       most = Math.max(most, since)
     }
@@ -180,9 +186,9 @@ describe('backups', () => {
 
   test('hold neither images nor a snapshot before their first block', async () => {
     const maker = backups()
-    void maker.make('ann', countedTurns())
+    void maker.make(ann, countedTurns())
     expect([imageHolds, snapshots]).toEqual([0, 0])
-    expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
+    expect((await readWhole(maker.make(ben, countedTurns()))).ended).toBe(true)
   })
 
   test.each<[string, () => void | Promise<void>]>([
@@ -193,14 +199,40 @@ describe('backups', () => {
     await put(...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'] as const))
     let turn = 0
     const turns = { isOver: false, next: async () => (++turn === 3 ? happen() : undefined) }
-    await expect(readWhole(backups().make('ann', turns))).rejects.toThrow()
+    await expect(readWhole(backups().make(ann, turns))).rejects.toThrow()
     expect([imageHolds, snapshots, logged]).toEqual([0, 0, ['begun ann', 'broken off ann']])
   })
 
   test('are refused while the store reopens', async () => {
     await storage.close()
-    await expect(readWhole(backups().make('ann', countedTurns()))).rejects.toMatchObject({ code: 'storage' })
+    await expect(readWhole(backups().make(ann, countedTurns()))).rejects.toMatchObject({ code: 'storage' })
     expect([imageHolds, snapshots]).toEqual([0, 0])
+  })
+
+  test.each([
+    ['contain', true, ['history/db/000005.ldb', 'history/db/CURRENT', 'identity.key']],
+    ['leave out', false, ['identity.key']],
+  ])('%s the history as it was before the snapshot, if the caller wants it: %s', async (_, hasHistory, names) => {
+    const folder = mkdtempSync(join(tmpdir(), 'history-copy-'))
+    for (const name of ['CURRENT', '000005.ldb', 'LOG']) writeFileSync(join(folder, name), name)
+    const remove = async () => rmSync(folder, { recursive: true })
+    await put(['format', 'f'])
+    const copyHistory = async () => {
+      expect(snapshots).toBe(0)
+      return { folder, remove }
+    }
+    const read = await readWhole(backups({ copyHistory }).make({ user: 'ann', hasHistory }, countedTurns()))
+    expect(read.files.map(([name]) => name)).toEqual(names)
+    expect(existsSync(folder)).toBe(!hasHistory)
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('are refused if the history cannot be copied, and release everything', async () => {
+    const maker = backups({ copyHistory: () => Promise.reject(new StorageFailure('full', 'no space is left')) })
+    const made = readWhole(maker.make(ann, countedTurns()))
+    await expect(made).rejects.toMatchObject({ code: 'storage', message: expect.stringContaining('no space is left') })
+    expect([imageHolds, snapshots]).toEqual([0, 0])
+    expect((await readWhole(maker.make(ben, countedTurns()))).ended).toBe(true)
   })
 
   test('omit an image that is removed meanwhile, because no row names it any more', async () => {
@@ -214,7 +246,7 @@ describe('backups', () => {
           sizeOf: async (sha256) => (gone.endsWith(sha256) ? undefined : images.sizeOf(sha256)),
           read: (...asked) => images.read(...asked),
         },
-      }).make('ann', countedTurns()),
+      }).make(ann, countedTurns()),
     )
     expect(read.files.map(([file]) => file)).toEqual(['identity.key', name])
   })

@@ -54,7 +54,8 @@ describe('restoring a backup', () => {
     expect([head.createdAt, end.rows, end.files]).toEqual([content.createdAt, 11, 2])
     expect((await readdir(folder)).sort()).toEqual(['db', 'identity.key', 'images'])
     const again: Uint8Array[] = []
-    for await (const block of backupFolder(folder, content.createdAt ?? 0, unhurried)) again.push(block)
+    for await (const block of backupFolder(folder, { now: content.createdAt ?? 0, hasHistory: true }, unhurried))
+      again.push(block)
     expect(Buffer.compare(Buffer.concat(again), bytes)).toBe(0)
   })
 
@@ -200,14 +201,18 @@ describe('inspecting', () => {
     await mkdir(join(home, 'empty'))
     const before = (await readdir(home)).sort()
     await expect(inspectFolder(join(home, name), home)).rejects.toThrow(message)
-    await expect(readWhole(backupFolder(join(home, name), 0, unhurried))).rejects.toThrow(message)
+    await expect(readWhole(backupFolder(join(home, name), { now: 0, hasHistory: true }, unhurried))).rejects.toThrow(
+      message,
+    )
     expect((await readdir(home)).sort()).toEqual(before)
     expect(await readdir(join(home, 'empty'))).toEqual([])
   })
 
   test('a folder that another process has open is not backed up', async () => {
     const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
-    await expect(readWhole(backupFolder(folder, 0, unhurried))).rejects.toMatchObject({ code: 'locked' })
+    await expect(readWhole(backupFolder(folder, { now: 0, hasHistory: true }, unhurried))).rejects.toMatchObject({
+      code: 'locked',
+    })
     await storage.close()
   })
 })
