@@ -1,5 +1,6 @@
 import { runningActionIndex } from '#actors/action/action'
 import { deliveringIndex } from '#actors/delivery/state'
+import { alarmLogIndex } from '#actors/device/alarm-log'
 import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declaration'
 import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
@@ -15,6 +16,7 @@ export const indexes = [
   presentIndex,
   serviceIndex,
   alarmIndex,
+  alarmLogIndex,
   firmwareIndex,
   projectDeviceIndex,
   idempotencyIndex,

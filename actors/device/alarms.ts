@@ -1,3 +1,4 @@
+import type { AcknowledgeAlarm } from '#actors/device/commands'
 import {
   type AlarmState,
   AlarmStates,
@@ -6,8 +7,10 @@ import {
   neverActive,
   noAlarms,
 } from '#actors/device/state'
-import type { AlarmChanged, Waits } from '#model/entry'
-import type { IndexChange } from '#runtime/actor'
+import type { Acknowledgement } from '#model/alarm'
+import type { AlarmAcknowledged, AlarmChanged, Entry, Waits } from '#model/entry'
+import { Problem } from '#model/problem'
+import { answer, type Decision, type IndexChange, record, refuse, type Turn } from '#runtime/actor'
 
 /** Devices on which an alarm is or was active: entries `<alarm id>/<deviceIdentifier>`. */
 export const alarmIndex = 'alarm'
@@ -25,7 +28,36 @@ export function alarmRow(device: string, alarm: string, isPresent: boolean): Ind
 }
 
 export function applyAlarmChanged(state: DeviceState, { alarm, isActive, since, isEnded }: AlarmChanged): void {
-  put(state, alarm, isEnded ? neverActive : { isActive, since, waitingSince: 0 })
+  const { acknowledged } = state.alarms.get(alarm) ?? neverActive
+  const isCleared = isActive || acknowledged === undefined
+  const next = { isActive, since, waitingSince: 0, ...(!isCleared && { acknowledged }) }
+  put(state, alarm, isEnded ? neverActive : next)
+}
+
+/** Contract 12. The answer is the alarm's state on the device. Repeating the last acknowledgement changes nothing. */
+export function decideAcknowledge(
+  { alarms, device }: DeviceState,
+  { alarm, by, comment }: AcknowledgeAlarm,
+  { now }: Turn,
+): Decision<Entry> {
+  const before = alarms.get(alarm)
+  if (!before || before.since === 0) return refuse(new Problem('not_found'))
+  const { acknowledged, since } = before
+  if (acknowledged && acknowledged.by === by && acknowledged.comment === (comment ?? null)) return answer(before)
+  const entry: AlarmAcknowledged = {
+    ...{ kind: 'alarm_acknowledged', device, alarm, at: now, since, by },
+    ...(comment !== undefined && { comment }),
+  }
+  return record([entry], { answer: { ...before, acknowledged: acknowledgementOf(entry) } satisfies AlarmState })
+}
+
+export function applyAcknowledged(state: DeviceState, entry: AlarmAcknowledged): void {
+  const before = state.alarms.get(entry.alarm)
+  if (before) put(state, entry.alarm, { ...before, acknowledged: acknowledgementOf(entry) })
+}
+
+function acknowledgementOf({ by, at, comment }: AlarmAcknowledged): Acknowledgement {
+  return { by, at, comment: comment ?? null }
 }
 
 export function applyWaiting(state: DeviceState, waits: Waits): void {
@@ -52,11 +84,20 @@ function put(state: DeviceState, alarm: string, current: AlarmState): void {
 /** Stored form: id, isActive, since, waitingSince, id … */
 export type StoredAlarms = readonly (string | boolean | number)[]
 
+/** Stored form of the acknowledgements of these alarms: id, by, at, comment, id … */
+export type StoredAcknowledgements = readonly (string | number | null)[]
+
 export function storedAlarms(alarms: DeviceAlarms): StoredAlarms {
   return [...alarms].flatMap(([id, { isActive, since, waitingSince }]) => [id, isActive, since, waitingSince])
 }
 
-export function alarmsOf(stored: StoredAlarms): DeviceAlarms {
+export function storedAcknowledgements(alarms: DeviceAlarms): StoredAcknowledgements {
+  return [...alarms].flatMap(([id, { acknowledged }]) =>
+    acknowledged ? [id, acknowledged.by, acknowledged.at, acknowledged.comment] : [],
+  )
+}
+
+export function alarmsOf(stored: StoredAlarms, acknowledgements: StoredAcknowledgements): DeviceAlarms {
   if (stored.length === 0) return noAlarms
   const alarms = new AlarmStates()
   for (let at = 0; at < stored.length; at += storedPerAlarm) {
@@ -68,8 +109,17 @@ export function alarmsOf(stored: StoredAlarms): DeviceAlarms {
     ]
     alarms.set(id, { isActive, since, waitingSince })
   }
+  for (let place = 0; place < acknowledgements.length; place += storedPerAlarm) {
+    const [id, by, at, comment] = acknowledgements.slice(place, place + storedPerAlarm) as [
+      string,
+      string,
+      number,
+      string | null,
+    ]
+    alarms.set(id, { ...(alarms.get(id) ?? neverActive), acknowledged: { by, at, comment } })
+  }
   return alarms
 }
 
-/** Array elements for each alarm. */
+/** Array elements for each alarm, and for each acknowledgement. */
 export const storedPerAlarm = 4

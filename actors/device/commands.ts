@@ -21,6 +21,7 @@ export type DeviceCommand =
   | DeleteMetaKey
   | Write
   | Evaluate
+  | AcknowledgeAlarm
   | ReminderDue
 
 /** Sent by the tenant, which assigns the flake address. */
@@ -161,6 +162,14 @@ export interface WriteOrder {
     /** The normal form. */
     readonly value: PropertyValue
   }[]
+}
+
+/** `by`: the resource name of a user or an API key. Answered with the alarm's state on the device. Contract 12, Alarms. */
+export interface AcknowledgeAlarm {
+  readonly type: 'acknowledge_alarm'
+  readonly alarm: string
+  readonly by: string
+  readonly comment: string | undefined
 }
 
 /** Sent when the device's alarms have changed, so that a device without reports is evaluated too. */

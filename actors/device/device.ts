@@ -1,3 +1,5 @@
+import { alarmLogRow } from '#actors/device/alarm-log'
+import { decideAcknowledge } from '#actors/device/alarms'
 import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret, SetToken } from '#actors/device/commands'
 import { serviceIndex, undeclared } from '#actors/device/declaration'
 import {
@@ -90,6 +92,7 @@ export function deviceActor({
     // Entries of updates name the device, but belong to the update actor.
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
+    indexOf: alarmLogRow,
     exists: (state) => state.exists,
     change: (state, change) => applyChange(state, change as DeviceChange),
     decide: (state, command, turn) => {
@@ -134,6 +137,8 @@ function decideCommand(
       return decideRemove(state, command, turn, rules)
     case 'evaluate':
       return decideEvaluate(state, turn, rules)
+    case 'acknowledge_alarm':
+      return decideAcknowledge(state, command, turn)
     case 'reminder_due':
       return decideDue(state, turn, rules)
   }

@@ -111,7 +111,7 @@ function evaluateChanged(
         // The alarm continues to wait, and its reminder is set.
         if (next === current) continue
         builder ??= new EvaluationBuilder(state.device, turn.now)
-        builder.changeAlarm(rule, current, next)
+        builder.changeAlarm(shaped, current, next, after)
       }
     }
     return builder?.outcome(() => turn.reminder())

@@ -2,7 +2,8 @@ import { alarmRow } from '#actors/device/alarms'
 import { type AlarmState, type DeviceState, neverActive, serviceOf } from '#actors/device/state'
 import type { RulesKnown } from '#actors/device/state-changes'
 import type { AlarmChanged, Waits } from '#model/entry'
-import type { AlarmRule } from '#rules/alarm-rule'
+import type { JsonValue } from '#model/json-value'
+import type { AlarmRule, ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { noRules, type RuleList } from '#rules/rule-list'
 import { transitionUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
@@ -98,9 +99,10 @@ export class EvaluationBuilder {
   }
 
   /** Records the new state of an alarm, if it differs. */
-  changeAlarm({ id, forMs }: AlarmRule, current: AlarmState, next: AlarmState): void {
+  changeAlarm(shaped: ShapedRule, current: AlarmState, next: AlarmState, source: ValueSource): void {
+    const { id, forMs } = shaped.rule
     if (next !== current) work.charge(transitionUnits)
-    if (next.isActive !== current.isActive) this.#recordChange(id, next, current.since === 0)
+    if (next.isActive !== current.isActive) this.#recordChange(id, next, current.since === 0, shaped.valueIn(source))
     else if (next !== current) this.#waiting.push(id, next.waitingSince)
     const deadline = next.waitingSince + forMs
     // A deadline that passed without a verdict has no reminder: the next verdict decides.
@@ -152,8 +154,8 @@ export class EvaluationBuilder {
     }
   }
 
-  #recordChange(id: string, { isActive, since }: AlarmState, isFirst: boolean): void {
-    this.#entries.push(this.#changed(id, isActive, since))
+  #recordChange(id: string, { isActive, since }: AlarmState, isFirst: boolean, value: JsonValue): void {
+    this.#entries.push({ ...this.#changed(id, isActive, since), ...(value !== null && { value }) })
     if (isFirst) this.#indexes.push(alarmRow(this.#device, id, true))
   }
 
@@ -188,7 +190,7 @@ export function evaluateWhole(
       const current = after.alarms.get(rule.id) ?? neverActive
       const verdict = shaped.evaluate(source)
       if (verdict === 'skipped') builder.skipRule(rule)
-      else builder.changeAlarm(rule, current, nextOf(verdict, current, now, rule))
+      else builder.changeAlarm(shaped, current, nextOf(verdict, current, now, rule), source)
     }
   }
   work.end()

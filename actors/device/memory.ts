@@ -158,7 +158,7 @@ function growthBy(state: DeviceState, entry: Entry): number | undefined {
 }
 
 function isAboutMemory({ kind }: Entry): boolean {
-  return !(kind === 'status_changed' || kind === 'discovered' || kind === 'alarm_changed')
+  return !(kind === 'status_changed' || kind === 'discovered' || kind.startsWith('alarm_'))
 }
 
 /** A copied state shares its alarms and throttles with the original, so they must not be applied. */

@@ -1,4 +1,11 @@
-import { alarmsOf, type StoredAlarms, storedAlarms, storedPerAlarm } from '#actors/device/alarms'
+import {
+  alarmsOf,
+  type StoredAcknowledgements,
+  type StoredAlarms,
+  storedAcknowledgements,
+  storedAlarms,
+  storedPerAlarm,
+} from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import {
   AlarmStates,
@@ -23,10 +30,15 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
 /**
- * Stored as an array, because there may be millions of them. `alarms` is present if there are alarm states or throttle
- * times, `throttles` if there are throttle times.
+ * Stored as an array, because there may be millions of them. The last fields are present up to the last one that has
+ * content.
  */
-type DeviceSnapshot = readonly [...DeviceFields, alarms?: StoredAlarms, throttles?: Stamps]
+type DeviceSnapshot = readonly [
+  ...DeviceFields,
+  alarms?: StoredAlarms,
+  throttles?: Stamps,
+  acknowledgements?: StoredAcknowledgements,
+]
 
 type DeviceFields = readonly [
   flakeAddress: number,
@@ -60,8 +72,8 @@ export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
     state.meta,
     state.services.map((service) => [service.shape.id, service.states(), service.times(), service.offsets()]),
   ]
-  if (state.throttles.size > 0) return [...fields, storedAlarms(state.alarms), stampsOf(state.throttles)]
-  return state.alarms.size > 0 ? [...fields, storedAlarms(state.alarms)] : fields
+  const more = [storedAlarms(state.alarms), stampsOf(state.throttles), storedAcknowledgements(state.alarms)] as const
+  return [...fields, ...more.slice(0, lengthOf(state) - fields.length)] as unknown as DeviceSnapshot
 }
 
 /** The ids of the shapes that a stored device names. */
@@ -90,10 +102,12 @@ export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean 
   for (const service of state.services) writeService(service, writer)
   if (length > 12) writeAlarms(state.alarms, writer)
   if (length > 13) writeThrottles(state.throttles, writer)
+  if (length > 14) writer.any(storedAcknowledgements(state.alarms))
   return true
 }
 
 function lengthOf({ alarms, throttles }: DeviceState): number {
+  for (const { acknowledged } of alarms.values()) if (acknowledged) return 15
   if (throttles.size > 0) return 14
   return alarms.size > 0 ? 13 : 12
 }
@@ -151,6 +165,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     services,
     alarms = [],
     throttles = [],
+    acknowledgements = [],
   ] = stored as DeviceSnapshot
   return {
     device,
@@ -167,7 +182,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     firmwares: firmwares.length === 0 ? noFirmwares : firmwares,
     isAutoUpdated,
     meta: Object.keys(meta).length === 0 ? noMeta : meta,
-    alarms: alarmsOf(alarms),
+    alarms: alarmsOf(alarms, acknowledgements),
     throttles: throttlesOf(throttles),
     rules: undefined,
     functions: undefined,
@@ -185,6 +200,7 @@ export function readSnapshot(
   shapeById: (id: string) => Shape,
 ): DeviceState | undefined {
   const length = reader.array()
+  // Few devices have acknowledged alarms.
   if (length < 12 || length > 14) return undefined
   const flakeAddress = reader.number()
   const status = statuses.get(reader.text())

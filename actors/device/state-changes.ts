@@ -1,4 +1,10 @@
-import { type AlarmsEvaluated, applyAlarmChanged, applyAlarmsEvaluated, applyWaiting } from '#actors/device/alarms'
+import {
+  type AlarmsEvaluated,
+  applyAcknowledged,
+  applyAlarmChanged,
+  applyAlarmsEvaluated,
+  applyWaiting,
+} from '#actors/device/alarms'
 import type { ServiceDeclared } from '#actors/device/declaration'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, type KnownFunctions, type KnownRules, serviceOf } from '#actors/device/state'
@@ -78,6 +84,9 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
       break
     case 'alarm_changed':
       applyAlarmChanged(state, entry)
+      break
+    case 'alarm_acknowledged':
+      applyAcknowledged(state, entry)
       break
     default:
       throw new Error(`a device is not changed by ${entry.kind}`)

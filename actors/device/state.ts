@@ -1,4 +1,5 @@
 import type { ServiceState } from '#actors/device/service-state'
+import type { Acknowledgement } from '#model/alarm'
 import type { Firmware } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
@@ -57,6 +58,8 @@ export interface AlarmState {
   readonly since: number
   /** Unix ms; since when the condition has held, while that is not long enough; 0: it is not waiting. */
   readonly waitingSince: number
+  /** Absent: not acknowledged since it last became active. */
+  readonly acknowledged?: Acknowledgement
 }
 
 /** By alarm id. Only `apply` and `change` modify it. */

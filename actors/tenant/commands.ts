@@ -34,6 +34,7 @@ export type TenantCommand =
   | DeleteTemplate
   | SweepProgress
   | SweepDone
+  | DropAlarmLog
   | ReminderDue
 
 export interface AdmitDevice {
@@ -161,6 +162,12 @@ export interface SweepProgress {
   readonly alarm: string
   readonly digest: string
   readonly cursor: string
+}
+
+/** Removes entries of the history of alarms. */
+export interface DropAlarmLog {
+  readonly type: 'drop_alarm_log'
+  readonly entries: readonly string[]
 }
 
 /** All devices were evaluated. Of a deleted alarm ('') no device has a state any more. */

@@ -1,6 +1,12 @@
 import type { IdentityNotices, RuleNotices, TopicNotices } from '#actors/notice-bus'
 import { recordActor } from '#actors/record-actor'
-import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
+import {
+  decideDeleteAlarm,
+  decideDropAlarmLog,
+  decidePutAlarm,
+  decideSweepDone,
+  decideSweepProgress,
+} from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
@@ -102,6 +108,7 @@ export function tenantActor(
       topic_swept: (_, command) => decideTopicSwept(command),
       put_template: decidePutTemplate,
       delete_template: decideDeleteTemplate,
+      drop_alarm_log: (_, command) => decideDropAlarmLog(command),
       sweep_progress: decideSweepProgress,
       sweep_done: decideSweepDone,
       reminder_due: (state, _, turn) => decideKeysDue(state, turn),

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { changeAnswer, errorAnswers, notModified } from '#api/answers'
 import { defineRoute } from '#api/entry'
 import { booleanField, deviceIdentifiersField, pageFields } from '#api/fields'
+import { timeField } from '#api/history'
 import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
-import { AlarmBody, AlarmEntry } from '#model/alarm'
+import { AcknowledgeBody, Acknowledgement, AlarmBody, AlarmEntry, Severity } from '#model/alarm'
 import { ResourceIdentifier } from '#model/crn'
 import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
 
@@ -25,12 +26,25 @@ const example = {
   ...exampleAuthorship,
 }
 
+const exampleStatus = {
+  resourceIdentifier: `crn#alarm:${exampleAlarm}`,
+  deviceIdentifier: exampleDevice,
+  active: true,
+  since: 1_790_000_000_000,
+  severity: 'warning',
+  acknowledged: null,
+}
+
 /** The state of an alarm on a device on which it is or was active. `since`: the time of the last change, Unix ms. */
 export const AlarmStatusRow = z.object({
   resourceIdentifier: ResourceIdentifier,
   deviceIdentifier: DeviceIdentifier,
   active: z.boolean(),
   since: Timestamp,
+  /** Absent for an alarm that was just deleted. */
+  severity: Severity.optional(),
+  /** Null: not acknowledged since it last became active. */
+  acknowledged: Acknowledgement.nullable(),
 })
 
 export const AlarmStatusQuery = z.object({
@@ -39,6 +53,26 @@ export const AlarmStatusQuery = z.object({
   deviceIdentifier: deviceIdentifiersField.optional(),
 })
 export type AlarmStatusQuery = z.infer<typeof AlarmStatusQuery>
+
+/** A change or an acknowledgement of an alarm on a device. `at`: Unix ms. Contract 12. */
+export const AlarmHistoryRow = z.object({
+  resourceIdentifier: ResourceIdentifier,
+  deviceIdentifier: DeviceIdentifier,
+  type: z.enum(['ACTIVE', 'INACTIVE', 'ACKNOWLEDGED']),
+  at: Timestamp,
+  by: z.string().optional(),
+  comment: z.string().optional(),
+  value: z.unknown().optional(),
+})
+
+export const AlarmHistoryQuery = z.object({
+  ...pageFields,
+  alarmId: ServerMadeId.optional(),
+  deviceIdentifier: deviceIdentifiersField.optional(),
+  from: timeField.optional(),
+  to: timeField.optional(),
+})
+export type AlarmHistoryQuery = z.infer<typeof AlarmHistoryQuery>
 
 export const listAlarms = defineRoute('listAlarms', {
   route: 'GET /alarms',
@@ -108,12 +142,52 @@ export const listAlarmStatus = defineRoute('listAlarmStatus', {
   example: {
     query: { active: 'true' },
     status: 200,
+    answer: [exampleStatus],
+  },
+})
+
+export const acknowledgeAlarm = defineRoute('acknowledgeAlarm', {
+  route: 'POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge',
+  source: 'contract 12',
+  summary: 'Acknowledge an alarm on a device; it counts until the alarm becomes active again',
+  access: { resource: 'alarms', action: 'update', within: 'device' },
+  parameters: z.object({ alarmId: ServerMadeId, deviceIdentifier: DeviceIdentifier }),
+  body: { schema: AcknowledgeBody },
+  answers: {
+    200: {
+      description: 'The status of the alarm on the device',
+      schema: changeAnswer(AlarmStatusRow, 'resourceIdentifier'),
+    },
+    ...errorAnswers(400, 401, 403, 404, 429),
+  },
+  example: {
+    parameters: { alarmId: exampleAlarm, deviceIdentifier: exampleDevice },
+    body: { comment: 'A technician is on the way' },
+    status: 200,
+    answer: {
+      ...exampleStatus,
+      acknowledged: { by: 'crn#user:5Tz8vKq3Mn', at: 1_790_000_060_000, comment: 'A technician is on the way' },
+    },
+  },
+})
+
+export const listAlarmHistory = defineRoute('listAlarmHistory', {
+  route: 'GET /alarms/history',
+  source: 'contract 12',
+  summary: 'List the changes and acknowledgements of alarms of the last 90 days, newest first',
+  access: { resource: 'alarms', action: 'read', within: 'list' },
+  query: AlarmHistoryQuery,
+  answers: {
+    200: { description: 'Changes and acknowledgements', schema: z.array(AlarmHistoryRow) },
+    ...errorAnswers(400, 401, 403),
+  },
+  example: {
+    query: { alarmId: exampleAlarm, from: '-7d', limit: '100' },
+    status: 200,
     answer: [
       {
-        resourceIdentifier: `crn#alarm:${exampleAlarm}`,
-        deviceIdentifier: exampleDevice,
-        active: true,
-        since: 1_790_000_000_000,
+        ...{ resourceIdentifier: `crn#alarm:${exampleAlarm}`, deviceIdentifier: exampleDevice },
+        ...{ type: 'ACTIVE', at: 1_790_000_000_000, value: 31.5 },
       },
     ],
   },

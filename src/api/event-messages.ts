@@ -75,6 +75,13 @@ const events: Readonly<Record<EventType, readonly [summary: string, fields: obje
     'An alarm became inactive on a device',
     { resourceIdentifier: alarm.resourceIdentifier, deviceIdentifier: exampleDevice, since: timestamp },
   ],
+  ALARM_STATUS_ACKNOWLEDGED: [
+    'A user or an API key acknowledged an alarm on a device',
+    {
+      ...{ resourceIdentifier: alarm.resourceIdentifier, deviceIdentifier: exampleDevice, since: timestamp },
+      ...{ by: 'crn#user:5Tz8vKq3Mn', comment: 'A technician is on the way' },
+    },
+  ],
   UPDATE_STATUS: [
     'An update of the firmware of a device changed its state',
     { deviceIdentifier: exampleDevice, index: 0, status: 'DOWNLOADING', firmware: '2.1.0', progress: 40 },

@@ -42,7 +42,7 @@ import { StoreListing } from '#store/store-listing'
 import { StreamFollower } from '#store/stream-follower'
 import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
-import { IdempotencyExpiry } from '#workers/idempotency-expiry'
+import { Expiry, expireAlarmLog, expireAlarmLogEveryMs, expireKeys, expireKeysEveryMs } from '#workers/expiry'
 import { RuleSweep } from '#workers/rule-sweep'
 
 /**
@@ -302,11 +302,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     startedAt,
   }
   const eventRoom = new EventRoom(world, hub, limits.socketsPerUserMax, identity?.sockets)
-  const idempotencyExpiry = new IdempotencyExpiry({
-    system,
-    listing,
-    failed: messages.failed('could not delete expired idempotency keys'),
-  })
+  const expiryOf = (what: string) => ({ system, listing, failed: messages.failed(`could not delete ${what}`) })
 
   let whenFollowing: (() => void) | undefined
   const loadPositions = () => {
@@ -352,7 +348,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     actions,
     updates,
     deliveries,
-    idempotencyExpiry,
+    new Expiry(expiryOf('expired idempotency keys'), expireKeysEveryMs, expireKeys),
+    new Expiry(expiryOf('the oldest history of alarms'), expireAlarmLogEveryMs, expireAlarmLog),
     { close: () => eventRoom.stop() },
   ])
 

@@ -2,6 +2,7 @@ import type { LiveMap } from '#client/observable'
 import type { Item, ListName } from '#client/routes'
 import { type AlarmStatus, alarmKey, type FirmwareView, type Schema, type Subscription } from '#client/state'
 import type { ListKind } from '#client/synced-list'
+import type { Severity } from '#model/alarm'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 import type { FirmwareEntry, UpdateEntry } from '#model/firmware'
 
@@ -77,7 +78,15 @@ export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
 /** The status of alarms, by `GET /alarms/status`. Contract 5.3 */
 export class AlarmList extends MapList<AlarmStatus> {
   readonly route = 'GET /alarms/status'
-  readonly types = ['ALARM_STATUS_ACTIVE', 'ALARM_STATUS_INACTIVE', 'ALARM_CONFIG_UPDATE', 'DEVICE_DELETE'] as const
+  readonly types = [
+    'ALARM_STATUS_ACTIVE',
+    'ALARM_STATUS_INACTIVE',
+    'ALARM_STATUS_ACKNOWLEDGED',
+    'ALARM_CONFIG_UPDATE',
+    'DEVICE_DELETE',
+  ] as const
+  /** By resource name of the alarm, as far as the caller may know them. Events of its status do not contain it. */
+  readonly #severities = new Map<string, Severity>()
 
   constructor(alarms: LiveMap<string, AlarmStatus>) {
     super(alarms, 2_000)
@@ -92,14 +101,38 @@ export class AlarmList extends MapList<AlarmStatus> {
     if (event.type === 'DEVICE_DELETE') this.removeDevice((event as EventOf<'DEVICE_DELETE'>).deviceIdentifier)
     else if (event.type === 'ALARM_CONFIG_UPDATE') {
       const { resourceIdentifier, payload } = event as EventOf<'ALARM_CONFIG_UPDATE'>
-      const isGone = Object.keys(payload).length === 0
-      if (isGone) this.#deleteWhere((status) => status.resourceIdentifier === resourceIdentifier)
+      const { severity } = payload as { readonly severity?: Severity }
+      if (severity === undefined) this.#deleteWhere((status) => status.resourceIdentifier === resourceIdentifier)
+      else this.#setSeverity(resourceIdentifier, severity)
+    } else this.#applyStatus(event as EventOf<'ALARM_STATUS_ACTIVE' | 'ALARM_STATUS_ACKNOWLEDGED'>)
+  }
+
+  #applyStatus(event: EventOf<'ALARM_STATUS_ACTIVE' | 'ALARM_STATUS_ACKNOWLEDGED'>): void {
+    const { resourceIdentifier, deviceIdentifier, since } = event
+    const type: EventType = event.type
+    const key = alarmKey(resourceIdentifier, deviceIdentifier)
+    const before = this.map.get(key)
+    const severity = this.#severities.get(resourceIdentifier)
+    const status = { resourceIdentifier, deviceIdentifier, since, ...(severity && { severity }) }
+    if (event.type === 'ALARM_STATUS_ACKNOWLEDGED') {
+      const { by, timestamp: at, comment = null } = event as EventOf<'ALARM_STATUS_ACKNOWLEDGED'>
+      this.map.set(key, { ...status, active: before?.active ?? true, acknowledged: { by, at, comment } })
     } else {
-      const { resourceIdentifier, deviceIdentifier, since } = event as EventOf<'ALARM_STATUS_ACTIVE'>
-      const active = event.type === 'ALARM_STATUS_ACTIVE'
-      const key = alarmKey(resourceIdentifier, deviceIdentifier)
-      this.map.set(key, { resourceIdentifier, deviceIdentifier, active, since })
+      const active = type === 'ALARM_STATUS_ACTIVE'
+      this.map.set(key, { ...status, active, acknowledged: (!active && before?.acknowledged) || null })
     }
+  }
+
+  #setSeverity(alarm: string, severity: Severity): void {
+    if (this.#severities.get(alarm) === severity) return
+    this.#severities.set(alarm, severity)
+    for (const [key, status] of [...this.map.entries()])
+      if (status.resourceIdentifier === alarm) this.map.set(key, { ...status, severity })
+  }
+
+  protected override valueIn(status: AlarmStatus): AlarmStatus {
+    if (status.severity) this.#severities.set(status.resourceIdentifier, status.severity)
+    return status
   }
 
   removeDevice(device: string): void {

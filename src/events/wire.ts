@@ -69,6 +69,13 @@ const forms: WireForms = {
     type: (e) => (e.isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE'),
     fields: (e) => `${alarmField(e)}${deviceField(e)},"since":${e.since}`,
   },
+  alarm_acknowledged: {
+    ...ofDevice('ALARM_STATUS_ACKNOWLEDGED'),
+    fields: (e) => {
+      const about = JSON.stringify({ since: e.since, by: e.by, comment: e.comment })
+      return `${alarmField(e)}${deviceField(e)},${about.slice(1, -1)}`
+    },
+  },
   update_changed: { ...ofDevice('UPDATE_STATUS'), fields: updateFields },
   subscribed: { ...ofOwner('NOTIFICATION_SUBSCRIBE'), fields: (e) => subscriptionFields(e.stored) },
   subscription_updated: {

@@ -66,6 +66,16 @@ export interface StoredAlarm {
   readonly conditionAt?: number
 }
 
+const commentCharactersMax = 500
+
+/** A remark of the person who acknowledges an alarm. */
+export const AcknowledgeBody = z.strictObject({ comment: z.string().trim().max(commentCharactersMax).optional() })
+export type AcknowledgeBody = Readonly<z.infer<typeof AcknowledgeBody>>
+
+/** A user or an API key acknowledged an alarm on a device. `by`: its resource name; `at`: Unix ms. Contract 12. */
+export const Acknowledgement = z.object({ by: z.string(), at: Timestamp, comment: z.string().nullable() })
+export type Acknowledgement = Readonly<z.infer<typeof Acknowledgement>>
+
 /** An alarm as the API returns it. */
 export const AlarmEntry = z.object({
   ...AlarmBody.shape,

@@ -1,6 +1,6 @@
 import type { StoredAlarm } from '#model/alarm'
 import type { UpdateState } from '#model/firmware'
-import type { JsonObject } from '#model/json-value'
+import type { JsonObject, JsonValue } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
@@ -29,6 +29,7 @@ export type Entry =
   | AlarmSet
   | AlarmDeleted
   | AlarmChanged
+  | AlarmAcknowledged
   | UpdateChanged
   | Subscribed
   | SubscriptionUpdated
@@ -213,6 +214,21 @@ export interface AlarmChanged {
   readonly since: number
   /** The alarm no longer applies to this device, and its state there is deleted. */
   readonly isEnded?: true
+  /** The value of the first property in its condition, possibly cut. It is not part of the event. */
+  readonly value?: JsonValue
+}
+
+/** A user or program acknowledged an alarm on a device. Contract 12, Alarms. */
+export interface AlarmAcknowledged {
+  readonly kind: 'alarm_acknowledged'
+  readonly device: string
+  readonly alarm: string
+  readonly at: number
+  /** The `since` of the acknowledged state. */
+  readonly since: number
+  /** `crn#user:…`, or the resource name of an API key. */
+  readonly by: string
+  readonly comment?: string
 }
 
 /**

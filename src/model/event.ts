@@ -98,6 +98,16 @@ export const eventKinds = {
     'alarms',
     shape('ALARM_STATUS_INACTIVE', { ...resource, ...device, since: Timestamp }),
   ),
+  ALARM_STATUS_ACKNOWLEDGED: deviceEvent(
+    'alarms',
+    shape('ALARM_STATUS_ACKNOWLEDGED', {
+      ...resource,
+      ...device,
+      since: Timestamp,
+      by: z.string(),
+      comment: z.string().optional(),
+    }),
+  ),
   /** `progress` in percent. */
   UPDATE_STATUS: deviceEvent(
     'updates',

@@ -1,7 +1,10 @@
 import { deviceAddress } from '#actors/device/device'
+import { directoryAddress } from '#actors/directory/commands'
+import { rowById } from '#actors/directory/queries'
 import { type CursorMove, type MailOutcome, subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/commands'
+import { idOfCrn } from '#model/crn'
 import type { DeliveryRequest, SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
@@ -226,13 +229,26 @@ export class Composer {
     const alarm = cause.on === 'alarm' ? alarms.get(cause.alarm) : undefined
     // The subscriber may have access to this device only.
     const mayReadAlarm = alarm && readsAll(scope, 'alarms', alarm, this.#membersIn(tenant))
+    const state = system.peek(deviceAddress(tenant, device))
+    // The subscriber reads the status of alarms on this device: otherwise there is no mail.
+    const acknowledged = cause.on === 'alarm' ? state?.alarms.get(cause.alarm)?.acknowledged : undefined
     const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
     return dataOf(request, {
       functionName: functionOf(moment, pending)?.name ?? '',
-      meta: (mayReadMeta && system.peek(deviceAddress(tenant, device))?.meta) || {},
+      meta: (mayReadMeta && state?.meta) || {},
       ...(schema && { schema }),
       ...(mayReadAlarm && { alarmName: alarm.name }),
+      ...(acknowledged && { acknowledged: { ...acknowledged, by: this.#nameOf(tenant, acknowledged.by) } }),
     })
+  }
+
+  /** The name of a user or an API key; its resource name if it is deleted. */
+  #nameOf(tenant: string, principal: string): string {
+    const { system } = this.#parts
+    const [user, key] = [idOfCrn(principal, 'user'), idOfCrn(principal, 'key')]
+    const row = user !== undefined ? rowById(system.peek(directoryAddress), user) : undefined
+    const apiKey = key !== undefined ? system.wake(tenantAddress(tenant)).apiKeys.get(key) : undefined
+    return row?.name ?? apiKey?.name ?? principal
   }
 
   #messageOf(

@@ -1,3 +1,4 @@
+import type { Acknowledgement } from '#model/alarm'
 import type { DeliveryCause } from '#model/delivery'
 import { formatPropertyIdHex } from '#model/identifier'
 import type { JsonObject, JsonValue } from '#model/json-value'
@@ -22,12 +23,14 @@ export interface RunSurroundings {
   readonly schema?: ServiceSchema
   /** The alarm that the cause names. */
   readonly alarmName?: string
+  /** Its acknowledgement on the device. `by`: a name. */
+  readonly acknowledged?: Acknowledgement
 }
 
 /**
  * The variables of a template: those of conditions (`value previous device time meta`), `deviceIdentifier`, the name of
  * the `function`, `date` (the time in readable form, UTC), and the cause `on`, with `service` and `property` or with
- * `alarm`, by name if they have one. Contract 5.5.
+ * `alarm`, by name if they have one, and who acknowledged it. Contract 5.5, 12.
  */
 export function dataOf({ device, at, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
   const data = {
@@ -41,7 +44,11 @@ export function dataOf({ device, at, value, previous, cause }: RunData, of: RunS
     function: of.functionName,
     on: cause.on,
   }
-  if (cause.on === 'alarm') return { ...data, alarm: of.alarmName ?? cause.alarm }
+  if (cause.on === 'alarm') {
+    const { alarmName, acknowledged: { by, at: time, comment } = {} } = of
+    const acknowledged = time === undefined ? {} : { acknowledged: { by, date: new Date(time).toISOString(), comment } }
+    return { ...data, alarm: alarmName ?? cause.alarm, ...acknowledged } as JsonObject
+  }
   if (cause.on === 'status') return data
   const { schema } = of
   const property = schema && nameOfProperty(schema, cause.propId)

@@ -115,7 +115,7 @@ async function shownAction(
   }
   const names = [...first.keys()]
   const chunks = streamed(context, caller, namesOf(names), frame, (name) => textOf(name, first.get(name)))
-  return { status: 200, headers: isMore ? nextLink(call, names) : {}, chunks }
+  return { status: 200, headers: isMore ? nextLink(call, names.at(-1) ?? '') : {}, chunks }
 }
 
 /** The devices of an action, page by page, as stored. */

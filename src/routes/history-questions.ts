@@ -21,10 +21,13 @@ interface AskedSpan {
   readonly to?: QueryTime | undefined
 }
 
+export function timeOf(time: QueryTime, now: number): number {
+  return 'at' in time ? time.at : Math.max(0, now - time.beforeMs)
+}
+
 export function spanOf(query: AskedSpan, now: number, faults: ProblemDetail[]): { from: number; to: number } {
-  const timeOf = (time: QueryTime) => ('at' in time ? time.at : Math.max(0, now - time.beforeMs))
-  const to = query.to ? timeOf(query.to) : now
-  const from = query.from ? timeOf(query.from) : Math.max(0, to - dayMs)
+  const to = query.to ? timeOf(query.to, now) : now
+  const from = query.from ? timeOf(query.from, now) : Math.max(0, to - dayMs)
   const message = 'must be before to'
   if (from >= to) faults.push({ message, path: 'from' })
   return { from, to }

@@ -19,20 +19,22 @@ export interface ListOf {
   readonly isMatching?: ((name: string) => boolean) | undefined
   /** Undefined if it was deleted meanwhile or does not match. */
   readonly textOf: (name: string) => TextOrParts | undefined
+  /** The place of a name in cursors, which are short. Default: the name. */
+  readonly placeOf?: (name: string) => string
 }
 
 export async function listReply(
   context: RouteContext,
   call: Call,
   headers: Record<string, string>,
-  { limit, names, isShown, isMatching, textOf }: ListOf,
+  { limit, names, isShown, isMatching, textOf, placeOf }: ListOf,
 ): Promise<Reply> {
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
   if (limit === undefined)
     return { status: 200, headers, chunks: streamed(context, call.caller, names, frame, shownText) }
   const isCounted = isMatching ? (name: string) => isShown(name) && isMatching(name) : isShown
-  const page = await pageOf(context, call, limit, names, isCounted)
+  const page = await pageOf(context, call, limit, names, isCounted, placeOf)
   const chunks = streamed(context, call.caller, namesOf(page.names), frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }

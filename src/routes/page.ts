@@ -19,6 +19,7 @@ export async function pageOf(
   limit: number,
   names: Pages,
   isCounted: (name: string) => boolean,
+  placeOf = (name: string) => name,
 ): Promise<Page> {
   const found: string[] = []
   const slices = new ReadSlices(world, call.caller)
@@ -26,7 +27,7 @@ export async function pageOf(
     await slices.next()
     for (const name of page) {
       if (isCounted(name)) {
-        if (found.length === limit) return { names: found, headers: nextLink(call, found) }
+        if (found.length === limit) return { names: found, headers: nextLink(call, placeOf(found.at(-1) ?? '')) }
         found.push(name)
       }
       if (slices.isOver) await slices.next()
@@ -35,9 +36,9 @@ export async function pageOf(
   return { names: found, headers: {} }
 }
 
-/** The link to the names after these. */
-export function nextLink({ target }: Call, found: readonly string[]): Record<string, string> {
+/** The link to the names after this place. */
+export function nextLink({ target }: Call, place: string): Record<string, string> {
   const query = new URLSearchParams(target.query)
-  query.set('cursor', cursorOf(found.at(-1) ?? ''))
+  query.set('cursor', cursorOf(place))
   return { Link: `<${target.path}?${query}>; rel="next"` }
 }

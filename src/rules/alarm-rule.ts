@@ -1,6 +1,8 @@
 import type { StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
+import { storedValue } from '#model/delivery'
 import { isPropertyError, type PropertyState } from '#model/entry'
+import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { type CompiledCondition, compile } from '#rules/compiled-condition'
@@ -111,6 +113,12 @@ export class ShapedRule {
     this.author = parts.author
     this.#counts = parts.counts
     this.#compiled = undefined
+  }
+
+  /** The value of the first property in the condition; null if it has none. */
+  valueIn(source: ValueSource): JsonValue {
+    const [place = -1] = this.places
+    return place < 0 ? null : storedValue(source.at(place))
   }
 
   /** Allocates nothing. */

@@ -47,6 +47,8 @@ export interface ActorDefinition<State, Command, Event> {
    * another kind of actor.
    */
   concerns?(event: Event): string | undefined
+  /** The entry of an index that the commit of an event adds or removes. Called when the offset of the event is known. */
+  indexOf?(event: Event, offset: number): IndexChange | undefined
   /** Applies a change that is not an event. */
   change?(state: State, change: unknown): void
   /**
@@ -207,6 +209,24 @@ export function effectsOf<State, Command, Event>(
   if (!definition.recordStored || !records) return effects
   return [...records.map((change) => () => definition.recordStored?.(address, change)), ...(effects ?? [])]
 }
+
+/** The changes of indexes of a turn. `first`: the offset of its first event. */
+export function indexesOf<State, Command, Event>(
+  { indexOf }: ActorDefinition<State, Command, Event>,
+  { events, indexes = noIndexes }: Recorded<Event>,
+  first: number,
+): readonly IndexChange[] {
+  let more: IndexChange[] | undefined
+  for (let at = 0; indexOf && at < events.length; at++) {
+    const change = indexOf(events[at] as Event, first + at)
+    if (!change) continue
+    more ??= [...indexes]
+    more.push(change)
+  }
+  return more ?? indexes
+}
+
+const noIndexes: readonly IndexChange[] = []
 
 export function refuse(problem: Problem): Refused {
   return { type: 'refuse', problem }

@@ -4,6 +4,7 @@ import {
   type ActorAddress,
   type Decision,
   effectsOf,
+  indexesOf,
   type Question,
   type Recorded,
   type Responder,
@@ -294,10 +295,8 @@ export class System<Event> {
           this.registry.trackRecord(activation.address, name, bytes !== null)
       }
     }
-    if (decision.indexes) {
-      for (const { index, entry, isPresent } of decision.indexes) {
-        this.gate.put(journal.indexKey(tenant, index, entry), isPresent ? present : null)
-      }
+    for (const { index, entry, isPresent } of indexesOf(definition, decision, first)) {
+      this.gate.put(journal.indexKey(tenant, index, entry), isPresent ? present : null)
     }
     if (shared) for (const { key, value } of shared) this.gate.put(key, value)
     if (snapshot !== undefined) this.#checkpoints.save(activation, snapshot)

@@ -35,7 +35,7 @@ interface StoredField<Name> {
   unpack(stored: unknown, shapes: ShapePlaces): unknown
 }
 
-/** An entry as its code and these fields, in order. A last field that the entry lacks is not stored. */
+/** An entry as its code and these fields, in order. Last fields that the entry lacks are not stored. */
 function fieldsOf<Kind extends EntryKind>(
   kind: Kind,
   code: number,
@@ -47,8 +47,8 @@ function fieldsOf<Kind extends EntryKind>(
       const packed: [number, ...unknown[]] = [code]
       for (const field of fields)
         packed.push(typeof field === 'object' ? field.pack(entry[field.name], shapes) : entry[field])
-      if (packed.at(-1) === undefined) packed.pop()
-      return packed
+      while (packed.at(-1) === undefined) packed.pop()
+      return packed.map((field) => (field === undefined ? null : field)) as unknown as Packed
     },
     unpack(packed, shapes) {
       const entry: Partial<Record<keyof EntryOf<Kind>, unknown>> = {}
@@ -66,6 +66,11 @@ function fieldsOf<Kind extends EntryKind>(
 /** Stored as null if the entry lacks it. */
 function optional<Name>(name: Name): StoredField<Name> {
   return { name, pack: (value) => value ?? null, unpack: (stored) => stored ?? undefined }
+}
+
+/** Not stored if the entry lacks it and all fields after it, null if it lacks only this one. */
+function omittable<Name>(name: Name): StoredField<Name> {
+  return { name, pack: (value) => value, unpack: (stored) => stored ?? undefined }
 }
 
 /** Stored as its index, so the order of `names` is part of the format. */
@@ -188,7 +193,17 @@ const forms: { readonly [Kind in EntryKind]: EntryForm<EntryOf<Kind>> } = {
   schema_deleted: fieldsOf('schema_deleted', 11, 'service', 'at'),
   alarm_set: fieldsOf('alarm_set', 12, 'alarm', 'at', 'stored'),
   alarm_deleted: fieldsOf('alarm_deleted', 13, 'alarm', 'at', 'devices', 'groups'),
-  alarm_changed: fieldsOf('alarm_changed', 14, 'device', 'alarm', 'at', 'isActive', 'since', 'isEnded'),
+  alarm_changed: fieldsOf(
+    'alarm_changed',
+    14,
+    'device',
+    'alarm',
+    'at',
+    'isActive',
+    'since',
+    omittable('isEnded'),
+    'value',
+  ),
   update_changed: fieldsOf(
     'update_changed',
     15,
@@ -203,6 +218,7 @@ const forms: { readonly [Kind in EntryKind]: EntryForm<EntryOf<Kind>> } = {
   subscribed: fieldsOf('subscribed', 16, 'user', 'at', 'stored'),
   subscription_updated: fieldsOf('subscription_updated', 17, 'user', 'at', 'stored'),
   unsubscribed: fieldsOf('unsubscribed', 18, 'user', 'at', 'subscription'),
+  alarm_acknowledged: fieldsOf('alarm_acknowledged', 19, 'device', 'alarm', 'at', 'since', 'by', 'comment'),
 }
 
 const byCode = new Map(Object.values(forms).map((form) => [form.code, form as unknown as EntryForm<Entry>]))

@@ -39,6 +39,18 @@ describe('a report', () => {
     expect(device.rules.counts.transitions).toBe(2)
   })
 
+  test.each([
+    ['the first property of the condition', { and: [{ '>': [{ var: '0x02' }, 1] }, { '<': [{ var: '0x01' }, 9] }] }, 5],
+    ['a property that may be missing', { '!=': [{ var: ['0x03', 'none'] }, 'x'] }, undefined],
+  ])('that changes an alarm contains the value of %s', (_, condition, value) => {
+    const device = new Linked({ I1: { ...high, condition } })
+    const { events = [] } = device.says(0, 3, 1, 5) as { events?: readonly object[] }
+    expect(events.at(-1)).toEqual({
+      ...{ kind: 'alarm_changed', device: 'A', alarm: 'I1', at: now, isActive: true, since: now },
+      ...(value !== undefined && { value }),
+    })
+  })
+
   test('adds the index row once', () => {
     const device = new Linked({ I1: high })
     expect(device.says(0, 11)).toMatchObject({ indexes: [{ entry: 'I1/A', isPresent: true }] })
@@ -146,5 +158,53 @@ describe('an alarm ends', () => {
     expect(device.standing).toEqual({})
     expect([...device.rows]).toEqual([])
     expect(device.due()).toMatchObject({ type: 'answer' })
+  })
+})
+
+describe('an acknowledgement', () => {
+  const acknowledge = (by: string, comment?: string, alarm = 'I1') =>
+    ({ type: 'acknowledge_alarm', alarm, by, comment }) as const
+  const seen = (device: Linked) => device.standing.I1?.acknowledged
+
+  test('counts until the alarm becomes active again, and is stored with the device', () => {
+    const device = new Linked({ I1: high })
+    device.says(0, 11)
+    const by = { by: 'crn#user:U1', at: now + 5, comment: 'seen' }
+    device.at += 5
+    expect(device.act(acknowledge('crn#user:U1', 'seen'))).toMatchObject({
+      events: [{ kind: 'alarm_acknowledged', device: 'A', alarm: 'I1', at: now + 5, since: now, comment: 'seen' }],
+      answer: { isActive: true, since: now, acknowledged: by },
+    })
+    device.says(0, 1)
+    expect([seen(device), device.restored().alarms.get('I1')?.acknowledged]).toEqual([by, by])
+    device.set('I1', long)
+    device.says(0, 11)
+    expect(seen(device)).toEqual(by)
+    device.at += 2_000
+    device.due()
+    expect([device.standing.I1?.isActive, seen(device)]).toEqual([true, undefined])
+  })
+
+  test('is replaced by another one, and not changed by its repetition', () => {
+    const device = new Linked({ I1: high })
+    device.says(0, 11)
+    for (const next of [acknowledge('U1'), acknowledge('U2'), acknowledge('U2', 'mine')]) {
+      expect(kindsOf(device.act(next))).toEqual(['alarm_acknowledged'])
+      expect(device.act(next)).toMatchObject({ type: 'answer', value: { acknowledged: { by: next.by } } })
+    }
+    expect(seen(device)).toMatchObject({ by: 'U2', comment: 'mine' })
+  })
+
+  test.each([
+    ['that was never active', 'I1'],
+    ['that only waits', 'I2'],
+    ['that does not exist', 'I3'],
+  ])('of an alarm %s is refused', (_, alarm) => {
+    const device = new Linked({ I1: { ...high, condition: over('0x02', 10) }, I2: long })
+    device.says(0, 11)
+    expect(device.act(acknowledge('U1', undefined, alarm))).toMatchObject({
+      type: 'refuse',
+      problem: { code: 'not_found' },
+    })
   })
 })

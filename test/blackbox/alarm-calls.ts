@@ -20,6 +20,7 @@ export interface StatusRow {
   readonly deviceIdentifier: string
   readonly active: boolean
   readonly since: number
+  readonly acknowledged: { readonly by: string; readonly at: number } | null
 }
 
 export const above = (limit: number) => ({ '>': [{ var: '0x2000' }, limit] })

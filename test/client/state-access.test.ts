@@ -216,9 +216,18 @@ describe('a state', () => {
     proxy.cut()
     await report(server, device, 35)
     await until(() => alarms.get(key)?.active === true, 'the alarm')
+    expect(alarms.get(key)).toMatchObject({ severity: 'warning', acknowledged: null })
+    const alarmId = resourceIdentifier.replace('crn#alarm:', '')
+    const body = { comment: 'seen' }
+    const acknowledged = await owner.call('POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge', {
+      ...{ parameters: { alarmId, deviceIdentifier: device.name }, body },
+    })
+    await until(() => alarms.get(key)?.acknowledged, 'the acknowledgement')
+    expect(alarms.get(key)).toEqual(acknowledged)
     proxy.cut()
     await report(server, device, 15)
     await until(() => alarms.get(key)?.active === false, 'the end of the alarm')
+    expect(alarms.get(key)?.acknowledged).toMatchObject(body)
     const { resourceIdentifier: topic } = await owner.call('POST /functions', {
       body: {
         name: 'Warm',

@@ -101,7 +101,11 @@ test('an alarm event has the alarm as the API shows it, and its state on a devic
   expect(told({ ...changed, isActive: true })).toEqual({ type: 'ALARM_STATUS_ACTIVE', ...status })
   const ended = { type: 'ALARM_STATUS_INACTIVE', ...status }
   expect(told({ ...changed, isActive: false })).toEqual(ended)
-  expect(told({ ...changed, isActive: false, isEnded: true })).toEqual(ended)
+  expect(told({ ...changed, isActive: false, isEnded: true, value: 7 })).toEqual(ended)
+  const by = 'crn#user:2Vb7qYx9Kd'
+  const seen = { kind: 'alarm_acknowledged', device: '"A', alarm, at: 5, since: 4, by } as const
+  expect(told(seen)).toEqual({ type: 'ALARM_STATUS_ACKNOWLEDGED', ...status, by })
+  expect(told({ ...seen, comment: '"' })).toEqual({ type: 'ALARM_STATUS_ACKNOWLEDGED', ...status, by, comment: '"' })
 })
 
 test('a subscription event has the subscription as the API shows it; its end has only the name', () => {

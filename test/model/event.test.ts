@@ -34,6 +34,10 @@ const table: [EventType, string, boolean, boolean, string, Record<string, unknow
   ['ALARM_CONFIG_UPDATE', 'alarms', false, false, 'scope', { ...alarm, payload: { name: 'hot' } }],
   ['ALARM_STATUS_ACTIVE', 'alarms', true, false, 'scope', { ...alarm, ...device, since: 1 }],
   ['ALARM_STATUS_INACTIVE', 'alarms', true, false, 'scope', { ...alarm, ...device, since: 1 }],
+  [
+    ...(['ALARM_STATUS_ACKNOWLEDGED', 'alarms', true, false, 'scope'] as const),
+    { ...alarm, ...device, since: 1, by: 'crn#user:2Vb7qYx9Kd', comment: 'seen' },
+  ],
   ['UPDATE_STATUS', 'updates', true, false, 'scope', { ...device, index: 0, status: 'DOWNLOADING', progress: 12.5 }],
 ]
 

@@ -39,6 +39,15 @@ describe('the data of a template', () => {
       { on: 'property', service: 'Heating', property: '0x0001' },
     ],
     ['an alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, { alarmName: 'Fire' }, { on: 'alarm', alarm: 'Fire' }],
+    [
+      'an acknowledged alarm',
+      { on: 'alarm', alarm: '2Vb7qYx9Kd' },
+      { alarmName: 'Fire', acknowledged: { by: 'ann', at: 1_700_000_000_000, comment: null } },
+      {
+        ...{ on: 'alarm', alarm: 'Fire' },
+        acknowledged: { by: 'ann', date: '2023-11-14T22:13:20.000Z', comment: null },
+      },
+    ],
     ['a deleted alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, {}, { on: 'alarm', alarm: '2Vb7qYx9Kd' }],
     ['a status', { on: 'status' }, {}, { on: 'status' }],
   ])('%s', (_, cause, more, expected) => {

@@ -78,6 +78,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     why: 'counts rows that it may not store',
     row: [401, 'success', 403, 'success', 'success', 'success'],
   },
+  listAlarmHistory: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   listAlarmStatus: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   // Functions follow the rules of groups; their services are checked at creation.
   listFunctions: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },

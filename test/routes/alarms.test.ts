@@ -69,6 +69,8 @@ describe('alarms', () => {
       deviceIdentifier: 'A',
       active: true,
       since: event?.since,
+      severity: 'warning',
+      acknowledged: null,
     })
     await report(server, a, 41)
     await report(server, a, 20)
@@ -162,5 +164,62 @@ describe('alarms', () => {
       expect(new Set(all.map(({ resourceIdentifier }) => resourceIdentifier)).size).toBe(alarms.length)
       expect(wrongFields(await admin.get('/alarms/status?active=1'))).toEqual(['active'])
     })
+  })
+
+  test('are acknowledged with an event, until they become active again; the history lists everything', async () => {
+    const dashboard = await EventClient.open(server, { offset: 'now' }, admin)
+    const alarm = await makeAlarm(admin, { devices: ['A', 'B'] })
+    const path = (device: string) => `${pathOf(alarm)}/status/${device}/acknowledge`
+    expect(answerOf(await admin.post(path('A'), {}))).toEqual(unknown)
+    for (const device of [a, b]) await report(server, device, 40)
+    await untilRows(admin, 'A', 'B')
+    const by = admin.claims.sub
+    const answer = await admin.post(path('a'), { comment: ' on my way ' })
+    const [row] = await rowsOf(admin, '?deviceIdentifier=A')
+    expect(answerOf(answer)).toEqual([200, row])
+    expect(row?.acknowledged).toEqual({ by, at: expect.any(Number), comment: 'on my way' })
+    await report(server, a, 20)
+    await untilRows(admin, '(A)', 'B')
+    expect((await rowsOf(admin))[0]?.acknowledged?.by).toBe(by)
+    await report(server, a, 50)
+    await untilRows(admin, 'A', 'B')
+    expect((await rowsOf(admin))[0]?.acknowledged).toBeNull()
+    await alarmEventsOf(dashboard, admin)
+    expect(dashboard.of('ALARM_STATUS_ACKNOWLEDGED')).toEqual([
+      expect.objectContaining({ ...{ deviceIdentifier: 'A', since: row?.since }, ...{ by, comment: 'on my way' } }),
+    ])
+    expect(wrongFields(await admin.post(path('A'), { comment: 'x'.repeat(501) }))).toEqual(['comment'])
+    expect(answerOf(await admin.post(path('C'), {}))).toEqual(unknown)
+    await dashboard.close()
+
+    interface Row {
+      readonly deviceIdentifier: string
+      readonly type: string
+      readonly at: number
+      readonly value?: unknown
+    }
+    const past = async (query = '') => (await admin.get(`/alarms/history?alarmId=${idOf(alarm)}${query}`)).json as Row[]
+    const all = await past()
+    const kinds = (rows: readonly Row[]) => rows.map((each) => `${each.deviceIdentifier} ${each.type}`)
+    const ofA = ['A ACTIVE', 'A INACTIVE', 'A ACKNOWLEDGED', 'A ACTIVE']
+    expect(kinds(all).filter((kind) => kind !== 'B ACTIVE')).toEqual(ofA)
+    expect(all).toHaveLength(5)
+    expect(all.find(({ type }) => type === 'ACKNOWLEDGED')).toEqual({
+      ...{ resourceIdentifier: alarm.resourceIdentifier, deviceIdentifier: 'A', type: 'ACKNOWLEDGED' },
+      ...{ at: row?.acknowledged?.at, by, comment: 'on my way' },
+    })
+    expect(kinds(await past('&deviceIdentifier=A'))).toEqual(ofA)
+    expect((await past('&deviceIdentifier=A')).map(({ value }) => value)).toEqual([50, 20, undefined, 40])
+    const { at = 0 } = all[1] ?? {}
+    expect(await past(`&from=${at}`)).toEqual(all.filter((each) => each.at >= at))
+    expect(await past(`&to=${at}&from=-1h`)).toEqual(all.filter((each) => each.at < at))
+    expect(wrongFields(await admin.get('/alarms/history?from=5&to=5'))).toEqual(['from'])
+    const paged: Row[] = []
+    for (let next: string | undefined = `/alarms/history?limit=2&alarmId=${idOf(alarm)}`; next; ) {
+      const page: Answer = await admin.get(next)
+      paged.push(...(page.json as Row[]))
+      next = /<\/api\/v1([^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
+    }
+    expect(paged).toEqual(all)
   })
 })

@@ -5,11 +5,11 @@ import type { ReadRow } from '#test/simulation/reference-alarms'
 export class AlarmView extends ListView<ReadRow> {
   readonly list = 'listAlarmStatus'
   readonly resource = 'alarms'
-  #rows = new Map<string, { readonly active: boolean; readonly since: unknown }>()
+  #rows = new Map<string, Pick<ReadRow, 'active' | 'since' | 'acknowledged'>>()
 
   /** An alarm that ended is sent as inactive, and has no row any more. */
   protected differences(rows: readonly ReadRow[]): readonly string[] {
-    const there = new Map(rows.map((row) => [pairOf(row), { active: row.active, since: row.since }]))
+    const there = new Map(rows.map((row) => [pairOf(row), shown(row)]))
     const found: string[] = []
     for (const [pair, row] of there) {
       const here = this.#rows.get(pair)
@@ -27,12 +27,23 @@ export class AlarmView extends ListView<ReadRow> {
   }
 
   protected take(rows: readonly ReadRow[]): void {
-    this.#rows = new Map(rows.map((row) => [pairOf(row), { active: row.active, since: row.since }]))
+    this.#rows = new Map(rows.map((row) => [pairOf(row), shown(row)]))
   }
 
   protected apply(event: ViewedEvent): void {
-    this.#rows.set(pairOf(event), { active: event.type === 'ALARM_STATUS_ACTIVE', since: event.since })
+    const pair = pairOf(event)
+    const before = this.#rows.get(pair)
+    const { by, timestamp: at, comment = null } = event
+    const since = event.since as number
+    if (event.type === 'ALARM_STATUS_ACKNOWLEDGED')
+      this.#rows.set(pair, { active: before?.active ?? true, since, acknowledged: { by, at, comment } as never })
+    else if (event.type === 'ALARM_STATUS_ACTIVE') this.#rows.set(pair, { active: true, since, acknowledged: null })
+    else this.#rows.set(pair, { active: false, since, acknowledged: before?.acknowledged ?? null })
   }
+}
+
+function shown({ active, since, acknowledged }: ReadRow): Pick<ReadRow, 'active' | 'since' | 'acknowledged'> {
+  return { active, since, acknowledged }
 }
 
 function pairOf({ resourceIdentifier, deviceIdentifier }: Readonly<Record<string, unknown>> | ReadRow): string {

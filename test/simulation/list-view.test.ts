@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { AlarmView } from '#test/simulation/alarm-view'
 
-const rowsOf = (active: boolean) => [{ resourceIdentifier: 'crn#alarm:a', deviceIdentifier: 'D0', active, since: 1 }]
+const rowsOf = (active: boolean) => [
+  { resourceIdentifier: 'crn#alarm:a', deviceIdentifier: 'D0', active, since: 1, acknowledged: null },
+]
 const event = (type: string, offset: number) => ({
   ...{ type, offset, resourceIdentifier: 'crn#alarm:a', deviceIdentifier: 'D0', since: 1 },
 })

@@ -26,6 +26,7 @@ export interface ReadRow {
   readonly deviceIdentifier: string
   readonly active: boolean
   readonly since: number
+  readonly acknowledged: { readonly by: string; readonly at: number; readonly comment: string | null } | null
 }
 
 export interface ReadAll {

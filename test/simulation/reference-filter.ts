@@ -20,6 +20,7 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   SCHEMA_DELETE: ['schemas', 'service'],
   ALARM_STATUS_ACTIVE: ['alarms', 'device'],
   ALARM_STATUS_INACTIVE: ['alarms', 'device'],
+  ALARM_STATUS_ACKNOWLEDGED: ['alarms', 'device'],
   // Also every device that it is bound to, which is checked separately.
   ALARM_CONFIG_UPDATE: ['alarms'],
   // Also only for the subscription's owner, which is checked separately.

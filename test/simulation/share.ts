@@ -30,6 +30,7 @@ const tried: readonly string[] = [
   'answered when asked again',
   'alarm active',
   'alarm inactive',
+  'alarm acknowledged',
   'alarms compared',
   'received ALARM_CONFIG_UPDATE',
   'actions seen running',

@@ -94,6 +94,7 @@ export class SimulatedAlarms {
     else if (tried < 0.26 && group) this.#delete('deleteGroup', { groupId: group }, this.#groups, group)
     else if (tried < 0.36 && alarm) this.#delete('deleteAlarm', { alarmId: alarm }, this.#alarms, alarm)
     else if (tried < 0.65 && alarm) this.#put(alarm)
+    else if (tried > 0.9 && alarm) this.#acknowledge(alarm)
     else if (there(this.#alarms).length < alarmsMax) this.#make()
   }
 
@@ -211,6 +212,19 @@ export class SimulatedAlarms {
       name: 'putAlarm',
       request: { ...request, parameters: { alarmId: id }, body },
       sent: (attempt) => this.#changing(this.#alarms, id, body, attempt, check),
+    })
+  }
+
+  /** The views of clients show whether it is lost. */
+  #acknowledge(id: string): void {
+    const parameters = { alarmId: id, deviceIdentifier: this.#random.pick(this.#devices) ?? '' }
+    const body = { comment: `c${++this.#named}` }
+    this.#requests.ask({
+      name: 'acknowledgeAlarm',
+      request: { parameters, body },
+      sent: () => (outcome) => {
+        if (outcome.status === 200) this.#witness.count('alarm acknowledged')
+      },
     })
   }
 

@@ -277,6 +277,13 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
   schema_deleted: recordOf({ kind: fc.constant('schema_deleted' as const), service: serviceName, at: time }),
   alarm_set: recordOf({ kind: fc.constant('alarm_set' as const), alarm: alarmId, at: time, stored: storedAlarm }),
   alarm_deleted: recordOf({ kind: fc.constant('alarm_deleted' as const), alarm: alarmId, at: time, ...bound }),
+  alarm_acknowledged: recordOf(
+    {
+      ...{ kind: fc.constant('alarm_acknowledged' as const), device: deviceName, alarm: alarmId, at: time },
+      ...{ since: time, by: author, comment: fc.string() },
+    },
+    { requiredKeys: ['kind', 'device', 'alarm', 'at', 'since', 'by'] },
+  ),
   alarm_changed: recordOf(
     {
       kind: fc.constant('alarm_changed' as const),
@@ -286,6 +293,10 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
       isActive: fc.boolean(),
       since: time,
       isEnded: fc.constant(true as const),
+      value: fc.oneof(
+        fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
+        fc.string(),
+      ),
     },
     { requiredKeys: ['kind', 'device', 'alarm', 'at', 'isActive', 'since'] },
   ),

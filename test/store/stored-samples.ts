@@ -92,6 +92,12 @@ const alarms = AlarmStates.of([
   ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],
 ])
 
+const acknowledged = AlarmStates.of([...alarms])
+acknowledged.set('7Lf2wZs6Dy', {
+  ...{ isActive: true, since: at, waitingSince: 0 },
+  acknowledged: { by: 'crn#user:2Vb7qYx9Kd', at: at + 9, comment: null },
+})
+
 const throttles = throttlesOf(['6Hn3wRt5Mz/2', at - 1, '6Hn3wRt5Mz/once-an-hour', at])
 
 const notices = noticeBus()
@@ -347,6 +353,7 @@ export const storedSamples: readonly StoredSample[] = [
   snapshotSample('device-snapshot-with-alarms', { ...state, alarms }),
   snapshotSample('device-snapshot-with-throttles', { ...state, throttles }),
   snapshotSample('device-snapshot-with-alarms-and-throttles', { ...state, alarms, throttles }),
+  snapshotSample('device-snapshot-with-acknowledgements', { ...state, alarms: acknowledged }),
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),
   ),

@@ -170,4 +170,15 @@ export const laterEntries: readonly (readonly [name: string, entry: Entry])[] = 
     },
   ],
   ['unsubscribed', { kind: 'unsubscribed', at, user: 'crn#user:anonymous', subscription: subscription.id }],
+  [
+    'alarm-acknowledged',
+    {
+      ...{ kind: 'alarm_acknowledged', device: device.id, alarm: '7Lf2wZs6Dy', at, since: at - 60_000 },
+      ...{ by: subscription.createdBy, comment: 'Küche' },
+    },
+  ],
+  [
+    'alarm-changed-with-value',
+    { kind: 'alarm_changed', device: device.id, alarm: '7Lf2wZs6Dy', at, isActive: false, since: at, value: [1, 'x'] },
+  ],
 ]

@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
+import { alarmLogDays, alarmLogIndex, alarmLogRow, alarmLogTime } from '#actors/device/alarm-log'
 import {
   answerRecord,
   idempotencyAddress,
@@ -7,8 +8,9 @@ import {
   idOfExpiry,
   keyLifetimeMs,
 } from '#actors/idempotency/state'
+import type { AlarmChanged } from '#model/entry'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { expireEveryMs } from '#workers/idempotency-expiry'
+import { expireAlarmLog, expireAlarmLogEveryMs, expireKeysEveryMs as expireEveryMs } from '#workers/expiry'
 
 const hourMs = 3_600_000
 /** After this time a key is certainly deleted: its day, the rest of the hour, and the time between two runs. */
@@ -136,4 +138,48 @@ test('the keys of a deleted tenant are deleted', async () => {
   expect(await indexEntries('acme')).toEqual([])
   const { id } = idempotencyAddress('acme', 'crn#user:U1', 'k')
   expect(fixture.assembly.context.system.recordOf(idempotencyAddressOf('acme', id), answerRecord)).toBeUndefined()
+})
+
+describe('the history of alarms', () => {
+  const tenant = 'default'
+  const dayMs = 86_400_000
+  const changes = async (count: number) => {
+    const { system } = fixture.assembly.context
+    for (let at = 0; at < count; at++) {
+      const isActive = at % 2 === 0
+      const entry: AlarmChanged = {
+        kind: 'alarm_changed',
+        device: 'A',
+        alarm: 'I1',
+        at,
+        isActive,
+        since: system.world.now(),
+      }
+      const { index, entry: name } = alarmLogRow(entry, at + 1) ?? {}
+      system.gate.put(`index/${index}/${tenant}/${name}`, Uint8Array.of(1))
+    }
+    await fixture.wait(system.gate.settled())
+  }
+  const left = async () => {
+    const pages = fixture.assembly.context.listing.entries(alarmLogIndex, tenant)
+    const entries = await fixture.wait(pages.next(10_000))
+    await pages.close()
+    return entries.map(alarmLogTime)
+  }
+
+  test('loses rows after 90 days, and the oldest of too many', async () => {
+    fixture = await IdentityFixture.open()
+    const { system, listing } = fixture.assembly.context
+    const start = system.world.now()
+    await changes(700)
+    fixture.world.spend(dayMs)
+    await changes(3)
+    expect(await left()).toEqual([...Array(3).fill(start + dayMs), ...Array(700).fill(start)])
+    const parts = { system, listing, failed: () => {} }
+    await fixture.wait(expireAlarmLog(parts, tenant, () => false, 600))
+    expect(await left()).toEqual([...Array(3).fill(start + dayMs), ...Array(597).fill(start)])
+    fixture.world.spend(alarmLogDays * dayMs - dayMs)
+    await fixture.world.advance(expireAlarmLogEveryMs)
+    expect(await left()).toEqual(Array(3).fill(start + dayMs))
+  })
 })

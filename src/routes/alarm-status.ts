@@ -1,0 +1,173 @@
+import {
+  alarmLogIndex,
+  alarmLogNames,
+  alarmLogRowOf,
+  alarmLogTime,
+  placeAfter,
+  placeOf,
+  placeOfTime,
+} from '#actors/device/alarm-log'
+import { alarmIndex } from '#actors/device/alarms'
+import { deviceAddress } from '#actors/device/device'
+import type { AlarmState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/commands'
+import type { AlarmHistoryQuery, AlarmStatusQuery } from '#api/alarms'
+import * as api from '#api/alarms'
+import { nameOfCursor } from '#api/fields'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { formatCrn } from '#model/crn'
+import { Problem } from '#model/problem'
+import { devicesWithin, reachesDevice } from '#model/scope'
+import { changedReply } from '#routes/bound-visibility'
+import type { RouteContext } from '#routes/context'
+import { timeOf } from '#routes/history-questions'
+import { listReply, streamHeaders } from '#routes/list-reply'
+import { namesOf, type Pages } from '#runtime/storage'
+
+/** The state of alarms on devices, and its history. Contract 5.3, 12. Access is that of the device, as for events. */
+export function alarmStatusRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bind(api.listAlarmStatus, (call) => statusList(context, call)),
+
+    bind(api.listAlarmHistory, (call) => historyList(context, call)),
+
+    bind(api.acknowledgeAlarm, async ({ caller, body, bodyBytes, parameters }) => {
+      const { tenant, scope, user } = caller
+      const { alarmId: alarm, deviceIdentifier: device } = parameters
+      const state = await system.askAtOnce(() => {
+        if (!reachesDevice(scope, 'alarms', 'update', device)) throw new Problem('not_found')
+        context.streamShare.take(caller, bodyBytes.byteLength)
+        const command = { type: 'acknowledge_alarm', alarm, by: user, comment: body.comment || undefined } as const
+        return { to: deviceAddress(tenant, device), command, bytes: bodyBytes.byteLength }
+      })
+      const row = entryOf(context, tenant, { alarm, device, state: state as AlarmState })
+      return changedReply(reachesDevice(scope, 'alarms', 'read', device), row, 'resourceIdentifier')
+    }),
+  ]
+}
+
+/** A row of the list: one alarm on one device. */
+interface StatusRow {
+  readonly alarm: string
+  readonly device: string
+  readonly state: AlarmState
+}
+
+/**
+ * The devices on which alarms are or were active: the state that results from their events, for callers that receive
+ * these. A row depends on its device only, as the events do, so a client that applies the events to the list has the
+ * later list.
+ */
+function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
+  const { caller, query } = call
+  const { tenant, scope } = caller
+  // Read before the names: the list then contains at least all events up to this position.
+  const headers = streamHeaders(context, tenant)
+  const isWithin = devicesWithin(scope, 'alarms', 'read')
+  const shownRow = (name: string) => {
+    const row = rowOf(context, tenant, name)
+    return row && (query.active === undefined || row.state.isActive === query.active) ? row : undefined
+  }
+  const requested = query.deviceIdentifier && new Set(query.deviceIdentifier)
+  return listReply(context, call, headers, {
+    limit: query.limit,
+    names: rowNames(context, tenant, nameOfCursor(query.cursor), requested),
+    isShown: (name) => (requested?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
+    isMatching: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
+    textOf: (name) => {
+      const row = shownRow(name)
+      return row && JSON.stringify(entryOf(context, tenant, row))
+    },
+  })
+}
+
+/** Up to this many devices are read one by one; for more, the index is scanned in slices. */
+const singleReadsMax = 100
+
+/** `<alarm>/<device>`, in order. For many devices it also contains others. */
+function rowNames(
+  context: RouteContext,
+  tenant: string,
+  after: string,
+  requested: ReadonlySet<string> | undefined,
+): Pages {
+  if (!requested || requested.size > singleReadsMax) return context.listing.entries(alarmIndex, tenant, '', after)
+  const names = [...requested].flatMap((device) => {
+    const alarms = [...(context.system.peek(deviceAddress(tenant, device))?.alarms ?? [])]
+    return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
+  })
+  return namesOf(names.filter((name) => name > after).sort())
+}
+
+/** Undefined if the alarm was never active, or ended. */
+function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
+  const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
+  const state = context.system.peek(deviceAddress(tenant, device))?.alarms.get(alarm)
+  return state && state.since > 0 ? { alarm, device, state } : undefined
+}
+
+function deviceIn(name: string): string {
+  return name.slice(name.indexOf('/') + 1)
+}
+
+function entryOf({ system }: RouteContext, tenant: string, { alarm, device, state }: StatusRow) {
+  const severity = system.wake(tenantAddress(tenant)).alarms.get(alarm)?.severity
+  return {
+    resourceIdentifier: formatCrn({ type: 'alarm', id: alarm }),
+    deviceIdentifier: device,
+    active: state.isActive,
+    since: state.since,
+    ...(severity && { severity }),
+    acknowledged: state.acknowledged ?? null,
+  }
+}
+
+/** Newest first. It contains devices and alarms that were deleted since. */
+function historyList(context: RouteContext, call: Call<unknown, AlarmHistoryQuery>): Promise<Reply> {
+  const { tenant, scope } = call.caller
+  const { alarmId, deviceIdentifier, from, to, limit, cursor } = call.query
+  const now = context.world.now()
+  const [begin, end] = [from && timeOf(from, now), to && timeOf(to, now)]
+  if (begin !== undefined && end !== undefined && begin >= end) {
+    throw new Problem('invalid', undefined, { details: [{ message: 'must be before to', path: 'from' }] })
+  }
+  const isWithin = devicesWithin(scope, 'alarms', 'read')
+  const requested = deviceIdentifier && new Set(deviceIdentifier)
+  const place = cursor === undefined ? '' : placeAfter(nameOfCursor(cursor))
+  const first = end === undefined ? '' : placeOfTime(end)
+  const names = context.listing.entries(alarmLogIndex, tenant, '', place > first ? place : first)
+  return listReply(
+    context,
+    call,
+    {},
+    {
+      limit,
+      names: begin === undefined ? names : until(names, (name) => alarmLogTime(name) < begin),
+      isShown: (name) => {
+        const { alarm, device } = alarmLogNames(name)
+        return (alarmId ?? alarm) === alarm && (requested?.has(device) ?? true) && isWithin(device)
+      },
+      textOf: (name) => {
+        const { alarm, device } = alarmLogNames(name)
+        const resourceIdentifier = formatCrn({ type: 'alarm', id: alarm })
+        return JSON.stringify({ resourceIdentifier, deviceIdentifier: device, ...alarmLogRowOf(name) })
+      },
+      placeOf,
+    },
+  )
+}
+
+/** The names before the first one that is over. */
+function until(names: Pages, isOver: (name: string) => boolean): Pages {
+  let hasEnded = false
+  return {
+    next: async (countMax) => {
+      const page = hasEnded ? [] : await names.next(countMax)
+      const end = page.findIndex(isOver)
+      hasEnded = end >= 0
+      return hasEnded ? page.slice(0, end) : page
+    },
+    close: () => names.close(),
+  }
+}
