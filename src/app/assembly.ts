@@ -158,6 +158,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       database.commitFailed(error)
     },
     uncommittedBytesMax: limits.uncommittedBytesMax ?? uncommittedBytesMax,
+    commitEveryMs: storage.place.commitEveryMs ?? 0,
     ...(storage.redo && { redo: storage.redo }),
   })
   const search = new DeviceSearch({ world, system, listing })

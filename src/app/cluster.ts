@@ -13,6 +13,7 @@ import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
 import { SharedBlobs } from '#cluster/shared-blobs'
+import { tunnelHost } from '#cluster/tunnel-host'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ticketUser } from '#routes/cluster'
@@ -116,7 +117,7 @@ export async function joinCluster(
     forwarder,
     imagesOf: (local) => new SharedBlobs({ local, bucket: nats.objects, now: () => realWorld.now() }),
     metrics: replicated.metrics,
-    socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder),
+    socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder, log),
     routesOf: ({ context, database }) =>
       clusterRoutes({
         context,
@@ -145,7 +146,12 @@ export async function joinCluster(
   }
 }
 
-function clusterSockets({ context, identity }: Assembly, node: ClusterNode, forwarder: Forwarder): ClusterSockets {
+function clusterSockets(
+  { context, identity }: Assembly,
+  node: ClusterNode,
+  forwarder: Forwarder,
+  log: AssemblyLog,
+): ClusterSockets {
   const { hub } = context
   return {
     callerOfTicket: ticketUser({
@@ -159,7 +165,15 @@ function clusterSockets({ context, identity }: Assembly, node: ClusterNode, forw
       if (node.isOwner || typeof resume !== 'object' || resume.after.epoch !== context.reader.epoch) return
       await node.until(() => hub.publishedTo(caller.tenant) >= resume.after.offset, positionMsMax)
     },
-    tunnelled: (route) => tunnelledLinks({ world: realWorld, node, route, path: `/api/v1${route.path}` }),
+    tunnelled: (route) => [
+      tunnelledLinks({ world: realWorld, node, route, basePath: '/api/v1' }),
+      tunnelHost({
+        world: realWorld,
+        node,
+        route,
+        bug: (error) => log.error({ err: error }, 'a bug: a device connection'),
+      }),
+    ],
   }
 }
 

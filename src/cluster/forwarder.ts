@@ -173,7 +173,7 @@ export class Forwarder implements OtherNodes {
 }
 
 /** @throws Problem `bad_request` for a control character in a head, which the parser of this node accepts */
-export function sendable<Sent>(send: () => Sent): Sent {
+function sendable<Sent>(send: () => Sent): Sent {
   try {
     return send()
   } catch {
@@ -209,7 +209,7 @@ async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage):
 }
 
 /** UTF-8 as the parser has read it: Node.js sends each character of a head as one byte. */
-export function wireText(text: string): string {
+function wireText(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 

@@ -1,6 +1,16 @@
 import { WebSocket } from 'ws'
-import { sendable, wireText } from '#cluster/forwarder'
 import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
+import { tunnelBufferBytesMax, tunnelPath } from '#cluster/tunnel-host'
+import {
+  closeData,
+  closeOf,
+  RecordBatches,
+  recordKinds,
+  recordsIn,
+  type TunnelRecord,
+  type TunnelRefusal,
+  type TunnelRequest,
+} from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
@@ -12,155 +22,246 @@ export interface LinkTunnelOptions {
   readonly node: ClusterNode
   /** The websocket of devices on this node, with which the owner answers. */
   readonly route: AnyWebsocketRoute
-  /** The path of the route on every node. */
-  readonly path: string
+  /** The base path of all routes. */
+  readonly basePath: string
 }
 
-/** The connection to the owner that carries the frames of one device connection. */
-interface Tunnel {
-  readonly owner: WebSocket
-  readonly place: URL
-}
-
-/** Unsent bytes of one direction above which the sender is not served any more. */
-const bufferedBytesMax = 1024 * 1024
-
-/** How long the connection to the owner waits for the device's. */
+/** How long an accepted device may take to open its connection. */
 const joinMsMax = 10_000
 
-const problemsByStatus: Readonly<Record<number, ProblemCode>> = {
-  400: 'bad_request',
-  401: 'unauthorized',
-  403: 'forbidden',
-  404: 'not_found',
-  429: 'too_many_requests',
-}
-
 /**
- * Carries device connections to the owner, each by a connection of its own, so that order and acknowledgements are
- * those of the owner. When the connection to the owner breaks, the device is closed with 1012 and continues at the new
- * owner after the last frame that was stored. Contract 11.
+ * Carries device connections to the owner, all of them by one connection between the nodes, so that order and
+ * acknowledgements are those of the owner. TCP numbers and repeats what it carries: when it breaks, or the owner
+ * changes, the devices are closed with 1012 and continue after the last frame that was stored. Contract 11.
  */
-export function tunnelledLinks({ world, node, route, path }: LinkTunnelOptions): AnyWebsocketRoute {
-  const tunnels = new Map<Socket, Tunnel>()
+export function tunnelledLinks({ world, node, route, basePath }: LinkTunnelOptions): AnyWebsocketRoute {
+  const links = new Map<Socket, TunnelledLink>()
   const { room } = route
+  let tunnel: Tunnel | undefined
   const own: SocketHandler<unknown> = {
     opened(socket, opening) {
-      if (!isTunnel(opening)) {
+      if (!(opening instanceof TunnelledLink)) {
         room.opened(socket, opening)
         return
       }
-      tunnels.set(socket, opening)
-      join(world, socket, opening.owner)
+      links.set(socket, opening)
+      opening.join(socket)
     },
     received(socket, data, isBinary) {
-      const tunnel = tunnels.get(socket)
-      if (!tunnel) room.received(socket, data, isBinary)
-      else if (tunnel.owner.bufferedAmount > bufferedBytesMax) {
+      const link = links.get(socket)
+      if (!link) room.received(socket, data, isBinary)
+      else if (!link.send(data, isBinary))
         world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason))
-      } else tunnel.owner.send(isBinary ? Uint8Array.from(data) : Buffer.from(data).toString(), { binary: isBinary })
     },
     dropped(socket) {
-      const tunnel = tunnels.get(socket)
       // A lost message must not be followed by later ones.
-      if (tunnel) world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason))
+      if (links.has(socket)) world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason))
       else room.dropped(socket)
     },
     drained(socket) {
-      if (!tunnels.has(socket)) room.drained(socket)
+      if (!links.has(socket)) room.drained(socket)
     },
     ponged(socket) {
-      const tunnel = tunnels.get(socket)
-      if (tunnel) tunnel.owner.pong()
+      const link = links.get(socket)
+      if (link) link.pong()
       else room.ponged(socket)
     },
     closed(socket, code) {
-      const tunnel = tunnels.get(socket)
-      tunnels.delete(socket)
-      if (tunnel) leave(tunnel.owner, code)
+      const link = links.get(socket)
+      links.delete(socket)
+      if (link) link.leave(code)
       else room.closed(socket, code)
     },
   }
+  const tunnelTo = async (place: URL): Promise<Tunnel | undefined> => {
+    if (tunnel?.place.href !== place.href || tunnel.isClosed) {
+      tunnel?.close()
+      tunnel = new Tunnel(world, place, basePath, node.key)
+    }
+    const { opened } = tunnel
+    return (await opened) ? tunnel : undefined
+  }
   // A node that stands still does not close its connections.
   node.onOwnerChanged(() => {
-    for (const { owner, place } of tunnels.values()) if (place.href !== node.ownerUrl) owner.terminate()
+    if (tunnel && tunnel.place.href !== node.ownerUrl) tunnel.close()
   })
   return websocketRoute({
     ...route,
     room: own,
     async upgrade(request) {
       if (node.isOwner) return await route.upgrade(request)
-      if (node.isKey(request.header(nodeKeyHeader))) throw new Problem('storage')
+      const wanted = requestOf(request)
       for (const deadline = node.deadline(node.now()); ; await node.pause(deadline)) {
         const { place } = node
         if (place === 'here') return await route.upgrade(request)
-        const owner = place && (await connectTo(place, path, request, node.key))
-        if (!owner) continue
-        // The device may have gone meanwhile: then the room never opens.
-        world.after(joinMsMax, () => owner.isPaused && owner.terminate())
-        return { owner, place } satisfies Tunnel
+        const link = place && (await (await tunnelTo(place))?.open(wanted, request))
+        if (link) return link
       }
     },
   })
 }
 
-function isTunnel(opening: unknown): opening is Tunnel {
-  return typeof opening === 'object' && opening !== null && 'owner' in opening
-}
-
-/** Undefined: that node is not reached, or is not the owner. @throws Problem as the owner refused the upgrade */
-function connectTo(place: URL, path: string, request: UpgradeRequest, key: string): Promise<WebSocket | undefined> {
-  const url = new URL(path, place)
-  url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
-  url.search = request.query
-  const headers: Record<string, string> = { Host: wireText(request.header('host')), [nodeKeyHeader]: key }
+function requestOf(request: UpgradeRequest): TunnelRequest {
+  const { path, query, parameters, protocol, remoteAddress, requestId, forwarded } = request
+  const { origins, host, address } = forwarded
   const authorization = request.header('authorization')
-  if (authorization !== '') headers.Authorization = wireText(authorization)
-  const lines = request.headersForNode
-  for (let index = 0; index < lines.length; index += 2) headers[lines[index] ?? ''] = wireText(lines[index + 1] ?? '')
-  const options = { headers, autoPong: false, perMessageDeflate: false }
-  const owner = sendable(() => new WebSocket(url, request.protocol === '' ? [] : [request.protocol], options))
-  return new Promise((resolve, reject) => {
-    owner.once('open', () => {
-      // Until the connection of the device is open.
-      owner.pause()
-      resolve(owner)
-    })
-    owner.once('unexpected-response', (_, response) => {
-      response.resume()
-      const code = problemsByStatus[response.statusCode ?? 0]
-      const retryAfter = response.headers['retry-after']
-      if (code) reject(new Problem(code, undefined, retryAfter ? { headers: { 'Retry-After': retryAfter } } : {}))
-      else resolve(undefined)
-    })
-    owner.on('error', () => resolve(undefined))
-  })
+  const seen = { origins, host, address }
+  return { path, query, parameters, protocol, authorization, forwarded: seen, remoteAddress, requestId }
 }
 
-function join(world: World, socket: Socket, owner: WebSocket): void {
-  const { restarting } = closeCodes
-  if (owner.readyState !== WebSocket.OPEN) {
-    world.soon(() => socket.end(restarting.code, restarting.reason))
-    return
+/** The connection of this node to the owner. */
+class Tunnel {
+  readonly place: URL
+  /** Whether it opened: that node is reached, and is the owner. */
+  readonly opened: Promise<boolean>
+  readonly #world: World
+  readonly #owner: WebSocket
+  readonly #batches: RecordBatches
+  readonly #links = new Map<number, TunnelledLink>()
+  #lastId = 0
+
+  constructor(world: World, place: URL, basePath: string, key: string) {
+    this.place = place
+    this.#world = world
+    const url = new URL(`${basePath}${tunnelPath}`, place)
+    url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
+    const owner = new WebSocket(url, { headers: { [nodeKeyHeader]: key }, perMessageDeflate: false })
+    this.#owner = owner
+    this.#batches = new RecordBatches(world, (batch) => owner.send(batch))
+    this.opened = new Promise((resolve) => {
+      owner.once('open', () => resolve(true))
+      owner.once('close', () => resolve(false))
+    })
+    owner.on('message', (batch: Buffer) => {
+      for (const record of recordsIn(batch)) this.#links.get(record.id)?.receive(record)
+    })
+    // A `close` follows.
+    owner.on('error', () => {})
+    owner.on('close', () => {
+      for (const link of [...this.#links.values()]) link.broken()
+      this.#links.clear()
+    })
   }
-  owner.on('message', (data: Buffer, isBinary) => {
-    socket.send(isBinary ? data : data.toString())
-  })
-  // The device itself answers, so that the owner notices a dead one.
-  owner.on('ping', () => socket.ping())
-  owner.on('close', (code, reason) => {
-    const isBroken = code === 1006 || code === 1005
-    world.soon(() => socket.end(isBroken ? restarting.code : code, isBroken ? restarting.reason : reason.toString()))
-  })
-  owner.resume()
+
+  get isClosed(): boolean {
+    return this.#owner.readyState >= WebSocket.CLOSING
+  }
+
+  get isFull(): boolean {
+    return this.#owner.bufferedAmount > tunnelBufferBytesMax
+  }
+
+  close(): void {
+    this.#owner.terminate()
+  }
+
+  /** Undefined: the node of the other end is not the owner any more. @throws Problem as the owner refuses it */
+  open(wanted: TunnelRequest, request: UpgradeRequest): Promise<TunnelledLink | undefined> {
+    if (this.isClosed) return Promise.resolve(undefined)
+    const link = new TunnelledLink(this, ++this.#lastId, this.#world)
+    this.#links.set(link.id, link)
+    this.add(link.id, recordKinds.open, JSON.stringify(wanted))
+    return link.accepted((name, value) => request.addReplyHeader(name, value))
+  }
+
+  add(id: number, kind: number, data?: Uint8Array | string): void {
+    if (this.#owner.readyState === WebSocket.OPEN) this.#batches.add(id, kind, data)
+  }
+
+  forget(link: TunnelledLink): void {
+    this.#links.delete(link.id)
+  }
 }
 
-function leave(owner: WebSocket, code: number): void {
-  for (const event of ['message', 'ping', 'close'] as const) owner.removeAllListeners(event)
-  owner.close(closeCodeOf(code))
-}
+/** One device connection in a tunnel. */
+class TunnelledLink {
+  readonly id: number
+  readonly #tunnel: Tunnel
+  readonly #world: World
+  #answered: ((answer: TunnelRecord | undefined) => void) | undefined
+  #socket: Socket | undefined
+  /** Records that arrived before the connection of the device was open. */
+  #early: TunnelRecord[] = []
+  #isOver = false
+  #cancelWait: () => void = () => {}
 
-/** 1005 and 1006 describe a closure and can't be sent. RFC 6455 §7.4.1. */
-function closeCodeOf(code: number): number {
-  return code === 1005 || code === 1006 || code < 1000 ? 1000 : code
+  constructor(tunnel: Tunnel, id: number, world: World) {
+    this.id = id
+    this.#tunnel = tunnel
+    this.#world = world
+  }
+
+  async accepted(addReplyHeader: (name: string, value: string) => void): Promise<TunnelledLink | undefined> {
+    const answer = await new Promise<TunnelRecord | undefined>((resolve) => {
+      this.#answered = resolve
+    })
+    const text = answer && Buffer.from(answer.data).toString()
+    if (!text) return undefined
+    if (answer.kind === recordKinds.refused) {
+      const { code, message, headers } = JSON.parse(text) as TunnelRefusal
+      throw new Problem(code as ProblemCode, message, headers ? { headers } : {})
+    }
+    for (const [name, value] of JSON.parse(text) as [string, string][]) addReplyHeader(name, value)
+    // The device may have gone meanwhile.
+    this.#cancelWait = this.#world.after(joinMsMax, () => this.leave(1006))
+    return this
+  }
+
+  join(socket: Socket): void {
+    this.#cancelWait()
+    this.#socket = socket
+    if (this.#isOver) this.#end(socket, closeCodes.restarting)
+    for (const record of this.#early.splice(0)) this.#pass(socket, record)
+  }
+
+  receive(record: TunnelRecord): void {
+    if (this.#answered) {
+      if (record.kind === recordKinds.refused) this.#tunnel.forget(this)
+      this.#answered({ ...record, data: Uint8Array.from(record.data) })
+      this.#answered = undefined
+    } else if (this.#socket) this.#pass(this.#socket, record)
+    else this.#early.push({ ...record, data: Uint8Array.from(record.data) })
+  }
+
+  #pass(socket: Socket, { kind, data }: TunnelRecord): void {
+    if (kind === recordKinds.text) socket.send(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString())
+    else if (kind === recordKinds.binary) socket.send(data)
+    else if (kind === recordKinds.ping) socket.ping()
+    else {
+      this.#isOver = true
+      this.#tunnel.forget(this)
+      this.#end(socket, closeOf(data))
+    }
+  }
+
+  /** Returns false if the connection to the owner has too many unsent bytes. */
+  send(data: Uint8Array, isBinary: boolean): boolean {
+    if (this.#tunnel.isFull) return false
+    if (!this.#isOver) this.#tunnel.add(this.id, isBinary ? recordKinds.binary : recordKinds.text, data)
+    return true
+  }
+
+  /** The device itself answers, so that the owner notices a dead one. */
+  pong(): void {
+    if (!this.#isOver) this.#tunnel.add(this.id, recordKinds.pong)
+  }
+
+  /** The device has gone. */
+  leave(code: number): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#tunnel.add(this.id, recordKinds.closed, closeData(code, ''))
+    this.#tunnel.forget(this)
+  }
+
+  /** The connection to the owner is closed. */
+  broken(): void {
+    this.#isOver = true
+    this.#answered?.(undefined)
+    if (this.#socket) this.#end(this.#socket, closeCodes.restarting)
+  }
+
+  #end(socket: Socket, { code, reason }: { code: number; reason: string }): void {
+    this.#world.soon(() => socket.end(code, reason))
+  }
 }

@@ -39,7 +39,7 @@ export class NatsLease implements Lease {
   #isAsking = false
   #cancelTimer: (() => void) | undefined
   #waiting: { resolve(): void; reject(error: Error): void }[] = []
-  /** Called when another node has the lease. */
+  /** Called when another node than before has the lease. */
   readonly changed: (() => void)[] = []
 
   constructor(world: World, bucket: KV, node: NodeAddress) {
@@ -104,14 +104,18 @@ export class NatsLease implements Lease {
     } catch {
       return
     }
-    const before = this.#holder?.name
     const found = entry?.operation === 'PUT' ? entry.json<LeaseEntry>() : undefined
-    this.#holder = found
     const revision = entry?.revision ?? 0
     if (revision !== this.#seenRevision) this.#heardAt = this.#world.monotonic()
     this.#seenRevision = revision
-    if (this.#holder && this.#holder.name !== before) for (const task of this.changed) task()
+    this.#hold(found)
     if (found?.isHandedOver && found.name === this.#node.name && this.#isWanted) this.#revision = revision
+  }
+
+  #hold(holder: NodeAddress | undefined): void {
+    const before = this.#holder?.name
+    this.#holder = holder
+    if (holder && holder.name !== before) for (const task of this.changed) task()
   }
 
   get #isExpired(): boolean {
@@ -142,6 +146,7 @@ export class NatsLease implements Lease {
         revision === undefined ? await this.#bucket.create(key, text) : await this.#bucket.update(key, text, revision)
       if (!this.#isWanted) return await this.release()
       this.#heldUntil = askedAt + leaseMs
+      if (revision === undefined) this.#hold(this.#node)
       for (const { resolve } of this.#waiting.splice(0)) resolve()
     } catch (error) {
       // Another node has it. After any other error the entry may still be this node's, and is renewed again.

@@ -11,7 +11,7 @@ export interface ClusterNodeParts {
   readonly lease: {
     readonly isHeld: boolean
     readonly holder: NodeAddress | undefined
-    /** Called when another node has the lease. */
+    /** Called when another node than before has the lease. */
     readonly changed: (() => void)[]
     handOver(to: NodeAddress): Promise<void>
   }

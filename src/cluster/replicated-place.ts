@@ -17,6 +17,12 @@ import { firstRowOf } from '#store/pages'
 /** Seconds. A majority of servers takes one or two milliseconds, and some seconds while it elects a leader. */
 export const logSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]
 
+/**
+ * A commit costs each node several times what the change of one frame costs, and takes at least a millisecond to return
+ * from the log.
+ */
+const commitEveryMs = 4
+
 export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage' | 'logSeconds'> {
   /** The name of this node. */
   readonly node: string
@@ -44,6 +50,7 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlac
   let replica: Replica | undefined
   return {
     keepsEpoch: true,
+    commitEveryMs,
     metrics,
     get position() {
       return replica?.position ?? chainStart

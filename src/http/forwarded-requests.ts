@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 const forwardingHeader = /^x-(?:forwarded-.*|request-id)$/
 
 /** Headers by which another node sees the same client, and uses the same request id. Names and values, alternating. */
-export function headersForNode({ context, headers, remoteAddress, requestId }: Exchange): readonly string[] {
+function headersForNode({ context, headers, remoteAddress, requestId }: Exchange): readonly string[] {
   return [...context.origins.forwarding.headersForNode(headers, () => remoteAddress), 'X-Request-Id', requestId]
 }
 

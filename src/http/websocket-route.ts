@@ -7,8 +7,6 @@ export interface UpgradeRequest extends AuthenticationRequest {
   readonly remoteAddress: string
   /** The negotiated subprotocol; empty when the route has none. */
   readonly protocol: string
-  /** Headers by which another node of the cluster sees the same client. Names and values, alternating. */
-  readonly headersForNode: readonly string[]
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
 import type { Exchange } from '#http/exchange'
-import { headersForNode } from '#http/forwarded-requests'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
 import { type PathTable, pathTable } from '#http/paths'
 import type { ServerContext } from '#http/server-context'
@@ -140,9 +139,6 @@ function upgrade(
     headerCount: (name) => exchange.headerCount(name),
     get forwarded() {
       return exchange.forwarded
-    },
-    get headersForNode() {
-      return headersForNode(exchange)
     },
     remoteAddress: exchange.remoteAddress,
     requestId: exchange.requestId,

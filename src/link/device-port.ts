@@ -7,7 +7,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
 import type { Responder } from '#runtime/actor'
-import { QueuedResponder } from '#runtime/gate'
+import { QueuedResponder } from '#runtime/answer'
 import type { System } from '#runtime/system'
 
 /**

@@ -109,18 +109,18 @@ export function socketsOf(
   const {
     callerOfTicket = (ticket) => context.tickets.consume(ticket),
     awaitPosition,
-    tunnelled = (link) => link,
+    tunnelled = (link) => [link],
   } = cluster
   return [
     ...eventSockets({ room, authenticate: identity?.authenticate ?? (() => anonymous), callerOfTicket, awaitPosition }),
-    tunnelled(linkSocket(context, identity, frameBytesMax)),
+    ...tunnelled(linkSocket(context, identity, frameBytesMax)),
   ]
 }
 
 /** How websockets differ on a node of a cluster. */
 export interface ClusterSockets extends Partial<Pick<EventSocketParts, 'callerOfTicket' | 'awaitPosition'>> {
-  /** Sends device connections to the owner. */
-  readonly tunnelled?: (link: AnyWebsocketRoute) => AnyWebsocketRoute
+  /** Sends device connections to the owner, and takes those of other nodes. */
+  readonly tunnelled?: (link: AnyWebsocketRoute) => readonly AnyWebsocketRoute[]
 }
 
 function signedInBindings(context: RouteContext, identity: Identity): Binding[] {

@@ -1,5 +1,4 @@
 import { Problem } from '#model/problem'
-import type { Responder } from '#runtime/actor'
 import { Histogram } from '#runtime/histogram'
 import type { EventPacker, Journal, SealedCommit, StreamPart } from '#runtime/journal'
 import type { StreamHead } from '#runtime/stream-head'
@@ -9,24 +8,6 @@ import type { World } from '#runtime/world'
 export interface CommitCallback {
   committed(): void
   failed(problem: Problem): void
-}
-
-/** A responder for one turn that is also its commit callback: a frequent turn needs one object instead of two. */
-export abstract class QueuedResponder implements Responder, CommitCallback {
-  answer: unknown = undefined
-  effects: readonly (() => void)[] | undefined = undefined
-
-  abstract answered(answer: unknown): void
-  abstract refused(problem: Problem): void
-
-  committed(): void {
-    this.answered(this.answer)
-    if (this.effects) for (const effect of this.effects) effect()
-  }
-
-  failed(problem: Problem): void {
-    this.refused(problem)
-  }
 }
 
 /** Receives every event after its commit, in offset order. */
@@ -51,6 +32,8 @@ export interface GateOptions<Event> {
   readonly bug: (error: unknown) => void
   /** Limit for bytes that are not stored or published yet. Above it, turns with changes are refused. */
   readonly uncommittedBytesMax: number
+  /** At least this time from the beginning of one commit to that of the next: fewer commits, where each costs a lot. */
+  readonly commitEveryMs: number
 }
 
 interface Commit<Event> {
@@ -58,8 +41,6 @@ interface Commit<Event> {
   readonly records: Map<string, Uint8Array | null>
   readonly callbacks: CommitCallback[]
   bytes: number
-  /** World.monotonic when the journal received it. */
-  writtenAt: number
 }
 
 interface Released<Event> {
@@ -104,6 +85,8 @@ export class Gate<Event> {
   #inFlight: Commit<Event> | undefined
   #isScheduled = false
   #isReleasing = false
+  /** World.monotonic at which the journal received the last commit. */
+  #begunAt = 0
   #isClosed = false
   #waitingBytes = 0
   #afterSeal: (() => void)[] = []
@@ -242,10 +225,14 @@ export class Gate<Event> {
   #schedule(): void {
     if (this.#isScheduled || this.#inFlight) return
     this.#isScheduled = true
-    this.#options.world.soon(() => {
+    const { world, commitEveryMs } = this.#options
+    const seal = () => {
       this.#isScheduled = false
       this.#seal()
-    })
+    }
+    const waitMs = commitEveryMs && this.#begunAt + commitEveryMs - world.monotonic()
+    if (waitMs > 0) world.after(waitMs, seal)
+    else world.soon(seal)
   }
 
   #seal(): void {
@@ -271,7 +258,7 @@ export class Gate<Event> {
       this.#committed(commit, [])
       return
     }
-    commit.writtenAt = this.#options.world.monotonic()
+    this.#begunAt = this.#options.world.monotonic()
     const sealed: SealedCommit<Event> = {
       now,
       streams: this.#inFlightParts.map(partOf),
@@ -305,12 +292,13 @@ export class Gate<Event> {
       this.counts.bytes += bytes[index] ?? 0
     }
     this.#released.push({ parts, callbacks: commit.callbacks, bytes: commit.bytes, part: 0, index: 0, callback: 0 })
-    this.#seal()
+    if (this.#options.commitEveryMs === 0) this.#seal()
+    else if (!isEmpty(this.#open)) this.#schedule()
     this.#release()
   }
 
-  #count({ writtenAt, records }: Commit<Event>): void {
-    this.commitSeconds.observe((this.#options.world.monotonic() - writtenAt) / 1000)
+  #count({ records }: Commit<Event>): void {
+    this.commitSeconds.observe((this.#options.world.monotonic() - this.#begunAt) / 1000)
     this.commitEvents.observe(this.#inFlightParts.reduce((sum, { events }) => sum + events.length, 0))
     this.counts.records += records.size
   }
@@ -387,7 +375,7 @@ function recordBytes(recordKey: string, value: Uint8Array | null): number {
 }
 
 function emptyCommit<Event>(): Commit<Event> {
-  return { heads: new Set(), records: new Map(), callbacks: [], bytes: 0, writtenAt: 0 }
+  return { heads: new Set(), records: new Map(), callbacks: [], bytes: 0 }
 }
 
 function isEmpty<Event>(commit: Commit<Event>): boolean {

@@ -81,6 +81,11 @@ export interface StoragePlace {
    */
   readonly keepsEpoch?: boolean
   /**
+   * At least this time passes from the beginning of one commit to that of the next. For stores where a commit costs much
+   * more than its changes. Default: 0.
+   */
+  readonly commitEveryMs?: number
+  /**
    * Opens a handle. Only one at a time, also across processes: `StorageFailure('locked')`. A damaged store:
    * `StorageFailure('damaged')`; not enough space: `StorageFailure('full')`.
    */

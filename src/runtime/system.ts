@@ -12,10 +12,9 @@ import {
   type Tell,
   type Turn,
 } from '#runtime/actor'
-import { Answer } from '#runtime/answer'
+import { Answer, QueuedResponder } from '#runtime/answer'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
-import { type EventListener, Gate, QueuedResponder } from '#runtime/gate'
-import type { Journal } from '#runtime/journal'
+import { Gate, type GateOptions } from '#runtime/gate'
 import { Registry } from '#runtime/registry'
 import { Reminders, reminderFormat } from '#runtime/reminders'
 import { StoredTells } from '#runtime/stored-tells'
@@ -27,15 +26,12 @@ export interface SystemLog {
   refusedTell(problem: Problem, tell: Tell): void
 }
 
-export interface SystemOptions<Event> {
-  readonly world: World
-  readonly journal: Journal<Event>
+export interface SystemOptions<Event>
+  extends Pick<GateOptions<Event>, 'world' | 'journal' | 'listener' | 'uncommittedBytesMax' | 'commitEveryMs'> {
   readonly definitions: readonly AnyDefinition<Event>[]
-  readonly listener: EventListener<Event>
   readonly log: SystemLog
   /** A commit failed; nothing is taken until the journal is read again. */
   readonly commitFailed: (error: unknown) => void
-  readonly uncommittedBytesMax: number
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
 }
@@ -98,6 +94,7 @@ export class System<Event> {
       failed: (error) => this.storageFailed(error),
       bug: (error) => log.bug(error, 'release'),
       uncommittedBytesMax: options.uncommittedBytesMax,
+      commitEveryMs: options.commitEveryMs,
     })
     this.registry.attach(this.gate)
     this.#checkpoints = new Checkpoints(this.registry, this.gate, options.redo ?? redoLimits, (error) =>

@@ -1,36 +1,52 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type RawData, WebSocket } from 'ws'
+import { WebSocket } from 'ws'
 import { Forwarder } from '#cluster/forwarder'
 import { tunnelledLinks } from '#cluster/link-tunnel'
+import { tunnelHost, tunnelPath } from '#cluster/tunnel-host'
 import type { AnyWebsocketRoute, UpgradeRequest } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
-import { RawClient } from '#test/http/raw-client'
-import { handshake, openSocketHttp, type SocketHttp, SocketRecorder } from '#test/http/socket-fixture'
+import { SocketRecorder } from '#test/http/socket-fixture'
 
 const path = '/link'
 
-let owner: SocketHttp
+let owner: HttpFixture
+let room: SocketRecorder
 let edge: HttpFixture
 let isProxyTrusted: boolean
+let isOwner: boolean
 /** How the owner answers an upgrade. */
 let upgrade: AnyWebsocketRoute['upgrade']
 let upgrades: UpgradeRequest[]
+let bugs: unknown[]
 const devices: WebSocket[] = []
+
+const route = {
+  path,
+  protocols: ['link.v1.json'],
+  maxPayloadBytes: 4096,
+  maxBackpressureBytes: 64 * 1024,
+}
 
 beforeEach(async () => {
   isProxyTrusted = false
+  isOwner = true
   upgrades = []
+  bugs = []
+  room = new SocketRecorder()
   upgrade = () => 'opened'
-  const answer = (request: UpgradeRequest) => {
-    // Both are read from the request while it is valid.
-    const { forwarded, remoteAddress } = request
-    upgrades.push({ ...request, forwarded: { ...forwarded, address: forwarded.address }, remoteAddress })
-    return upgrade(request)
+  const node = clusterNode({ ownerUrl: () => (isOwner ? 'here' : undefined) })
+  const links: AnyWebsocketRoute = {
+    ...route,
+    room,
+    upgrade(request) {
+      upgrades.push(request)
+      return upgrade(request)
+    },
   }
-  const otherNodes = new Forwarder(clusterNode({ ownerUrl: () => 'here' }))
-  owner = await openSocketHttp({ path, upgrade: answer, protocols: ['link.v1.json'] }, { otherNodes })
+  const host = tunnelHost({ world, node, route: links, bug: (error) => bugs.push(error) })
+  owner = await openHttp({ sockets: [host], otherNodes: new Forwarder(node) })
 })
 
 afterEach(async () => {
@@ -41,22 +57,23 @@ afterEach(async () => {
 
 async function openEdge(): Promise<void> {
   const node = clusterNode({ ownerUrl: () => `http://127.0.0.1:${owner.port}` })
-  const route: AnyWebsocketRoute = {
-    path,
+  const own: AnyWebsocketRoute = {
+    ...route,
     room: new SocketRecorder(),
     upgrade: () => {
       throw new Error('answered by the edge')
     },
-    protocols: ['link.v1.json'],
-    maxPayloadBytes: 4096,
-    maxBackpressureBytes: 64 * 1024,
   }
-  const sockets = [tunnelledLinks({ world, node, route, path: `/api/v1${path}` })]
+  const sockets = [tunnelledLinks({ world, node, route: own, basePath: '/api/v1' })]
   edge = await openHttp({ sockets, isProxyTrusted, otherNodes: new Forwarder(node) })
 }
 
 async function connect(headers: Readonly<Record<string, string>> = {}, query = ''): Promise<WebSocket> {
   await openEdge()
+  return connectAgain(headers, query)
+}
+
+function connectAgain(headers: Readonly<Record<string, string>> = {}, query = ''): WebSocket {
   const device = new WebSocket(`${edge.ws}${path}${query}`, ['link.v1.json'], { headers })
   devices.push(device)
   return device
@@ -77,7 +94,6 @@ const refusalOf = (device: WebSocket) =>
 const opened = (device: WebSocket) => new Promise<void>((resolve) => device.once('open', resolve))
 const closed = (device: WebSocket) =>
   new Promise<[number, string]>((resolve) => device.once('close', (code, reason) => resolve([code, `${reason}`])))
-const received = (device: WebSocket) => new Promise<RawData>((resolve) => device.once('message', resolve))
 
 describe('a device connection at another node', () => {
   const proxy = { 'X-Forwarded-For': '192.0.2.7', 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'devices.example' }
@@ -113,40 +129,89 @@ describe('a device connection at another node', () => {
     expect(await refusalOf(await connect())).toEqual(refusal)
   })
 
-  test('is refused for a control character in a header', async () => {
-    await openEdge()
-    const lines = 'Sec-WebSocket-Protocol: link.v1.json\r\nAuthorization: Basic a\x7fb\r\n\r\n'
-    const client = new RawClient(edge.port).send(`${handshake(path).slice(0, -2)}${lines}`)
-    expect(await client.answers(1)).toMatch(/^HTTP\/1\.1 400 /)
-    expect(upgrades).toEqual([])
-    client.socket.destroy()
+  test('waits while the other node is not the owner', async () => {
+    isOwner = false
+    const device = await connect()
+    const opening = opened(device)
+    await until(() => owner.log.lines.length > 0)
+    isOwner = true
+    await opening
   })
 
-  test('carries messages and the closure both ways', async () => {
+  test('carries messages, pings and the closure both ways', async () => {
     const device = await connect()
     await opened(device)
     device.send('{"a":"€"}')
     device.send(new Uint8Array([1, 2]))
-    await until(() => owner.room.count('received') === 2)
-    expect(owner.room.events.filter(({ type }) => type === 'received')).toMatchObject([
+    await until(() => room.count('received') === 2)
+    expect(room.events.filter(({ type }) => type === 'received')).toMatchObject([
       { text: '{"a":"€"}', isBinary: false },
       { text: '\u0001\u0002', isBinary: true },
     ])
-    const socket = owner.room.get('opened')?.socket
-    const answer = received(device)
-    socket?.send('{}')
-    expect(`${await answer}`).toBe('{}')
+    const socket = room.get('opened')?.socket
+    socket?.ping()
+    await until(() => room.count('ponged') === 1)
+    const answers: string[] = []
+    device.on('message', (data, isBinary) => answers.push(`${data} ${isBinary}`))
     const closing = closed(device)
+    socket?.send('{"b":"€"}')
+    socket?.send(Buffer.from('bytes'))
     socket?.end(4003, 'not allowed')
     expect(await closing).toEqual([4003, 'not allowed'])
+    expect(answers).toEqual(['{"b":"€"} false', 'bytes true'])
+    expect(room.events.filter(({ type }) => type === 'closed')).toMatchObject([{ socket, code: 4003 }])
+    expect(socket?.send('late')).toBe(false)
+  })
+
+  test('tells the owner when the device has gone, and leaves other devices connected', async () => {
+    const device = await connect()
+    const other = connectAgain()
+    await Promise.all([opened(device), opened(other)])
+    await until(() => room.count('opened') === 2)
+    device.close(4000)
+    await until(() => room.count('closed') === 1)
+    expect(room.get('closed')?.code).toBe(4000)
+    other.send('still here')
+    await until(() => room.count('received') === 1)
+  })
+
+  test('sends many and large messages in their order', async () => {
+    const device = await connect()
+    await opened(device)
+    const texts = Array.from({ length: 200 }, (_, number) => `${number}`.padEnd(number % 10 === 0 ? 4_000 : 10))
+    for (const text of texts) device.send(text)
+    await until(() => room.count('received') === texts.length)
+    expect(room.events.flatMap(({ type, text }) => (type === 'received' ? [text] : []))).toEqual(texts)
+  })
+
+  test('is closed with 1011 after a bug, and other devices stay connected', async () => {
+    const device = await connect()
+    const other = connectAgain()
+    await Promise.all([opened(device), opened(other)])
+    room.onEvent = ({ text }) => {
+      if (text === 'bad') throw new Error('a bug')
+    }
+    const closing = closed(device)
+    device.send('bad')
+    expect((await closing)[0]).toBe(1011)
+    expect(bugs).toHaveLength(1)
+    other.send('good')
+    await until(() => room.events.some(({ text }) => text === 'good'))
   })
 
   test('is closed with 1012 when the owner is gone', async () => {
     const device = await connect()
     await opened(device)
     const closing = closed(device)
-    await until(() => owner.room.count('opened') === 1)
+    await until(() => room.count('opened') === 1)
     await owner.server.close()
     expect((await closing)[0]).toBe(1012)
+    expect(room.count('closed')).toBe(1)
   })
+})
+
+test('clients without the key of the nodes are refused', async () => {
+  await openEdge()
+  const client = new WebSocket(`${owner.ws}${tunnelPath}`)
+  expect((await refusalOf(client)).status).toBe(404)
 })

@@ -84,6 +84,20 @@ describe('commits', () => {
     expect(again.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
   })
 
+  test('commits begin with the set distance, and the first one at once', async () => {
+    const fixture = await openRuntime({ commitEveryMs: 4 })
+    const commitsAt: number[] = []
+    for (let ms = 0; ms < 10; ms++) {
+      fixture.send(a, { type: 'add', add: [ms] })
+      await fixture.settle()
+      commitsAt.push(fixture.commits.length)
+      await fixture.world.advance(1)
+    }
+    await fixture.settle()
+    expect(commitsAt).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3])
+    expect(fixture.outputs.filter((output) => output.startsWith('answer'))).toHaveLength(8)
+  })
+
   test('settled waits for pending turns, and resolves at once without any', async () => {
     const fixture = await openRuntime()
     const { gate } = fixture.system

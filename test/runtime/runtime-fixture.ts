@@ -19,6 +19,7 @@ export interface RuntimeFixtureOptions {
   readonly place?: MemoryPlace
   readonly definitions?: (journal: StoreJournal) => AnyDefinition<Entry>[]
   readonly uncommittedBytesMax?: number
+  readonly commitEveryMs?: number
   readonly redo?: RedoLimits
   readonly bulkWake?: BulkWakeLimits
   readonly retention?: RetentionLimits
@@ -103,6 +104,7 @@ export class RuntimeFixture {
         this.database.commitFailed(error)
       },
       uncommittedBytesMax: options.uncommittedBytesMax ?? 64 * 1024 * 1024,
+      commitEveryMs: options.commitEveryMs ?? 0,
       ...(options.redo ? { redo: options.redo } : {}),
     })
     this.database = new Database({

@@ -1,0 +1,211 @@
+import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
+import {
+  closeData,
+  closeOf,
+  RecordBatches,
+  recordKinds,
+  recordsIn,
+  type TunnelRecord,
+  type TunnelRefusal,
+  type TunnelRequest,
+} from '#cluster/tunnel-records'
+import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
+import { Problem } from '#model/problem'
+import { closeCodes } from '#runtime/close-codes'
+import type { Socket, SocketHandler } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+/** Where nodes connect to each other, below the base path. */
+export const tunnelPath = '/cluster/tunnel'
+/** Unsent bytes from one node to another, above which their connection is closed. */
+export const tunnelBufferBytesMax = 32 * 1024 * 1024
+/** A batch is sent as soon as it has 16 KiB, and then has at most one whole frame more. */
+const batchSpareBytes = 64 * 1024
+
+export interface TunnelHostOptions {
+  readonly world: World
+  readonly node: ClusterNode
+  /** The websocket of devices, which answers their frames. */
+  readonly route: AnyWebsocketRoute
+  readonly bug: (error: unknown) => void
+}
+
+/**
+ * The owner's end of the connections from other nodes. Each carries the frames of many device connections, which the
+ * route of device connections sees as sockets of its own. Contract 11.
+ */
+export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
+  const { world, node, route } = options
+  const tunnels = new Map<Socket, HostedTunnel>()
+  const room: SocketHandler<unknown> = {
+    opened: (socket) => void tunnels.set(socket, new HostedTunnel(options, socket)),
+    received: (socket, data) => tunnels.get(socket)?.received(data),
+    // A lost batch must not be followed by later ones.
+    dropped: (socket) => world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason)),
+    drained: (socket) => tunnels.get(socket)?.drained(),
+    ponged() {},
+    closed(socket) {
+      tunnels.get(socket)?.closed()
+      tunnels.delete(socket)
+    },
+  }
+  return websocketRoute({
+    path: tunnelPath,
+    room,
+    maxPayloadBytes: route.maxPayloadBytes + batchSpareBytes,
+    maxBackpressureBytes: tunnelBufferBytesMax,
+    upgrade(request) {
+      if (!node.isKey(request.header(nodeKeyHeader))) throw new Problem('not_found')
+      if (!node.isOwner) throw new Problem('storage')
+      return undefined
+    },
+  })
+}
+
+class HostedTunnel {
+  readonly #options: TunnelHostOptions
+  readonly #socket: Socket
+  readonly #batches: RecordBatches
+  readonly #devices = new Map<number, HostedSocket>()
+  /** Device connections whose request is being decided. */
+  readonly #opening = new Set<number>()
+  #isClosed = false
+
+  constructor(options: TunnelHostOptions, socket: Socket) {
+    this.#options = options
+    this.#socket = socket
+    this.#batches = new RecordBatches(options.world, (batch) => void socket.send(batch))
+  }
+
+  received(batch: Uint8Array): void {
+    for (const record of recordsIn(batch)) {
+      if (record.kind === recordKinds.open) void this.#open(record.id, JSON.parse(Buffer.from(record.data).toString()))
+      else this.#receive(record)
+    }
+  }
+
+  #receive({ id, kind, data }: TunnelRecord): void {
+    const { room } = this.#options.route
+    if (kind === recordKinds.closed) this.#opening.delete(id)
+    const device = this.#devices.get(id)
+    if (!device) return
+    this.#attempt(device, () => {
+      if (kind === recordKinds.closed) this.release(device, closeOf(data).code)
+      else if (kind === recordKinds.pong) room.ponged(device)
+      else room.received(device, data, kind === recordKinds.binary)
+    })
+  }
+
+  async #open(id: number, request: TunnelRequest): Promise<void> {
+    const { node, route } = this.#options
+    if (!node.isOwner) {
+      this.add(id, recordKinds.refused)
+      return
+    }
+    this.#opening.add(id)
+    const headers: [name: string, value: string][] = []
+    const { authorization } = request
+    try {
+      const opening = await route.upgrade({
+        ...request,
+        method: 'GET',
+        header: (name) => (name === 'authorization' ? authorization : ''),
+        headerCount: (name) => (name === 'authorization' && authorization !== '' ? 1 : 0),
+        addReplyHeader: (name, value) => void headers.push([name, value]),
+      })
+      if (!this.#opening.delete(id) || this.#isClosed) return
+      const device = new HostedSocket(this, id, request.remoteAddress)
+      this.#devices.set(id, device)
+      this.add(id, recordKinds.accepted, JSON.stringify(headers))
+      this.#attempt(device, () => route.room.opened(device, opening))
+    } catch (error) {
+      if (!this.#opening.delete(id)) return
+      if (!(error instanceof Problem)) this.#options.bug(error)
+      const { code, message, headers } = error instanceof Problem ? error : new Problem('bug')
+      this.add(id, recordKinds.refused, JSON.stringify({ code, message, headers } satisfies TunnelRefusal))
+    }
+  }
+
+  /** A bug in one device connection ends it, and none of the others. */
+  #attempt(device: HostedSocket, task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      this.#options.bug(error)
+      this.#options.world.soon(() => device.end(closeCodes.failed.code, closeCodes.failed.reason))
+    }
+  }
+
+  add(id: number, kind: number, data?: Uint8Array | string): void {
+    if (!this.#isClosed) this.#batches.add(id, kind, data)
+  }
+
+  get bufferedBytes(): number {
+    return this.#isClosed ? 0 : this.#socket.bufferedBytes() + this.#batches.bytes
+  }
+
+  release(device: HostedSocket, code: number): void {
+    if (this.#devices.delete(device.id)) this.#options.route.room.closed(device, code)
+  }
+
+  isOpen(device: HostedSocket): boolean {
+    return this.#devices.has(device.id)
+  }
+
+  drained(): void {
+    for (const device of [...this.#devices.values()]) this.#options.route.room.drained(device)
+  }
+
+  closed(): void {
+    this.#isClosed = true
+    this.#opening.clear()
+    for (const device of [...this.#devices.values()]) this.#attempt(device, () => this.release(device, 1006))
+  }
+}
+
+/** The socket of a device that is connected to another node. */
+class HostedSocket implements Socket {
+  readonly id: number
+  readonly remoteAddress: string
+  readonly #tunnel: HostedTunnel
+
+  constructor(tunnel: HostedTunnel, id: number, remoteAddress: string) {
+    this.#tunnel = tunnel
+    this.id = id
+    this.remoteAddress = remoteAddress
+  }
+
+  send(message: string | Uint8Array): boolean {
+    if (!this.#tunnel.isOpen(this)) return false
+    this.#tunnel.add(this.id, typeof message === 'string' ? recordKinds.text : recordKinds.binary, message)
+    return true
+  }
+
+  cork(task: () => void): void {
+    task()
+  }
+
+  /** Of all device connections of its node together. */
+  bufferedBytes(): number {
+    return this.#tunnel.isOpen(this) ? this.#tunnel.bufferedBytes : 0
+  }
+
+  /** Device connections get no published messages. */
+  subscribe(topic: string): void {
+    throw new Error(`a device connection at another node cannot subscribe to ${topic}`)
+  }
+
+  unsubscribe(topic: string): void {
+    this.subscribe(topic)
+  }
+
+  ping(): void {
+    if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.ping)
+  }
+
+  end(code: number, reason: string): void {
+    if (!this.#tunnel.isOpen(this)) return
+    this.#tunnel.add(this.id, recordKinds.closed, closeData(code, reason))
+    this.#tunnel.release(this, code)
+  }
+}
