@@ -57,8 +57,7 @@ function walkReport(tenant: string, shapeAt: (place: number) => Shape, target: W
     return false
   }
   const { table, columns } = target
-  const device = walkName(tenant, table)
-  reader.pass(1)
+  const device = ofAddress(walkName(tenant, table), reader.number(), target)
   const shape = shapeAt(reader.number())
   const ids = table.idsOf(device, shape)
   const at = reader.number()
@@ -85,12 +84,28 @@ function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
   return table.device(tenant, reader.text())
 }
 
+/**
+ * The device, or a new one of its name if it has another address: then entries that were skipped deleted the one that is
+ * known, and created it again.
+ */
+export function ofAddress(
+  device: SeriesOfDevice,
+  flakeAddress: number,
+  { table, removed }: WalkTarget,
+): SeriesOfDevice {
+  if (device.flakeAddress === flakeAddress) return device
+  if (device.flakeAddress !== 0) removed(device)
+  const created = table.device(device.tenant, device.name)
+  table.identify(created, flakeAddress)
+  return created
+}
+
 function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
   const { table, columns } = target
   switch (entry.kind) {
     case 'reported':
     case 'declared': {
-      const device = table.device(tenant, entry.device)
+      const device = ofAddress(table.device(tenant, entry.device), entry.flakeAddress, target)
       if (entry.kind === 'declared') markRemoved(device, entry.shape.serviceIdentifier, entry, target)
       const ids = table.idsOf(device, entry.shape)
       const time = entry.kind === 'reported' ? entry.timestamp : entry.at
@@ -102,7 +117,15 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
       return
     }
     case 'undeclared':
-      markRemoved(table.device(tenant, entry.device), entry.service, entry, target)
+      markRemoved(
+        ofAddress(table.device(tenant, entry.device), entry.flakeAddress, target),
+        entry.service,
+        entry,
+        target,
+      )
+      return
+    case 'discovered':
+      ofAddress(table.device(tenant, entry.device), entry.flakeAddress, target)
       return
     case 'status_changed': {
       const id = table.idOf(table.device(tenant, entry.device), statusKind)

@@ -1,10 +1,11 @@
-import { addState, type WalkTarget } from '#history/chunk-walk'
+import { addState, ofAddress, type WalkTarget } from '#history/chunk-walk'
 import type { PropertyValue } from '#model/property-type'
 
 /** Points of one property that come from elsewhere, not from the stream. */
 export interface ImportedSeries {
   readonly tenant: string
   readonly device: string
+  readonly flakeAddress: number
   readonly service: string
   readonly propId: number
   /** Lower-case name of its type. */
@@ -17,11 +18,16 @@ export interface ImportedSeries {
 
 /** Adds the points of a series to the columns. Returns how many are older than what is kept, and left out. */
 export function addImported(
-  { tenant, device, service, propId, type, times, values }: ImportedSeries,
-  { table, columns, retentions, now }: WalkTarget,
+  { tenant, device: name, flakeAddress, service, propId, type, times, values }: ImportedSeries,
+  target: WalkTarget,
 ): number {
+  const { table, columns, retentions, now } = target
+  const known = table.device(tenant, name)
+  // It was deleted meanwhile, and created again.
+  if (known.flakeAddress > flakeAddress) return 0
+  const device = ofAddress(known, flakeAddress, target)
   const oldest = retentions.oldestStored(retentions.of(tenant, { service, propId }), now)
-  const id = table.idOf(table.device(tenant, device), { service, propId, type })
+  const id = table.idOf(device, { service, propId, type })
   let tooOld = 0
   for (const [place, time] of times.entries()) {
     if (time < oldest) tooOld++

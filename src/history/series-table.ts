@@ -22,19 +22,26 @@ export interface Series extends SeriesKind {
   readonly id: number
 }
 
-/** `[service, propId, type, id]` of each series. */
-type StoredDevice = readonly (readonly [string, number, string, number])[]
-const deviceFormat = { name: 'device of the history', version: 1, upgrades: {} }
+/** The address of the device, 0 if it is unknown, and `[service, propId, type, id]` of each series. */
+type StoredDevice = readonly [flakeAddress: number, series: readonly (readonly [string, number, string, number])[]]
+const deviceFormat = {
+  name: 'device of the history',
+  version: 2,
+  upgrades: { 1: (series: unknown) => [0, series] },
+}
 
 /** The ids of the series in the row of a device. */
 export function idsIn(row: Uint8Array): number[] {
-  return (unpackRecord(deviceFormat, row) as StoredDevice).map(([, , , id]) => id)
+  const [, series] = unpackRecord(deviceFormat, row) as StoredDevice
+  return series.map(([, , , id]) => id)
 }
 
 /** The series of one device. */
 export class SeriesOfDevice {
   readonly tenant: string
   readonly name: string
+  /** 0: unknown. A device that is created later with the same name has a greater one. */
+  flakeAddress = 0
   readonly kinds: SeriesKind[] = []
   readonly ids: number[] = []
   /** The ids of the series of each property of a shape; a device has few services. */
@@ -80,8 +87,9 @@ export class SeriesTable {
       for (const { key, value } of page) {
         const [tenant, name] = historyKeys.deviceOf(key)
         const device = table.device(tenant, name)
-        for (const [service, propId, type, id] of unpackRecord(deviceFormat, value) as StoredDevice)
-          table.#add(device, { service, propId, type }, id)
+        const [flakeAddress, series] = unpackRecord(deviceFormat, value) as StoredDevice
+        device.flakeAddress = flakeAddress
+        for (const [service, propId, type, id] of series) table.#add(device, { service, propId, type }, id)
       }
     }
     return table
@@ -114,6 +122,11 @@ export class SeriesTable {
       this.#byHash.get(tenant)?.set(textHash(name, 0), device)
     }
     return device
+  }
+
+  identify(device: SeriesOfDevice, flakeAddress: number): void {
+    device.flakeAddress = flakeAddress
+    this.#changed.add(device)
   }
 
   devicesOf(tenant: string): Iterable<SeriesOfDevice> {
@@ -164,9 +177,12 @@ export class SeriesTable {
   /** The rows that changed since the last call. */
   changes(): Operation[] {
     const operations: Operation[] = [...this.#removed.keys()].map((key) => ({ key, value: null }))
-    for (const { tenant, name, kinds, ids } of this.#changed) {
-      const stored = kinds.map(({ service, propId, type }, place) => [service, propId, type, ids[place] as number])
-      operations.push({ key: historyKeys.device(tenant, name), value: packRecord(deviceFormat, stored) })
+    for (const { tenant, name, flakeAddress, kinds, ids } of this.#changed) {
+      const series = kinds.map(({ service, propId, type }, place) => [service, propId, type, ids[place] as number])
+      operations.push({
+        key: historyKeys.device(tenant, name),
+        value: packRecord(deviceFormat, [flakeAddress, series]),
+      })
     }
     this.#removed.clear()
     this.#changed.clear()

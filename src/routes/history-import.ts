@@ -183,10 +183,18 @@ class Import {
     const declared = serviceOf(state, service)?.shape.properties.find((each) => each.propId === propId)?.type
     const type = declared ?? propertyTypeOf((schema && propertySchemaOf(schema, propId)?.type) ?? '')
     if (!type) return undefined
-    return {
-      series: { tenant: caller.tenant, device, service, propId, type: type.name, times: [], values: [] },
-      type,
+    const { flakeAddress } = state
+    const series = {
+      tenant: caller.tenant,
+      device,
+      flakeAddress,
+      service,
+      propId,
+      type: type.name,
+      times: [],
+      values: [],
     }
+    return { series, type }
   }
 }
 

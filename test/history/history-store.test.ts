@@ -4,6 +4,7 @@ import { merged, readBlocks } from '#history/blocks'
 import { dayMs } from '#history/history-keys'
 import { HistoryStore } from '#history/history-store'
 import type { Points } from '#history/points'
+import type { TimedCheckpoint } from '#history/runs'
 import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
 import { retentionsIn } from '#model/history-retention'
 import { DeviceStatus } from '#model/meta'
@@ -226,7 +227,8 @@ class Run {
       const at = items.findIndex((item, index) => index % 2 === 0 && item === place)
       const values = at < 0 ? [] : [items[at + 1] as PropertyValue]
       const times = values.map(() => timestamp)
-      return { tenant, device, service: shape.serviceIdentifier, propId, type: type.name, times, values }
+      const names = { tenant, device, flakeAddress: 7, service: shape.serviceIdentifier }
+      return { ...names, propId, type: type.name, times, values }
     })
     await history.importPoints(series, this.now)
     this.stream.synced = this.stream.last
@@ -304,4 +306,45 @@ describe('history holds exactly the points of the stream, with late and repeated
     const run = new Run(seed)
     for (let step = 0; step < 120; step++) await run.step()
   })
+})
+
+test('a device that was deleted and created again by skipped entries has none of the old history, also after a restart', async () => {
+  const place = memoryPlace()
+  const open = async () => {
+    const history = await HistoryStore.open(await place.open(), shapes)
+    await history.resume(history.checkpoints[0] as TimedCheckpoint, 'epoch 1')
+    return history
+  }
+  const [shape] = declared as [Shape]
+  let history = await open()
+  const report = async (firstOffset: number, device: string, flakeAddress: number, timestamp: number) => {
+    const items = [0, firstOffset]
+    const entry: Entry = { kind: 'reported', device, flakeAddress, shape, at: start, timestamp, seq: 1, items }
+    const chunk = { tenant, firstOffset, count: 1, time: start, bytes: packChunk([entry], start, 0) }
+    await history.apply(chunk, start)
+  }
+  await report(1, 'A', 1, start)
+  await report(2, 'B', 2, start)
+  await history.flush()
+  place.crash()
+  history = await open()
+  await history.skip(tenant, 9, start)
+  await report(10, 'A', 3, start + 1)
+  await report(11, 'B', 2, start + 1)
+  const expected = {
+    [nameOf('A', 'service', 0, 'float')]: [[start + 1, 10]],
+    [nameOf('B', 'service', 0, 'float')]: [
+      [start, 2],
+      [start + 1, 11],
+    ],
+  }
+  expect(await stored(history)).toEqual(expected)
+  await history.flush()
+  place.crash()
+  history = await open()
+  expect(await stored(history)).toEqual(expected)
+  // Values of the device that was deleted came too late.
+  const series = { tenant, device: 'A', service: 'service', propId: 0, type: 'float', times: [start], values: [7] }
+  await history.importPoints([{ ...series, flakeAddress: 1 }], start)
+  expect(await stored(history)).toEqual(expected)
 })
