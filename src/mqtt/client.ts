@@ -15,6 +15,8 @@ export interface Principal {
   readonly tenant: string
   /** A device, or a gateway for many. */
   readonly link?: LinkCaller
+  /** With authentication off: the device of the user name. */
+  readonly me?: string
   /** A person or a program. */
   readonly caller?: Caller
 }

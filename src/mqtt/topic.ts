@@ -27,3 +27,18 @@ function levelCount(text: string): number {
   for (let at = text.indexOf('/'); at >= 0; at = text.indexOf('/', at + 1)) count++
   return count
 }
+
+/**
+ * Whether a topic matches a filter; both are valid. A wildcard at the beginning matches no topic that begins with `$`.
+ * MQTT 5.0 §4.7.
+ */
+export function isMatching(filter: string, topic: string): boolean {
+  if (topic.startsWith('$') && !filter.startsWith('$')) return false
+  const levels = topic.split('/')
+  const wanted = filter.split('/')
+  for (const [place, level] of wanted.entries()) {
+    if (level === '#') return true
+    if (place >= levels.length || (level !== '+' && level !== levels[place])) return false
+  }
+  return wanted.length === levels.length
+}
