@@ -1,10 +1,15 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { CannotListen } from '#http/server'
-import type { Connections } from '#mqtt/connections'
+import type { Connection } from '#mqtt/connection'
+import { connectionsMax } from '#mqtt/connections'
 import { TcpTransport } from '#mqtt/transport'
+import type { World } from '#runtime/world'
 
 export interface ListenerOptions {
+  readonly world: World
+  /** Undefined: the connection is refused. */
+  readonly opened: (transport: TcpTransport) => Pick<Connection, 'received' | 'closed'> | undefined
   readonly host: string
   /** 0: any free one. */
   readonly port: number
@@ -30,11 +35,12 @@ const handshakeMsMax = 10_000
 const backlog = 4_096
 
 /** Listens for MQTT over TCP or TLS. Rejects with `CannotListen` if the address is not available. */
-export function listen(connections: Connections, { host, port, tls }: ListenerOptions): Promise<Listener> {
+export function listen({ world, opened, host, port, tls }: ListenerOptions): Promise<Listener> {
   const server: Server = tls
     ? createTlsServer({ cert: Buffer.from(tls.cert), key: Buffer.from(tls.key), handshakeTimeout: handshakeMsMax })
     : createServer({ noDelay: true })
-  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(connections, socket))
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(world, opened, socket))
+  server.maxConnections = connectionsMax
   // A client that does not speak TLS.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
   return new Promise((resolve, reject) => {
@@ -48,9 +54,9 @@ export function listen(connections: Connections, { host, port, tls }: ListenerOp
   })
 }
 
-function accept(connections: Connections, socket: Socket): void {
+function accept(world: World, opened: ListenerOptions['opened'], socket: Socket): void {
   socket.on('error', () => socket.destroy())
-  const connection = connections.opened(new TcpTransport(connections.world, socket))
+  const connection = opened(new TcpTransport(world, socket))
   if (!connection) return
   socket.on('data', (chunk: Buffer) => connection.received(chunk))
   socket.on('close', () => connection.closed())

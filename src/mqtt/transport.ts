@@ -95,10 +95,14 @@ export class WebsocketTransport implements Transport {
     return this.#socket.bufferedBytes()
   }
 
-  /** Websockets of the HTTP server cannot be paused. */
-  pause(): void {}
+  /** Websockets of this node cannot be paused, those of other nodes can if they are TCP there. */
+  pause(): void {
+    this.#socket.pause?.()
+  }
 
-  resume(): void {}
+  resume(): void {
+    this.#socket.resume?.()
+  }
 
   close(): void {
     if (this.#isClosing) return
