@@ -1,6 +1,6 @@
 import type { SessionDevices } from '#actors/mqtt-session/state'
 import type { Links } from '#link/links'
-import type { Client, ClientMessage } from '#mqtt/client'
+import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
 import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'
 import { PublishedFrames } from '#mqtt/published-frames'
 import { reasons } from '#mqtt/reasons'
@@ -22,7 +22,7 @@ export interface LinkTopicsParts {
  */
 export class LinkTopics {
   readonly #parts: LinkTopicsParts
-  readonly #clients = new Map<Client, ClientLink>()
+  readonly #clients = new Map<Client, ClientLink & { readonly socket: ClientSocket }>()
 
   constructor(parts: LinkTopicsParts) {
     this.#parts = parts
@@ -33,17 +33,18 @@ export class LinkTopics {
     const { world, links } = this.#parts
     const { link: credentials } = client.principal
     if (!credentials) return
-    const { socket } = client
+    const socket = new ClientSocket(client)
     const frames = new PublishedFrames()
     socket.onMessage = (payload) => client.deliver({ topic: downTopic, payload, qos: 0 })
     socket.onPing = () => world.soon(() => links.ponged(socket))
     const link = links.opened(socket, { ...credentials, codec: frames, origin: '' })
-    this.#clients.set(client, { link, frames })
+    this.#clients.set(client, { link, frames, socket })
     for (const [device, services] of Object.entries(devices)) links.hellos.restore(link, device, services)
   }
 
   disconnected(client: Client): void {
-    if (this.#clients.delete(client)) this.#parts.links.closed(client.socket)
+    const known = this.#clients.get(client)
+    if (known && this.#clients.delete(client)) this.#parts.links.closed(known.socket)
   }
 
   publish(client: Client, message: ClientMessage, answer: Answer): void {
@@ -53,7 +54,7 @@ export class LinkTopics {
       answer({ reason: reasons.notAuthorized, message: 'only devices and gateways publish to v1/link' })
       return
     }
-    const take = () => links.received(client.socket, message.payload, false)
+    const take = () => links.received(known.socket, message.payload, false)
     const taken = () => {
       if (known.frames.hasNewDevices) this.#noteDevices(client, known)
     }

@@ -9,13 +9,15 @@ import type { World } from '#runtime/world'
 export interface ListenerOptions {
   readonly world: World
   /** Undefined: the connection is refused. */
-  readonly opened: (transport: TcpTransport) => Pick<Connection, 'received' | 'closed'> | undefined
+  readonly opened: (transport: TcpTransport) => OpenedConnection | undefined
   readonly host: string
   /** 0: any free one. */
   readonly port: number
   /** Absent: plain TCP. */
   readonly tls?: TlsFiles | undefined
 }
+
+type OpenedConnection = Pick<Connection, 'received' | 'closed'> & Partial<Pick<Connection, 'drained'>>
 
 /** In PEM. */
 export interface TlsFiles {
@@ -56,8 +58,10 @@ export function listen({ world, opened, host, port, tls }: ListenerOptions): Pro
 
 function accept(world: World, opened: ListenerOptions['opened'], socket: Socket): void {
   socket.on('error', () => socket.destroy())
-  const connection = opened(new TcpTransport(world, socket))
+  const transport = new TcpTransport(world, socket)
+  const connection = opened(transport)
   if (!connection) return
+  transport.onDrained = () => connection.drained?.()
   socket.on('data', (chunk: Buffer) => connection.received(chunk))
   socket.on('close', () => connection.closed())
 }

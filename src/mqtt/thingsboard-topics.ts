@@ -266,7 +266,7 @@ export class ThingsBoardTopics {
 
   /** Returns false if the client does not subscribe to the topic. */
   #deliver(client: Client, topic: string, payload: unknown): boolean {
-    const isSubscribed = [...client.subscriptions].some((filter) => isMatching(filter, topic))
+    const isSubscribed = [...client.subscriptions.keys()].some((filter) => isMatching(filter, topic))
     if (isSubscribed) client.deliver({ topic, payload: JSON.stringify(payload), qos: 0 })
     return isSubscribed
   }

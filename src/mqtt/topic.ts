@@ -33,12 +33,15 @@ function levelCount(text: string): number {
  * MQTT 5.0 §4.7.
  */
 export function isMatching(filter: string, topic: string): boolean {
-  if (topic.startsWith('$') && !filter.startsWith('$')) return false
-  const levels = topic.split('/')
-  const wanted = filter.split('/')
-  for (const [place, level] of wanted.entries()) {
+  return isMatchingLevels(filter.split('/'), topic.split('/'))
+}
+
+/** The same for the levels of both. */
+export function isMatchingLevels(filter: readonly string[], topic: readonly string[]): boolean {
+  if (topic[0]?.startsWith('$') && (filter[0] === '+' || filter[0] === '#')) return false
+  for (const [place, level] of filter.entries()) {
     if (level === '#') return true
-    if (place >= levels.length || (level !== '+' && level !== levels[place])) return false
+    if (place >= topic.length || (level !== '+' && level !== topic[place])) return false
   }
-  return wanted.length === levels.length
+  return filter.length === topic.length
 }

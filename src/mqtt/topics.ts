@@ -6,13 +6,16 @@ import type { Subscription } from '#mqtt/control-packets'
 import { FreeReports } from '#mqtt/free-reports'
 import { type Answer, LinkExchange } from '#mqtt/link-exchange'
 import { LinkTopics } from '#mqtt/link-topics'
+import { readerKindOf } from '#mqtt/reader-filter'
+import { type ReaderParts, ReaderTopics } from '#mqtt/reader-topics'
 import { reasons } from '#mqtt/reasons'
 import { type Session, Sessions } from '#mqtt/sessions'
+import { SetTopics } from '#mqtt/set-topics'
 import { ThingsBoardTopics } from '#mqtt/thingsboard-topics'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-export interface TopicsOptions {
+export interface TopicsOptions extends Pick<ReaderParts, 'hub' | 'listing' | 'localTopics'> {
   readonly world: World
   readonly system: System<Entry>
   readonly links: Links
@@ -25,8 +28,11 @@ export class Topics {
   readonly #exchange: LinkExchange
   readonly #links: LinkTopics
   readonly #thingsBoard: ThingsBoardTopics
+  readonly #readers: ReaderTopics
+  readonly #writes: SetTopics
+  #ticks = 0
 
-  constructor({ world, system, links, intern }: TopicsOptions) {
+  constructor({ world, system, links, intern, hub, listing, localTopics }: TopicsOptions) {
     const sessions = new Sessions(system)
     const exchange = new LinkExchange(links, sessions)
     const reports = new FreeReports({ system, links, intern })
@@ -34,6 +40,8 @@ export class Topics {
     this.#exchange = exchange
     this.#links = new LinkTopics({ world, links, sessions, exchange })
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
+    this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
+    this.#writes = new SetTopics({ system, links })
   }
 
   /** Continues the session of the client, or begins one, before CONNACK. @throws Problem `storage` */
@@ -42,13 +50,19 @@ export class Topics {
   }
 
   /** Call after CONNACK, and before any message of the client. */
-  connected(client: Client, { devices }: Session): void {
+  connected(client: Client, { devices, position }: Session): void {
     this.#links.connected(client, devices)
+    for (const filter of client.subscriptions.keys()) {
+      if (ThingsBoardTopics.isTopic(filter)) this.#thingsBoard.subscribed(client, filter)
+    }
+    this.#readers.resume(client, position)
   }
 
   disconnected(client: Client): void {
     this.#links.disconnected(client)
     this.#thingsBoard.disconnected(client)
+    this.#position(client)
+    this.#readers.disconnected(client)
     this.#sessions.left(client)
   }
 
@@ -68,36 +82,61 @@ export class Topics {
 
   /** Called every second. */
   tick(): void {
+    if (++this.#ticks % positionedEveryTicks === 0)
+      for (const client of this.#sessions.clients()) this.#position(client)
     this.#sessions.renew()
+  }
+
+  #position(client: Client): void {
+    this.#sessions.positioned(client, this.#readers.positionOf(client))
   }
 
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic } = message
     if (topic === linkTopic) this.#links.publish(client, message, answer)
     else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
+    else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)
     else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })
   }
 
   /** The granted QoS, or the reason of the refusal. */
-  subscribe(client: Client, { topic }: Subscription): number {
-    const isThingsBoard = ThingsBoardTopics.isTopic(topic)
-    if (!isThingsBoard && !fixedTopics.has(topic)) return reasons.topicFilterInvalid
-    if (client.subscriptions.size >= subscriptionsMax && !client.subscriptions.has(topic)) return reasons.quotaExceeded
-    client.subscriptions.add(topic)
-    if (!isThingsBoard || this.#thingsBoard.subscribed(client, topic)) return 0
-    client.subscriptions.delete(topic)
-    return reasons.notAuthorized
+  subscribe(client: Client, subscription: Subscription): number {
+    const { topic } = subscription
+    const { subscriptions } = client
+    const isNew = !subscriptions.has(topic)
+    if (isNew && subscriptions.size >= subscriptionsMax) return reasons.quotaExceeded
+    const granted = this.#granted(client, subscription, isNew)
+    if (granted <= 2) subscriptions.set(topic, subscription)
+    return granted
+  }
+
+  #granted(client: Client, subscription: Subscription, isNew: boolean): number {
+    const { topic } = subscription
+    if (fixedTopics.has(topic)) return 0
+    if (ThingsBoardTopics.isTopic(topic)) {
+      return this.#thingsBoard.subscribed(client, topic) ? 0 : reasons.notAuthorized
+    }
+    if (readerKindOf(topic)) return this.#readers.subscribe(client, subscription, isNew)
+    return reasons.topicFilterInvalid
   }
 
   /** Whether the client had this subscription. */
   unsubscribe(client: Client, topic: string): boolean {
+    this.#readers.unsubscribe(client, topic)
     return client.subscriptions.delete(topic)
+  }
+
+  /** Stores the subscriptions of a lasting session. */
+  saveSubscriptions(client: Client): void {
+    this.#sessions.subscribed(client)
   }
 }
 
 const linkTopic = 'v1/link'
 /** Contract 10. */
 const subscriptionsMax = 100
+/** After a kill of the process, events of this time are sent again. */
+const positionedEveryTicks = 10
 
 /** Topics that clients receive without a subscription; subscribing to them is accepted. */
 const fixedTopics: ReadonlySet<string> = new Set(['v1/link/down', 'v1/errors'])
