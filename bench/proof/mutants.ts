@@ -104,7 +104,12 @@ async function findMutant(name: string, seedsMax: number): Promise<MutantReport>
     const waiting = Array.from({ length: seedsMax }, (_, place) => place + 1)
     if (noted !== undefined) waiting.unshift(noted)
     await runSeeds({
-      ...{ program, processes: 1, next: () => (report.found ? undefined : waiting.shift()) },
+      ...{
+        program,
+        isOfHistory: name.startsWith('history-'),
+        processes: 1,
+        next: () => (report.found ? undefined : waiting.shift()),
+      },
       ended: (result) => {
         report.seeds++
         if (isAsExpected(result, expectation)) report.found = result

@@ -20,6 +20,8 @@ export interface SeedResult {
 export interface SeedsOptions {
   /** Made by `compileSimulation`. */
   readonly program: string
+  /** Runs of the server with history, instead of those of the whole server. */
+  readonly isOfHistory?: boolean
   readonly processes: number
   /** The seed to run next; undefined: no more. */
   readonly next: () => number | undefined
@@ -34,10 +36,10 @@ export async function runSeeds(options: SeedsOptions): Promise<void> {
   await Promise.all(Array.from({ length: options.processes }, () => runInTurn(options)))
 }
 
-async function runInTurn({ program, next, ended }: SeedsOptions): Promise<void> {
+async function runInTurn({ program, isOfHistory = false, next, ended }: SeedsOptions): Promise<void> {
   let child: ChildProcess | undefined
   for (let seed = next(); seed !== undefined; seed = next()) {
-    child ??= started(program)
+    child ??= started(program, isOfHistory ? ['history'] : [])
     const result = await resultOf(child, seed)
     if (!child.connected) child = undefined
     ended(result)
@@ -45,9 +47,9 @@ async function runInTurn({ program, next, ended }: SeedsOptions): Promise<void> 
   child?.disconnect()
 }
 
-function started(program: string): ChildProcess {
+function started(program: string, args: readonly string[]): ChildProcess {
   const execArgv = ['--enable-source-maps', '--max-semi-space-size=64']
-  const child = fork(program, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(program, args, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   killAtExit(child)
   return child
 }
@@ -82,12 +84,14 @@ export const seedsCommand = new Command('seeds')
   .addOption(option('--from SEED', 'the first seed (default: the clock)', integer(1)))
   .addOption(option('--for SECONDS', 'no seed starts after this time', integer(1)))
   .addOption(option('--processes N', 'number of processes', integer(1), availableParallelism()))
+  .option('--history', 'of a server with history: its answers are compared with the stream')
   .action(searchSeeds)
 
 interface SearchOptions {
   readonly from?: number
   readonly for?: number
   readonly processes: number
+  readonly history?: true
 }
 
 const progressEveryMs = 10_000
@@ -113,13 +117,15 @@ async function searchSeeds(options: SearchOptions): Promise<void> {
   await runSeeds({
     program,
     processes,
+    isOfHistory: options.history === true,
     next: () => (isInterrupted || secondsPassed() >= secondsMax ? undefined : seed++),
     ended: (result) => {
       ended++
       if (result.fault === undefined) return
       failed++
       console.error(`WRONG: seed ${result.seed}: ${result.fault}`)
-      console.error(`Again: SEED=${result.seed} npm test -- test/simulation/one-seed`)
+      if (options.history) console.error(`Again: HISTORY_SEED=${result.seed} npm test -- test/simulation/history-seeds`)
+      else console.error(`Again: SEED=${result.seed} npm test -- test/simulation/one-seed`)
     },
   })
   clearInterval(progress)

@@ -1,4 +1,3 @@
-import { OpenAlarms } from '#dashboard/alarm-counts'
 import { Icon } from '#dashboard/icons'
 import { type Route, routes } from '#dashboard/routes'
 import { mayI } from '#dashboard/session'
@@ -47,7 +46,6 @@ function NavigationLink({ route, isCurrent, onNavigate }: NavigationLinkProps) {
     <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isCurrent ? 'page' : undefined} onClick={onNavigate}>
       <Icon name={route.icon ?? ''} />
       {route.name}
-      {route.path === '/alarms' && <OpenAlarms />}
     </a>
   )
 }

@@ -1,23 +1,16 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { CannotListen } from '#http/server'
-import type { Connection } from '#mqtt/connection'
-import { connectionsMax } from '#mqtt/connections'
+import type { Connections } from '#mqtt/connections'
 import { TcpTransport } from '#mqtt/transport'
-import type { World } from '#runtime/world'
 
 export interface ListenerOptions {
-  readonly world: World
-  /** Undefined: the connection is refused. */
-  readonly opened: (transport: TcpTransport) => OpenedConnection | undefined
   readonly host: string
   /** 0: any free one. */
   readonly port: number
   /** Absent: plain TCP. */
   readonly tls?: TlsFiles | undefined
 }
-
-type OpenedConnection = Pick<Connection, 'received' | 'closed'> & Partial<Pick<Connection, 'drained'>>
 
 /** In PEM. */
 export interface TlsFiles {
@@ -37,12 +30,11 @@ const handshakeMsMax = 10_000
 const backlog = 4_096
 
 /** Listens for MQTT over TCP or TLS. Rejects with `CannotListen` if the address is not available. */
-export function listen({ world, opened, host, port, tls }: ListenerOptions): Promise<Listener> {
+export function listen(connections: Connections, { host, port, tls }: ListenerOptions): Promise<Listener> {
   const server: Server = tls
     ? createTlsServer({ cert: Buffer.from(tls.cert), key: Buffer.from(tls.key), handshakeTimeout: handshakeMsMax })
     : createServer({ noDelay: true })
-  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(world, opened, socket))
-  server.maxConnections = connectionsMax
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(connections, socket))
   // A client that does not speak TLS.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
   return new Promise((resolve, reject) => {
@@ -56,12 +48,10 @@ export function listen({ world, opened, host, port, tls }: ListenerOptions): Pro
   })
 }
 
-function accept(world: World, opened: ListenerOptions['opened'], socket: Socket): void {
+function accept(connections: Connections, socket: Socket): void {
   socket.on('error', () => socket.destroy())
-  const transport = new TcpTransport(world, socket)
-  const connection = opened(transport)
+  const connection = connections.opened(new TcpTransport(connections.world, socket))
   if (!connection) return
-  transport.onDrained = () => connection.drained?.()
   socket.on('data', (chunk: Buffer) => connection.received(chunk))
   socket.on('close', () => connection.closed())
 }

@@ -49,9 +49,7 @@ class WebsocketRoom implements SocketHandler<Opening> {
     this.#bySocket.get(socket)?.unread()
   }
 
-  drained(socket: Socket): void {
-    this.#bySocket.get(socket)?.drained()
-  }
+  drained(): void {}
 
   ponged(): void {}
 

@@ -42,7 +42,5 @@ async function write(
     isWaiting,
     isRepeated: call.isRepeated,
   })
-  // Some devices have no answer to a write. Contract 10.
-  const isAnswered = isWaiting && outcome.updates.every(({ status }) => status !== 'SENT')
-  return { status: isAnswered ? 200 : 202, json: outcome }
+  return { status: isWaiting ? 200 : 202, json: outcome }
 }

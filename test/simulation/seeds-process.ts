@@ -1,8 +1,10 @@
 import type { SeedResult } from '#bench/proof/seeds'
+import { runHistory } from '#test/simulation/history-run'
 import { run } from '#test/simulation/run'
 
 /** Runs the seeds from its parent process, one at a time. Ends with the parent, and ignores signals meant for it. */
 
+const isOfHistory = process.argv[2] === 'history'
 let stray: unknown
 
 process.on('message', async (seed: number) => {
@@ -21,7 +23,7 @@ process.once('disconnect', () => process.exit())
 /** Runs a failing seed again with stack traces. */
 async function resultOf(seed: number, isTraced = false): Promise<Pick<SeedResult, 'counts' | 'fault'>> {
   try {
-    const { acknowledged, counts } = await run(seed, { isTraced })
+    const { acknowledged, counts } = await (isOfHistory ? runHistory(seed) : run(seed, { isTraced }))
     if (stray === undefined) return { counts: { ...counts, acknowledged } }
     return { fault: textOf(stray) }
   } catch (error) {

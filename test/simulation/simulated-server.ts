@@ -14,8 +14,10 @@ import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
 import { operationOf } from '#test/routes/operation-of'
 import '#test/simulation/immediate-signatures'
+import type { AssemblyOptions } from '#app/assembly-options'
 import type { UpdateSettings } from '#firmware/options'
 import type { StoragePlace } from '#runtime/storage'
+import type { World } from '#runtime/world'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
@@ -40,6 +42,8 @@ export interface SimulatedLimits {
     readonly storedRequestsMax: number
   }
   readonly updates: Required<Pick<UpdateSettings, 'images' | 'options'>>
+  /** Absent: history is off. */
+  readonly history?: (world: World) => NonNullable<AssemblyOptions['history']>
 }
 
 /** An administrator with permanent permissions: its answers are the reference for those of others. */
@@ -102,6 +106,7 @@ export class SimulatedServer {
       ticketLifetimeMs,
       writeTimeoutMs,
       notifications: { mail: mailServer.seenBy(process.world), mailsPerHourMax, storedRequestsMax },
+      ...(limits.history && { history: limits.history(process.world) }),
       updates: { ...limits.updates, offerTimeoutMs, publicUrls: ['https://simulated'] },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
@@ -181,7 +186,7 @@ export class SimulatedServer {
       isRepeated: false,
       ...given,
     }
-    permit(binding.entry.access, caller, call.parameters)
+    permit(binding.entry.access, call.caller, call.parameters)
     const reply = await (key === '' ? binding.answer(call) : this.#guard.run(call, binding.entry, binding.answer))
     let text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
     for await (const chunk of reply.chunks ?? []) text += typeof chunk === 'string' ? chunk : Buffer.from(chunk)

@@ -4,7 +4,6 @@ import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
-import { ActiveAlarms } from '#dashboard/pages/alarms/active-alarms'
 import {
   type Alarm,
   type AlarmSummary,
@@ -31,8 +30,7 @@ export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
   useRefreshOnEvents(called, 'ALARM_CONFIG')
   const { alarms: live } = state()
-  const rows = [...useObservable(live).values()].filter((row) => row.active)
-  const summaries = alarmSummaries(rows)
+  const summaries = alarmSummaries(useObservable(live).values())
   const active = called.value?.filter(({ resourceIdentifier }) => summaries.has(resourceIdentifier)).length ?? 0
   return (
     <Page
@@ -41,12 +39,7 @@ export default function AlarmsPage() {
       actions={mayI('alarms', 'create') && <NewAlarm />}
     >
       <CallResult call={called}>
-        {(alarms) => (
-          <>
-            <ActiveAlarms alarms={alarms} rows={rows} />
-            <AlarmList alarms={alarms} summaries={summaries} isComplete={live.isComplete} />
-          </>
-        )}
+        {(alarms) => <AlarmList alarms={alarms} summaries={summaries} isComplete={live.isComplete} />}
       </CallResult>
     </Page>
   )

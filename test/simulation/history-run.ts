@@ -1,0 +1,346 @@
+import { deepStrictEqual } from 'node:assert'
+import { anonymous } from '#access/built-in-callers'
+import { History } from '#history/history'
+import { dayMs, hourMs } from '#history/history-keys'
+import type { Caller } from '#model/caller'
+import { LinkBody } from '#model/link-message'
+import { Problem } from '#model/problem'
+import { everything, scopeOf } from '#model/scope'
+import { StorageFailure } from '#runtime/storage'
+import { HistoryModel, nameOf } from '#test/history/history-model'
+import { randomLimits } from '#test/simulation/limits'
+import { type SimulatedRequest, SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import { SimulatedWorld } from '#test/simulation/simulated-world'
+import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
+
+const devices = ['A', 'B', 'C'] as const
+const services = ['one', 'two'] as const
+const declarations = [
+  ['FLOAT', 'BOOL', 'STRING'],
+  ['FLOAT', 'UINT64', 'STRING'],
+  ['INT32', 'BOOL'],
+] as const
+
+const all: Caller = { ...anonymous, tenant, scope: everything }
+/** Reads one service of one device. */
+const limited: Caller = {
+  ...all,
+  user: `${tenant}/limited`,
+  scope: scopeOf([{ permissions: { service: ['read'] }, devices: ['A'], services: ['one'] }]),
+}
+const isReadable = (caller: Caller, device: string, service: string) =>
+  caller === all || (device === 'A' && service === 'one')
+
+/** Reported times are at most so old; history keeps them longer. */
+const oldestMs = 20 * dayMs
+const limits = {
+  ...{ unstoredMax: 60, runsMax: 3, blockPointsMin: 12 },
+  ...{ rawMs: 40 * dayMs, hoursMs: 60 * dayMs, bytesMax: Number.POSITIVE_INFINITY },
+}
+const aggregates = ['count', 'sum', 'min', 'max', 'first', 'last'] as const
+const roundsMax = 4_000
+const steps = 50
+
+type Points = Record<string, [number, number | string][]>
+
+interface ShownSeries {
+  readonly deviceIdentifier?: string
+  readonly serviceIdentifier?: string
+  readonly propId: number
+  readonly type: string
+  readonly time: readonly number[]
+  readonly value: readonly unknown[]
+  readonly marks: readonly { readonly time: number }[]
+  readonly [aggregate: string]: unknown
+}
+
+/**
+ * One life of a server with history, from a seed: late and repeated times, kills, power losses that cut the stream, full
+ * disks. What history answers is compared with plain lists of what the stream holds.
+ */
+class HistoryRun {
+  readonly #world: SimulatedWorld
+  readonly #store: MemoryPlace
+  readonly #place: MemoryPlace
+  readonly #limits: ConstructorParameters<typeof SimulatedServer>[2]
+  #server: SimulatedServer
+  #fault: WriteFault | undefined
+  #key = ''
+  readonly #declared = new Map<string, readonly string[]>()
+  readonly counts = { crashes: 0, powerLosses: 0, failedWrites: 0, checks: 0, points: 0 }
+  step = 0
+
+  constructor(seed: number) {
+    this.#world = new SimulatedWorld(seed)
+    const { random } = this.#world
+    const world = this.#world.process().world
+    const delayMsMax = random.next() < 0.5 ? 0 : 6
+    this.#store = memoryPlace({ world, delayMsMax })
+    const beforeWrite = () => {
+      const fault = this.#fault
+      this.#fault = undefined
+      if (fault) this.counts.failedWrites++
+      return fault
+    }
+    this.#place = memoryPlace({ world, delayMsMax, faults: { beforeWrite } })
+    this.#limits = {
+      ...randomLimits(random, () => this.#world.now()),
+      ...{ retainedBytesMax: 2 ** 30, uncommittedBytesMax: 1_000_000 },
+      history:
+        (own) =>
+        ({ shapes }) =>
+          new History({
+            world: own,
+            place: this.#place,
+            shapes,
+            limits,
+            setAside: this.#setAside,
+            failed: this.#failed,
+          }),
+    }
+    this.#server = new SimulatedServer(this.#world, this.#store, this.#limits)
+  }
+
+  readonly #setAside = () => {
+    const error = new Error('history began anew, although its place in the stream was never lost')
+    this.#server.errors.push(error)
+    return Promise.reject(error)
+  }
+  readonly #failed = (error: unknown) => {
+    if (!(error instanceof StorageFailure)) this.#server.errors.push(error as Error)
+  }
+
+  async begin(): Promise<void> {
+    await this.#pumped(this.#server.open())
+    const { body } = await this.#pumped(this.#server.call('createProvisioningKey', { body: { name: 'devices' } }))
+    this.#key = JSON.parse(body).key
+  }
+
+  async act(): Promise<void> {
+    const { random } = this.#world
+    const tried = random.next()
+    const device = random.pick(devices) as string
+    if (tried < 0.6)
+      for (let left = 1 + random.below(6); left > 0; left--) await this.#report(random.pick(devices) as string)
+    else if (tried < 0.66) this.#declared.delete(`${device} ${random.pick(services)}`)
+    else if (tried < 0.7) await this.#remove(device)
+    else if (tried < 0.78) await this.#world.advance(random.between(0, 20_000))
+    else if (tried < 0.84) await this.#world.leap(random.below(3) === 0 ? dayMs : random.between(0, 2 * hourMs))
+    else if (tried < 0.88) this.#place.setRoom(false)
+    else if (tried < 0.91) this.#fault = { fail: random.next() < 0.5 ? 'full' : 'io', reachedDisk: random.next() < 0.5 }
+    else if (tried < 0.95) await this.#die(() => this.#place.crash(random.below(3)))
+    else {
+      this.counts.powerLosses++
+      await this.#die(() => {
+        this.#store.losePower()
+        // Each database has what happened to reach the disk.
+        if (random.next() < 0.5) this.#place.losePower()
+        else this.#place.crash()
+      })
+    }
+    if (random.next() < 0.2) await this.#check()
+    const [error] = this.#server.errors
+    if (error) throw error
+  }
+
+  async #die(place: () => void): Promise<void> {
+    this.counts.crashes++
+    for (let left = this.#world.random.below(4); left > 0; left--) await this.#world.step()
+    this.#server.die()
+    this.#fault = undefined
+    this.#store.crash(this.#world.random.below(3))
+    place()
+    this.#server = new SimulatedServer(this.#world, this.#store, this.#limits)
+    await this.begin()
+  }
+
+  async #report(device: string): Promise<void> {
+    const { random } = this.#world
+    const declared = services.map((service) => {
+      const name = `${device} ${service}`
+      const types = this.#declared.get(name) ?? (random.pick(declarations) as readonly string[])
+      this.#declared.set(name, types)
+      return { serviceIdentifier: service, properties: types.map((type, place) => ({ propId: place + 1, type })) }
+    })
+    const now = Math.floor(this.#world.now())
+    const late = random.below(8) === 0 ? oldestMs : 3 * hourMs
+    const timestamp = random.next() < 0.6 ? now : now - Math.floor(random.below(late) / 60_000) * 60_000
+    const updates = declared.flatMap(({ serviceIdentifier, properties }) =>
+      properties.flatMap(({ propId, type }) =>
+        random.next() < 0.6 ? [{ serviceIdentifier, propId, value: this.#valueOf(type), timestamp }] : [],
+      ),
+    )
+    const body = LinkBody.parse({ deviceIdentifier: device, services: declared, updates })
+    const authorization = `Basic ${Buffer.from(`${tenant}/*:${this.#key}`).toString('base64')}`
+    await this.#asked('postLink', { authorization, body })
+  }
+
+  #valueOf(type: string): unknown {
+    const number = this.#world.random.below(1_000)
+    if (type === 'BOOL') return number > 500
+    if (type === 'STRING') return `text ${number}`
+    return type === 'FLOAT' ? number / 10 : number
+  }
+
+  async #remove(device: string): Promise<void> {
+    for (const service of services) this.#declared.delete(`${device} ${service}`)
+    await this.#asked('deleteDevice', { parameters: { deviceIdentifier: device } })
+  }
+
+  /** A refusal is an answer too. */
+  async #asked(name: string, request: SimulatedRequest): Promise<string | undefined> {
+    try {
+      return (await this.#pumped(this.#server.call(name, request))).body
+    } catch (error) {
+      if (error instanceof Problem) return undefined
+      throw error
+    }
+  }
+
+  async #check(): Promise<void> {
+    this.#place.setRoom(true)
+    this.#fault = undefined
+    this.counts.checks++
+    const now = Math.floor(this.#world.now()) + 1
+    const from = hourOf(now - oldestMs)
+    const span = { from: { at: from }, to: { at: now } }
+    const points = await this.#points(from)
+    for (const caller of [all, limited]) {
+      const found: Points = {}
+      const buckets: Record<string, unknown> = {}
+      for (const device of devices) {
+        for (const service of services) {
+          const parameters = { deviceIdentifier: device, serviceIdentifier: service }
+          const raw = await this.#read('readDeviceHistory', { caller, parameters, query: { ...span, limit: 10_000 } })
+          if (!raw) continue
+          for (const series of raw) addShown(found, device, service, series)
+          const query = { ...span, interval: hourMs, aggregates, properties: '1' }
+          for (const hours of (await this.#read('readDeviceHistory', { caller, parameters, query })) ?? []) {
+            if (hours.time.length > 0) buckets[`${device} ${service} 1 ${hours.type.toLowerCase()}`] = rowsOf(hours)
+          }
+        }
+      }
+      const readable = Object.entries(points).filter(([name]) => {
+        const [device = '', service = ''] = name.split(' ')
+        return isReadable(caller, device, service)
+      })
+      const model: Points = Object.fromEntries(readable)
+      deepStrictEqual(found, model, 'history differs from the stream')
+      await this.#checkSelection(caller, span, model)
+      const hours = Object.entries(model).filter(([name]) => / 1 \w+$/.test(name))
+      const expected = Object.fromEntries(hours.map(([name, list]) => [name, hoursOf(list)]))
+      deepStrictEqual(buckets, expected, 'the hours of history differ from the stream')
+    }
+  }
+
+  /** Series outside of the scope are left out of a query of many. */
+  async #checkSelection(caller: Caller, span: object, model: Points): Promise<void> {
+    const series = devices.flatMap((deviceIdentifier) =>
+      services.map((serviceIdentifier) => ({ deviceIdentifier, serviceIdentifier })),
+    )
+    const found: Points = {}
+    const body = { series, ...span, limit: 10_000 }
+    for (const each of (await this.#read('queryHistory', { caller, body })) ?? []) {
+      addShown(found, each.deviceIdentifier ?? '', each.serviceIdentifier ?? '', each)
+    }
+    deepStrictEqual(found, model, 'a query of many series differs from the stream, or from what the caller may read')
+  }
+
+  async #read(name: string, request: SimulatedRequest): Promise<readonly ShownSeries[] | undefined> {
+    for (let round = 0; round < 20; round++) {
+      try {
+        const { body } = await this.#pumped(this.#server.call(name, request))
+        return (JSON.parse(body) as { series: ShownSeries[] }).series
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        if (error.code === 'not_found' || error.code === 'forbidden') return undefined
+        // History is opened again after a failure.
+        if (error.code !== 'history_behind' && error.code !== 'storage') throw error
+        await this.#world.advance(3_000)
+      }
+    }
+    throw this.#server.errors[0] ?? new Error('history does not get to the end of the stream')
+  }
+
+  /** What the stream holds from a time on. */
+  async #points(from: number): Promise<Points> {
+    const stream = await this.#pumped(this.#server.stream())
+    if (stream[0] && stream[0].offset !== 1) throw new Error('the stream does not hold everything')
+    const model = new HistoryModel()
+    for (const { entry } of stream) model.apply(entry, 0)
+    const kept: Points = {}
+    for (const [name, points] of Object.entries(model.points)) {
+      const recent = points.filter(([time]) => time >= from)
+      const isOfService = name.split(' ')[1] !== ''
+      if (isOfService && recent.length > 0) kept[name] = recent
+    }
+    const count = Object.values(kept).reduce((sum, each) => sum + each.length, 0)
+    this.counts.points = Math.max(this.counts.points, count)
+    return kept
+  }
+
+  /** Waits for a promise that needs tasks to run. */
+  async #pumped<T>(promise: Promise<T>): Promise<T> {
+    let isDone = false
+    const done = promise.finally(() => {
+      isDone = true
+    })
+    done.catch(() => {})
+    for (let round = 0; round < roundsMax && !isDone; round++) {
+      await this.#world.step()
+      if (this.#world.isIdle) await this.#world.advance(5)
+    }
+    if (!isDone) throw new Error('an answer does not come')
+    return done
+  }
+}
+
+function addShown(found: Points, device: string, service: string, series: ShownSeries): void {
+  const name = nameOf(device, service, series.propId, series.type.toLowerCase())
+  const points = series.time.map((time, index): [number, number | string] => [time, storedOf(series.value[index])])
+  const marks = series.marks.map(({ time, ...mark }): [number, string] => [time, JSON.stringify(mark)])
+  if (points.length > 0) found[name] = points
+  if (marks.length > 0) found[`${name} marks`] = marks
+}
+
+function storedOf(value: unknown): number | string {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return typeof value === 'number' ? value : JSON.stringify(value)
+}
+
+function rowsOf(series: ShownSeries): readonly unknown[] {
+  const columns = series as unknown as Readonly<Record<string, readonly number[]>>
+  return series.time.map((time, index) => [time, ...aggregates.map((name) => rounded(columns[name]?.[index]))])
+}
+
+function hoursOf(points: readonly (readonly [number, number | string])[]): readonly unknown[] {
+  const hours = new Set(points.map(([time]) => hourOf(time)))
+  return [...hours].map((hour) => {
+    const values = points.filter(([time]) => hourOf(time) === hour).map(([, value]) => value as number)
+    const sum = values.reduce((total, each) => total + each, 0)
+    const found = [values.length, sum, Math.min(...values), Math.max(...values), values[0], values.at(-1)]
+    return [hour, ...found.map(rounded)]
+  })
+}
+
+function hourOf(time: number): number {
+  return Math.floor(time / hourMs) * hourMs
+}
+
+function rounded(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value.toFixed(6))
+}
+
+/** Throws at the first difference; the same seed throws at the same one. */
+export async function runHistory(seed: number) {
+  const run = new HistoryRun(seed)
+  try {
+    await run.begin()
+    for (run.step = 1; run.step <= steps; run.step++) await run.act()
+    return { acknowledged: run.counts.points, counts: run.counts }
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error)
+    const again = `HISTORY_SEED=${seed} npm test -- test/simulation/history-seeds`
+    throw new Error(`seed ${seed} of history, step ${run.step}: ${what}. Again: ${again}`, { cause: error })
+  }
+}
