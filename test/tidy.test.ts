@@ -17,7 +17,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   'src/cluster': ['src/model', 'src/runtime', 'src/store', 'src/api', 'src/http'],
   'src/access': ['src/model', 'src/runtime', 'src/api', 'src/events', 'src/http', 'actors'],
   'src/link': ['src/model', 'src/runtime', 'src/http', 'src/access', 'actors'],
-  'src/mqtt': ['src/model', 'src/runtime', 'src/http', 'src/access', 'src/link', 'actors'],
+  'src/mqtt': ['src/model', 'src/runtime', 'src/events', 'src/http', 'src/access', 'src/link', 'actors'],
   'src/workers': ['src/model', 'src/runtime', 'src/rules', 'src/link', 'actors'],
   'src/firmware': ['src/model', 'src/runtime', 'src/link', 'src/workers', 'actors'],
   'src/notifications': ['src/model', 'src/runtime', 'src/rules', 'src/workers', 'actors'],

@@ -121,6 +121,8 @@ export interface PostedUpdate {
   readonly serviceIdentifier: string
   readonly propId: number
   readonly value: unknown
+  /** Instead of the value. */
+  readonly error?: string
   readonly timestamp: number | undefined
 }
 

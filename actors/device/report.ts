@@ -82,7 +82,7 @@ function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Pr
     const index = shape?.indexOf.get(update.propId)
     if (!shape || index === undefined) return unknownUpdate(place, update, shape)
     const property = shape.properties[index] as ShapeProperty
-    const value = property.type.accept(update.value)
+    const value = update.error === undefined ? property.type.accept(update.value) : { error: update.error }
     if (value === undefined) return badUpdate(place, property)
     if (!run || run.shape !== shape || run.timestamp !== update.timestamp) {
       run = { shape, timestamp: update.timestamp, items: [] }

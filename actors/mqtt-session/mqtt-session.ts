@@ -6,7 +6,9 @@ import {
   type SaveMqttSession,
   type SessionDevices,
   type StoredMqttSession,
+  type StoredMqttSubscription,
   sessionRecord,
+  subscriptionsRecord,
 } from '#actors/mqtt-session/state'
 import { recordActor, recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
@@ -15,8 +17,12 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, record 
 /** A lasting MQTT session. It is deleted when it ends without its client. Contract 10. */
 export const mqttSessionActor: ActorDefinition<MqttSessionState, MqttSessionCommand, Entry> = recordActor({
   kind: 'mqtt_session',
-  records: { [sessionRecord]: 'MQTT session', [devicesRecord]: 'devices of an MQTT session' },
-  empty: () => ({ session: undefined, devices: noSessionDevices }),
+  records: {
+    [sessionRecord]: 'MQTT session',
+    [devicesRecord]: 'devices of an MQTT session',
+    [subscriptionsRecord]: 'subscriptions of an MQTT session',
+  },
+  empty: () => ({ session: undefined, devices: noSessionDevices, subscriptions: [] }),
   put,
   decisions: {
     save: decideSave,
@@ -30,13 +36,19 @@ export const mqttSessionActor: ActorDefinition<MqttSessionState, MqttSessionComm
 
 function put(state: MqttSessionState, { name, value }: RecordChange): void {
   if (name === sessionRecord) state.session = (value as StoredMqttSession | null) ?? undefined
+  else if (name === subscriptionsRecord) state.subscriptions = (value as StoredMqttSubscription[] | null) ?? []
   else state.devices = (value as SessionDevices | null) ?? noSessionDevices
 }
 
-function decideSave({ session }: MqttSessionState, { open, endsAt, devices }: SaveMqttSession): Decision<Entry> {
-  const saved: StoredMqttSession = { open, endsAt }
+function decideSave({ session }: MqttSessionState, command: SaveMqttSession): Decision<Entry> {
+  const { open, endsAt, position, devices, subscriptions } = command
+  const saved: StoredMqttSession = { open, endsAt, ...(position && { position }) }
   return recordOnly(
-    [{ name: sessionRecord, value: saved }, ...(devices ? [{ name: devicesRecord, value: devices }] : [])],
+    [
+      { name: sessionRecord, value: saved },
+      ...(devices ? [{ name: devicesRecord, value: devices }] : []),
+      ...(subscriptions ? [{ name: subscriptionsRecord, value: subscriptions }] : []),
+    ],
     endsAt === session?.endsAt ? {} : { reminder: endsAt },
   )
 }
@@ -47,6 +59,7 @@ function decideForget({ session }: MqttSessionState): Decision<Entry> {
     [
       { name: sessionRecord, value: null },
       { name: devicesRecord, value: null },
+      { name: subscriptionsRecord, value: null },
     ],
     { reminder: null },
   )

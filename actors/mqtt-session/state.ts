@@ -6,6 +6,7 @@ import type { ReminderDue } from '#runtime/system'
 export interface MqttSessionState {
   session: StoredMqttSession | undefined
   devices: SessionDevices
+  subscriptions: readonly StoredMqttSubscription[]
 }
 
 export interface StoredMqttSession {
@@ -13,6 +14,23 @@ export interface StoredMqttSession {
   readonly open: readonly number[]
   /** Unix ms. */
   readonly endsAt: number
+  /** Everything up to it was acknowledged. Absent in sessions without subscriptions to events. */
+  readonly position?: StoredPosition
+}
+
+export interface StoredPosition {
+  readonly epoch: string
+  readonly offset: number
+}
+
+/** A subscription, with the names of the fields in SUBSCRIBE. */
+export interface StoredMqttSubscription {
+  readonly topic: string
+  readonly qos: 0 | 1 | 2
+  readonly nl?: boolean | undefined
+  readonly rap?: boolean | undefined
+  readonly rh?: number | undefined
+  readonly identifier?: number | undefined
 }
 
 /** The services of each connected device in the order of its HELLO: short messages name them by their index. */
@@ -22,15 +40,18 @@ export const noSessionDevices: SessionDevices = Object.freeze({})
 
 export const sessionRecord = 'session'
 export const devicesRecord = 'devices'
+export const subscriptionsRecord = 'subscriptions'
 
 export type MqttSessionCommand = SaveMqttSession | { readonly type: 'forget' } | ReminderDue
 
-/** Sent in the commit of the change that it belongs to. `devices` absent: unchanged. */
+/** Sent in the commit of the change that it belongs to. `devices` or `subscriptions` absent: unchanged. */
 export interface SaveMqttSession {
   readonly type: 'save'
   readonly open: readonly number[]
   readonly endsAt: number
+  readonly position?: StoredPosition | undefined
   readonly devices?: SessionDevices
+  readonly subscriptions?: readonly StoredMqttSubscription[]
 }
 
 /** `principal`: names who signed in. The same client identifier of another one is another session. */

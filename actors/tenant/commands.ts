@@ -17,6 +17,8 @@ export type TenantCommand =
   | DeviceSized
   | PutSchema
   | DeleteSchema
+  | AddJsonNames
+  | PublishJsonNames
   | PutRole
   | DeleteRole
   | RoleSettled
@@ -68,6 +70,18 @@ export interface PutSchema {
 
 export interface DeleteSchema {
   readonly type: 'delete_schema'
+  readonly service: string
+}
+
+/** Names in the JSON of devices, of which some may be known. Sent in the commit of the first values. Contract 10. */
+export interface AddJsonNames {
+  readonly type: 'add_json_names'
+  readonly service: string
+  readonly names: readonly string[]
+}
+
+export interface PublishJsonNames {
+  readonly type: 'publish_json_names'
   readonly service: string
 }
 

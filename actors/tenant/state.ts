@@ -2,6 +2,7 @@ import type { StoredAlarm } from '#model/alarm'
 import type { Principal } from '#model/caller'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
+import { formatPropertyIdHex } from '#model/identifier'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
@@ -13,6 +14,8 @@ export interface TenantState {
   readonly schemas: Map<string, ServiceSchema>
   /** Of all schemas as JSON text. */
   schemaCharacters: number
+  /** By serviceIdentifier. */
+  readonly jsonNames: Map<string, JsonNames>
   counters: TenantCounters
   readonly memory: TenantMemory
   /** By name; without the built-in roles. */
@@ -44,6 +47,14 @@ export interface StoredEvaluated {
   readonly sweeping: string | null
   /** The last device of the running sweep. */
   readonly cursor: string
+}
+
+/** Names in the JSON of devices. Contract 10. */
+export interface JsonNames {
+  /** In the order of the ids. */
+  readonly ids: Map<string, number>
+  /** How many of them were added to the schema. */
+  published: number
 }
 
 export interface TenantCounters {
@@ -104,6 +115,8 @@ export interface StoredProvisioningKey extends StoredKey {
 export const countersRecord = 'counters'
 export const memoryPrefix = 'memory/'
 export const schemaPrefix = 'schema/'
+export const jsonNamePrefix = 'json_name/'
+export const jsonPublishedPrefix = 'json_published/'
 export const rolePrefix = 'role/'
 export const apiKeyPrefix = 'api_key/'
 export const provisioningKeyPrefix = 'provisioning_key/'
@@ -119,6 +132,33 @@ export function memoryRecord(device: string): string {
 
 export function schemaRecord(serviceIdentifier: string): string {
   return `${schemaPrefix}${serviceIdentifier}`
+}
+
+export function jsonNameRecord(service: string, propId: number): string {
+  return `${jsonNamePrefix}${service}/${formatPropertyIdHex(propId)}`
+}
+
+export function jsonPublishedRecord(service: string): string {
+  return `${jsonPublishedPrefix}${service}`
+}
+
+/** `id`: the part of the record's name behind its prefix. */
+export function putJsonName(state: TenantState, id: string, name: string): void {
+  const slash = id.lastIndexOf('/')
+  jsonNamesOf(state, id.slice(0, slash)).ids.set(name, Number(id.slice(slash + 1)))
+}
+
+export function putJsonPublished(state: TenantState, service: string, count: number): void {
+  jsonNamesOf(state, service).published = count
+}
+
+function jsonNamesOf({ jsonNames }: TenantState, service: string): JsonNames {
+  let names = jsonNames.get(service)
+  if (!names) {
+    names = { ids: new Map(), published: 0 }
+    jsonNames.set(service, names)
+  }
+  return names
 }
 
 export function roleRecord(role: string): string {

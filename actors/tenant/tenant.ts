@@ -12,6 +12,7 @@ import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
 import { decideDeleteFunction, decidePutFunction, decideTopicSwept } from '#actors/tenant/functions'
 import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
+import { decideAddJsonNames, decidePublishJsonNames } from '#actors/tenant/json-names'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
 import { decideDeleteRole, decidePutRole, decideRoleSettled } from '#actors/tenant/roles'
 import { charactersOf, decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
@@ -22,9 +23,13 @@ import {
   evaluatedPrefix,
   functionPrefix,
   groupPrefix,
+  jsonNamePrefix,
+  jsonPublishedPrefix,
   memoryPrefix,
   provisioningKeyPrefix,
   putIn,
+  putJsonName,
+  putJsonPublished,
   putMemory,
   rolePrefix,
   type StoredRole,
@@ -56,6 +61,8 @@ export function tenantActor(
       [countersRecord]: 'counters of a tenant',
       [`${memoryPrefix}*`]: 'memory of a device',
       [`${schemaPrefix}*`]: 'schema',
+      [`${jsonNamePrefix}*`]: 'name in the JSON of devices',
+      [`${jsonPublishedPrefix}*`]: 'names in a generated schema',
       [`${rolePrefix}*`]: 'role',
       [`${apiKeyPrefix}*`]: 'API key',
       [`${provisioningKeyPrefix}*`]: 'provisioning key',
@@ -91,6 +98,8 @@ export function tenantActor(
       admit_device: decideAdmit,
       device_gone: decideGone,
       device_sized: (_, command) => decideSized(command),
+      add_json_names: decideAddJsonNames,
+      publish_json_names: decidePublishJsonNames,
       put_schema: decidePutSchema,
       delete_schema: decideDeleteSchema,
       put_role: decidePutRole,
@@ -123,6 +132,7 @@ function emptyTenant(tenant: string): TenantState {
     tenant,
     schemas: new Map(),
     schemaCharacters: 0,
+    jsonNames: new Map(),
     counters: noCounters,
     memory: { bytes: 0, byDevice: new Map() },
     roles: new Map(),
@@ -183,6 +193,12 @@ function put(state: TenantState, { name, value }: RecordChange): void {
       break
     case schemaPrefix:
       putSchema(state, id, value as ServiceSchema | null)
+      break
+    case jsonNamePrefix:
+      putJsonName(state, id, value as string)
+      break
+    case jsonPublishedPrefix:
+      putJsonPublished(state, id, value as number)
       break
     case rolePrefix:
       putIn(state.roles, id, value)

@@ -34,6 +34,7 @@ import { EventRoom } from '#routes/event-socket-room'
 import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
+import { LocalTopics } from '#runtime/local-topics'
 import { inSlices } from '#runtime/slices'
 import { System } from '#runtime/system'
 import { Database } from '#store/database'
@@ -88,9 +89,10 @@ export function assemble(options: AssemblyOptions): Assembly {
   const listing = new StoreListing(() => journal.storage)
   const messages = new LogMessages(log)
 
+  const localTopics = new LocalTopics(publisher)
   const hub = new Hub({
     world,
-    publisher,
+    publisher: localTopics,
     reader: journal,
     ...(limits.highWaterBytes !== undefined && { highWaterBytes: limits.highWaterBytes }),
     isOverridden: (item, sent) => {
@@ -268,6 +270,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     intern: journal.shapes.intern,
     memory,
     hub,
+    localTopics,
     links,
     actions,
     firmware: {

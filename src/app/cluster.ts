@@ -7,13 +7,12 @@ import type { Config } from '#app/config'
 import { realWorld } from '#app/world'
 import { ClusterFailure } from '#cluster/cluster-failure'
 import { Forwarder } from '#cluster/forwarder'
-import { tunnelledLinks } from '#cluster/link-tunnel'
+import { DeviceTunnels } from '#cluster/link-tunnel'
 import { LogTrim } from '#cluster/log-trim'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
 import { SharedBlobs } from '#cluster/shared-blobs'
-import { tunnelHost } from '#cluster/tunnel-host'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ticketUser } from '#routes/cluster'
@@ -31,6 +30,8 @@ export interface Cluster {
   /** Firmware images that outlive this node. `local`: those in its data folder. */
   imagesOf(local: BlobStore): BlobStore
   readonly metrics: ReplicatedPlace['metrics']
+  /** Carry connections of devices to the owner. */
+  readonly tunnels: DeviceTunnels
   /** Websockets and routes of this node. */
   socketsOf(assembly: Assembly): ClusterSockets
   routesOf(assembly: Assembly): Binding[]
@@ -101,6 +102,12 @@ export async function joinCluster(
     position: () => replicated.position,
   })
   const forwarder = new Forwarder(clusterNode)
+  const tunnels = new DeviceTunnels({
+    world: realWorld,
+    node: clusterNode,
+    basePath: '/api/v1',
+    bug: (error) => log.error({ err: error }, 'a bug: a device at another node'),
+  })
   await fetchImage({
     world: realWorld,
     folder: config.dataDirectory,
@@ -115,9 +122,10 @@ export async function joinCluster(
     place: replicated,
     node: clusterNode,
     forwarder,
+    tunnels,
     imagesOf: (local) => new SharedBlobs({ local, bucket: nats.objects, now: () => realWorld.now() }),
     metrics: replicated.metrics,
-    socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder, log),
+    socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder, tunnels),
     routesOf: ({ context, database }) =>
       clusterRoutes({
         context,
@@ -150,7 +158,7 @@ function clusterSockets(
   { context, identity }: Assembly,
   node: ClusterNode,
   forwarder: Forwarder,
-  log: AssemblyLog,
+  tunnels: DeviceTunnels,
 ): ClusterSockets {
   const { hub } = context
   return {
@@ -165,15 +173,7 @@ function clusterSockets(
       if (node.isOwner || typeof resume !== 'object' || resume.after.epoch !== context.reader.epoch) return
       await node.until(() => hub.publishedTo(caller.tenant) >= resume.after.offset, positionMsMax)
     },
-    tunnelled: (route) => [
-      tunnelledLinks({ world: realWorld, node, route, basePath: '/api/v1' }),
-      tunnelHost({
-        world: realWorld,
-        node,
-        route,
-        bug: (error) => log.error({ err: error }, 'a bug: a device connection'),
-      }),
-    ],
+    tunnelled: (route) => [tunnels.carry(route), tunnels.host],
   }
 }
 

@@ -4,10 +4,12 @@ import { type Config, configExitCode } from '#app/config'
 import type { Log } from '#app/log'
 import { CannotListen } from '#http/server'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
+import { CarriedConnection } from '#mqtt/carried-connection'
 import { Connections } from '#mqtt/connections'
 import { principalFinder } from '#mqtt/credentials'
 import { type Listener, listen, type TlsFiles } from '#mqtt/listener'
 import { Topics } from '#mqtt/topics'
+import type { Transport } from '#mqtt/transport'
 import { mqttSocket } from '#mqtt/websocket-room'
 
 /** A setting for MQTT that cannot be used on this machine; the message names it. */
@@ -31,12 +33,15 @@ export interface Mqtt {
 const defaultPort = 1883
 const defaultTlsPort = 8883
 
+type Cluster = Awaited<ReturnType<typeof import('#app/cluster').joinCluster>>
+
 /** Opens the ports for MQTT. @throws MqttSettingFailure if a configured port or file cannot be used */
 export async function openMqtt(
   config: Config,
   log: Log,
   { context, identity }: Assembly,
   isWritable: () => boolean,
+  cluster: Cluster | undefined,
 ): Promise<Mqtt> {
   if (config.mqttPort === 'off') {
     return { sockets: [], ports: {}, stopListening: () => {}, closeConnections: async () => {} }
@@ -51,11 +56,18 @@ export async function openMqtt(
     isWritable,
     bug: (error) => log.error({ err: error }, 'a bug: an MQTT packet'),
   })
+  const socket = mqttSocket(connections)
+  const sockets = [cluster?.tunnels.carry(socket) ?? socket]
+  const opened = (transport: Transport) => {
+    if (!cluster || cluster.node.isOwner) return connections.opened(transport)
+    return new CarriedConnection(transport, (client) => cluster.tunnels.connect(socket.path, client))
+  }
+  cluster?.node.onOwnerChanged(() => void connections.endAll())
   const tls = await tlsOf(config)
   const listeners: Listener[] = []
   const open = async (name: string, given: number | undefined, fallback: number, files?: TlsFiles) => {
     try {
-      const listener = await listen(connections, { host: config.host, port: given ?? fallback, tls: files })
+      const listener = await listen({ world, opened, host: config.host, port: given ?? fallback, tls: files })
       listeners.push(listener)
       return listener.port
     } catch (error) {
@@ -71,7 +83,7 @@ export async function openMqtt(
   const ports = { ...(plain !== undefined && { plain }), ...(secure !== undefined && { tls: secure }) }
   if (listeners.length > 0) log.info({ ...ports }, 'MQTT is open')
   return {
-    sockets: [mqttSocket(connections)],
+    sockets,
     ports,
     stopListening() {
       for (const listener of listeners) listener.close()

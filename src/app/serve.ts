@@ -153,7 +153,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   let server: Server
   let mqtt: Mqtt | undefined
   try {
-    mqtt = await openMqtt(config, log, assembly, isWritable)
+    mqtt = await openMqtt(config, log, assembly, isWritable, cluster)
     const { dataDirectory, linkFrameBytesMax } = config
     server = await openServer({
       world: realWorld,

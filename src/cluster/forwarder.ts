@@ -55,6 +55,14 @@ export class Forwarder implements OtherNodes {
     return headers.get(ownStateHeader) !== '' && this.#node.mayRead && !this.#node.isUnsettled
   }
 
+  onReadStuck(request: Pick<ForwardableRequest, 'method' | 'path'>, isWaiting: () => boolean, task: () => void): void {
+    if (!isStateRead(request)) return
+    this.#node.after(readMsMax, async () => {
+      await this.#node.until(() => !isWaiting() || !this.isOwner, Number.POSITIVE_INFINITY)
+      if (isWaiting()) task()
+    })
+  }
+
   async notOwner(): Promise<Reply | undefined> {
     return (await this.#node.becomesOwner()) ? undefined : { status: 503, headers: { [notOwnerHeader]: 'true' } }
   }
@@ -224,6 +232,6 @@ function passedOn(headers: readonly string[], without: string): string[] {
 }
 
 /** Contract 11: each node can answer these from its own store. */
-function isStateRead({ method, path }: ForwardableRequest): boolean {
+function isStateRead({ method, path }: Pick<ForwardableRequest, 'method' | 'path'>): boolean {
   return (method === 'GET' || method === 'HEAD') && /^\/(?:devices|services|meta|schemas)(?:\/|$)/.test(path)
 }

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
-import { tunnelBufferBytesMax, tunnelPath } from '#cluster/tunnel-host'
+import { tunnelBufferBytesMax, tunnelHost, tunnelPath } from '#cluster/tunnel-host'
 import {
   closeData,
   closeOf,
@@ -17,96 +17,139 @@ import { closeCodes } from '#runtime/close-codes'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-export interface LinkTunnelOptions {
+export interface DeviceTunnelsOptions {
   readonly world: World
   readonly node: ClusterNode
-  /** The websocket of devices on this node, with which the owner answers. */
-  readonly route: AnyWebsocketRoute
-  /** The base path of all routes. */
+  /** The base path of the API. */
   readonly basePath: string
+  readonly bug: (error: unknown) => void
 }
 
 /** How long an accepted device may take to open its connection. */
 const joinMsMax = 10_000
+const { restarting, tryLater } = closeCodes
 
 /**
- * Carries device connections to the owner, all of them by one connection between the nodes, so that order and
+ * Carries connections of devices to the owner, all of them by one connection between the nodes, so that order and
  * acknowledgements are those of the owner. TCP numbers and repeats what it carries: when it breaks, or the owner
  * changes, the devices are closed with 1012 and continue after the last frame that was stored. Contract 11.
  */
-export function tunnelledLinks({ world, node, route, basePath }: LinkTunnelOptions): AnyWebsocketRoute {
-  const links = new Map<Socket, TunnelledLink>()
-  const { room } = route
-  let tunnel: Tunnel | undefined
-  const own: SocketHandler<unknown> = {
-    opened(socket, opening) {
-      if (!(opening instanceof TunnelledLink)) {
-        room.opened(socket, opening)
-        return
-      }
-      links.set(socket, opening)
-      opening.join(socket)
-    },
-    received(socket, data, isBinary) {
-      const link = links.get(socket)
-      if (!link) room.received(socket, data, isBinary)
-      else if (!link.send(data, isBinary))
-        world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason))
-    },
-    dropped(socket) {
-      // A lost message must not be followed by later ones.
-      if (links.has(socket)) world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason))
-      else room.dropped(socket)
-    },
-    drained(socket) {
-      if (!links.has(socket)) room.drained(socket)
-    },
-    ponged(socket) {
-      const link = links.get(socket)
-      if (link) link.pong()
-      else room.ponged(socket)
-    },
-    closed(socket, code) {
-      const link = links.get(socket)
-      links.delete(socket)
-      if (link) link.leave(code)
-      else room.closed(socket, code)
-    },
+export class DeviceTunnels {
+  readonly #options: DeviceTunnelsOptions
+  readonly #routes = new Map<string, AnyWebsocketRoute>()
+  #tunnel: Tunnel | undefined
+
+  constructor(options: DeviceTunnelsOptions) {
+    this.#options = options
+    const { node } = options
+    // A node that stands still does not close its connections.
+    node.onOwnerChanged(() => {
+      if (this.#tunnel && this.#tunnel.place.href !== node.ownerUrl) this.#tunnel.close()
+    })
   }
-  const tunnelTo = async (place: URL): Promise<Tunnel | undefined> => {
-    if (tunnel?.place.href !== place.href || tunnel.isClosed) {
-      tunnel?.close()
-      tunnel = new Tunnel(world, place, basePath, node.key)
+
+  /** The websocket by which other nodes reach the carried routes of this one. */
+  get host(): AnyWebsocketRoute {
+    const { world, node, bug } = this.#options
+    return tunnelHost({ world, node, routes: this.#routes, bug })
+  }
+
+  /** The websocket of a route on each node: the owner answers. */
+  carry(route: AnyWebsocketRoute): AnyWebsocketRoute {
+    const { world, node } = this.#options
+    const { room } = route
+    const links = new Map<Socket, TunnelledLink>()
+    const endLater = (socket: Socket) => world.soon(() => socket.end(tryLater.code, tryLater.reason))
+    this.#routes.set(route.path, route)
+    const own: SocketHandler<unknown> = {
+      opened(socket, opening) {
+        if (!(opening instanceof TunnelledLink)) {
+          room.opened(socket, opening)
+          return
+        }
+        links.set(socket, opening)
+        opening.join(socket)
+      },
+      received(socket, data, isBinary) {
+        const link = links.get(socket)
+        if (!link) room.received(socket, data, isBinary)
+        else if (!link.send(data, isBinary)) endLater(socket)
+      },
+      dropped(socket) {
+        // A lost message must not be followed by later ones.
+        if (links.has(socket)) endLater(socket)
+        else room.dropped(socket)
+      },
+      drained(socket) {
+        if (!links.has(socket)) room.drained(socket)
+      },
+      ponged(socket) {
+        const link = links.get(socket)
+        if (link) link.pong()
+        else room.ponged(socket)
+      },
+      closed(socket, code) {
+        const link = links.get(socket)
+        links.delete(socket)
+        if (link) link.leave(code)
+        else room.closed(socket, code)
+      },
     }
-    const { opened } = tunnel
-    return (await opened) ? tunnel : undefined
+    return websocketRoute({
+      ...route,
+      room: own,
+      upgrade: async (request) => {
+        const headers = (name: string, value: string) => request.addReplyHeader(name, value)
+        const link = node.isOwner ? undefined : await this.#open(requestOf(route.path, request), headers)
+        return link ?? (await route.upgrade(request))
+      },
+    })
   }
-  // A node that stands still does not close its connections.
-  node.onOwnerChanged(() => {
-    if (tunnel && tunnel.place.href !== node.ownerUrl) tunnel.close()
-  })
-  return websocketRoute({
-    ...route,
-    room: own,
-    async upgrade(request) {
-      if (node.isOwner) return await route.upgrade(request)
-      const wanted = requestOf(request)
-      for (const deadline = node.deadline(node.now()); ; await node.pause(deadline)) {
-        const { place } = node
-        if (place === 'here') return await route.upgrade(request)
-        const link = place && (await (await tunnelTo(place))?.open(wanted, request))
-        if (link) return link
-      }
-    },
-  })
+
+  /**
+   * Carries a connection that is not a websocket to the owner's websocket of this path. Undefined: this node is the owner.
+   * @throws Problem as the owner refuses it; `storage` without an owner
+   */
+  async connect(route: string, socket: Socket): Promise<TunnelledLink | undefined> {
+    const { remoteAddress } = socket
+    const forwarded = { origins: [], host: '', address: remoteAddress }
+    const absent = { query: '', parameters: {}, protocol: '', authorization: '', requestId: '' }
+    const link = await this.#open({ ...absent, route, path: route, forwarded, remoteAddress }, () => {})
+    link?.join(socket)
+    return link
+  }
+
+  async #open(
+    request: TunnelRequest,
+    addReplyHeader: (name: string, value: string) => void,
+  ): Promise<TunnelledLink | undefined> {
+    const { node } = this.#options
+    for (const deadline = node.deadline(node.now()); ; await node.pause(deadline)) {
+      const { place } = node
+      if (place === 'here') return undefined
+      const tunnel = place && this.#tunnelTo(place)
+      const link = tunnel && (await tunnel.opened) && (await tunnel.open(request, addReplyHeader))
+      if (link) return link
+    }
+  }
+
+  #tunnelTo(place: URL): Tunnel {
+    const { world, basePath, node } = this.#options
+    if (!this.#tunnel || this.#tunnel.place.href !== place.href || this.#tunnel.isClosed) {
+      this.#tunnel?.close()
+      this.#tunnel = new Tunnel(world, place, basePath, node.key)
+    }
+    return this.#tunnel
+  }
 }
 
-function requestOf(request: UpgradeRequest): TunnelRequest {
+/** Read now: the request is valid only until the first wait. */
+function requestOf(route: string, request: UpgradeRequest): TunnelRequest {
   const { path, query, parameters, protocol, remoteAddress, requestId, forwarded } = request
   const { origins, host, address } = forwarded
   const authorization = request.header('authorization')
   const seen = { origins, host, address }
-  return { path, query, parameters, protocol, authorization, forwarded: seen, remoteAddress, requestId }
+  return { route, path, query, parameters, protocol, authorization, forwarded: seen, remoteAddress, requestId }
 }
 
 /** The connection of this node to the owner. */
@@ -156,12 +199,15 @@ class Tunnel {
   }
 
   /** Undefined: the node of the other end is not the owner any more. @throws Problem as the owner refuses it */
-  open(wanted: TunnelRequest, request: UpgradeRequest): Promise<TunnelledLink | undefined> {
+  open(
+    request: TunnelRequest,
+    addReplyHeader: (name: string, value: string) => void,
+  ): Promise<TunnelledLink | undefined> {
     if (this.isClosed) return Promise.resolve(undefined)
     const link = new TunnelledLink(this, ++this.#lastId, this.#world)
     this.#links.set(link.id, link)
-    this.add(link.id, recordKinds.open, JSON.stringify(wanted))
-    return link.accepted((name, value) => request.addReplyHeader(name, value))
+    this.add(link.id, recordKinds.open, JSON.stringify(request))
+    return link.accepted(addReplyHeader)
   }
 
   add(id: number, kind: number, data?: Uint8Array | string): void {
@@ -173,7 +219,7 @@ class Tunnel {
   }
 }
 
-/** One device connection in a tunnel. */
+/** One connection of a device in a tunnel. */
 class TunnelledLink {
   readonly id: number
   readonly #tunnel: Tunnel
@@ -210,7 +256,7 @@ class TunnelledLink {
   join(socket: Socket): void {
     this.#cancelWait()
     this.#socket = socket
-    if (this.#isOver) this.#end(socket, closeCodes.restarting)
+    if (this.#isOver) this.#end(socket, restarting)
     for (const record of this.#early.splice(0)) this.#pass(socket, record)
   }
 
@@ -227,6 +273,8 @@ class TunnelledLink {
     if (kind === recordKinds.text) socket.send(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString())
     else if (kind === recordKinds.binary) socket.send(data)
     else if (kind === recordKinds.ping) socket.ping()
+    else if (kind === recordKinds.pause) socket.pause?.()
+    else if (kind === recordKinds.resume) socket.resume?.()
     else {
       this.#isOver = true
       this.#tunnel.forget(this)
@@ -258,7 +306,7 @@ class TunnelledLink {
   broken(): void {
     this.#isOver = true
     this.#answered?.(undefined)
-    if (this.#socket) this.#end(this.#socket, closeCodes.restarting)
+    if (this.#socket) this.#end(this.#socket, restarting)
   }
 
   #end(socket: Socket, { code, reason }: { code: number; reason: string }): void {

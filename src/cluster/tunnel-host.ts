@@ -25,17 +25,17 @@ const batchSpareBytes = 64 * 1024
 export interface TunnelHostOptions {
   readonly world: World
   readonly node: ClusterNode
-  /** The websocket of devices, which answers their frames. */
-  readonly route: AnyWebsocketRoute
+  /** The websockets of devices, which answer their messages. By path. */
+  readonly routes: ReadonlyMap<string, AnyWebsocketRoute>
   readonly bug: (error: unknown) => void
 }
 
 /**
- * The owner's end of the connections from other nodes. Each carries the frames of many device connections, which the
- * route of device connections sees as sockets of its own. Contract 11.
+ * The owner's end of the connections from other nodes. Each carries the messages of many devices, whose routes see
+ * them as sockets of their own. Contract 11.
  */
 export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
-  const { world, node, route } = options
+  const { world, node, routes } = options
   const tunnels = new Map<Socket, HostedTunnel>()
   const room: SocketHandler<unknown> = {
     opened: (socket) => void tunnels.set(socket, new HostedTunnel(options, socket)),
@@ -52,7 +52,7 @@ export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
   return websocketRoute({
     path: tunnelPath,
     room,
-    maxPayloadBytes: route.maxPayloadBytes + batchSpareBytes,
+    maxPayloadBytes: Math.max(...[...routes.values()].map(({ maxPayloadBytes }) => maxPayloadBytes)) + batchSpareBytes,
     maxBackpressureBytes: tunnelBufferBytesMax,
     upgrade(request) {
       if (!node.isKey(request.header(nodeKeyHeader))) throw new Problem('not_found')
@@ -67,7 +67,7 @@ class HostedTunnel {
   readonly #socket: Socket
   readonly #batches: RecordBatches
   readonly #devices = new Map<number, HostedSocket>()
-  /** Device connections whose request is being decided. */
+  /** Devices whose request is being decided. */
   readonly #opening = new Set<number>()
   #isClosed = false
 
@@ -85,20 +85,21 @@ class HostedTunnel {
   }
 
   #receive({ id, kind, data }: TunnelRecord): void {
-    const { room } = this.#options.route
     if (kind === recordKinds.closed) this.#opening.delete(id)
     const device = this.#devices.get(id)
     if (!device) return
     this.#attempt(device, () => {
       if (kind === recordKinds.closed) this.release(device, closeOf(data).code)
-      else if (kind === recordKinds.pong) room.ponged(device)
-      else room.received(device, data, kind === recordKinds.binary)
+      else if (kind === recordKinds.pong) device.room.ponged(device)
+      else device.room.received(device, data, kind === recordKinds.binary)
     })
   }
 
   async #open(id: number, request: TunnelRequest): Promise<void> {
-    const { node, route } = this.#options
-    if (!node.isOwner) {
+    const { node, routes, bug } = this.#options
+    const route = routes.get(request.route)
+    // Another node of a rolling upgrade may have routes that this one does not know.
+    if (!node.isOwner || !route) {
       this.add(id, recordKinds.refused)
       return
     }
@@ -114,19 +115,19 @@ class HostedTunnel {
         addReplyHeader: (name, value) => void headers.push([name, value]),
       })
       if (!this.#opening.delete(id) || this.#isClosed) return
-      const device = new HostedSocket(this, id, request.remoteAddress)
+      const device = new HostedSocket(this, id, request.remoteAddress, route.room)
       this.#devices.set(id, device)
       this.add(id, recordKinds.accepted, JSON.stringify(headers))
       this.#attempt(device, () => route.room.opened(device, opening))
     } catch (error) {
       if (!this.#opening.delete(id)) return
-      if (!(error instanceof Problem)) this.#options.bug(error)
+      if (!(error instanceof Problem)) bug(error)
       const { code, message, headers } = error instanceof Problem ? error : new Problem('bug')
       this.add(id, recordKinds.refused, JSON.stringify({ code, message, headers } satisfies TunnelRefusal))
     }
   }
 
-  /** A bug in one device connection ends it, and none of the others. */
+  /** A bug ends the connection of one device, and none of the others. */
   #attempt(device: HostedSocket, task: () => void): void {
     try {
       task()
@@ -145,7 +146,7 @@ class HostedTunnel {
   }
 
   release(device: HostedSocket, code: number): void {
-    if (this.#devices.delete(device.id)) this.#options.route.room.closed(device, code)
+    if (this.#devices.delete(device.id)) device.room.closed(device, code)
   }
 
   isOpen(device: HostedSocket): boolean {
@@ -153,7 +154,7 @@ class HostedTunnel {
   }
 
   drained(): void {
-    for (const device of [...this.#devices.values()]) this.#options.route.room.drained(device)
+    for (const device of [...this.#devices.values()]) this.#attempt(device, () => device.room.drained(device))
   }
 
   closed(): void {
@@ -167,12 +168,14 @@ class HostedTunnel {
 class HostedSocket implements Socket {
   readonly id: number
   readonly remoteAddress: string
+  readonly room: SocketHandler<unknown>
   readonly #tunnel: HostedTunnel
 
-  constructor(tunnel: HostedTunnel, id: number, remoteAddress: string) {
+  constructor(tunnel: HostedTunnel, id: number, remoteAddress: string, room: SocketHandler<unknown>) {
     this.#tunnel = tunnel
     this.id = id
     this.remoteAddress = remoteAddress
+    this.room = room
   }
 
   send(message: string | Uint8Array): boolean {
@@ -185,14 +188,14 @@ class HostedSocket implements Socket {
     task()
   }
 
-  /** Of all device connections of its node together. */
+  /** Of all devices of its node together. */
   bufferedBytes(): number {
     return this.#tunnel.isOpen(this) ? this.#tunnel.bufferedBytes : 0
   }
 
-  /** Device connections get no published messages. */
+  /** Devices get no published messages. */
   subscribe(topic: string): void {
-    throw new Error(`a device connection at another node cannot subscribe to ${topic}`)
+    throw new Error(`a device at another node cannot subscribe to ${topic}`)
   }
 
   unsubscribe(topic: string): void {
@@ -201,6 +204,14 @@ class HostedSocket implements Socket {
 
   ping(): void {
     if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.ping)
+  }
+
+  pause(): void {
+    if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.pause)
+  }
+
+  resume(): void {
+    if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.resume)
   }
 
   end(code: number, reason: string): void {

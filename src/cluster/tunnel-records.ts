@@ -1,6 +1,6 @@
 import type { World } from '#runtime/world'
 
-/** What a record between two nodes says about one device connection. The data is in parentheses. */
+/** What a record between two nodes says about one connection of a device. The data is in parentheses. */
 export const recordKinds = {
   /** From the node of the device: a device connects (JSON of `TunnelRequest`). */
   open: 0,
@@ -14,10 +14,15 @@ export const recordKinds = {
   pong: 6,
   /** The connection is closed (the code in two bytes, then the reason). Each side ignores later records of it. */
   closed: 7,
+  /** From the owner: nothing more is read from the device until `resume`. */
+  pause: 8,
+  resume: 9,
 } as const
 
 /** An upgrade request as the owner needs it. */
 export interface TunnelRequest {
+  /** The route that it asks for: `WebsocketRoute.path`. */
+  readonly route: string
   readonly path: string
   readonly query: string
   readonly parameters: Readonly<Record<string, string>>

@@ -1,3 +1,4 @@
+import { OpenAlarms } from '#dashboard/alarm-counts'
 import { Icon } from '#dashboard/icons'
 import { type Route, routes } from '#dashboard/routes'
 import { mayI } from '#dashboard/session'
@@ -46,6 +47,7 @@ function NavigationLink({ route, isCurrent, onNavigate }: NavigationLinkProps) {
     <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isCurrent ? 'page' : undefined} onClick={onNavigate}>
       <Icon name={route.icon ?? ''} />
       {route.name}
+      {route.path === '/alarms' && <OpenAlarms />}
     </a>
   )
 }

@@ -35,15 +35,13 @@ export default defineConfig({
           groups: [
             {
               name: 'parts',
-              test: /src[\\/](client|dashboard[\\/](address|binding|commands|conditions|pages[\\/]sign-in|parts|preferences|session|state|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
+              test: /src[\\/](client|dashboard[\\/](address|alarm-counts|binding|commands|conditions|pages[\\/](sign-in|fleet|device)|parts|preferences|session|state|theme|timers|values|history[\\/](chart-series|lazy-chart|sparkline|use-sparklines)))/,
             },
             // Loaded when the first chart appears.
             { name: 'chart', test: /node_modules[\\/]uplot|dashboard[\\/]history/ },
-            { name: 'fleet', test: /dashboard[\\/]pages[\\/](fleet|device)/ },
             { name: 'administration', test: /dashboard[\\/]pages[\\/](administration|account)/ },
             { name: 'firmware', test: /dashboard[\\/]pages[\\/]firmware/ },
-            { name: 'functions', test: /dashboard[\\/]pages[\\/]functions/ },
-            { name: 'alarms', test: /dashboard[\\/]pages[\\/](alarms|notifications)/ },
+            { name: 'rules', test: /dashboard[\\/]pages[\\/](alarms|functions|notifications)/ },
           ],
         },
       },

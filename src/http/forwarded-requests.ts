@@ -35,6 +35,11 @@ export function answerByOwner(
       return true
     }
     answer()
+    const { method } = exchange
+    if (exchange.isOpen && !otherNodes.isFromNode(exchange.headers)) {
+      const read = () => forward(exchange, otherNodes, entry, upload, answerHere, exchange.since)
+      otherNodes.onReadStuck({ method, path: entry.path }, () => exchange.isOpen, read)
+    }
   }
   if (otherNodes.isOwner) answerHere()
   else forward(exchange, otherNodes, entry, upload, answerHere)

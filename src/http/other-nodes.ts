@@ -28,6 +28,8 @@ export interface OtherNodes {
   mayAnswerFromOwnState(headers: { get(name: string): string }): boolean
   /** The answer of the owner; undefined if this node has to answer itself. @throws Problem `storage` */
   forward(request: ForwardableRequest): Promise<Reply | undefined>
+  /** Calls if a state read still waits when this node stops being the owner: another node can answer it. */
+  onReadStuck(request: Pick<ForwardableRequest, 'method' | 'path'>, isWaiting: () => boolean, task: () => void): void
   /**
    * The answer to another node that takes this one for the owner; undefined if this node becomes the owner in time.
    */

@@ -84,6 +84,21 @@ export class Hellos {
     this.#take(link, { ...hello, type: 'HELLO', autoUpdate: state.isAutoUpdated }, declared, restoredBytes)
   }
 
+  /**
+   * Connects a device with the services that it has, and creates it if necessary: its protocol has no HELLO. A refusal
+   * is sent as after HELLO.
+   */
+  connect(link: Link, device: string): void {
+    const { port } = this.#options
+    if (!this.#mayTake(link, { deviceIdentifier: device })) return
+    const awake = port.wake(link.opening.tenant, device)
+    const state = awake.state as DeviceState
+    const declared = state.services.map(({ shape }) => ({ shape, items: [] }))
+    const session = state.exists ? { session: state.session } : {}
+    const hello = { deviceIdentifier: device, ...session, services: [] }
+    this.#take(link, { ...hello, type: 'HELLO', autoUpdate: state.isAutoUpdated }, declared, restoredBytes)
+  }
+
   /** Returns false if the HELLO was refused. */
   #mayTake(link: Link, about: DeviceName): boolean {
     const { port, refuse } = this.#options

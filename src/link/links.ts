@@ -331,7 +331,7 @@ export class Links implements SocketHandler<LinkOpening> {
       case 'HELLO':
         return this.hellos.take(link, message, bytes + frameOverheadBytes)
       case 'BYE':
-        this.#bye(link, message.flakeAddress)
+        this.bye(link, message.flakeAddress)
         break
       case 'RESULT':
         this.#result(link, message, readPropertyItems(WriteResult, message.results, 'results'))
@@ -355,7 +355,7 @@ export class Links implements SocketHandler<LinkOpening> {
     if (linked && this.writes.result(linked, { ...message, results })) this.port.inOrder(() => link.accepted())
   }
 
-  #bye(link: Link, flakeAddress: number): void {
+  bye(link: Link, flakeAddress: number): void {
     const linked = link.devices.get(flakeAddress)
     if (!linked) return
     link.devices.delete(flakeAddress)

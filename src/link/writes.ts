@@ -116,6 +116,12 @@ export class Writes {
     return true
   }
 
+  /** The protocol of the device has no answer to this write: it is answered as if the caller did not wait. */
+  sent(linked: LinkedDevice, id: string): void {
+    const write = this.#open.get(linked.tenant, linked.device, id)
+    if (write && this.#open.remove(write)) write.answered(sentOutcome(write))
+  }
+
   /** WELCOME was sent: sends the open writes, including those that were sent before. */
   welcomed(linked: LinkedDevice): void {
     if (this.#options.deviceLinks.get(linked.tenant, linked.device) === linked) this.#sendOpen(linked)
@@ -163,13 +169,16 @@ export class Writes {
     this.counts.sent++
     link.send(writeMessage(write.order, write.id))
     if (write.isWaiting) return
-    this.#open.remove(write)
-    write.answered({ updates: write.order.updates.map(({ propId }) => ({ propId, status: 'SENT' })) })
+    if (this.#open.remove(write)) write.answered(sentOutcome(write))
   }
 
   #refuse(write: OpenWrite, problem: Problem): void {
     if (this.#open.remove(write)) write.refused(problem)
   }
+}
+
+function sentOutcome({ order }: OpenWrite): WriteOutcome {
+  return { updates: order.updates.map(({ propId }) => ({ propId, status: 'SENT' })) }
 }
 
 /** Builds WRITE. The same order always gives the same message. Contract 7. */

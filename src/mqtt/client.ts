@@ -1,11 +1,13 @@
 import type { LinkCaller } from '#access/link-credentials'
 import type { Caller } from '#model/caller'
-import type { Delivery } from '#mqtt/control-packets'
+import type { Delivery, Subscription } from '#mqtt/control-packets'
+import { Outgoing } from '#mqtt/outgoing'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { type Publication, writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
 import { type Reason, reasons } from '#mqtt/reasons'
 import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
+import type { LocalTopics } from '#runtime/local-topics'
 import type { Socket } from '#runtime/socket'
 
 /** The device, gateway or program that signed in. With authentication off, everyone is all of them. */
@@ -15,6 +17,8 @@ export interface Principal {
   readonly tenant: string
   /** A device, or a gateway for many. */
   readonly link?: LinkCaller
+  /** With authentication off: the device of the user name. */
+  readonly me?: string
   /** A person or a program. */
   readonly caller?: Caller
 }
@@ -35,6 +39,8 @@ export interface ClientParts {
   readonly clientId: string
   /** The largest packet that the client takes. */
   readonly packetBytesMax: number
+  /** Messages with QoS 1 that the client takes before it acknowledges one. */
+  readonly receiveMaximum: number
   /** Ends the connection later. */
   readonly end: (reason: Reason, message: string) => void
 }
@@ -51,9 +57,13 @@ export class Client {
   readonly socket: ClientSocket
   /** Packet identifiers of QoS 2 between PUBREC and PUBREL. */
   readonly open = new Set<number>()
-  readonly subscriptions = new Set<string>()
+  /** By topic filter. */
+  readonly subscriptions = new Map<string, Subscription>()
+  readonly outgoing: Outgoing
   /** Messages that are not acknowledged yet. */
   inFlight = 0
+  /** Called when the client has read what was sent. */
+  onDrained: () => void = () => {}
   isClosed = false
   readonly #parts: ClientParts
 
@@ -63,6 +73,7 @@ export class Client {
     this.clientId = parts.clientId
     this.version = parts.version
     this.socket = new ClientSocket(this)
+    this.outgoing = new Outgoing(this, Math.min(parts.receiveMaximum, windowMax))
   }
 
   get address(): string {
@@ -77,8 +88,12 @@ export class Client {
   send(packet: Uint8Array): boolean {
     if (this.isClosed || packet.length > this.#parts.packetBytesMax) return false
     this.#parts.transport.send(packet)
-    if (this.unsentBytes() > unsentBytesMax) this.end(reasons.quotaExceeded, 'the client does not read')
+    if (this.unsentBytes() > unsentBytesMax) this.endUnread()
     return true
+  }
+
+  endUnread(): void {
+    this.end(reasons.quotaExceeded, 'the client does not read')
   }
 
   deliver(message: Delivery): boolean {
@@ -100,6 +115,9 @@ export class Client {
     this.#parts.end(reason, message)
   }
 }
+
+/** Messages with QoS 1 in flight to one client: each may be as large as an event. */
+const windowMax = 1_024
 
 /** Where a client of 3.1.1 receives refusals. */
 const errorsTopic = 'v1/errors'
@@ -124,6 +142,9 @@ export class ClientSocket implements Socket {
   /** Set by the module that uses the socket. */
   onMessage: (message: string | Uint8Array) => void = () => {}
   onPing: () => void = () => {}
+  /** Topics of events. */
+  topics: LocalTopics | undefined
+  readonly #subscribed = new Set<string>()
 
   constructor(client: Client) {
     this.#client = client
@@ -143,12 +164,23 @@ export class ClientSocket implements Socket {
   }
 
   bufferedBytes(): number {
-    return this.#client.unsentBytes()
+    return this.#client.unsentBytes() + this.#client.outgoing.queuedBytes
   }
 
-  subscribe(): void {}
+  subscribe(topic: string): void {
+    this.#subscribed.add(topic)
+    this.topics?.subscribe(topic, this)
+  }
 
-  unsubscribe(): void {}
+  unsubscribe(topic: string): void {
+    this.#subscribed.delete(topic)
+    this.topics?.unsubscribe(topic, this)
+  }
+
+  /** As if the socket were closed. */
+  unsubscribeAll(): void {
+    for (const topic of [...this.#subscribed]) this.unsubscribe(topic)
+  }
 
   ping(): void {
     this.onPing()

@@ -8,7 +8,6 @@ import {
   readDisconnect,
   readSubscribe,
   readUnsubscribe,
-  type Subscription,
   UnsupportedVersion,
   writeConnack,
   writeDisconnect,
@@ -18,7 +17,7 @@ import {
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { PacketReader } from '#mqtt/packet-reader'
 import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
-import { malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
+import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
 import type { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
@@ -84,6 +83,11 @@ export class Connection {
   /** A text frame of a websocket. MQTT-6.0.0-1. */
   notBinary(): void {
     this.end(reasons.malformedPacket, 'MQTT needs binary frames')
+  }
+
+  /** The client has read what was sent. */
+  drained(): void {
+    this.#client?.onDrained()
   }
 
   /** A packet was lost, because the client does not read. Nothing may be closed now. */
@@ -248,6 +252,7 @@ export class Connection {
       principal,
       clientId,
       packetBytesMax: offered.maximumPacketSize ?? Number.POSITIVE_INFINITY,
+      receiveMaximum: offered.receiveMaximum ?? Number.POSITIVE_INFINITY,
       end: (reason, message) => world.soon(() => this.end(reason, message)),
     })
     this.#client = client
@@ -285,7 +290,7 @@ export class Connection {
       this.#failed(error)
       return
     }
-    const reason = refusalReasons[error.code] ?? reasons.serverUnavailable
+    const reason = connectRefusals[error.code] ?? reasons.serverUnavailable
     this.#refuse(this.#version, reason, error.message)
   }
 
@@ -326,6 +331,7 @@ export class Connection {
   #acknowledgement(client: Client, type: number, first: number, body: Uint8Array): void {
     if ((first & 15) !== (type === packetTypes.pubrel ? 2 : 0)) throw malformed('reserved flags')
     const { packetId } = readAcknowledgement(body, this.#version)
+    if (type === packetTypes.puback) client.outgoing.acknowledged(packetId)
     if (type !== packetTypes.pubrel) return
     this.#context.topics.release(client, packetId, (isKnown) => {
       const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
@@ -334,25 +340,30 @@ export class Connection {
   }
 
   #subscribe(client: Client, first: number, body: Uint8Array): void {
-    const { messageId, subscriptions } = readSubscribe(first, body, this.#version)
-    const granted = subscriptions.map((subscription: Subscription) =>
+    const { messageId, subscriptions, properties } = readSubscribe(first, body, this.#version)
+    const identifier = properties?.subscriptionIdentifier
+    const granted = subscriptions.map((subscription) =>
       isTopicFilter(subscription.topic)
-        ? this.#context.topics.subscribe(client, subscription)
+        ? this.#context.topics.subscribe(client, { ...subscription, ...(identifier && { identifier }) })
         : reasons.topicFilterInvalid,
     )
-    client.send(writeSuback(this.#version, messageId, granted))
+    this.#whenSaved(client, () => client.send(writeSuback(this.#version, messageId, granted)))
+  }
+
+  /** The client relies on its session. */
+  #whenSaved(client: Client, answer: () => void): void {
+    const { topics, afterCommit } = this.#context
+    topics.saveSubscriptions(client)
+    const failed = () => this.end(reasons.serverBusy, 'the session could not be stored')
+    if (topics.isLasting(client)) afterCommit({ committed: answer, failed })
+    else answer()
   }
 
   #unsubscribe(client: Client, first: number, body: Uint8Array): void {
     const { messageId, unsubscriptions } = readUnsubscribe(first, body, this.#version)
     const removed = unsubscriptions.map((topic) => this.#context.topics.unsubscribe(client, topic))
-    client.send(
-      writeUnsuback(
-        this.#version,
-        messageId,
-        removed.map((isRemoved) => (isRemoved ? reasons.success : reasons.noSubscriptionExisted)),
-      ),
-    )
+    const codes = removed.map((isRemoved) => (isRemoved ? reasons.success : reasons.noSubscriptionExisted))
+    this.#whenSaved(client, () => client.send(writeUnsuback(this.#version, messageId, codes)))
   }
 
   /** The will is deleted, unless the client wants it published. MQTT-3.14.4-3. */
@@ -381,11 +392,3 @@ export class Connection {
 const foreverS = 0xffff_ffff
 
 const pingResponse = Uint8Array.of(0xd0, 0)
-
-const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
-  unauthorized: reasons.badCredentials,
-  forbidden: reasons.notAuthorized,
-  too_many_requests: reasons.connectionRateExceeded,
-  overloaded: reasons.serverBusy,
-  stopping: reasons.serverStopping,
-}

@@ -15,7 +15,7 @@ export interface ConnectionsOptions
 }
 
 /** Connections of all clients together: each may hold some kilobytes before it has signed in. */
-const connectionsMax = 100_000
+export const connectionsMax = 100_000
 const tickMs = 1_000
 /** Connections closed before other work runs. */
 const endedAtOnceMax = 200
@@ -62,10 +62,15 @@ export class Connections {
     return connection
   }
 
-  /** Accepts nothing more, and disconnects all clients, in batches. */
+  /** Accepts nothing more, and disconnects all clients. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#cancelTick?.()
+    await this.endAll()
+  }
+
+  /** Disconnects all clients, in batches. */
+  async endAll(): Promise<void> {
     for (const [place, connection] of [...this.#open].entries()) {
       if (place % endedAtOnceMax === 0) await new Promise<void>((resolve) => this.world.soon(resolve))
       connection.end(reasons.serverStopping, 'the server is stopping')

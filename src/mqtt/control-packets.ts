@@ -86,7 +86,10 @@ const Subscribe = z.object({
   properties: z.strictObject({ subscriptionIdentifier: z.int().min(1).optional(), userProperties }).optional(),
 })
 export type Subscribe = Readonly<z.infer<typeof Subscribe>>
-export type Subscription = Subscribe['subscriptions'][number]
+export type Subscription = Subscribe['subscriptions'][number] & {
+  /** Of the client, sent with each message. MQTT 5.0 §3.8.2.1.2. */
+  readonly identifier?: number | undefined
+}
 
 const Unsubscribe = z.object({
   cmd: z.literal('unsubscribe'),

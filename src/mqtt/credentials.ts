@@ -4,6 +4,7 @@ import { defaultTenant } from '#actors/tenant/state'
 import type { AuthenticationRequest } from '#http/authentication'
 import { onward } from '#http/reply'
 import { type Caller, principalKey } from '#model/caller'
+import { deviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Principal } from '#mqtt/client'
 import type { Connect } from '#mqtt/control-packets'
@@ -30,7 +31,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function principalFinder(
   identity: Identity | undefined,
 ): (connect: Connect, address: string) => Principal | Promise<Principal> {
-  if (!identity) return () => everyone
+  if (!identity) {
+    return ({ username = '' }) => {
+      const me = deviceIdentifierOf(username)
+      return me === undefined ? everyone : { ...everyone, me }
+    }
+  }
   const failed = (error: unknown, address: string, account: string | undefined): never => {
     if (error instanceof Problem && error.code === 'unauthorized') identity.failedConnect(address, account)
     throw error

@@ -1,16 +1,23 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { CannotListen } from '#http/server'
-import type { Connections } from '#mqtt/connections'
+import type { Connection } from '#mqtt/connection'
+import { connectionsMax } from '#mqtt/connections'
 import { TcpTransport } from '#mqtt/transport'
+import type { World } from '#runtime/world'
 
 export interface ListenerOptions {
+  readonly world: World
+  /** Undefined: the connection is refused. */
+  readonly opened: (transport: TcpTransport) => OpenedConnection | undefined
   readonly host: string
   /** 0: any free one. */
   readonly port: number
   /** Absent: plain TCP. */
   readonly tls?: TlsFiles | undefined
 }
+
+type OpenedConnection = Pick<Connection, 'received' | 'closed'> & Partial<Pick<Connection, 'drained'>>
 
 /** In PEM. */
 export interface TlsFiles {
@@ -30,11 +37,12 @@ const handshakeMsMax = 10_000
 const backlog = 4_096
 
 /** Listens for MQTT over TCP or TLS. Rejects with `CannotListen` if the address is not available. */
-export function listen(connections: Connections, { host, port, tls }: ListenerOptions): Promise<Listener> {
+export function listen({ world, opened, host, port, tls }: ListenerOptions): Promise<Listener> {
   const server: Server = tls
     ? createTlsServer({ cert: Buffer.from(tls.cert), key: Buffer.from(tls.key), handshakeTimeout: handshakeMsMax })
     : createServer({ noDelay: true })
-  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(connections, socket))
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(world, opened, socket))
+  server.maxConnections = connectionsMax
   // A client that does not speak TLS.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
   return new Promise((resolve, reject) => {
@@ -48,10 +56,12 @@ export function listen(connections: Connections, { host, port, tls }: ListenerOp
   })
 }
 
-function accept(connections: Connections, socket: Socket): void {
+function accept(world: World, opened: ListenerOptions['opened'], socket: Socket): void {
   socket.on('error', () => socket.destroy())
-  const connection = connections.opened(new TcpTransport(connections.world, socket))
+  const transport = new TcpTransport(world, socket)
+  const connection = opened(transport)
   if (!connection) return
+  transport.onDrained = () => connection.drained?.()
   socket.on('data', (chunk: Buffer) => connection.received(chunk))
   socket.on('close', () => connection.closed())
 }

@@ -1,3 +1,5 @@
+import type { Problem } from '#model/problem'
+
 /** Reason codes of MQTT 5 that this server sends or reads. MQTT 5.0 §2.4. */
 export const reasons = {
   success: 0x00,
@@ -42,6 +44,15 @@ const serverUnavailable = 3
 
 export function returnCodeOf(reason: Reason): number {
   return returnCodes.get(reason) ?? serverUnavailable
+}
+
+/** Why a client is not accepted. */
+export const connectRefusals: Partial<Record<Problem['code'], Reason>> = {
+  unauthorized: reasons.badCredentials,
+  forbidden: reasons.notAuthorized,
+  too_many_requests: reasons.connectionRateExceeded,
+  overloaded: reasons.serverBusy,
+  stopping: reasons.serverStopping,
 }
 
 /** Bytes that violate the standard or a limit: the connection ends with this reason. */

@@ -3,9 +3,13 @@ import {
   type MqttSessionCommand,
   mqttSessionAddress,
   noSessionDevices,
+  type SaveMqttSession,
   type SessionDevices,
   type StoredMqttSession,
+  type StoredMqttSubscription,
+  type StoredPosition,
   sessionRecord,
+  subscriptionsRecord,
 } from '#actors/mqtt-session/state'
 import type { Entry } from '#model/entry'
 import { tenantKey } from '#model/tenant'
@@ -28,6 +32,8 @@ export interface Session {
   /** Identifiers of QoS 2 whose messages are stored. */
   readonly stored: Set<number>
   devices: SessionDevices
+  /** Of the client in the stream of events. */
+  position: StoredPosition | undefined
   expiryMs: number
   /** Unix ms. */
   endsAt: number
@@ -41,9 +47,16 @@ export class Sessions {
   readonly #system: System<Entry>
   readonly #open = new Map<Client, Session>()
   readonly #begun = new Map<string, number>()
+  /** Clients whose position is not stored yet. */
+  readonly #moved = new Set<Client>()
 
   constructor(system: System<Entry>) {
     this.#system = system
+  }
+
+  /** Connected clients whose sessions outlive their connections. */
+  clients(): Iterable<Client> {
+    return this.#open.keys()
   }
 
   /** Whether the session of the client outlives its connection. */
@@ -63,13 +76,15 @@ export class Sessions {
     const session: Session = {
       stored: new Set(continued?.open),
       devices: continued?.devices ?? noSessionDevices,
+      position: continued?.position,
       expiryMs: Math.min(expiryMs, expiryMsMax),
       endsAt: now + expiryMsMax,
     }
     for (const id of session.stored) client.open.add(id)
+    for (const each of continued?.subscriptions ?? []) client.subscriptions.set(each.topic, each)
     if (expiryMs > 0 && (kept || this.#mayBegin(principal))) {
       this.#open.set(client, session)
-      this.#save(client, session, session.devices)
+      this.#save(client, session, { devices: session.devices, subscriptions: [...client.subscriptions.values()] })
     } else if (kept) this.#turn(client, { type: 'forget' })
     return { isPresent: continued !== undefined, session }
   }
@@ -98,7 +113,21 @@ export class Sessions {
     const session = this.#open.get(client)
     if (!session) return
     session.devices = devices
-    this.#save(client, session, devices)
+    this.#save(client, session, { devices })
+  }
+
+  /** The subscriptions of the client have changed. */
+  subscribed(client: Client): void {
+    const session = this.#open.get(client)
+    if (session) this.#save(client, session, { subscriptions: [...client.subscriptions.values()] })
+  }
+
+  /** Stored with the next change of the session, or when it is renewed. */
+  positioned(client: Client, position: StoredPosition | undefined): void {
+    const session = this.#open.get(client)
+    if (!session || session.position?.offset === position?.offset) return
+    session.position = position
+    this.#moved.add(client)
   }
 
   /** The client has gone: the session ends later. */
@@ -106,6 +135,7 @@ export class Sessions {
     const session = this.#open.get(client)
     if (!session) return
     this.#open.delete(client)
+    this.#moved.delete(client)
     // Without it the session ends after its longest time.
     if (!this.#system.isServing || !this.#system.gate.isOpen) return
     session.endsAt = this.#system.world.now() + session.expiryMs
@@ -117,6 +147,12 @@ export class Sessions {
   renew(): void {
     const due = this.#system.world.now() + expiryMsMax - renewedEveryMs
     let count = 0
+    for (const client of this.#moved) {
+      if (count >= renewedAtOnceMax || !this.#system.gate.isOpen) return
+      count++
+      this.#moved.delete(client)
+      this.#save(client, this.#open.get(client) as Session)
+    }
     for (const [client, session] of this.#open) {
       if (session.endsAt > due || !this.#system.gate.isOpen) continue
       session.endsAt = this.#system.world.now() + expiryMsMax
@@ -130,7 +166,8 @@ export class Sessions {
     const session = this.#system.recordOf(address, sessionRecord) as StoredMqttSession | undefined
     if (!session || session.endsAt <= now) return undefined
     const devices = this.#system.recordOf(address, devicesRecord) as SessionDevices | undefined
-    return { open: session.open, devices: devices ?? noSessionDevices }
+    const subscriptions = this.#system.recordOf(address, subscriptionsRecord) as StoredMqttSubscription[] | undefined
+    return { ...session, devices: devices ?? noSessionDevices, subscriptions: subscriptions ?? [] }
   }
 
   #mayBegin({ tenant, key }: Principal): boolean {
@@ -141,8 +178,12 @@ export class Sessions {
     return true
   }
 
-  #save(client: Client, { stored, endsAt }: Session, devices?: SessionDevices): void {
-    this.#turn(client, { type: 'save', open: [...stored], endsAt, ...(devices && { devices }) })
+  #save(
+    client: Client,
+    { stored, endsAt, position }: Session,
+    changed: Pick<SaveMqttSession, 'devices' | 'subscriptions'> = {},
+  ): void {
+    this.#turn(client, { type: 'save', open: [...stored], endsAt, position, ...changed })
   }
 
   /** Never refused for overload: the command belongs to a message that was taken. */

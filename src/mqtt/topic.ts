@@ -27,3 +27,21 @@ function levelCount(text: string): number {
   for (let at = text.indexOf('/'); at >= 0; at = text.indexOf('/', at + 1)) count++
   return count
 }
+
+/**
+ * Whether a topic matches a filter; both are valid. A wildcard at the beginning matches no topic that begins with `$`.
+ * MQTT 5.0 §4.7.
+ */
+export function isMatching(filter: string, topic: string): boolean {
+  return isMatchingLevels(filter.split('/'), topic.split('/'))
+}
+
+/** The same for the levels of both. */
+export function isMatchingLevels(filter: readonly string[], topic: readonly string[]): boolean {
+  if (topic[0]?.startsWith('$') && (filter[0] === '+' || filter[0] === '#')) return false
+  for (const [place, level] of filter.entries()) {
+    if (level === '#') return true
+    if (place >= topic.length || (level !== '+' && level !== topic[place])) return false
+  }
+  return filter.length === topic.length
+}

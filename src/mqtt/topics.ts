@@ -1,27 +1,47 @@
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
+import type { InternShape } from '#model/shape'
 import type { Client, ClientMessage } from '#mqtt/client'
 import type { Subscription } from '#mqtt/control-packets'
-import { type Answer, LinkTopics } from '#mqtt/link-topics'
+import { FreeReports } from '#mqtt/free-reports'
+import { type Answer, LinkExchange } from '#mqtt/link-exchange'
+import { LinkTopics } from '#mqtt/link-topics'
+import { readerKindOf } from '#mqtt/reader-filter'
+import { type ReaderParts, ReaderTopics } from '#mqtt/reader-topics'
 import { reasons } from '#mqtt/reasons'
 import { type Session, Sessions } from '#mqtt/sessions'
+import { SetTopics } from '#mqtt/set-topics'
+import { ThingsBoardTopics } from '#mqtt/thingsboard-topics'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-export interface TopicsOptions {
+export interface TopicsOptions extends Pick<ReaderParts, 'hub' | 'listing' | 'localTopics'> {
   readonly world: World
   readonly system: System<Entry>
   readonly links: Links
+  readonly intern: InternShape
 }
 
 /** What each topic means. */
 export class Topics {
   readonly #sessions: Sessions
+  readonly #exchange: LinkExchange
   readonly #links: LinkTopics
+  readonly #thingsBoard: ThingsBoardTopics
+  readonly #readers: ReaderTopics
+  readonly #writes: SetTopics
+  #ticks = 0
 
-  constructor({ world, system, links }: TopicsOptions) {
-    this.#sessions = new Sessions(system)
-    this.#links = new LinkTopics(world, links, this.#sessions)
+  constructor({ world, system, links, intern, hub, listing, localTopics }: TopicsOptions) {
+    const sessions = new Sessions(system)
+    const exchange = new LinkExchange(links, sessions)
+    const reports = new FreeReports({ system, links, intern })
+    this.#sessions = sessions
+    this.#exchange = exchange
+    this.#links = new LinkTopics({ world, links, sessions, exchange })
+    this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
+    this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
+    this.#writes = new SetTopics({ system, links })
   }
 
   /** Continues the session of the client, or begins one, before CONNACK. @throws Problem `storage` */
@@ -30,12 +50,19 @@ export class Topics {
   }
 
   /** Call after CONNACK, and before any message of the client. */
-  connected(client: Client, { devices }: Session): void {
+  connected(client: Client, { devices, position }: Session): void {
     this.#links.connected(client, devices)
+    for (const filter of client.subscriptions.keys()) {
+      if (ThingsBoardTopics.isTopic(filter)) this.#thingsBoard.subscribed(client, filter)
+    }
+    this.#readers.resume(client, position)
   }
 
   disconnected(client: Client): void {
     this.#links.disconnected(client)
+    this.#thingsBoard.disconnected(client)
+    this.#position(client)
+    this.#readers.disconnected(client)
     this.#sessions.left(client)
   }
 
@@ -50,33 +77,66 @@ export class Topics {
 
   /** PUBREL of the client. */
   release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
-    this.#links.release(client, packetId, released)
+    this.#exchange.release(client, packetId, released)
   }
 
   /** Called every second. */
   tick(): void {
+    if (++this.#ticks % positionedEveryTicks === 0)
+      for (const client of this.#sessions.clients()) this.#position(client)
     this.#sessions.renew()
   }
 
+  #position(client: Client): void {
+    this.#sessions.positioned(client, this.#readers.positionOf(client))
+  }
+
   publish(client: Client, message: ClientMessage, answer: Answer): void {
-    if (message.topic === linkTopic) this.#links.publish(client, message, answer)
-    else answer({ reason: reasons.topicNameInvalid, message: `${message.topic} is not a topic of this server` })
+    const { topic } = message
+    if (topic === linkTopic) this.#links.publish(client, message, answer)
+    else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
+    else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)
+    else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })
   }
 
   /** The granted QoS, or the reason of the refusal. */
-  subscribe(client: Client, { topic }: Subscription): number {
-    if (!fixedTopics.has(topic)) return reasons.topicFilterInvalid
-    client.subscriptions.add(topic)
-    return 0
+  subscribe(client: Client, subscription: Subscription): number {
+    const { topic } = subscription
+    const { subscriptions } = client
+    const isNew = !subscriptions.has(topic)
+    if (isNew && subscriptions.size >= subscriptionsMax) return reasons.quotaExceeded
+    const granted = this.#granted(client, subscription, isNew)
+    if (granted <= 2) subscriptions.set(topic, subscription)
+    return granted
+  }
+
+  #granted(client: Client, subscription: Subscription, isNew: boolean): number {
+    const { topic } = subscription
+    if (fixedTopics.has(topic)) return 0
+    if (ThingsBoardTopics.isTopic(topic)) {
+      return this.#thingsBoard.subscribed(client, topic) ? 0 : reasons.notAuthorized
+    }
+    if (readerKindOf(topic)) return this.#readers.subscribe(client, subscription, isNew)
+    return reasons.topicFilterInvalid
   }
 
   /** Whether the client had this subscription. */
   unsubscribe(client: Client, topic: string): boolean {
+    this.#readers.unsubscribe(client, topic)
     return client.subscriptions.delete(topic)
+  }
+
+  /** Stores the subscriptions of a lasting session. */
+  saveSubscriptions(client: Client): void {
+    this.#sessions.subscribed(client)
   }
 }
 
 const linkTopic = 'v1/link'
+/** Contract 10. */
+const subscriptionsMax = 100
+/** After a kill of the process, events of this time are sent again. */
+const positionedEveryTicks = 10
 
 /** Topics that clients receive without a subscription; subscribing to them is accepted. */
 const fixedTopics: ReadonlySet<string> = new Set(['v1/link/down', 'v1/errors'])

@@ -28,21 +28,27 @@ export class TcpTransport implements Transport {
   readonly #socket: NetSocket
   readonly #world: World
   #packets: Uint8Array[] = []
+  /** Of these packets. */
+  #packetBytes = 0
   #isClosing = false
+  /** Called when the client has read what was sent. */
+  onDrained: () => void = () => {}
 
   constructor(world: World, socket: NetSocket) {
     this.#world = world
     this.#socket = socket
+    socket.on('drain', () => this.onDrained())
     this.address = socket.remoteAddress ?? ''
   }
 
   send(packet: Uint8Array): void {
     if (this.#isClosing) return
+    this.#packetBytes += packet.length
     if (this.#packets.push(packet) === 1) this.#world.soon(() => this.#flush())
   }
 
   unsentBytes(): number {
-    return this.#socket.writableLength
+    return this.#socket.writableLength + this.#packetBytes
   }
 
   pause(): void {
@@ -69,8 +75,9 @@ export class TcpTransport implements Transport {
   #flush(): void {
     const packets = this.#packets
     this.#packets = []
+    this.#packetBytes = 0
     if (packets.length === 0 || this.#socket.destroyed) return
-    this.#socket.write(packets.length === 1 ? (packets[0] as Uint8Array) : Buffer.concat(packets))
+    if (this.#socket.write(packets.length === 1 ? (packets[0] as Uint8Array) : Buffer.concat(packets))) this.onDrained()
   }
 }
 
@@ -95,10 +102,14 @@ export class WebsocketTransport implements Transport {
     return this.#socket.bufferedBytes()
   }
 
-  /** Websockets of the HTTP server cannot be paused. */
-  pause(): void {}
+  /** Websockets of this node cannot be paused, those of other nodes can if they are TCP there. */
+  pause(): void {
+    this.#socket.pause?.()
+  }
 
-  resume(): void {}
+  resume(): void {
+    this.#socket.resume?.()
+  }
 
   close(): void {
     if (this.#isClosing) return

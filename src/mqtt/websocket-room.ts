@@ -49,7 +49,9 @@ class WebsocketRoom implements SocketHandler<Opening> {
     this.#bySocket.get(socket)?.unread()
   }
 
-  drained(): void {}
+  drained(socket: Socket): void {
+    this.#bySocket.get(socket)?.drained()
+  }
 
   ponged(): void {}
 

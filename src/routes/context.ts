@@ -18,6 +18,7 @@ import type { Mail } from '#notifications/mail'
 import type { DeviceSearch } from '#routes/device-search'
 import type { BlobStore } from '#runtime/blobs'
 import type { StreamReader } from '#runtime/journal'
+import type { LocalTopics } from '#runtime/local-topics'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
@@ -56,6 +57,8 @@ export interface RouteContext {
   readonly intern: InternShape
   readonly memory: MemoryLimits
   readonly hub: Hub
+  /** Of event sockets that the websocket server does not know. */
+  readonly localTopics: LocalTopics
   readonly links: Links
   readonly actions: Pick<ActionRunner, 'begin'>
   readonly presence: Presence

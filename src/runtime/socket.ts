@@ -24,6 +24,9 @@ export interface Socket {
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   ping(): void
+  /** Stops reading for a time, if the socket can. Messages that still arrive have to be kept. */
+  pause?(): void
+  resume?(): void
   /** Closes with a code and a reason of at most 123 bytes. */
   end(code: number, reason: string): void
   /** The address of the client, for logs. */

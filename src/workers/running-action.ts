@@ -126,13 +126,17 @@ const messagesCharactersMax = 1_024
 
 /** The outcome of a device's answer. Lists properties only if it rejected some of them. */
 export function outcomeOfWrite({ updates }: WriteOutcome): DeviceOutcome {
-  if (updates.every(({ status }) => status === 'OK')) return { status: 'OK' }
+  // Some protocols have no answer to a request: it is done when it was sent.
+  if (updates.every(({ status }) => status !== 'REJECTED')) return { status: 'OK' }
   let left = messagesCharactersMax
   const shown = updates.map(({ propId, status, message = '' }) => {
     const cut = message.slice(0, Math.min(messageCharactersMax, left)).toWellFormed()
     left -= cut.length
-    // Requests to devices wait for an answer, so a status of "sent" does not occur.
-    return { propId, status: status === 'OK' ? ('OK' as const) : ('REJECTED' as const), ...(cut && { message: cut }) }
+    return {
+      propId,
+      status: status === 'REJECTED' ? ('REJECTED' as const) : ('OK' as const),
+      ...(cut && { message: cut }),
+    }
   })
   return { status: 'REJECTED', updates: shown }
 }

@@ -79,6 +79,8 @@ let forwarder: Forwarder
 let ownerUrl: string | undefined
 /** If set, the next request that the edge handles fails, because the owner is this one now. */
 let ownerAfterFailure: (() => string | undefined) | undefined
+/** If set, the next request that the edge handles waits for it. */
+let stuck: Promise<void> | undefined
 /** How much further than the clock the time of the edge is, and goes with each wait. */
 let skippedMs = 0
 let skipMs = 0
@@ -95,6 +97,9 @@ async function openEdge(isProxyTrusted = false): Promise<void> {
   const node = clusterNode({ ownerUrl: () => ownerUrl, world: edgeWorld })
   forwarder = new Forwarder(node)
   const here = async ({ bodyBytes }: Call) => {
+    const waits = stuck
+    stuck = undefined
+    await waits
     const replaced = ownerAfterFailure
     if (replaced === undefined) return { status: 200, json: bodyBytes.length > 0 ? 'with a body' : 'of the edge' }
     ownerAfterFailure = undefined
@@ -364,6 +369,19 @@ describe('when the owner fails, the client receives', () => {
         return undefined
       }
       expect(await send('POST /api/v1/keyed', keyed, 'x')).toContain('"with a body"')
+    })
+
+    test('an answer to a state read that waits for the log when its lease ends', async () => {
+      ownerUrl = 'here'
+      let finish = () => {}
+      stuck = new Promise((resolve) => {
+        finish = resolve
+      })
+      const answer = send('GET /api/v1/devices')
+      await until(() => stuck === undefined)
+      ownerUrl = undefined
+      expect(await answer).toContain('"of the edge"')
+      finish()
     })
 
     test('503 after 15 s without another owner', async () => {

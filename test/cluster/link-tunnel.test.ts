@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { Forwarder } from '#cluster/forwarder'
-import { tunnelledLinks } from '#cluster/link-tunnel'
-import { tunnelHost, tunnelPath } from '#cluster/tunnel-host'
+import { DeviceTunnels } from '#cluster/link-tunnel'
+import type { ClusterNode } from '#cluster/node'
+import { tunnelPath } from '#cluster/tunnel-host'
 import type { AnyWebsocketRoute, UpgradeRequest } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
+import { CarriedConnection } from '#mqtt/carried-connection'
+import type { Transport } from '#mqtt/transport'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
 import { SocketRecorder } from '#test/http/socket-fixture'
@@ -14,6 +17,7 @@ const path = '/link'
 let owner: HttpFixture
 let room: SocketRecorder
 let edge: HttpFixture
+let tunnels: DeviceTunnels
 let isProxyTrusted: boolean
 let isOwner: boolean
 /** How the owner answers an upgrade. */
@@ -28,6 +32,9 @@ const route = {
   maxPayloadBytes: 4096,
   maxBackpressureBytes: 64 * 1024,
 }
+
+const tunnelsOf = (node: ClusterNode) =>
+  new DeviceTunnels({ world, node, basePath: '/api/v1', bug: (error) => bugs.push(error) })
 
 beforeEach(async () => {
   isProxyTrusted = false
@@ -45,8 +52,9 @@ beforeEach(async () => {
       return upgrade(request)
     },
   }
-  const host = tunnelHost({ world, node, route: links, bug: (error) => bugs.push(error) })
-  owner = await openHttp({ sockets: [host], otherNodes: new Forwarder(node) })
+  const ofOwner = tunnelsOf(node)
+  ofOwner.carry(links)
+  owner = await openHttp({ sockets: [ofOwner.host], otherNodes: new Forwarder(node) })
 })
 
 afterEach(async () => {
@@ -64,8 +72,8 @@ async function openEdge(): Promise<void> {
       throw new Error('answered by the edge')
     },
   }
-  const sockets = [tunnelledLinks({ world, node, route: own, basePath: '/api/v1' })]
-  edge = await openHttp({ sockets, isProxyTrusted, otherNodes: new Forwarder(node) })
+  tunnels = tunnelsOf(node)
+  edge = await openHttp({ sockets: [tunnels.carry(own)], isProxyTrusted, otherNodes: new Forwarder(node) })
 }
 
 async function connect(headers: Readonly<Record<string, string>> = {}, query = ''): Promise<WebSocket> {
@@ -207,6 +215,67 @@ describe('a device connection at another node', () => {
     await owner.server.close()
     expect((await closing)[0]).toBe(1012)
     expect(room.count('closed')).toBe(1)
+  })
+})
+
+describe('a client of another port of a node', () => {
+  class Client implements Transport {
+    readonly address = '192.0.2.9'
+    readonly steps: string[] = []
+
+    send(packet: Uint8Array): void {
+      this.steps.push(Buffer.from(packet).toString())
+    }
+
+    unsentBytes(): number {
+      return 0
+    }
+
+    pause(): void {
+      this.steps.push('pause')
+    }
+
+    resume(): void {
+      this.steps.push('resume')
+    }
+
+    close(): void {
+      this.steps.push('close')
+    }
+  }
+
+  test('is carried like a websocket, and can be paused', async () => {
+    await openEdge()
+    const client = new Client()
+    const carried = new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    await until(() => client.steps.includes('resume'))
+    expect(upgrades).toMatchObject([{ forwarded: { address: client.address }, remoteAddress: client.address }])
+    carried.received(Buffer.from('bytes'))
+    await until(() => room.count('received') === 1)
+    const socket = room.get('received')?.socket
+    socket?.pause?.()
+    socket?.resume?.()
+    socket?.send(Buffer.from('answer'))
+    socket?.end(1000, '')
+    await until(() => client.steps.includes('close'))
+    expect(client.steps).toEqual(['pause', 'resume', 'pause', 'resume', 'answer', 'close'])
+  })
+
+  test('that has gone meanwhile leaves the owner', async () => {
+    await openEdge()
+    const client = new Client()
+    new CarriedConnection(client, (socket) => tunnels.connect(path, socket)).closed()
+    await until(() => room.count('closed') === 1)
+  })
+
+  test('is closed if the owner refuses it', async () => {
+    upgrade = () => {
+      throw new Problem('unauthorized')
+    }
+    await openEdge()
+    const client = new Client()
+    new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    await until(() => client.steps.includes('close'))
   })
 })
 

@@ -79,7 +79,7 @@ describe('alarms in a browser', () => {
 
   test('the page and the list show live where an alarm is active', async () => {
     await boilers.report('BOILER-002', 95)
-    await row('BOILER-002').getByText('active').waitFor()
+    await row('BOILER-002').getByText('active').first().waitFor()
     await ann.reads('1 active')
     await ann.isAccessible()
     await ann.page.getByRole('link', { name: 'All alarms' }).click()
@@ -87,6 +87,12 @@ describe('alarms in a browser', () => {
     await row('Boils').getByText('Temperature is above 70 °C').waitFor()
     await boilers.report('BOILER-001', 96)
     await row('Boils').getByText('active on 2 devices').waitFor()
+    await ann.page.getByRole('link', { name: 'Alarms 2 not acknowledged' }).waitFor()
+    await ann.button('Acknowledge on BOILER-001').click()
+    await ann.field('Comment').fill('on my way')
+    await ann.page.getByRole('dialog').getByRole('button', { name: 'Acknowledge', exact: true }).click()
+    await row('BOILER-001').getByText('on my way').waitFor()
+    await ann.page.getByRole('link', { name: 'Alarms 1 not acknowledged' }).waitFor()
     await ann.saveScreenshot('alarms')
     await ann.isAccessible()
     await boilers.report('BOILER-001', 20)
@@ -102,7 +108,8 @@ describe('alarms in a browser', () => {
 
   test('an alarm is edited as rows and as JSON; a refusal of the server stands at its field', async () => {
     await ann.page.getByRole('link', { name: 'Boils' }).click()
-    await row('BOILER-002').getByText('inactive').waitFor()
+    await row('BOILER-002').getByText('inactive').first().waitFor()
+    await row('BOILER-001').getByText('on my way').last().waitFor()
     await ann.button('Add a row').click()
     await ann.field('Property').nth(1).selectOption('Mode')
     await ann.field('Comparison').nth(1).selectOption({ label: 'is' })

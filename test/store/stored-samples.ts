@@ -154,6 +154,8 @@ const accessSamples: readonly (readonly [
     'api_key/9aBcDeFgHj',
     { name: 'Küche', hash: bytes(1), roles: ['viewer', 'ops.1'], createdAt: at, expiresAt: at + 5 },
   ],
+  ['tenant-json-name', tenants, tenant, 'json_name/telemetry/0x2000', 'température'],
+  ['tenant-json-published', tenants, tenant, 'json_published/telemetry', 999],
   [
     'tenant-provisioning-key',
     tenants,

@@ -76,6 +76,14 @@ export function useTarget({ service, propId, devices }: Target): TargetMatch {
 
 /** Names that users gave devices in their metadata. */
 export function nameOfDevice(device: string): string | undefined {
-  const name = state().devices.get(device)?.meta.name
-  return typeof name === 'string' ? name : undefined
+  return textInMeta(device, 'name')
+}
+
+export function siteOfDevice(device: string): string | undefined {
+  return textInMeta(device, 'site')
+}
+
+function textInMeta(device: string, key: string): string | undefined {
+  const text = state().devices.get(device)?.meta[key]
+  return typeof text === 'string' ? text : undefined
 }

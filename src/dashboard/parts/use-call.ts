@@ -47,7 +47,10 @@ const refreshDelayMs = 250
  * Refreshes after events whose type begins with this text, and when the connection is live again. Without a text:
  * never.
  */
-export function useRefreshOnEvents({ refresh }: CallState<unknown>, eventPrefix: string | undefined): void {
+export function useRefreshOnEvents(
+  { refresh }: Pick<CallState<unknown>, 'refresh'>,
+  eventPrefix: string | undefined,
+): void {
   const latest = useRef(refresh)
   latest.current = refresh
   useEffect(() => {

@@ -4,11 +4,12 @@ import { boundDevices } from '#dashboard/binding/target'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import { LazyChart } from '#dashboard/history/lazy-chart'
-import type { Alarm, StatusRow } from '#dashboard/pages/alarms/alarm-rows'
+import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
 import { Section } from '#dashboard/parts/page'
 import { useIsComplete } from '#dashboard/parts/use-observable'
 import { state } from '#dashboard/state'
+import type { StatusRow } from '#dashboard/values/alarm-order'
 import { aboutOf } from '#dashboard/values/format-value'
 
 export interface AlarmChartProps {

@@ -2,20 +2,22 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { nameOfDevice, useGroups, useSchemas, useTarget } from '#dashboard/binding/known-names'
+import { useGroups, useSchemas, useTarget } from '#dashboard/binding/known-names'
 import { ServiceField } from '#dashboard/binding/service-field'
 import { boundDevices } from '#dashboard/binding/target'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
+import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledge'
+import { DeviceLink } from '#dashboard/pages/alarms/active-alarms'
 import { AlarmChart } from '#dashboard/pages/alarms/alarm-chart'
-import { type Alarm, rowsOfAlarm, type StatusRow } from '#dashboard/pages/alarms/alarm-rows'
+import { AlarmHistory } from '#dashboard/pages/alarms/alarm-history'
+import { type Alarm, rowsOfAlarm } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
 import { type Editing, EditPage } from '#dashboard/parts/edit-page'
 import { Empty } from '#dashboard/parts/empty'
 import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Link, pathOf } from '#dashboard/parts/link'
 import { Loading, Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
@@ -24,6 +26,7 @@ import { useObservable } from '#dashboard/parts/use-observable'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import type { StatusRow } from '#dashboard/values/alarm-order'
 import type { Condition } from '#model/condition'
 
 /** An alarm, or a new alarm if the id is `new`. */
@@ -71,12 +74,7 @@ const columns: readonly Column<StatusRow>[] = [
   {
     key: 'device',
     title: 'Device',
-    cell: ({ deviceIdentifier }) => (
-      <>
-        <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>{' '}
-        <span class="soft">{nameOfDevice(deviceIdentifier)}</span>
-      </>
-    ),
+    cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} />,
   },
   {
     key: 'state',
@@ -93,6 +91,7 @@ function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
     <>
       <DeviceStatusSection alarm={alarm} rows={rows} />
       <AlarmChart alarm={alarm} rows={rows} />
+      <AlarmHistory alarm={alarm} />
     </>
   )
 }
@@ -105,6 +104,7 @@ interface DeviceStatusProps {
 function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
   const { alarms, schemas } = state()
   const [shown, setShown] = useState(pageRows)
+  const acknowledged = useAcknowledgedColumn()
   const active = rows.filter((row) => row.active).length
   return (
     <Section
@@ -115,7 +115,7 @@ function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
     >
       <Table
         caption={`Devices on which ${alarm.name} is or was active`}
-        columns={columns}
+        columns={[...columns, acknowledged]}
         rows={rows.slice(0, shown)}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={

@@ -1,8 +1,8 @@
 import type { Item } from '#client/routes'
+import { type StatusRow, severityOrder } from '#dashboard/values/alarm-order'
 
 /** The status of alarms on devices. */
 
-export type StatusRow = Item<'GET /alarms/status'>
 export type Alarm = Item<'GET /alarms'>
 
 /** The status of an alarm: the number of devices on which it is active, and since when on the first of them. */
@@ -25,15 +25,13 @@ export function alarmSummaries(rows: Iterable<StatusRow>): ReadonlyMap<string, A
   return summaries
 }
 
-const weights = { critical: 0, warning: 1, info: 2 } as const
-
 /** Active alarms first, by severity; then the others by name. */
 export function sortedAlarms(alarms: readonly Alarm[], summaries: ReadonlyMap<string, AlarmSummary>): readonly Alarm[] {
   const isActive = ({ resourceIdentifier }: Alarm) => summaries.has(resourceIdentifier)
   return alarms.toSorted(
     (a, b) =>
       Number(isActive(b)) - Number(isActive(a)) ||
-      (isActive(a) ? weights[a.severity] - weights[b.severity] : 0) ||
+      (isActive(a) ? severityOrder[a.severity] - severityOrder[b.severity] : 0) ||
       a.name.localeCompare(b.name),
   )
 }

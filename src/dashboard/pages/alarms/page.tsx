@@ -4,6 +4,7 @@ import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
+import { ActiveAlarms } from '#dashboard/pages/alarms/active-alarms'
 import {
   type Alarm,
   type AlarmSummary,
@@ -30,7 +31,8 @@ export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
   useRefreshOnEvents(called, 'ALARM_CONFIG')
   const { alarms: live } = state()
-  const summaries = alarmSummaries(useObservable(live).values())
+  const rows = [...useObservable(live).values()].filter((row) => row.active)
+  const summaries = alarmSummaries(rows)
   const active = called.value?.filter(({ resourceIdentifier }) => summaries.has(resourceIdentifier)).length ?? 0
   return (
     <Page
@@ -39,7 +41,12 @@ export default function AlarmsPage() {
       actions={mayI('alarms', 'create') && <NewAlarm />}
     >
       <CallResult call={called}>
-        {(alarms) => <AlarmList alarms={alarms} summaries={summaries} isComplete={live.isComplete} />}
+        {(alarms) => (
+          <>
+            <ActiveAlarms alarms={alarms} rows={rows} />
+            <AlarmList alarms={alarms} summaries={summaries} isComplete={live.isComplete} />
+          </>
+        )}
       </CallResult>
     </Page>
   )

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
+import { AlarmMark, useActiveAlarms } from '#dashboard/alarm-counts'
 import { nameOfDevice } from '#dashboard/binding/known-names'
 import { seriesKey } from '#dashboard/history/chart-series'
 import { Sparkline } from '#dashboard/history/sparkline'
@@ -12,6 +13,7 @@ import { clock, duration, Time } from '#dashboard/parts/time'
 import { useKey } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
+import type { StatusRow } from '#dashboard/values/alarm-order'
 import { numberOf } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
@@ -48,6 +50,7 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, on
       })
     : []
   const pointsOf = useSparklines(trends)
+  const alarms = useActiveAlarms()
   const style = useMemo(() => (isStacked ? {} : layoutOf(columns)), [columns, isStacked])
   const head = (
     <div {...headRow} class="fleet-cells">
@@ -85,7 +88,9 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, on
         columns={columns.length}
         onRow={(identifier) => go(pathOf('devices', identifier))}
         onShown={setShown}
-        render={(identifier) => <Cells identifier={identifier} columns={columns} pointsOf={pointsOf} />}
+        render={(identifier) => (
+          <Cells identifier={identifier} columns={columns} pointsOf={pointsOf} alarms={alarms.get(identifier)} />
+        )}
       />
     </div>
   )
@@ -96,9 +101,11 @@ interface CellsProps {
   readonly columns: readonly FleetColumn[]
   /** By key of a series. */
   readonly pointsOf: (key: string) => SparklinePoints | undefined
+  /** Its active alarms. */
+  readonly alarms: readonly StatusRow[] | undefined
 }
 
-function Cells({ identifier, columns, pointsOf }: CellsProps) {
+function Cells({ identifier, columns, pointsOf, alarms }: CellsProps) {
   const { devices, schemas } = state()
   const device = useKey(devices, identifier)
   const name = nameOfDevice(identifier)
@@ -111,7 +118,7 @@ function Cells({ identifier, columns, pointsOf }: CellsProps) {
               <Link to={pathOf('devices', identifier)} isSkipped>
                 {identifier}
               </Link>{' '}
-              <span class="soft fleet-name">{name}</span>
+              <AlarmMark rows={alarms} /> <span class="soft fleet-name">{name}</span>
             </>
           )}
           {device && key === 'status' && <DeviceStatus device={device} />}
@@ -130,7 +137,11 @@ function Cells({ identifier, columns, pointsOf }: CellsProps) {
   )
 }
 
-function Trend({ device, columns, pointsOf }: Omit<CellsProps, 'identifier'> & { readonly device: DeviceView }) {
+function Trend({
+  device,
+  columns,
+  pointsOf,
+}: Pick<CellsProps, 'columns' | 'pointsOf'> & { readonly device: DeviceView }) {
   const series = trendOf(device, state().schemas, columns)
   if (!series) return null
   const current = numberOf(device.services.get(series.serviceIdentifier)?.valueAt(series.propId))

@@ -1,0 +1,65 @@
+import { recordOnly } from '#actors/record-actor'
+import type { AddJsonNames, PublishJsonNames } from '#actors/tenant/commands'
+import { decidePutSchema } from '#actors/tenant/schemas'
+import { type JsonNames, jsonNameRecord, jsonPublishedRecord, type TenantState } from '#actors/tenant/state'
+import type { Entry } from '#model/entry'
+import { formatPropertyIdHex } from '#model/identifier'
+import { Problem } from '#model/problem'
+import {
+  type PropertySchema,
+  type ServiceSchema,
+  schemaBytesMax,
+  schemaNameCharactersMax,
+  schemaPropertiesMax,
+} from '#model/service-schema'
+import { utf8BytesOf } from '#model/text'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
+
+/** Names in the JSON of devices that declare nothing. Contract 10. */
+
+/** Of one tenant, in all services. */
+export const jsonNamesMax = 1_000
+const firstPropId = 0x2000
+
+/** Each new name gets the next id, for ever: the schema may be edited or deleted, and values still find their property. */
+export function decideAddJsonNames(state: TenantState, { service, names }: AddJsonNames): Decision<Entry> {
+  const known = state.jsonNames.get(service)?.ids
+  const added = [...new Set(names)].filter((name) => !known?.has(name))
+  let count = added.length
+  for (const { ids } of state.jsonNames.values()) count += ids.size
+  if (count > jsonNamesMax) return refuse(new Problem('conflict', `more than ${jsonNamesMax} names in JSON`))
+  const next = firstPropId + (known?.size ?? 0)
+  return recordOnly(added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })))
+}
+
+/** Adds the names that it does not have yet to the schema of the service. */
+export function decidePublishJsonNames(state: TenantState, { service }: PublishJsonNames, turn: Turn): Decision<Entry> {
+  const names = state.jsonNames.get(service)
+  if (!names || names.published === names.ids.size) return answer(undefined)
+  const published = { name: jsonPublishedRecord(service), value: names.ids.size }
+  const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
+  const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
+  // A schema without space for them stays as it is: the properties are read by their ids.
+  if (put?.type !== 'record') return recordOnly([published])
+  return record(put.events, { changes: [published], records: [...(put.records ?? []), published] })
+}
+
+/** Undefined if the schema would be too large. */
+function extended(schema: ServiceSchema, { ids, published }: JsonNames): ServiceSchema | undefined {
+  const properties = { ...schema.properties }
+  const taken = new Set(Object.values(properties).map(({ name }) => name))
+  for (const [name, propId] of [...ids].slice(published)) {
+    const key = formatPropertyIdHex(propId)
+    if (properties[key]) continue
+    const suffix = ` (${key})`
+    const own = taken.has(name) ? name.slice(0, schemaNameCharactersMax - suffix.length) + suffix : name
+    if (taken.has(own)) continue
+    taken.add(own)
+    const property: PropertySchema = { name: own }
+    properties[key] = property
+  }
+  const whole = { ...schema, properties }
+  const isWithin =
+    Object.keys(properties).length <= schemaPropertiesMax && utf8BytesOf(JSON.stringify(whole)) <= schemaBytesMax
+  return isWithin ? whole : undefined
+}

@@ -1,0 +1,46 @@
+import { Badge, Status } from '#dashboard/parts/status'
+import { useObservable } from '#dashboard/parts/use-observable'
+import { mayI } from '#dashboard/session'
+import { state } from '#dashboard/state'
+import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
+
+/** Active alarms, for pages that show other things. */
+
+/** The number of active alarms that no user has acknowledged. */
+export function OpenAlarms() {
+  let count = 0
+  for (const { active, acknowledged } of useObservable(state().alarms).values()) if (active && !acknowledged) count++
+  if (count === 0) return null
+  return (
+    <Badge tone="bad">
+      {count} <span class="hidden">not acknowledged</span>
+    </Badge>
+  )
+}
+
+/** By device: its active alarms, in no order. */
+export function useActiveAlarms(): ReadonlyMap<string, readonly StatusRow[]> {
+  const byDevice = new Map<string, StatusRow[]>()
+  const rows = useObservable(mayI('alarms', 'read') ? state().alarms : noAlarms).values()
+  for (const row of rows) {
+    if (!row.active) continue
+    const others = byDevice.get(row.deviceIdentifier)
+    if (others) others.push(row)
+    else byDevice.set(row.deviceIdentifier, [row])
+  }
+  return byDevice
+}
+
+const none: ReadonlyMap<string, StatusRow> = new Map()
+const noAlarms = { value: none, subscribe: () => () => {} }
+
+/** The number of active alarms of a device, in the colour of the most severe one. */
+export function AlarmMark({ rows }: { readonly rows: readonly StatusRow[] | undefined }) {
+  const worst = rows?.toSorted(bySeverityAndAge)[0]
+  if (!worst) return null
+  return (
+    <Status state={worst.severity ?? 'info'}>
+      {rows?.length} <span class="hidden">active alarms</span>
+    </Status>
+  )
+}

@@ -1,0 +1,86 @@
+import { useState } from 'preact/hooks'
+import { idOf } from '#dashboard/binding/binding'
+import { nameOfDevice, siteOfDevice } from '#dashboard/binding/known-names'
+import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledge'
+import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
+import { Button } from '#dashboard/parts/button'
+import { Checkbox, Select } from '#dashboard/parts/fields'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
+import { counted } from '#dashboard/values/format-value'
+
+const pageRows = 50
+
+export interface ActiveAlarmsProps {
+  readonly alarms: readonly Alarm[]
+  readonly rows: readonly StatusRow[]
+}
+
+/** Every device on which an alarm is active: critical and old ones first. */
+export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
+  const [site, setSite] = useState('')
+  const [isOpenOnly, setOpenOnly] = useState(false)
+  const [shown, setShown] = useState(pageRows)
+  const acknowledged = useAcknowledgedColumn()
+  if (rows.length === 0) return null
+  const names = new Map(alarms.map((alarm) => [alarm.resourceIdentifier, alarm.name]))
+  const sites = [...new Set(rows.flatMap(({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) ?? []))].sort()
+  const selected = rows
+    .filter((row) => site === '' || siteOfDevice(row.deviceIdentifier) === site)
+    .filter((row) => !(isOpenOnly && row.acknowledged))
+    .sort(bySeverityAndAge)
+  const columns: readonly Column<StatusRow>[] = [
+    { key: 'severity', title: 'Severity', cell: ({ severity = '–' }) => <Status state={severity} /> },
+    {
+      key: 'alarm',
+      title: 'Alarm',
+      isHeading: true,
+      cell: ({ resourceIdentifier }) => {
+        const id = idOf(resourceIdentifier)
+        return <Link to={pathOf('alarms', id)}>{names.get(resourceIdentifier) ?? id}</Link>
+      },
+    },
+    { key: 'device', title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
+    { key: 'site', title: 'Site', cell: ({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) },
+    { key: 'since', title: 'Since', cell: ({ since }) => <Time at={since} /> },
+    acknowledged,
+  ]
+  return (
+    <Section title={`Active on ${counted(selected.length, 'device')}`}>
+      <div class="alarm-filters">
+        {sites.length > 0 && (
+          <Select
+            label="Site"
+            value={site}
+            options={[{ value: '', label: 'All sites' }, ...sites.map((value) => ({ value, label: value }))]}
+            onChange={setSite}
+          />
+        )}
+        <Checkbox label="Only not acknowledged" isChecked={isOpenOnly} onChange={setOpenOnly} />
+      </div>
+      <Table
+        caption="Active alarms by device, the most severe first"
+        columns={columns}
+        rows={selected.slice(0, shown)}
+        rowKey={({ resourceIdentifier, deviceIdentifier }) => `${resourceIdentifier} ${deviceIdentifier}`}
+      />
+      {selected.length > shown && (
+        <div>
+          <Button onPress={() => setShown(shown + pageRows)}>Show more of {selected.length}</Button>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+export function DeviceLink({ device }: { readonly device: string }) {
+  return (
+    <>
+      <Link to={pathOf('devices', device)}>{device}</Link> <span class="soft">{nameOfDevice(device)}</span>
+    </>
+  )
+}

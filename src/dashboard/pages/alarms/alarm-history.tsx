@@ -1,0 +1,53 @@
+import type { Item } from '#client/routes'
+import { idOf } from '#dashboard/binding/binding'
+import { usePrincipalNames } from '#dashboard/pages/alarms/acknowledge'
+import { DeviceLink } from '#dashboard/pages/alarms/active-alarms'
+import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
+import { Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, PagedTable } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { useRefreshOnEvents } from '#dashboard/parts/use-call'
+import { usePages } from '#dashboard/parts/use-pages'
+import { client } from '#dashboard/session'
+
+type HistoryRow = Item<'GET /alarms/history'>
+
+const pageSize = 50
+
+/** What happened to an alarm, newest first. */
+export function AlarmHistory({ alarm: { resourceIdentifier } }: { readonly alarm: Alarm }) {
+  const alarmId = idOf(resourceIdentifier)
+  const nameOf = usePrincipalNames()
+  const history = usePages(
+    () => client.pages('GET /alarms/history', { query: { alarmId, limit: `${pageSize}` } }),
+    pageSize,
+    [alarmId],
+  )
+  useRefreshOnEvents(history, 'ALARM_STATUS')
+  const columns: readonly Column<HistoryRow>[] = [
+    { key: 'at', title: 'Time', cell: ({ at }) => <Time at={at} /> },
+    { key: 'device', title: 'Device', cell: ({ deviceIdentifier }) => <DeviceLink device={deviceIdentifier} /> },
+    {
+      key: 'type',
+      title: 'Change',
+      cell: ({ type }) => <Status state={type} tone={type === 'ACTIVE' ? 'bad' : 'quiet'} />,
+    },
+    {
+      key: 'about',
+      title: 'Value or comment',
+      cell: ({ by, comment, value }) => (by === undefined ? value?.toString() : `${nameOf(by)}: ${comment ?? ''}`),
+    },
+  ]
+  return (
+    <Section title="Changes in the last 90 days">
+      <PagedTable
+        caption="Changes of the alarm, newest first"
+        columns={columns}
+        paged={history}
+        rowKey={({ at, deviceIdentifier, type }) => `${at} ${deviceIdentifier} ${type}`}
+        empty={<p>None</p>}
+      />
+    </Section>
+  )
+}

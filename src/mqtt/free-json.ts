@@ -1,0 +1,123 @@
+import { timestampMsMax } from '#model/identifier'
+import { isJsonObject } from '#model/json-value'
+import { Problem } from '#model/problem'
+import { type PropertyType, propertyTypeOf } from '#model/property-type'
+import { schemaNameCharactersMax } from '#model/service-schema'
+
+/** JSON of devices that declare nothing: names with any values. Contract 10. */
+
+/** An object or an array is its JSON text. */
+export type FreeValue = boolean | number | string
+
+/** Values of one time. */
+export interface FreeValues {
+  /** Unix ms; undefined: now. */
+  readonly timestamp: number | undefined
+  readonly values: readonly (readonly [name: string, value: FreeValue])[]
+}
+
+/** Deeper values do not fit on the stack when they become text. */
+const depthMax = 32
+/** A list or an object takes a tenth of a microsecond, and a new name a whole one. */
+const listsMax = 16_384
+const fieldsMax = 8_192
+/** In one message. Each is compared with rules, and each time is an event. */
+const valuesMax = 4_096
+const timesMax = 1_024
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** @throws Problem `bad_request` */
+export function readJson(payload: Uint8Array): unknown {
+  checkCost(payload)
+  try {
+    return JSON.parse(utf8.decode(payload))
+  } catch {
+    throw notValid('not JSON')
+  }
+}
+
+/** The same for an object. @throws Problem `bad_request` */
+export function readJsonObject(payload: Uint8Array): Readonly<Record<string, unknown>> {
+  const json = readJson(payload)
+  if (!isJsonObject(json)) throw notValid('an object is needed')
+  return json
+}
+
+/** `{k: v}`, `{ts, values}`, or a list of both. @throws Problem `bad_request` */
+export function telemetryOf(json: unknown): FreeValues[] {
+  const list = Array.isArray(json) ? json : [json]
+  if (list.length > timesMax) throw notValid(`more than ${timesMax} times`)
+  const times = list.map((each) => {
+    if (!isJsonObject(each)) throw notValid('values must be in an object')
+    const { ts, values } = each
+    if (ts === undefined || !isJsonObject(values)) return freeValues(undefined, each)
+    if (!Number.isInteger(ts) || Number(ts) < 0 || Number(ts) > timestampMsMax) throw notValid('ts must be Unix ms')
+    return freeValues(Number(ts), values)
+  })
+  return withinLimit(times)
+}
+
+/** `{k: v}`. @throws Problem `bad_request` */
+export function attributesOf(json: unknown): FreeValues[] {
+  if (!isJsonObject(json)) throw notValid('values must be in an object')
+  return withinLimit([freeValues(undefined, json)])
+}
+
+function withinLimit(times: FreeValues[]): FreeValues[] {
+  let count = 0
+  for (const { values } of times) count += values.length
+  if (count > valuesMax) throw notValid(`more than ${valuesMax} values`)
+  return times
+}
+
+/** The type of a property whose first value this is. */
+export function freeTypeOf(value: FreeValue): PropertyType {
+  const name = typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string'
+  return propertyTypeOf(name) as PropertyType
+}
+
+/** A name without a value (null) is left out. */
+function freeValues(timestamp: number | undefined, object: Readonly<Record<string, unknown>>): FreeValues {
+  const values: [string, FreeValue][] = []
+  for (const [name, value] of Object.entries(object)) {
+    if (value === null || value === undefined) continue
+    if (name === '' || name.length > schemaNameCharactersMax || !name.isWellFormed()) {
+      throw notValid(`a name must have 1 to ${schemaNameCharactersMax} characters`)
+    }
+    values.push([name, typeof value === 'object' ? JSON.stringify(value) : (value as FreeValue)])
+  }
+  return { timestamp, values }
+}
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** One pass over the bytes, before any value is created. */
+function checkCost(data: Uint8Array): void {
+  let depth = 0
+  let lists = 0
+  let fields = 0
+  for (let at = 0; at < data.length; at++) {
+    switch (data[at]) {
+      case quote:
+        for (at++; at < data.length && data[at] !== quote; at++) if (data[at] === backslash) at++
+        break
+      case 0x3a:
+        if (++fields > fieldsMax) throw notValid(`more than ${fieldsMax} fields`)
+        break
+      case 0x5b:
+      case 0x7b:
+        if (++depth > depthMax) throw notValid(`more than ${depthMax} lists and objects in one another`)
+        if (++lists > listsMax) throw notValid(`more than ${listsMax} lists and objects`)
+        break
+      case 0x5d:
+      case 0x7d:
+        depth--
+    }
+  }
+}
+
+function notValid(why: string): Problem {
+  return new Problem('bad_request', `not a valid message: ${why}`)
+}

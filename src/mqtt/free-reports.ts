@@ -1,0 +1,170 @@
+import type { Post, PostedUpdate } from '#actors/device/commands'
+import { newShapeCount } from '#actors/device/declaration'
+import { deviceAddress } from '#actors/device/device'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import { isTenantActive } from '#actors/directory/queries'
+import { tenantAddress } from '#actors/tenant/commands'
+import { tooManyShapes } from '#link/declaration'
+import type { LinkedDevice } from '#link/link'
+import type { Links } from '#link/links'
+import type { Entry } from '#model/entry'
+import { servicesMax } from '#model/link-message'
+import { Problem } from '#model/problem'
+import { describe } from '#model/property-type'
+import type { InternShape, Shape, ShapeProperty } from '#model/shape'
+import { type FreeValues, freeTypeOf } from '#mqtt/free-json'
+import type { System } from '#runtime/system'
+
+export interface FreeReportsParts {
+  readonly system: System<Entry>
+  readonly links: Links
+  readonly intern: InternShape
+}
+
+/** Telemetry and attributes have a schema each. Contract 10. */
+export type FreeService = 'telemetry' | 'attributes'
+
+/** A schema is stored, and sent to all its readers, at most once in this time. */
+const publishedEveryMs = 1_000
+/** The weight of a message in the queue of commits, besides its bytes. */
+const overheadBytes = 200
+
+/**
+ * Reports free-form JSON as properties of a device: a new name gets the next id of its tenant, and the first value of a
+ * device decides the type there. Contract 10.
+ */
+export class FreeReports {
+  readonly #parts: FreeReportsParts
+  /** When the names of a service were published last (World.monotonic), by `<tenant>/<service>`. */
+  readonly #published = new Map<string, number>()
+
+  constructor(parts: FreeReportsParts) {
+    this.#parts = parts
+  }
+
+  /** Ids by name, of all devices of the tenant. */
+  idsOf(tenant: string, service: string): ReadonlyMap<string, number> {
+    return this.#parts.system.wake(tenantAddress(tenant)).jsonNames.get(service)?.ids ?? noIds
+  }
+
+  /** Everything is one commit. `refused` is called after it. @throws Problem for a message that is refused as a whole */
+  report(
+    { tenant, device }: LinkedDevice,
+    service: FreeService,
+    times: readonly FreeValues[],
+    bytes: number,
+    refused: (problem: Problem) => void,
+  ): void {
+    const names = times.flatMap(({ values }) => values.map(([name]) => name))
+    if (names.length === 0) return
+    const { system, links } = this.#parts
+    const state = system.wake(deviceAddress(tenant, device)) as DeviceState
+    if (!serviceOf(state, service) && state.services.length >= servicesMax) {
+      throw new Problem('conflict', `${device} has ${servicesMax} other services`)
+    }
+    this.#addNames(tenant, service, names)
+    const ids = this.idsOf(tenant, service)
+    const before = serviceOf(state, service)?.shape
+    const shape = this.#shapeOf(service, before, times, ids)
+    const post: Post = {
+      type: 'post',
+      session: undefined,
+      seq: undefined,
+      services: shape === before ? undefined : declared(state, shape),
+      updates: updatesOf(shape, times, ids),
+    }
+    if (!links.declarations.take(tenant, device, newShapeCount(state, post.services ?? []))) {
+      throw new Problem('too_many_requests', tooManyShapes(device))
+    }
+    links.counts.updates++
+    links.counts.changes += names.length
+    system.turn(deviceAddress(tenant, device), post, { answered: () => {}, refused }, bytes + overheadBytes)
+    this.#publishNames(tenant, service)
+  }
+
+  /** @throws Problem if the tenant has too many */
+  #addNames(tenant: string, service: FreeService, names: readonly string[]): void {
+    const known = this.idsOf(tenant, service)
+    const added = names.filter((name) => !known.has(name))
+    if (added.length === 0) return
+    let problem: Problem | undefined
+    const responder = {
+      answered: () => {},
+      refused: () => {},
+      refusing: (refusal: Problem) => {
+        problem = refusal
+      },
+    }
+    // The turn runs synchronously, and the report is in the same commit.
+    this.#parts.system.turn(tenantAddress(tenant), { type: 'add_json_names', service, names: added }, responder, 0)
+    if (problem) throw problem
+    const ids = this.idsOf(tenant, service)
+    if (!added.every((name) => ids.has(name))) throw new Problem('conflict', 'the tenant has too many names in JSON')
+  }
+
+  #shapeOf(
+    service: FreeService,
+    before: Shape | undefined,
+    times: readonly FreeValues[],
+    ids: ReadonlyMap<string, number>,
+  ): Shape {
+    const added = new Map<number, ShapeProperty>()
+    for (const { values } of times) {
+      for (const [name, value] of values) {
+        const propId = ids.get(name) as number
+        if (before?.indexOf.has(propId) || added.has(propId)) continue
+        added.set(propId, { propId, type: freeTypeOf(value), modifier: 0 })
+      }
+    }
+    if (before && added.size === 0) return before
+    const properties = [...(before?.properties ?? []), ...added.values()]
+    return this.#parts.intern(
+      service,
+      properties.sort((a, b) => a.propId - b.propId),
+    )
+  }
+
+  /** At once, unless that was done a moment ago: then all that are added meanwhile together. */
+  #publishNames(tenant: string, service: FreeService): void {
+    const { system } = this.#parts
+    const names = system.wake(tenantAddress(tenant)).jsonNames.get(service)
+    if (!names || names.published === names.ids.size) return
+    const key = `${tenant}/${service}`
+    const now = system.world.monotonic()
+    const last = this.#published.get(key)
+    const publish = () => {
+      if (!this.#parts.links.port.isOpen || !isTenantActive(system, tenant)) return
+      this.#published.set(key, system.world.monotonic())
+      system.turn(tenantAddress(tenant), { type: 'publish_json_names', service }, noAnswer, 0)
+    }
+    if (last === undefined || now - last >= publishedEveryMs) publish()
+    else if (last <= now) {
+      // The time of the next one: no other is planned meanwhile.
+      this.#published.set(key, last + publishedEveryMs)
+      system.world.after(last + publishedEveryMs - now, publish)
+    }
+  }
+}
+
+const noAnswer = { answered: () => {}, refused: () => {} }
+const noIds: ReadonlyMap<string, number> = new Map()
+
+/** All services of the device, with this one in its new shape. */
+function declared({ services }: DeviceState, shape: Shape): NonNullable<Post['services']> {
+  const others = services.filter((service) => service.shape.serviceIdentifier !== shape.serviceIdentifier)
+  return [...others.map((service) => service.shape), shape].map((each) => ({ shape: each, items: [] }))
+}
+
+/** A value of another type is an error of its property. */
+function updatesOf(shape: Shape, times: readonly FreeValues[], ids: ReadonlyMap<string, number>): PostedUpdate[] {
+  const { serviceIdentifier } = shape
+  return times.flatMap(({ timestamp, values }) =>
+    values.map(([name, value]) => {
+      const propId = ids.get(name) as number
+      const { type } = shape.properties[shape.indexOf.get(propId) as number] as ShapeProperty
+      const isAccepted = type.accept(value) !== undefined
+      const error = isAccepted ? {} : { error: `must be ${describe(type)}` }
+      return { serviceIdentifier, propId, value, timestamp, ...error }
+    }),
+  )
+}

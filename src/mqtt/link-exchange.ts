@@ -1,0 +1,76 @@
+import type { Link } from '#link/link'
+import type { Links } from '#link/links'
+import type { Client, ClientMessage, Refusal } from '#mqtt/client'
+import type { PublishedFrames } from '#mqtt/published-frames'
+import type { Sessions } from '#mqtt/sessions'
+
+/** Answers a message once, when it is stored or refused. */
+export type Answer = (refusal?: Refusal) => void
+
+/** A client as a link of `src/link`. */
+export interface ClientLink {
+  readonly link: Link
+  readonly frames: PublishedFrames
+}
+
+/** Takes messages of devices, and answers each after its commit. Contract 10, Delivery. */
+export class LinkExchange {
+  readonly #links: Links
+  readonly #sessions: Sessions
+
+  constructor(links: Links, sessions: Sessions) {
+    this.#links = links
+    this.#sessions = sessions
+  }
+
+  /**
+   * `take` passes the message to its device, and is left out for a repetition; `taken` runs in the same commit. Never
+   * answered if the connection ends before the commit: the client sends the message again.
+   */
+  receive(
+    client: Client,
+    { link, frames }: ClientLink,
+    { qos, packetId }: ClientMessage,
+    { take, taken }: { readonly take: () => void; readonly taken?: () => void },
+    answer: Answer,
+  ): void {
+    const isRepeated = qos === 2 && client.open.has(packetId)
+    if (!isRepeated) take()
+    if (qos === 2) client.open.add(packetId)
+    this.#whenStored(
+      link,
+      () => {
+        if (qos === 2 && !isRepeated) this.#sessions.received(client, packetId)
+        taken?.()
+      },
+      () => {
+        const { refusal } = frames
+        frames.refusal = undefined
+        // In version 5 a refusal ends the exchange, and the client may use the identifier again. MQTT 5.0 §4.3.3.
+        const isEnded = refusal !== undefined && qos === 2 && client.version === 5
+        if (isEnded) this.release(client, packetId, () => answer(refusal))
+        else answer(refusal)
+      },
+    )
+  }
+
+  /**
+   * Frees an identifier of QoS 2. `released` runs when that is stored, also after a repeated PUBREL: the client then uses
+   * the identifier for another message.
+   */
+  release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
+    const isKnown = client.open.delete(packetId)
+    this.#sessions.released(client, packetId)
+    if (this.#sessions.has(client)) this.#links.port.whenStored(() => released(isKnown))
+    else released(isKnown)
+  }
+
+  /** `taken` runs in the commit of all that was received so far, `stored` after it; neither if the link ends. */
+  #whenStored(link: Link, taken: () => void, stored: () => void): void {
+    this.#links.queue.after(link, () => {
+      if (!link.isAccepting) return
+      taken()
+      this.#links.port.whenStored(() => link.isOpen && stored())
+    })
+  }
+}

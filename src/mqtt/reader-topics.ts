@@ -1,0 +1,254 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import type { Hub } from '#events/hub'
+import type { DevicePort } from '#link/device-port'
+import type { Caller } from '#model/caller'
+import type { Entry } from '#model/entry'
+import type { Client } from '#mqtt/client'
+import type { Subscription } from '#mqtt/control-packets'
+import type { Qos } from '#mqtt/packet'
+import { absentLevel, deviceOfFilter, eventFilterOf, levelOf, readerKindOf } from '#mqtt/reader-filter'
+import { reasons } from '#mqtt/reasons'
+import { changeMessages, type StateEvent, type StateMessage, stateMessages } from '#mqtt/state-topics'
+import { isMatchingLevels } from '#mqtt/topic'
+import type { Position } from '#runtime/journal'
+import type { LocalTopics } from '#runtime/local-topics'
+import { Slices } from '#runtime/slices'
+import { type Listing, namesOf, pagesIn } from '#runtime/storage'
+import type { System } from '#runtime/system'
+
+export interface ReaderParts {
+  readonly system: System<Entry>
+  readonly hub: Hub
+  readonly listing: Listing
+  readonly localTopics: LocalTopics
+  readonly port: DevicePort
+}
+
+interface Filter {
+  readonly text: string
+  readonly levels: readonly string[]
+  readonly subscription: Subscription
+}
+
+/** A client that subscribes to events. Its socket is one of the event sockets of the hub. */
+interface Reader {
+  readonly client: Client
+  /** By topic filter. */
+  readonly filters: Map<string, Filter>
+  isListening: boolean
+  /** The present values are sent one filter after another. */
+  scans: Promise<void>
+  /** Scans that did not end. */
+  scanCount: number
+}
+
+const resyncLevels = ['v1', 'events', '$resync']
+const namesAtOnce = 64
+/** With more unread bytes, a client gets no more of the present values. */
+const unreadBytesMax = 128 * 1024
+const unreadPauseMs = 100
+
+/**
+ * Events, values and the status of devices for people and programs. The hub decides which events a client may receive,
+ * and catches up a client that was slow or away. Contract 10.
+ */
+export class ReaderTopics {
+  readonly #parts: ReaderParts
+  readonly #readers = new Map<Client, Reader>()
+  /** Clients with the same rights get the same text, one after another. */
+  #last: { readonly text: string; readonly event: StateEvent } | undefined
+
+  constructor(parts: ReaderParts) {
+    this.#parts = parts
+  }
+
+  /** Returns the granted QoS, or the reason of the refusal. `isNew`: the client did not have this subscription. */
+  subscribe(client: Client, subscription: Subscription, isNew: boolean): number {
+    if (!client.principal.caller?.now()) return reasons.notAuthorized
+    const reader = this.#readerOf(client)
+    const filter = filterOf(subscription)
+    reader.filters.set(filter.text, filter)
+    this.#listen(reader)
+    const { rh = 0 } = subscription
+    const hasPresentValues = readerKindOf(filter.text) !== 'events' && (rh === 0 || (rh === 1 && isNew))
+    if (hasPresentValues) this.#scan(reader, [filter])
+    return Math.min(subscription.qos, 1)
+  }
+
+  unsubscribe(client: Client, filter: string): void {
+    const reader = this.#readers.get(client)
+    if (reader?.filters.delete(filter)) this.#listen(reader)
+  }
+
+  /** Continues a session after this position; without one everything was missed. */
+  resume(client: Client, position: Position | undefined): void {
+    const filters = [...client.subscriptions.values()].filter(({ topic }) => readerKindOf(topic)).map(filterOf)
+    if (filters.length === 0) return
+    const reader = this.#readerOf(client)
+    for (const filter of filters) reader.filters.set(filter.text, filter)
+    this.#listen(reader, position ?? 'lost')
+  }
+
+  /** Everything up to this position is acknowledged. Undefined: the present values must be sent again. */
+  positionOf(client: Client): Position | undefined {
+    const reader = this.#readers.get(client)
+    const position = reader && this.#parts.hub.positionOf(client.socket)
+    if (!position || reader.scanCount > 0 || client.outgoing.hasOthers) return undefined
+    const { firstOffset } = client.outgoing
+    return firstOffset === undefined ? position : { ...position, offset: Math.min(position.offset, firstOffset - 1) }
+  }
+
+  disconnected(client: Client): void {
+    const reader = this.#readers.get(client)
+    if (!reader) return
+    this.#readers.delete(client)
+    this.#leave(reader)
+  }
+
+  #readerOf(client: Client): Reader {
+    let reader = this.#readers.get(client)
+    if (!reader) {
+      reader = { client, filters: new Map(), isListening: false, scans: Promise.resolve(), scanCount: 0 }
+      this.#readers.set(client, reader)
+      const { hub, localTopics } = this.#parts
+      const known = reader
+      client.socket.topics = localTopics
+      client.socket.onMessage = (message) => this.#receive(known, String(message))
+      client.onDrained = () => hub.drained(client.socket)
+    }
+    return reader
+  }
+
+  /** Joins the events that the filters need, from where the client is. */
+  #listen(reader: Reader, from?: Position | 'lost'): void {
+    const { hub } = this.#parts
+    const { socket, principal } = reader.client
+    const before = reader.isListening ? (hub.positionOf(socket) ?? 'lost') : from
+    this.#leave(reader)
+    // A session that is over ends the connection.
+    const caller = principal.caller?.now()
+    if (reader.filters.size === 0 || !caller) return
+    reader.isListening = true
+    const { tenant, user, access, scope, scopeSince } = caller
+    const filter = eventFilterOf([...reader.filters.keys()])
+    const resume = before === undefined || before === 'lost' ? undefined : { after: before }
+    hub.add(socket, { tenant, user, access, scope, scopeSince, filter }, resume)
+    if (before === 'lost') this.#resync(reader, '{"type":"RESYNC"}')
+  }
+
+  #leave(reader: Reader): void {
+    if (!reader.isListening) return
+    reader.isListening = false
+    const { socket } = reader.client
+    this.#parts.hub.remove(socket)
+    socket.unsubscribeAll()
+  }
+
+  #receive(reader: Reader, text: string): void {
+    const event = this.#eventOf(text)
+    if (event.type === 'STREAM') {
+      if (!(event as { readonly recovered?: boolean }).recovered) this.#resync(reader, text)
+      return
+    }
+    if (event.type === 'RESYNC') {
+      this.#resync(reader, text)
+      return
+    }
+    const { deviceIdentifier: device, serviceIdentifier: service, offset } = event
+    const levels = ['v1', 'events', device, service].map((name) => (name === undefined ? absentLevel : levelOf(name)))
+    this.#send(reader, { levels, payload: text }, offset)
+    const caller = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
+      ? reader.client.principal.caller?.now()
+      : undefined
+    if (!caller) return
+    for (const message of changeMessages(this.#parts.system, caller, event)) this.#send(reader, message, offset)
+  }
+
+  #eventOf(text: string): StateEvent {
+    if (this.#last?.text !== text) this.#last = { text, event: JSON.parse(text) as StateEvent }
+    return this.#last.event
+  }
+
+  /** The client reads everything again. */
+  #resync(reader: Reader, text: string): void {
+    const filters = [...reader.filters.values()]
+    const ofEvents = filters.filter(({ text: filter }) => readerKindOf(filter) === 'events')
+    if (ofEvents.length > 0) {
+      const qos = Math.max(...ofEvents.map(({ subscription }) => Math.min(subscription.qos, 1))) as Qos
+      reader.client.outgoing.send({ topic: resyncLevels.join('/'), payload: text, qos })
+    }
+    const others = filters.filter((filter) => !ofEvents.includes(filter))
+    if (others.length > 0) this.#scan(reader, others)
+  }
+
+  /** Once for all filters that match, with the highest QoS. MQTT-3.3.4-2. */
+  #send(reader: Reader, { levels, payload }: StateMessage, offset?: number, isPresent = false): void {
+    const matching = [...reader.filters.values()].filter((filter) => isMatchingLevels(filter.levels, levels))
+    if (matching.length === 0) return
+    const subscriptions = matching.map(({ subscription }) => subscription)
+    const identifiers = subscriptions.flatMap(({ identifier }) => identifier ?? [])
+    reader.client.outgoing.send(
+      {
+        topic: levels.join('/'),
+        payload,
+        qos: Math.max(...subscriptions.map(({ qos }) => Math.min(qos, 1))) as Qos,
+        isRetained: isPresent || (levels[1] !== 'events' && subscriptions.some(({ rap }) => rap)),
+        ...(identifiers.length > 0 && { properties: { subscriptionIdentifier: identifiers } }),
+      },
+      offset,
+    )
+  }
+
+  #scan(reader: Reader, filters: readonly Filter[]): void {
+    reader.scanCount++
+    reader.scans = reader.scans
+      .then(() => this.#sendPresent(reader, filters))
+      .catch(() => reader.client.end(reasons.serverBusy, 'the store is not available'))
+      .finally(() => {
+        reader.scanCount--
+      })
+  }
+
+  /** In slices, at the pace of the client. Changes meanwhile are sent as events. */
+  async #sendPresent(reader: Reader, filters: readonly Filter[]): Promise<void> {
+    const { system, listing, port } = this.#parts
+    const { world } = system
+    const { client } = reader
+    const { tenant } = client.principal
+    const levels = filters.map((filter) => filter.levels)
+    const named = filters.map(({ text }) => deviceOfFilter(text))
+    const isNamed = named.every((device) => device !== undefined)
+    const names = isNamed ? namesOf(new Set(named)) : listing.actors('device', tenant)
+    const slice = new Slices(world, undefined, Slices.notBegun)
+    for await (const page of pagesIn(names, namesAtOnce)) {
+      for (const device of page) {
+        if (slice.isOver) await slice.next()
+        while (client.socket.bufferedBytes() > unreadBytesMax && !client.isClosed) {
+          await new Promise<void>((resolve) => world.after(unreadPauseMs, resolve))
+        }
+        const caller = client.principal.caller?.now()
+        if (client.isClosed || !caller) return
+        const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
+        if (!state?.exists) continue
+        const messages = [...this.#present(caller, state, levels)]
+        // The state may not be stored yet.
+        if (messages.length > 0) {
+          port.whenStored(() => {
+            for (const message of messages) this.#send(reader, message, undefined, true)
+          })
+        }
+      }
+    }
+    await system.gate.settled()
+  }
+
+  #present(caller: Caller, state: DeviceState, levels: readonly (readonly string[])[]): Iterable<StateMessage> {
+    return stateMessages(this.#parts.system, caller, state, levels)
+  }
+}
+
+function filterOf(subscription: Subscription): Filter {
+  const { topic } = subscription
+  return { text: topic, levels: topic.split('/'), subscription }
+}

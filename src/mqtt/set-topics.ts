@@ -1,0 +1,145 @@
+import { deviceAddress } from '#actors/device/device'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/commands'
+import type { Links } from '#link/links'
+import type { Caller } from '#model/caller'
+import type { Entry } from '#model/entry'
+import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
+import { Problem } from '#model/problem'
+import { valueBytesMax } from '#model/property-type'
+import { placeOf, readKey } from '#model/property-write'
+import { reachesService, servicesWithin } from '#model/scope'
+import { type ServiceSchema, withoutNames } from '#model/service-schema'
+import type { Client, ClientMessage, Refusal } from '#mqtt/client'
+import type { Answer } from '#mqtt/link-exchange'
+import { nameOfLevel } from '#mqtt/reader-filter'
+import { type Reason, reasons } from '#mqtt/reasons'
+import type { System } from '#runtime/system'
+
+export interface SetParts {
+  readonly system: System<Entry>
+  readonly links: Links
+}
+
+const prefix = 'v1/set/'
+/** In JSON a character takes up to six bytes. */
+const payloadBytesMax = 6 * valueBytesMax
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Writes of people and programs: the text of a value on the topic of its property. Contract 10. */
+export class SetTopics {
+  readonly #parts: SetParts
+
+  constructor(parts: SetParts) {
+    this.#parts = parts
+  }
+
+  static isTopic(topic: string): boolean {
+    return topic.startsWith(prefix)
+  }
+
+  /** Answered when the write was sent to the device. A repetition of a message with QoS 2 is not written again. */
+  publish(client: Client, { topic, payload, qos, packetId }: ClientMessage, answer: Answer): void {
+    if (qos === 2 && client.open.has(packetId)) {
+      answer()
+      return
+    }
+    if (qos === 2) client.open.add(packetId)
+    const refused = (error: unknown) => {
+      // In version 5 a refusal ends the exchange. MQTT 5.0 §4.3.3.
+      if (client.version === 5) client.open.delete(packetId)
+      answer(refusalOf(error))
+    }
+    try {
+      this.#write(client.principal.caller?.now(), topic, payload).then(() => answer(), refused)
+    } catch (error) {
+      refused(error)
+    }
+  }
+
+  /** @throws Problem */
+  #write(caller: Caller | undefined, topic: string, payload: Uint8Array): Promise<unknown> {
+    const { system, links } = this.#parts
+    const [device, service, property] = namesIn(topic)
+    const isPermitted = caller && reachesService(caller.scope, 'service', 'update', device, service)
+    if (!isPermitted) throw new Problem('forbidden', `these credentials do not permit writes to ${device}`)
+    const { tenant, session, user, scope } = caller
+    const text = textOf(payload)
+    const stored = system.wake(tenantAddress(tenant)).schemas.get(service)
+    const schema = stored && !servicesWithin(scope, 'schemas', 'read')(service) ? withoutNames(stored) : stored
+    const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
+    return links.writes.ask({
+      tenant,
+      ...(session && { user }),
+      device,
+      service,
+      values: Object.fromEntries([[property, writtenValue(state, service, property, schema, text)]]),
+      schema,
+      id: `m:${Buffer.from(system.world.random(16)).toString('base64url')}`,
+      isWaiting: false,
+      isRepeated: false,
+    })
+  }
+}
+
+/** @throws Problem `not_found` */
+function namesIn(topic: string): readonly [device: string, service: string, property: string] {
+  const levels = topic.slice(prefix.length).split('/').map(nameOfLevel)
+  const device = deviceIdentifierOf(levels[0] ?? '')
+  const service = serviceIdentifierOf(levels[1] ?? '')
+  const property = levels[2]
+  if (levels.length !== 3 || !device || !service || !property) {
+    throw new Problem('not_found', 'the topic must be v1/set/<device>/<service>/<property>')
+  }
+  return [device, service, property]
+}
+
+/** @throws Problem `bad_request` */
+function textOf(payload: Uint8Array): string {
+  if (payload.byteLength > payloadBytesMax) throw new Problem('bad_request', 'the value is too large')
+  try {
+    return utf8.decode(payload)
+  } catch {
+    throw new Problem('bad_request', 'the value must be UTF-8')
+  }
+}
+
+/** The value whose text this is, as `v1/state` sends it: of numbers, booleans and arrays JSON, of others the text. */
+function writtenValue(
+  state: DeviceState | undefined,
+  service: string,
+  key: string,
+  schema: ServiceSchema | undefined,
+  text: string,
+): unknown {
+  const shape = state && serviceOf(state, service)?.shape
+  const place = shape && placeOf(readKey(key), shape, schema)
+  const type = place === undefined ? undefined : shape?.properties[place]?.type
+  if (type?.accept(text) !== undefined) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Possibly the name of a value in the schema.
+    return text
+  }
+}
+
+const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
+  forbidden: reasons.notAuthorized,
+  not_found: reasons.topicNameInvalid,
+  property_unknown: reasons.topicNameInvalid,
+  invalid: reasons.payloadInvalid,
+  bad_request: reasons.payloadInvalid,
+  value_bad: reasons.payloadInvalid,
+  too_large: reasons.payloadInvalid,
+  overloaded: reasons.quotaExceeded,
+  too_many_requests: reasons.quotaExceeded,
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof Problem)) return { reason: reasons.implementationError, message: 'internal error' }
+  const [detail] = error.details ?? []
+  const message = detail ? `${detail.path} ${detail.message}` : error.message
+  return { reason: refusalReasons[error.code] ?? reasons.implementationError, message }
+}

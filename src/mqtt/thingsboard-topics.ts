@@ -1,0 +1,380 @@
+import { hash } from 'node:crypto'
+import { deviceAddress } from '#actors/device/device'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import type { LinkedDevice } from '#link/link'
+import type { Links } from '#link/links'
+import type { Entry } from '#model/entry'
+import { deviceIdentifierOf, formatPropertyIdHex } from '#model/identifier'
+import { isJsonObject } from '#model/json-value'
+import { messageCharactersMax, type WriteResult } from '#model/link-message'
+import { Problem } from '#model/problem'
+import type { PropertyValue } from '#model/property-type'
+import { type Client, type ClientMessage, ClientSocket, type Refusal } from '#mqtt/client'
+import { attributesOf, type FreeValues, readJson, readJsonObject, telemetryOf } from '#mqtt/free-json'
+import type { FreeReports, FreeService } from '#mqtt/free-reports'
+import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'
+import { PublishedFrames } from '#mqtt/published-frames'
+import { type Reason, reasons } from '#mqtt/reasons'
+import { isMatching } from '#mqtt/topic'
+import type { System } from '#runtime/system'
+
+export interface ThingsBoardParts {
+  readonly system: System<Entry>
+  readonly links: Links
+  readonly exchange: LinkExchange
+  readonly reports: FreeReports
+}
+
+/** A client that uses these topics. It has a link of its own: messages of `v1/link` have another form. */
+interface Peer extends ClientLink {
+  readonly socket: ClientSocket
+  /** How the gateway writes the names of its devices. */
+  readonly names: Map<string, string>
+  /** Writes that the client has not answered, by the number in their topic, the oldest first. */
+  readonly requests: Map<number, PendingRequest>
+}
+
+interface PendingRequest {
+  readonly linked: LinkedDevice
+  readonly id: string
+  readonly propIds: readonly number[]
+}
+
+interface WriteMessage {
+  readonly type: string
+  readonly flakeAddress: number
+  readonly id: string
+  readonly serviceIdentifier: string
+  readonly updates: readonly { readonly propId: number; readonly value: PropertyValue }[]
+}
+
+const devicePrefix = 'v1/devices/me/'
+const gatewayPrefix = 'v1/gateway/'
+const attributeRequest = 'attributes/request/'
+const rpcResponse = 'rpc/response/'
+const requestsMax = 1_024
+/** Each may be connected, and stored. */
+const devicesMax = 256
+const keysMax = 1_024
+
+/** The topics of ThingsBoard: a device moves by changing host and token. Contract 10. */
+export class ThingsBoardTopics {
+  readonly #parts: ThingsBoardParts
+  readonly #peers = new Map<Client, Peer>()
+
+  constructor(parts: ThingsBoardParts) {
+    this.#parts = parts
+  }
+
+  static isTopic(topic: string): boolean {
+    return topic.startsWith(devicePrefix) || topic.startsWith(gatewayPrefix)
+  }
+
+  publish(client: Client, message: ClientMessage, answer: Answer): void {
+    const peer = this.#peerOf(client)
+    if (!peer) {
+      answer({ reason: reasons.notAuthorized, message: 'only devices and gateways publish to this topic' })
+      return
+    }
+    const take = () => this.#attempt(peer, () => this.#take(client, peer, message))
+    this.#parts.exchange.receive(client, peer, message, { take }, answer)
+  }
+
+  /** The device is connected from now on. Returns false if the client is neither a device nor a gateway. */
+  subscribed(client: Client, filter: string): boolean {
+    const peer = this.#peerOf(client)
+    if (!peer) return false
+    if (!filter.startsWith(devicePrefix)) return true
+    this.#attempt(peer, () => this.#own(client, peer))
+    // A refusal here is no answer to a message.
+    this.#parts.links.port.inOrder(() => {
+      peer.frames.refusal = undefined
+    })
+    return true
+  }
+
+  disconnected(client: Client): void {
+    const peer = this.#peers.get(client)
+    if (peer && this.#peers.delete(client)) this.#parts.links.closed(peer.socket)
+  }
+
+  #peerOf(client: Client): Peer | undefined {
+    const known = this.#peers.get(client)
+    const { link: credentials } = client.principal
+    if (known || !credentials) return known
+    const { links, system } = this.#parts
+    const socket = new ClientSocket(client)
+    const frames = new PublishedFrames()
+    const link = links.opened(socket, { ...credentials, codec: frames, origin: '' })
+    const peer: Peer = { socket, link, frames, names: new Map(), requests: new Map() }
+    socket.onPing = () => system.world.soon(() => links.ponged(socket))
+    socket.onMessage = (text) => {
+      const message = JSON.parse(String(text)) as WriteMessage
+      if (message.type === 'WRITE') this.#write(client, peer, message)
+    }
+    this.#peers.set(client, peer)
+    return peer
+  }
+
+  /** A refusal is kept for the answer to the message, behind those of earlier ones. */
+  #attempt(peer: Peer, task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      this.#refuse(peer, error)
+    }
+  }
+
+  #refuse({ link, frames }: Peer, problem: Problem): void {
+    this.#parts.links.counts.refused++
+    this.#parts.links.port.inOrder(() => {
+      if (problem.kind.isTemporary) link.refuse(problem)
+      else frames.refusal = refusalOf(problem)
+    })
+  }
+
+  #take(client: Client, peer: Peer, { topic, payload }: ClientMessage): void {
+    if (topic.startsWith(gatewayPrefix)) {
+      this.#takeOfGateway(client, peer, topic.slice(gatewayPrefix.length), payload)
+      return
+    }
+    const path = topic.slice(devicePrefix.length)
+    const number = path.slice(path.lastIndexOf('/') + 1)
+    const bytes = payload.byteLength
+    if (path === 'telemetry') this.#report(peer, this.#own(client, peer), path, telemetryOf(readJson(payload)), bytes)
+    else if (path === 'attributes') {
+      this.#report(peer, this.#own(client, peer), path, attributesOf(readJson(payload)), bytes)
+    } else if (path === attributeRequest + number) this.#answerAttributes(client, peer, number, readJsonObject(payload))
+    else if (path === rpcResponse + number) {
+      this.#result(peer, Number(number), payload.byteLength === 0 ? undefined : readJson(payload))
+    } else throw notTopic(topic)
+  }
+
+  #takeOfGateway(client: Client, peer: Peer, path: string, payload: Uint8Array): void {
+    const json = readJsonObject(payload)
+    switch (path) {
+      case 'connect':
+        this.#named(client, peer, json.device)
+        break
+      case 'disconnect': {
+        const linked = this.#present(peer, identifierOf(json.device))
+        if (!linked) break
+        peer.names.delete(linked.device)
+        this.#parts.links.bye(peer.link, linked.flakeAddress)
+        break
+      }
+      case 'telemetry':
+        this.#reportAll(client, peer, path, json, telemetryOf, payload.byteLength)
+        break
+      case 'attributes':
+        this.#reportAll(client, peer, path, json, attributesOf, payload.byteLength)
+        break
+      case 'attributes/request':
+        this.#answerGateway(client, peer, json)
+        break
+      case 'rpc':
+        this.#result(peer, Number(json.id), json.data)
+        break
+      default:
+        throw notTopic(gatewayPrefix + path)
+    }
+  }
+
+  /** Every device is read before the first is stored; a refused one does not keep the others from being stored. */
+  #reportAll(
+    client: Client,
+    peer: Peer,
+    service: FreeService,
+    json: Readonly<Record<string, unknown>>,
+    read: (json: unknown) => FreeValues[],
+    bytes: number,
+  ): void {
+    const entries = Object.entries(json)
+    if (entries.length > devicesMax) throw new Problem('bad_request', `more than ${devicesMax} devices in one message`)
+    const devices = entries.map(([name, values]) => [name, read(values)] as const)
+    for (const [name, times] of devices) {
+      this.#attempt(peer, () => this.#report(peer, this.#named(client, peer, name), service, times, bytes))
+    }
+  }
+
+  /** `linked` undefined: it was refused, and the reason is known. */
+  #report(
+    peer: Peer,
+    linked: LinkedDevice | undefined,
+    service: FreeService,
+    times: readonly FreeValues[],
+    bytes: number,
+  ): void {
+    if (!linked) return
+    this.#parts.reports.report(linked, service, times, bytes, (problem) => this.#refuse(peer, problem))
+  }
+
+  /** The device that the client is. @throws Problem `forbidden` */
+  #own({ principal }: Client, peer: Peer): LinkedDevice | undefined {
+    const device = principal.link?.device ?? principal.me
+    if (device === undefined) throw new Problem('forbidden', 'these credentials belong to no single device')
+    return this.#connected(peer, device)
+  }
+
+  #named(client: Client, peer: Peer, name: unknown): LinkedDevice | undefined {
+    const device = identifierOf(name)
+    const linked = this.#connected(peer, device)
+    if (linked && client.principal.link?.device !== device) peer.names.set(device, String(name))
+    return linked
+  }
+
+  #connected(peer: Peer, device: string): LinkedDevice | undefined {
+    const present = this.#present(peer, device)
+    if (present) return present
+    this.#parts.links.hellos.connect(peer.link, device)
+    return this.#present(peer, device)
+  }
+
+  #present({ link }: Peer, device: string): LinkedDevice | undefined {
+    const linked = this.#parts.links.linkedOf(link.opening.tenant, device)
+    return linked?.link === link ? linked : undefined
+  }
+
+  /** An attribute of the device and a shared one are the same property. */
+  #answerAttributes(client: Client, peer: Peer, number: string, json: Readonly<Record<string, unknown>>): void {
+    const linked = this.#own(client, peer)
+    if (!linked) return
+    const { clientKeys, sharedKeys } = json
+    const isWhole = clientKeys === undefined && sharedKeys === undefined
+    const read = (keys: unknown) => this.#attributes(linked, isWhole ? undefined : keysOf(String(keys)))
+    const answer = () => ({
+      ...((isWhole || clientKeys !== undefined) && { client: read(clientKeys) }),
+      ...((isWhole || sharedKeys !== undefined) && { shared: read(sharedKeys) }),
+    })
+    this.#send(client, `${devicePrefix}attributes/response/${number}`, answer)
+  }
+
+  #answerGateway(client: Client, peer: Peer, { id, device, key, keys }: Readonly<Record<string, unknown>>): void {
+    const linked = this.#named(client, peer, device)
+    if (!linked) return
+    const names = Array.isArray(keys) ? keys.slice(0, keysMax).map(String) : keysOf(String(key ?? keys ?? ''))
+    const read = () => this.#attributes(linked, names)
+    const values = () => (typeof key === 'string' ? { value: read()[key] ?? null } : { values: read() })
+    this.#send(client, `${gatewayPrefix}attributes/response`, () => ({ id, device, ...values() }))
+  }
+
+  /** Sent when everything before the request is stored. */
+  #send(client: Client, topic: string, payload: () => unknown): void {
+    this.#parts.links.port.whenStored(() => this.#deliver(client, topic, payload()))
+  }
+
+  /** Returns false if the client does not subscribe to the topic. */
+  #deliver(client: Client, topic: string, payload: unknown): boolean {
+    const isSubscribed = [...client.subscriptions.keys()].some((filter) => isMatching(filter, topic))
+    if (isSubscribed) client.deliver({ topic, payload: JSON.stringify(payload), qos: 0 })
+    return isSubscribed
+  }
+
+  /** Present values by name; all without `keys`. */
+  #attributes({ tenant, device }: LinkedDevice, keys: readonly string[] | undefined): Record<string, PropertyValue> {
+    const { system, reports } = this.#parts
+    const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
+    const service = state && serviceOf(state, 'attributes')
+    const ids = reports.idsOf(tenant, 'attributes')
+    const values = (keys ?? [...ids.keys()]).flatMap((name) => {
+      const place = service?.shape.indexOf.get(ids.get(name) ?? -1)
+      const value = place === undefined ? null : (service?.stateOf(place) ?? null)
+      return value === null || isErrorState(value) ? [] : [[name, value] as const]
+    })
+    return Object.fromEntries(values)
+  }
+
+  /** Attributes have no answer, so a write to them is done when it is sent. Contract 10. */
+  #write(client: Client, peer: Peer, { flakeAddress, id, serviceIdentifier: service, updates }: WriteMessage): void {
+    const linked = peer.link.devices.get(flakeAddress)
+    if (!linked) return
+    const { tenant, device } = linked
+    const names = new Map([...this.#parts.reports.idsOf(tenant, service)].map(([name, propId]) => [propId, name]))
+    const values = Object.fromEntries(
+      updates.map(({ propId, value }) => [names.get(propId) ?? formatPropertyIdHex(propId), value]),
+    )
+    const isAttributes = service === 'attributes'
+    const number = numberOf(id)
+    const request = { method: 'setProperties', params: values }
+    const name = peer.names.get(device)
+    const [topic, payload] =
+      name === undefined
+        ? isAttributes
+          ? [`${devicePrefix}attributes`, values]
+          : [`${devicePrefix}rpc/request/${number}`, request]
+        : isAttributes
+          ? [`${gatewayPrefix}attributes`, { device: name, data: values }]
+          : [`${gatewayPrefix}rpc`, { device: name, data: { id: number, ...request } }]
+    const propIds = updates.map(({ propId }) => propId)
+    if (!this.#deliver(client, topic, payload)) {
+      this.#answer({ linked, id, propIds }, `the device does not subscribe to ${topic}`)
+    } else if (isAttributes) this.#parts.links.writes.sent(linked, id)
+    else this.#remember(peer, number, { linked, id, propIds })
+  }
+
+  #remember({ requests }: Peer, number: number, request: PendingRequest): void {
+    requests.delete(number)
+    requests.set(number, request)
+    const [oldest] = requests.keys()
+    if (requests.size > requestsMax && oldest !== undefined) requests.delete(oldest)
+  }
+
+  /** An answer to a request that is over is no mistake. */
+  #result({ requests }: Peer, number: number, body: unknown): void {
+    const request = requests.get(number)
+    if (!request) return
+    requests.delete(number)
+    const error = isJsonObject(body) ? body.error : undefined
+    const text = typeof error === 'string' ? error : JSON.stringify(error)
+    this.#answer(request, text)
+  }
+
+  /** With a message: the device refused the write. */
+  #answer({ linked, id, propIds }: PendingRequest, message: string | undefined): void {
+    const results = propIds.map((propId): WriteResultOf => {
+      if (message === undefined) return { propId, status: 'OK' }
+      return { propId, status: 'REJECTED', message: message.slice(0, messageCharactersMax).toWellFormed() }
+    })
+    this.#parts.links.writes.result(linked, { type: 'RESULT', flakeAddress: linked.flakeAddress, id, results })
+  }
+}
+
+type WriteResultOf = (typeof WriteResult)['_output']
+
+/** @throws Problem `bad_request` */
+function identifierOf(name: unknown): string {
+  const device = typeof name === 'string' ? deviceIdentifierOf(name) : undefined
+  if (device === undefined) throw new Problem('bad_request', 'the name of a device must be a device identifier')
+  return device
+}
+
+function keysOf(text: string): string[] {
+  return text.split(',', keysMax)
+}
+
+/** Devices expect a number. A repeated write has the same one. */
+function numberOf(id: string): number {
+  return hash('sha256', id, 'buffer').readUInt32BE(0) >>> 1
+}
+
+function isErrorState(state: unknown): state is { readonly error: string } {
+  return typeof state === 'object' && state !== null && 'error' in state
+}
+
+function notTopic(topic: string): Problem {
+  return new Problem('not_found', `${topic} is not a topic of this server`)
+}
+
+const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
+  forbidden: reasons.notAuthorized,
+  device_unknown: reasons.notAuthorized,
+  not_found: reasons.topicNameInvalid,
+  conflict: reasons.quotaExceeded,
+  too_many_requests: reasons.quotaExceeded,
+  memory_full: reasons.quotaExceeded,
+}
+
+function refusalOf({ code, message }: Problem): Refusal {
+  return { reason: refusalReasons[code] ?? reasons.payloadInvalid, message }
+}

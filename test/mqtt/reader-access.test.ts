@@ -1,0 +1,95 @@
+import { beforeEach, expect, test } from 'vitest'
+import { IdentityFixture } from '#test/access/identity-fixture'
+import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
+
+/** Readers receive and write what their roles permit now, as on an event socket. */
+
+let identity: IdentityFixture
+let fixture: MqttFixture
+
+const permissions = { service: ['read', 'update'], meta: ['read'] }
+const putRole = (devices: readonly string[]) =>
+  identity.putRole('ops', [{ permissions, devices, services: ['*'] }] as never)
+
+beforeEach(async () => {
+  identity = await IdentityFixture.open()
+  fixture = MqttFixture.of(identity)
+  await putRole(['PUMP-1'])
+  await identity.addUser('ann', { roles: ['ops'] })
+  for (const device of ['PUMP-1', 'PUMP-2']) {
+    await identity.tenant('default', { type: 'admit_device', device, meta: {} })
+  }
+})
+
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 10; turns++) {
+    await identity.world.settle()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+async function signIn(): Promise<TestClient> {
+  const { token } = await identity.basic('ann')
+  const client = fixture.client()
+  client.transmit({ cmd: 'connect', clientId: 'c', clean: true, keepalive: 0, username: 'token', password: token })
+  await identity.wait(
+    new Promise<void>((resolve) => {
+      const look = () => (client.received.length > 0 ? resolve() : setImmediate(look))
+      look()
+    }),
+  )
+  return client
+}
+
+const subscriptionTo = (topic: string) => ({ topic, qos: 0, nl: false, rap: false, rh: 0 })
+
+async function subscribed(...topics: readonly string[]): Promise<TestClient> {
+  const client = await signIn()
+  client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: topics.map(subscriptionTo) })
+  await settle()
+  return client
+}
+
+const topicsOf = (client: TestClient) =>
+  client.received.filter(({ cmd }) => cmd === 'publish').map(({ topic }) => String(topic))
+
+async function setStatus(device: string): Promise<void> {
+  const { system } = identity.assembly.context
+  const status = { type: 'status', status: 'online' } as const
+  await identity.wait(system.ask({ kind: 'device', tenant: 'default', id: device }, status))
+  await settle()
+}
+
+test('only events and values within the roles are sent', async () => {
+  const client = await subscribed('v1/events/#', 'v1/meta/#')
+  for (const device of ['PUMP-1', 'PUMP-2']) await setStatus(device)
+  expect(new Set(topicsOf(client))).toEqual(new Set(['v1/meta/PUMP-1', 'v1/events/PUMP-1/~']))
+})
+
+test('after a change of a role the client reads everything again, under the new rights', async () => {
+  const client = await subscribed('v1/events/#', 'v1/meta/#')
+  client.received.length = 0
+  await putRole(['PUMP-2'])
+  await settle()
+  expect(new Set(topicsOf(client))).toEqual(new Set(['v1/events/$resync', 'v1/meta/PUMP-2']))
+  client.received.length = 0
+  for (const device of ['PUMP-1', 'PUMP-2']) await setStatus(device)
+  expect(new Set(topicsOf(client))).toEqual(new Set(['v1/meta/PUMP-2', 'v1/events/PUMP-2/~']))
+})
+
+test('without any right to read events, the client is disconnected', async () => {
+  const client = await subscribed('v1/events/#')
+  await identity.putRole('ops', [])
+  await settle()
+  expect([client.isClosed, client.take('disconnect').reasonCode]).toEqual([true, 0x87])
+})
+
+test.each([
+  ['PUMP-1', 0x90],
+  ['PUMP-2', 0x87],
+])('v1/set to %s is answered by %s', async (device, reason) => {
+  const client = await signIn()
+  client.publish(`v1/set/${device}/svc/1`, '1', { qos: 1, messageId: 1 })
+  await settle()
+  expect(client.take('puback').reasonCode).toBe(reason)
+})
