@@ -56,7 +56,7 @@ interface ShownSeries {
 
 /**
  * One life of a server with history, from a seed: late and repeated times, kills, power losses that cut the stream, full
- * disks. What history answers is compared with plain lists of what the stream holds.
+ * disks. The answers of history are compared with plain lists of the points in the stream.
  */
 class HistoryRun {
   readonly #world: SimulatedWorld
@@ -102,7 +102,7 @@ class HistoryRun {
   }
 
   readonly #setAside = () => {
-    const error = new Error('history began anew, although its place in the stream was never lost')
+    const error = new Error('history started again from the beginning of the stream')
     this.#server.errors.push(error)
     return Promise.reject(error)
   }
@@ -262,7 +262,7 @@ class HistoryRun {
     throw this.#server.errors[0] ?? new Error('history does not get to the end of the stream')
   }
 
-  /** What the stream holds from a time on. */
+  /** The points in the stream from a time on. */
   async #points(from: number): Promise<Points> {
     const stream = await this.#pumped(this.#server.stream())
     if (stream[0] && stream[0].offset !== 1) throw new Error('the stream does not hold everything')
