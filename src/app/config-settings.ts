@@ -195,6 +195,12 @@ export const settings = {
     kind: wholeNumber(0, 65_535),
     about: 'The port for MQTT with TLS, if there is a certificate. Default: 8883, if it is free.',
   },
+  hasMqttFreeTopics: withFallback({
+    name: 'MQTT_FREE_TOPICS',
+    kind: onOrOff,
+    fallback: 'off',
+    about: 'An MQTT broker for all topics outside v1/, in memory.',
+  }),
   tlsCertificate: {
     name: 'TLS_CERT',
     kind: matching(/^[^\0]+$/, 'a path'),

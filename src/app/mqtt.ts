@@ -49,7 +49,7 @@ export async function openMqtt(
   const { world } = context
   const connections = new Connections({
     world,
-    topics: new Topics(context),
+    topics: new Topics({ ...context, hasFreeTopics: config.hasMqttFreeTopics }),
     afterCommit: (callback) => context.system.gate.afterCommit(callback),
     principalOf: principalFinder(identity),
     sessions: identity?.sockets,

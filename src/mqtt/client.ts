@@ -96,6 +96,11 @@ export class Client {
     this.end(reasons.quotaExceeded, 'the client does not read')
   }
 
+  /** PUBREL. */
+  release(packetId: number, reason: Reason): void {
+    this.send(writeAcknowledgement(packetTypes.pubrel, packetId, this.version, reason))
+  }
+
   deliver(message: Delivery): boolean {
     return this.send(writeDelivery(message, this.version))
   }

@@ -145,9 +145,10 @@ export class Connection {
   }
 
   #publishWill(client: Client, will: NonNullable<Connect['will']>): void {
-    const { topic, payload, retain, properties } = will
-    const message = { topic, payload, qos: 0, isRetained: retain, packetId: 0, properties } as const
-    if (isTopicName(topic)) this.#context.topics.publish(client, message, () => {})
+    const { topic, payload, qos, retain, properties } = will
+    const { willDelayInterval = 0, ...passed } = properties ?? {}
+    const message = { topic, payload, qos, isRetained: retain, properties: passed, delayMs: willDelayInterval * 1_000 }
+    if (isTopicName(topic)) this.#context.topics.publishWill(client, message)
   }
 
   #packet(first: number, body: Uint8Array): void {
@@ -265,8 +266,7 @@ export class Connection {
       receiveMaximum,
       maximumPacketSize: packetBytesMax,
       topicAliasMaximum,
-      retainAvailable: false,
-      sharedSubscriptionAvailable: false,
+      ...(!topics.hasFreeTopics && { retainAvailable: false, sharedSubscriptionAvailable: false }),
       ...(expiryS > expiryMs / 1_000 && { sessionExpiryInterval: Math.floor(expiryMs / 1_000) }),
       ...(!isNamed && { assignedClientIdentifier: clientId }),
     }
@@ -330,9 +330,11 @@ export class Connection {
 
   #acknowledgement(client: Client, type: number, first: number, body: Uint8Array): void {
     if ((first & 15) !== (type === packetTypes.pubrel ? 2 : 0)) throw malformed('reserved flags')
-    const { packetId } = readAcknowledgement(body, this.#version)
-    if (type === packetTypes.puback) client.outgoing.acknowledged(packetId)
-    if (type !== packetTypes.pubrel) return
+    const { packetId, reason: given } = readAcknowledgement(body, this.#version)
+    if (type !== packetTypes.pubrel) {
+      client.outgoing.acknowledged(type, packetId, given)
+      return
+    }
     this.#context.topics.release(client, packetId, (isKnown) => {
       const reason = isKnown ? reasons.success : reasons.packetIdentifierUnknown
       client.send(writeAcknowledgement(packetTypes.pubcomp, packetId, this.#version, reason))

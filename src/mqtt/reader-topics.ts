@@ -196,7 +196,7 @@ export class ReaderTopics {
         isRetained: isPresent || (levels[1] !== 'events' && subscriptions.some(({ rap }) => rap)),
         ...(identifiers.length > 0 && { properties: { subscriptionIdentifier: identifiers } }),
       },
-      offset,
+      { offset },
     )
   }
 

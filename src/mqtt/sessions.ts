@@ -35,6 +35,7 @@ export interface Session {
   /** Of the client in the stream of events. */
   position: StoredPosition | undefined
   expiryMs: number
+  readonly isContinued: boolean
   /** Unix ms. */
   endsAt: number
 }
@@ -59,6 +60,11 @@ export class Sessions {
     return this.#open.keys()
   }
 
+  /** How long the session of the client outlives its connection. */
+  expiryMsOf(client: Client): number {
+    return this.#open.get(client)?.expiryMs ?? 0
+  }
+
   /** Whether the session of the client outlives its connection. */
   has(client: Client): boolean {
     return this.#open.has(client)
@@ -78,6 +84,7 @@ export class Sessions {
       devices: continued?.devices ?? noSessionDevices,
       position: continued?.position,
       expiryMs: Math.min(expiryMs, expiryMsMax),
+      isContinued: continued !== undefined,
       endsAt: now + expiryMsMax,
     }
     for (const id of session.stored) client.open.add(id)

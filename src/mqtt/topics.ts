@@ -4,6 +4,7 @@ import type { InternShape } from '#model/shape'
 import type { Client, ClientMessage } from '#mqtt/client'
 import type { Subscription } from '#mqtt/control-packets'
 import { FreeReports } from '#mqtt/free-reports'
+import { FreeTopics, type FreeWill } from '#mqtt/free-topics'
 import { type Answer, LinkExchange } from '#mqtt/link-exchange'
 import { LinkTopics } from '#mqtt/link-topics'
 import { readerKindOf } from '#mqtt/reader-filter'
@@ -20,6 +21,8 @@ export interface TopicsOptions extends Pick<ReaderParts, 'hub' | 'listing' | 'lo
   readonly system: System<Entry>
   readonly links: Links
   readonly intern: InternShape
+  /** Topics outside `v1/`. */
+  readonly hasFreeTopics: boolean
 }
 
 /** What each topic means. */
@@ -30,9 +33,11 @@ export class Topics {
   readonly #thingsBoard: ThingsBoardTopics
   readonly #readers: ReaderTopics
   readonly #writes: SetTopics
+  readonly #free: FreeTopics
+  readonly hasFreeTopics: boolean
   #ticks = 0
 
-  constructor({ world, system, links, intern, hub, listing, localTopics }: TopicsOptions) {
+  constructor({ world, system, links, intern, hub, listing, localTopics, hasFreeTopics }: TopicsOptions) {
     const sessions = new Sessions(system)
     const exchange = new LinkExchange(links, sessions)
     const reports = new FreeReports({ system, links, intern })
@@ -42,6 +47,17 @@ export class Topics {
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
     this.#writes = new SetTopics({ system, links })
+    this.#free = new FreeTopics({
+      world,
+      isOn: hasFreeTopics,
+      received: (client, packetId, answer) => {
+        client.open.add(packetId)
+        sessions.received(client, packetId)
+        if (sessions.has(client)) links.port.whenStored(answer)
+        else answer()
+      },
+    })
+    this.hasFreeTopics = hasFreeTopics
   }
 
   /** Continues the session of the client, or begins one, before CONNACK. @throws Problem `storage` */
@@ -50,12 +66,13 @@ export class Topics {
   }
 
   /** Call after CONNACK, and before any message of the client. */
-  connected(client: Client, { devices, position }: Session): void {
+  connected(client: Client, { devices, position, isContinued }: Session): void {
     this.#links.connected(client, devices)
     for (const filter of client.subscriptions.keys()) {
       if (ThingsBoardTopics.isTopic(filter)) this.#thingsBoard.subscribed(client, filter)
     }
     this.#readers.resume(client, position)
+    this.#free.connected(client, isContinued)
   }
 
   disconnected(client: Client): void {
@@ -63,6 +80,7 @@ export class Topics {
     this.#thingsBoard.disconnected(client)
     this.#position(client)
     this.#readers.disconnected(client)
+    this.#free.disconnected(client, this.#sessions.expiryMsOf(client))
     this.#sessions.left(client)
   }
 
@@ -85,6 +103,7 @@ export class Topics {
     if (++this.#ticks % positionedEveryTicks === 0)
       for (const client of this.#sessions.clients()) this.#position(client)
     this.#sessions.renew()
+    this.#free.tick()
   }
 
   #position(client: Client): void {
@@ -96,7 +115,18 @@ export class Topics {
     if (topic === linkTopic) this.#links.publish(client, message, answer)
     else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
     else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)
+    else if (this.#free.includes(topic)) this.#free.publish(client, message, answer)
     else answer({ reason: reasons.topicNameInvalid, message: `${topic} is not a topic of this server` })
+  }
+
+  /** The connection ended without DISCONNECT. The will of a device is sent before the device is offline. */
+  publishWill(client: Client, will: FreeWill): void {
+    if (!this.#free.includes(will.topic)) {
+      this.publish(client, { ...will, qos: 0, packetId: 0 }, () => {})
+      return
+    }
+    const delayMs = Math.min(will.delayMs, this.#sessions.expiryMsOf(client))
+    this.#free.publishWill(client, { ...will, delayMs })
   }
 
   /** The granted QoS, or the reason of the refusal. */
@@ -117,12 +147,14 @@ export class Topics {
       return this.#thingsBoard.subscribed(client, topic) ? 0 : reasons.notAuthorized
     }
     if (readerKindOf(topic)) return this.#readers.subscribe(client, subscription, isNew)
+    if (this.#free.includes(topic)) return this.#free.subscribe(client, subscription, isNew)
     return reasons.topicFilterInvalid
   }
 
   /** Whether the client had this subscription. */
   unsubscribe(client: Client, topic: string): boolean {
     this.#readers.unsubscribe(client, topic)
+    this.#free.unsubscribe(client, topic)
     return client.subscriptions.delete(topic)
   }
 

@@ -40,6 +40,7 @@ describe('a good value is read', () => {
     ['MQTT_PORT', '0', 'mqttPort', 0],
     ['MQTT_PORT', 'OFF', 'mqttPort', 'off'],
     ['MQTT_TLS_PORT', '8884', 'mqttTlsPort', 8884],
+    ['MQTT_FREE_TOPICS', 'on', 'hasMqttFreeTopics', true],
     ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
   ])('%s=%s', (name, text, key, value) => {
     expect(configOf({ [name]: text })).toHaveProperty(key, value)

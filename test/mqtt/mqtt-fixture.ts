@@ -26,14 +26,17 @@ export class MqttFixture {
   isWritable = true
   #isKilled = false
 
-  constructor(world: ManualWorld, assembly: Assembly, place: MemoryPlace, faults: Faults) {
+  readonly hasFreeTopics: boolean
+
+  constructor(world: ManualWorld, assembly: Assembly, place: MemoryPlace, faults: Faults, hasFreeTopics = false) {
+    this.hasFreeTopics = hasFreeTopics
     this.place = place
     this.world = world
     this.assembly = assembly
     this.faults = faults
     this.connections = new Connections({
       world,
-      topics: new Topics(assembly.context),
+      topics: new Topics({ ...assembly.context, hasFreeTopics }),
       afterCommit: (callback) => assembly.context.system.gate.afterCommit(callback),
       principalOf: principalFinder(assembly.identity),
       sessions: assembly.identity?.sockets,
@@ -43,13 +46,13 @@ export class MqttFixture {
   }
 
   /** With authentication off. `stored`: the store and the world of an earlier process. */
-  static async open(stored?: MqttFixture): Promise<MqttFixture> {
+  static async open(stored?: MqttFixture, hasFreeTopics = stored?.hasFreeTopics ?? false): Promise<MqttFixture> {
     const world = stored?.world ?? new ManualWorld()
     const { place, faults } = stored ?? faultyPlace(world)
     const options = inMemory(world)
     const assembly = assemble({ ...options, storage: { ...options.storage, place } })
     await during(world, assembly.open())
-    const fixture = new MqttFixture(world, assembly, place, faults)
+    const fixture = new MqttFixture(world, assembly, place, faults, hasFreeTopics)
     onTestFinished(async () => {
       if (!fixture.#isKilled) await during(world, assembly.close())
     })
@@ -65,7 +68,7 @@ export class MqttFixture {
   }
 
   static of({ world, assembly, place, faults }: IdentityFixture): MqttFixture {
-    return new MqttFixture(world, assembly, place, faults)
+    return new MqttFixture(world, assembly, place, faults, true)
   }
 
   client(version: 4 | 5 = 5, address = '192.0.2.7'): TestClient {

@@ -28,10 +28,10 @@ async function settle(): Promise<void> {
   }
 }
 
-async function signIn(): Promise<TestClient> {
-  const { token } = await identity.basic('ann')
+async function signIn(name = 'ann', clientId = 'c'): Promise<TestClient> {
+  const { token } = await identity.basic(name)
   const client = fixture.client()
-  client.transmit({ cmd: 'connect', clientId: 'c', clean: true, keepalive: 0, username: 'token', password: token })
+  client.transmit({ cmd: 'connect', clientId, clean: true, keepalive: 0, username: 'token', password: token })
   await identity.wait(
     new Promise<void>((resolve) => {
       const look = () => (client.received.length > 0 ? resolve() : setImmediate(look))
@@ -92,4 +92,32 @@ test.each([
   client.publish(`v1/set/${device}/svc/1`, '1', { qos: 1, messageId: 1 })
   await settle()
   expect(client.take('puback').reasonCode).toBe(reason)
+})
+
+test.each<[string, readonly ('read' | 'update')[], number, number]>([
+  ['neither', [], 0x87, 0x87],
+  ['read', ['read'], 0, 0x87],
+  ['update', ['update'], 0x87, 0],
+])('free topics with the right to %s on service', async (_, service, subscribed, published) => {
+  await identity.putRole('ops', [{ permissions: { service }, devices: ['PUMP-1'], services: ['*'] }] as never)
+  const client = await signIn()
+  client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [subscriptionTo('a/#')] })
+  client.publish('a/b', 'x', { qos: 1, messageId: 2 })
+  await settle()
+  expect([client.take('suback').granted, client.take('puback').reasonCode]).toEqual([[subscribed], published])
+})
+
+test('free topics of one tenant are not those of another, and end with the right to read', async () => {
+  await identity.addTenant('acme')
+  await identity.addUser('eve', { tenant: 'acme', roles: ['admin'] })
+  const [client, other] = [await signIn(), await signIn('eve', 'd')]
+  for (const each of [client, other]) {
+    each.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [subscriptionTo('#')] })
+  }
+  client.publish('a', '1')
+  await settle()
+  await identity.putRole('ops', [{ permissions: { service: ['update'] }, devices: ['*'], services: ['*'] }] as never)
+  client.publish('a', '2')
+  await settle()
+  expect([topicsOf(client), topicsOf(other)]).toEqual([['a'], []])
 })

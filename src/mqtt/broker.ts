@@ -1,0 +1,265 @@
+import type { Client } from '#mqtt/client'
+import type { Delivery, Properties, Subscription } from '#mqtt/control-packets'
+import { bytesOf, type KeptMessages } from '#mqtt/outgoing'
+import type { Qos } from '#mqtt/packet'
+import { isMatchingLevels } from '#mqtt/topic'
+import { TopicTree } from '#mqtt/topic-tree'
+
+/** A message on a free topic. */
+export interface FreeMessage {
+  readonly topic: string
+  readonly payload: Uint8Array
+  readonly qos: Qos
+  readonly properties?: Properties | undefined
+  /** World.monotonic. MQTT 5.0 §3.3.2.3.3. */
+  readonly expiresAt: number
+}
+
+/** A client with subscriptions, or the lasting session of one that is away. */
+interface Subscriber {
+  readonly key: string
+  /** Undefined: away. */
+  client: Client | undefined
+  readonly subscriptions: Map<string, FreeSubscription>
+  /** Of the session while its client is away. */
+  unacknowledged: KeptMessages | undefined
+  readonly queue: FreeDelivery[]
+  bytes: number
+  /** World.monotonic. */
+  endsAt: number
+}
+
+interface FreeSubscription {
+  readonly subscriber: Subscriber
+  readonly subscription: Subscription
+  /** Of a shared subscription: its name and filter. */
+  readonly share: string | undefined
+}
+
+interface FreeDelivery {
+  readonly message: FreeMessage
+  readonly delivery: Delivery
+}
+
+/** Contract 10. */
+const retainedMax = 10_000
+const bytesMax = 64 * 1024 * 1024
+const subscriptionsMax = 100_000
+const queuedMax = 10_000
+/** Messages with QoS 0 are left out for a client with more unread bytes. */
+const unreadBytesMax = 512 * 1024
+const sharedPattern = /^\$share\/([^/+#]+)\/(.+)$/
+
+/** The name and the filter of a shared subscription. MQTT 5.0 §4.8.2. */
+export function sharedFilterOf(filter: string): { readonly name: string; readonly filter: string } | undefined {
+  const [, name, shared] = sharedPattern.exec(filter) ?? []
+  return name === undefined || shared === undefined ? undefined : { name, filter: shared }
+}
+
+export interface BrokerOptions {
+  /** World.monotonic. */
+  readonly now: () => number
+  readonly mayReceive: (client: Client) => boolean
+}
+
+/** An ordinary broker for the clients of one tenant, in memory. MQTT 5.0 §4.1, §4.8. */
+export class Broker {
+  readonly #options: BrokerOptions
+  readonly #subscribers = new Map<string, Subscriber>()
+  readonly #tree = new TopicTree<FreeSubscription>()
+  readonly #retained = new Map<string, { readonly levels: readonly string[]; readonly message: FreeMessage }>()
+  /** Of retained messages, and of those for sessions whose clients are away. */
+  #bytes = 0
+  /** The last member of each shared subscription that got a message. */
+  readonly #turns = new Map<string, number>()
+
+  constructor(options: BrokerOptions) {
+    this.#options = options
+  }
+
+  /** Returns false if there are too many. */
+  subscribe(key: string, client: Client, subscription: Subscription): boolean {
+    const { topic } = subscription
+    const subscriber = this.#subscriberOf(key, client)
+    const before = subscriber.subscriptions.get(topic)
+    if (!before && this.#tree.size >= subscriptionsMax) return false
+    const shared = sharedFilterOf(topic)
+    const filter = shared?.filter ?? topic
+    const added = { subscriber, subscription, share: shared && topic }
+    if (before) this.#tree.delete(filter, before)
+    this.#tree.add(filter, added)
+    subscriber.subscriptions.set(topic, added)
+    return true
+  }
+
+  unsubscribe(key: string, topic: string): void {
+    const subscriber = this.#subscribers.get(key)
+    const known = subscriber?.subscriptions.get(topic)
+    if (!subscriber || !known) return
+    subscriber.subscriptions.delete(topic)
+    this.#tree.delete(sharedFilterOf(topic)?.filter ?? topic, known)
+    if (subscriber.subscriptions.size === 0 && !subscriber.unacknowledged) this.#subscribers.delete(key)
+  }
+
+  /** A client continues its session: it gets what it missed. */
+  resume(key: string, client: Client): void {
+    const subscriber = this.#subscribers.get(key)
+    if (!subscriber) return
+    const { unacknowledged, queue } = subscriber
+    subscriber.client = client
+    subscriber.unacknowledged = undefined
+    this.#bytes -= subscriber.bytes
+    subscriber.bytes = 0
+    if (unacknowledged) client.outgoing.resume(unacknowledged)
+    for (const { message, delivery } of queue.splice(0)) {
+      if (this.#options.mayReceive(client)) this.#send(client, message, delivery)
+    }
+  }
+
+  /** `endsAt` undefined: its session ends now. */
+  left(key: string, endsAt: number | undefined): void {
+    const subscriber = this.#subscribers.get(key)
+    if (!subscriber) return
+    if (endsAt === undefined) {
+      this.forget(key)
+      return
+    }
+    subscriber.unacknowledged = subscriber.client?.outgoing.kept()
+    subscriber.client = undefined
+    subscriber.endsAt = endsAt
+  }
+
+  forget(key: string): void {
+    const subscriber = this.#subscribers.get(key)
+    if (!subscriber) return
+    this.#bytes -= subscriber.bytes
+    this.#subscribers.delete(key)
+    for (const [topic, known] of subscriber.subscriptions) {
+      this.#tree.delete(sharedFilterOf(topic)?.filter ?? topic, known)
+    }
+  }
+
+  /** Sessions end, and retained messages expire. */
+  expire(): void {
+    const now = this.#options.now()
+    for (const { key, client, endsAt } of [...this.#subscribers.values()])
+      if (!client && endsAt <= now) this.forget(key)
+    for (const { message } of [...this.#retained.values()])
+      if (message.expiresAt <= now) this.#dropRetained(message.topic)
+  }
+
+  /** An empty message deletes. Returns false if there is no space. MQTT-3.3.1-5, MQTT-3.3.1-6. */
+  retain(message: FreeMessage): boolean {
+    const { topic, payload } = message
+    const before = this.#retained.get(topic)
+    const freed = before ? bytesOf(before.message) : 0
+    const bytes = payload.length === 0 ? 0 : bytesOf(message)
+    const isFull = this.#bytes - freed + bytes > bytesMax || (!before && this.#retained.size >= retainedMax)
+    if (bytes > 0 && isFull) return false
+    this.#dropRetained(topic)
+    if (bytes === 0) return true
+    this.#bytes += bytes
+    this.#retained.set(topic, { levels: topic.split('/'), message })
+    return true
+  }
+
+  /** Sends the retained messages that match a new subscription. */
+  sendRetained(client: Client, subscription: Subscription): void {
+    const filter = subscription.topic.split('/')
+    for (const { levels, message } of this.#retained.values()) {
+      if (isMatchingLevels(filter, levels)) this.#send(client, message, deliveryOf(message, [subscription], true))
+    }
+  }
+
+  publish(message: FreeMessage, from: Client | undefined, isRetained: boolean): void {
+    const bySubscriber = new Map<Subscriber, Subscription[]>()
+    const shares = new Map<string, FreeSubscription[]>()
+    for (const found of this.#tree.matching(message.topic)) {
+      const { subscriber, subscription, share } = found
+      if (share !== undefined) shares.set(share, [...(shares.get(share) ?? []), found])
+      else if (!subscription.nl || subscriber.client !== from) {
+        const others = bySubscriber.get(subscriber)
+        if (others) others.push(subscription)
+        else bySubscriber.set(subscriber, [subscription])
+      }
+    }
+    for (const [subscriber, subscriptions] of bySubscriber)
+      this.#deliver(subscriber, subscriptions, message, isRetained)
+    for (const [share, members] of shares) {
+      const member = this.#next(share, members)
+      if (member) this.#deliver(member.subscriber, [member.subscription], message, false)
+    }
+  }
+
+  /** One after the other; a member that is away only if all are. */
+  #next(share: string, members: readonly FreeSubscription[]): FreeSubscription | undefined {
+    const present = members.filter(({ subscriber: { client } }) => client && this.#options.mayReceive(client))
+    const among = present.length > 0 ? present : members.filter(({ subscriber }) => !subscriber.client)
+    const turn = (this.#turns.get(share) ?? 0) + 1
+    if (this.#turns.size >= subscriptionsMax) this.#turns.clear()
+    this.#turns.set(share, turn)
+    return among[turn % among.length]
+  }
+
+  #deliver(subscriber: Subscriber, subscriptions: readonly Subscription[], message: FreeMessage, isRetained: boolean) {
+    const { client, queue } = subscriber
+    const delivery = deliveryOf(message, subscriptions, isRetained && subscriptions.some(({ rap }) => rap))
+    if (client) {
+      if (this.#options.mayReceive(client)) this.#send(client, message, delivery)
+      return
+    }
+    const bytes = bytesOf(delivery)
+    if (delivery.qos === 0 || queue.length >= queuedMax || this.#bytes + bytes > bytesMax) return
+    queue.push({ message, delivery })
+    subscriber.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  #send(client: Client, { expiresAt }: FreeMessage, delivery: Delivery): void {
+    const leftS = Math.ceil((expiresAt - this.#options.now()) / 1_000)
+    if (leftS <= 0 || (delivery.qos === 0 && client.unsentBytes() > unreadBytesMax)) return
+    const expiry = Number.isFinite(leftS) ? { messageExpiryInterval: leftS } : {}
+    const properties = { ...delivery.properties, ...expiry }
+    const isPlain = Object.keys(properties).length === 0
+    client.outgoing.send(isPlain ? delivery : { ...delivery, properties }, { isKept: true })
+  }
+
+  #subscriberOf(key: string, client: Client): Subscriber {
+    let subscriber = this.#subscribers.get(key)
+    if (!subscriber) {
+      subscriber = {
+        key,
+        client,
+        subscriptions: new Map(),
+        unacknowledged: undefined,
+        queue: [],
+        bytes: 0,
+        endsAt: Number.POSITIVE_INFINITY,
+      }
+      this.#subscribers.set(key, subscriber)
+    }
+    return subscriber
+  }
+
+  #dropRetained(topic: string): void {
+    const known = this.#retained.get(topic)
+    if (!known) return
+    this.#retained.delete(topic)
+    this.#bytes -= bytesOf(known.message)
+  }
+}
+
+/** One message for all subscriptions that match, with the highest QoS. MQTT-3.3.4-2. */
+function deliveryOf(message: FreeMessage, subscriptions: readonly Subscription[], isRetained: boolean): Delivery {
+  const { topic, payload, properties } = message
+  const identifiers = subscriptions.flatMap(({ identifier }) => identifier ?? [])
+  const { topicAlias: _, messageExpiryInterval: __, ...passed } = properties ?? {}
+  const given = { ...passed, ...(identifiers.length > 0 && { subscriptionIdentifier: identifiers }) }
+  return {
+    topic,
+    payload,
+    qos: Math.min(message.qos, Math.max(...subscriptions.map(({ qos }) => qos))) as Qos,
+    isRetained,
+    ...(Object.keys(given).length > 0 && { properties: given }),
+  }
+}

@@ -1,0 +1,175 @@
+import { isPermitted } from '#model/scope'
+import { Broker, sharedFilterOf } from '#mqtt/broker'
+import type { Client, ClientMessage } from '#mqtt/client'
+import type { Subscription } from '#mqtt/control-packets'
+import type { Answer } from '#mqtt/link-exchange'
+import { reasons } from '#mqtt/reasons'
+import { isTopicFilter } from '#mqtt/topic'
+import type { World } from '#runtime/world'
+
+/** The will of a client that has gone. */
+export interface FreeWill extends Pick<ClientMessage, 'topic' | 'payload' | 'qos' | 'isRetained' | 'properties'> {
+  readonly delayMs: number
+}
+
+interface DelayedWill {
+  readonly cancel: () => void
+  readonly publish: () => void
+}
+
+export interface FreeTopicsParts {
+  readonly world: World
+  readonly isOn: boolean
+  /** A message with QoS 2 was taken: its session remembers the identifier, and then it is answered. */
+  readonly received: (client: Client, packetId: number, answer: () => void) => void
+}
+
+/** Wills that wait for their delay. Others are published at once. */
+const delayedMax = 10_000
+
+/**
+ * Topics outside `v1/`, if they are on: a broker for each tenant. Devices may use all of them, others need rights on
+ * `service`. Contract 10.
+ */
+export class FreeTopics {
+  readonly #world: World
+  readonly #isOn: boolean
+  readonly #brokers = new Map<string, Broker>()
+  /** By session. */
+  readonly #wills = new Map<string, DelayedWill>()
+  readonly #received: FreeTopicsParts['received']
+
+  constructor({ world, isOn, received }: FreeTopicsParts) {
+    this.#world = world
+    this.#isOn = isOn
+    this.#received = received
+  }
+
+  /** Whether the topic or the filter is one of these. */
+  includes(topic: string): boolean {
+    return this.#isOn && topic !== 'v1' && !topic.startsWith('v1/')
+  }
+
+  /** `isContinued`: the client continues its session. */
+  connected(client: Client, isContinued: boolean): void {
+    if (!this.#isOn) return
+    const key = keyOf(client)
+    this.#endDelay(key, isContinued)
+    const broker = this.#brokerOf(client)
+    if (!isContinued) {
+      broker.forget(key)
+      return
+    }
+    broker.resume(key, client)
+    for (const subscription of client.subscriptions.values()) {
+      if (this.includes(subscription.topic)) broker.subscribe(key, client, subscription)
+    }
+  }
+
+  /** The client is back in time, or its session has ended. MQTT-3.1.3-9. */
+  #endDelay(key: string, isContinued: boolean): void {
+    const will = this.#wills.get(key)
+    this.#wills.delete(key)
+    will?.cancel()
+    if (!isContinued) will?.publish()
+  }
+
+  /** `expiryMs`: how long its session lasts from now on; 0: it ends. */
+  disconnected(client: Client, expiryMs: number): void {
+    const broker = this.#brokers.get(client.principal.tenant)
+    broker?.left(keyOf(client), expiryMs > 0 ? this.#world.monotonic() + expiryMs : undefined)
+  }
+
+  /** Called every second. */
+  tick(): void {
+    for (const broker of this.#brokers.values()) broker.expire()
+  }
+
+  /** Returns the granted QoS, or the reason of the refusal. */
+  subscribe(client: Client, subscription: Subscription, isNew: boolean): number {
+    const { topic, rh = 0 } = subscription
+    const shared = sharedFilterOf(topic)
+    const isValid =
+      !topic.startsWith('$share/') || (shared && isTopicFilter(shared.filter) && this.includes(shared.filter))
+    if (!isValid) return reasons.topicFilterInvalid
+    if (!mayReceive(client)) return reasons.notAuthorized
+    const broker = this.#brokerOf(client)
+    if (!broker.subscribe(keyOf(client), client, subscription)) return reasons.quotaExceeded
+    const hasRetained = !shared && (rh === 0 || (rh === 1 && isNew))
+    // After SUBACK.
+    if (hasRetained) this.#world.soon(() => !client.isClosed && broker.sendRetained(client, subscription))
+    return subscription.qos
+  }
+
+  unsubscribe(client: Client, topic: string): void {
+    this.#brokers.get(client.principal.tenant)?.unsubscribe(keyOf(client), topic)
+  }
+
+  /** A repetition of a message with QoS 2 is not published again. */
+  publish(client: Client, message: ClientMessage, answer: Answer): void {
+    const { topic, qos, packetId } = message
+    if (qos === 2 && client.open.has(packetId)) {
+      answer()
+      return
+    }
+    if (topic.startsWith('$')) answer({ reason: reasons.topicNameInvalid, message: 'topics with $ belong to servers' })
+    else if (!mayPublish(client)) {
+      answer({ reason: reasons.notAuthorized, message: 'this needs update on service' })
+    } else if (this.#publish(client, message)) {
+      if (qos === 2) this.#received(client, packetId, answer)
+      else answer()
+    } else answer({ reason: reasons.quotaExceeded, message: 'too many retained messages' })
+  }
+
+  /** MQTT-3.1.2-8, MQTT-3.1.3-9. */
+  publishWill(client: Client, { delayMs, ...will }: FreeWill): void {
+    if (!mayPublish(client) || will.topic.startsWith('$')) return
+    if (delayMs === 0 || this.#wills.size >= delayedMax) {
+      this.#publish(client, will)
+      return
+    }
+    const key = keyOf(client)
+    const publish = () => {
+      this.#wills.delete(key)
+      this.#publish(client, will)
+    }
+    this.#wills.set(key, { cancel: this.#world.after(delayMs, publish), publish })
+  }
+
+  #publish(client: Client, message: Omit<FreeWill, 'delayMs'>): boolean {
+    const broker = this.#brokerOf(client)
+    const { topic, qos, isRetained, properties } = message
+    const expiryS = properties?.messageExpiryInterval ?? Number.POSITIVE_INFINITY
+    // A copy: the bytes are valid only now.
+    const payload = Uint8Array.from(message.payload)
+    const expiresAt = this.#world.monotonic() + expiryS * 1_000
+    const free = { topic, payload, qos, properties, expiresAt }
+    if (isRetained && !broker.retain(free)) return false
+    broker.publish(free, client, isRetained)
+    return true
+  }
+
+  #brokerOf({ principal: { tenant } }: Client): Broker {
+    let broker = this.#brokers.get(tenant)
+    if (!broker) {
+      broker = new Broker({ now: () => this.#world.monotonic(), mayReceive })
+      this.#brokers.set(tenant, broker)
+    }
+    return broker
+  }
+}
+
+function mayPublish({ principal: { link, caller } }: Client): boolean {
+  const now = caller?.now()
+  return link !== undefined || (now !== undefined && isPermitted(now.scope, 'service', 'update'))
+}
+
+function mayReceive({ principal: { link, caller } }: Client): boolean {
+  const now = caller?.now()
+  return link !== undefined || (now !== undefined && isPermitted(now.scope, 'service', 'read'))
+}
+
+/** Keys of principals contain no line break. */
+function keyOf({ principal, clientId }: Client): string {
+  return `${principal.key}\n${clientId}`
+}

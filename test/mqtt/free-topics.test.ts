@@ -1,0 +1,272 @@
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { isMatching, isTopicFilter } from '#mqtt/topic'
+import { TopicTree } from '#mqtt/topic-tree'
+import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
+
+/** Topics outside `v1/`: an ordinary broker. */
+
+let fixture: MqttFixture
+let publisher: TestClient
+let subscriber: TestClient
+beforeEach(async () => {
+  fixture = await MqttFixture.open(undefined, true)
+  publisher = await fixture.connected({ clientId: 'publisher' })
+  subscriber = await fixture.connected({ clientId: 'subscriber' })
+})
+
+const lasting = { clientId: 'lasting', clean: false, properties: { sessionExpiryInterval: 60 } }
+
+async function subscribe(topic: string, more: object = {}, client = subscriber): Promise<unknown> {
+  const { properties, ...options } = more as Record<string, unknown>
+  const subscriptions = [{ topic, qos: 0, nl: false, rap: false, rh: 0, ...options }]
+  client.transmit({ cmd: 'subscribe', messageId: 9, subscriptions, ...(properties ? { properties } : {}) })
+  await client.settle()
+  return (client.take('suback').granted as unknown[])[0]
+}
+
+let ids = 0
+async function publish(topic: string, payload: string, more: object = {}, client = publisher): Promise<void> {
+  const { qos = 0 } = more as { qos?: number }
+  client.publish(topic, payload, { qos, ...(qos > 0 && { messageId: ++ids }), ...more })
+  await client.settle()
+}
+
+const messages = (client = subscriber) =>
+  client.received
+    .filter(({ cmd }) => cmd === 'publish')
+    .map(({ topic, payload, qos, retain, dup }) =>
+      [`${topic} ${payload}`, qos && `QoS ${qos}`, retain && 'retained', dup && 'again'].filter(Boolean).join(' '),
+    )
+
+const level = fc.constantFrom('', 'a', 'b', '$c', '+')
+const filters = fc
+  .tuple(fc.array(level, { minLength: 1, maxLength: 4 }), fc.boolean())
+  .map(([levels, isOpen]) => [...levels, ...(isOpen ? ['#'] : [])].join('/'))
+  .filter(isTopicFilter)
+const topics = fc.array(fc.constantFrom('', 'a', 'b', '$c'), { minLength: 1, maxLength: 4 }).map((all) => all.join('/'))
+
+test('the tree finds the filters that match, and nothing is left of deleted ones', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(filters), fc.array(topics), (all, published) => {
+      const tree = new TopicTree<string>()
+      for (const filter of all) tree.add(filter, filter)
+      for (const topic of published) {
+        expect(tree.matching(topic).sort()).toEqual(all.filter((filter) => isMatching(filter, topic)).sort())
+      }
+      for (const filter of all) tree.delete(filter, filter)
+      expect([tree.size, JSON.stringify(tree.matching('a/b'))]).toEqual([0, '[]'])
+    }),
+  )
+})
+
+test.each([
+  ['a/b', 0, 2, 'a/b x'],
+  ['a/+', 1, 2, 'a/b x QoS 1'],
+  ['#', 2, 1, 'a/b x QoS 1'],
+  ['+/b', 2, 2, 'a/b x QoS 2'],
+])('a message to %s has the lower QoS of both: %s and %s', async (filter, granted, qos, expected) => {
+  expect(await subscribe(filter, { qos: granted })).toBe(granted)
+  await publish('a/b', 'x', { qos })
+  expect(messages()).toEqual([expected])
+})
+
+test('QoS 2 to a client: PUBREC is answered by PUBREL, and PUBCOMP ends it', async () => {
+  await subscribe('a', { qos: 2 })
+  await publish('a', 'x', { qos: 2 })
+  const { messageId } = subscriber.take('publish')
+  subscriber.received.length = 0
+  subscriber.transmit({ cmd: 'pubrec', messageId })
+  subscriber.transmit({ cmd: 'pubcomp', messageId })
+  subscriber.transmit({ cmd: 'pubrec', messageId })
+  expect(subscriber.lines).toEqual([`pubrel ${messageId}`, `pubrel ${messageId} 0x92`])
+})
+
+test('QoS 2 from a client: one identifier is one message until PUBREL', async () => {
+  await subscribe('a')
+  for (const dup of [false, true]) await publish('a', 'x', { qos: 2, messageId: 7, dup })
+  publisher.transmit({ cmd: 'pubrel', messageId: 7 })
+  await publish('a', 'y', { qos: 2, messageId: 7 })
+  expect(messages()).toEqual(['a x', 'a y'])
+})
+
+describe('retained messages', () => {
+  test('are sent to new subscriptions; an empty one deletes', async () => {
+    await publish('a/b', 'x', { retain: true })
+    await publish('a/c', 'y', { retain: true })
+    await publish('a/c', '', { retain: true })
+    await subscribe('a/#')
+    expect(messages()).toEqual(['a/b x retained'])
+    await publish('a/b', 'z', { retain: true })
+    expect(messages().at(-1)).toBe('a/b z')
+  })
+
+  test.each([
+    [0, 2],
+    [1, 1],
+    [2, 0],
+  ])('retain handling %s sends them %s times to a repeated subscription', async (rh, count) => {
+    await publish('a', 'x', { retain: true })
+    for (const _time of ['first', 'again']) await subscribe('a', { rh })
+    expect(messages()).toHaveLength(count)
+  })
+
+  test('are at most 10 000 of a tenant', async () => {
+    for (let place = 0; place < 10_000; place++) publisher.publish(`a/${place}`, 'x', { retain: true })
+    await publish('b', 'x', { qos: 1, retain: true })
+    expect(publisher.take('puback').reasonCode).toBe(0x97)
+    await publish('a/1', 'y', { qos: 1, retain: true })
+    expect(publisher.take('puback').reasonCode).toBe(0)
+  })
+
+  test('expire', async () => {
+    await publish('a', 'x', { retain: true, properties: { messageExpiryInterval: 10 } })
+    await fixture.world.advance(4_000)
+    await subscribe('a')
+    expect(subscriber.take('publish').properties).toEqual({ messageExpiryInterval: 6 })
+    await fixture.world.advance(7_000)
+    await subscribe('a')
+    expect(messages()).toHaveLength(1)
+  })
+})
+
+test('properties are passed on, with the identifiers of all matching subscriptions', async () => {
+  for (const [filter, subscriptionIdentifier] of [
+    ['a', 1],
+    ['+', 2],
+  ] as const) {
+    await subscribe(filter, { properties: { subscriptionIdentifier } })
+  }
+  const properties = { contentType: 'text/plain', responseTopic: 'b', userProperties: { k: 'v' } }
+  await publish('a', 'x', { properties: { ...properties, topicAlias: 3 } })
+  expect(messages()).toEqual(['a x'])
+  expect(subscriber.take('publish').properties).toMatchObject({ ...properties, subscriptionIdentifier: [1, 2] })
+})
+
+test('no local: the sender does not receive its own message', async () => {
+  await subscribe('a', { nl: true }, publisher)
+  await subscribe('a')
+  await publish('a', 'x')
+  expect([messages(publisher), messages()]).toEqual([[], ['a x']])
+})
+
+test('members of a shared subscription take turns', async () => {
+  const other = await fixture.connected({ clientId: 'other' })
+  for (const client of [subscriber, other]) await subscribe('$share/group/a/#', {}, client)
+  for (const payload of ['1', '2', '3', '4']) await publish('a/b', payload)
+  expect([messages().length, messages(other).length]).toEqual([2, 2])
+  other.cut()
+  await publish('a/b', '5')
+  expect(messages().at(-1)).toBe('a/b 5')
+})
+
+describe('a lasting session', () => {
+  test('gets what it missed, and again what it did not acknowledge', async () => {
+    const first = await fixture.connected(lasting)
+    await subscribe('a', { qos: 2 }, first)
+    await publish('a', '1', { qos: 1 })
+    await publish('a', '2', { qos: 2 })
+    first.cut()
+    await publish('a', '3', { qos: 1 })
+    await publish('a', '4', { qos: 0 })
+    const second = await fixture.connected(lasting)
+    expect(messages(second)).toEqual(['a 1 QoS 1 again', 'a 2 QoS 2 again', 'a 3 QoS 1'])
+  })
+
+  test('after PUBREC only PUBREL is sent again', async () => {
+    const first = await fixture.connected(lasting)
+    await subscribe('a', { qos: 2 }, first)
+    await publish('a', '1', { qos: 2 })
+    const { messageId } = first.take('publish')
+    first.transmit({ cmd: 'pubrec', messageId })
+    first.cut()
+    const second = await fixture.connected(lasting)
+    expect(second.lines).toEqual([`pubrel ${messageId}`])
+  })
+
+  test('keeps its subscriptions over a restart, but no messages', async () => {
+    const first = await fixture.connected(lasting)
+    await subscribe('a', { qos: 1 }, first)
+    await publish('a', '1', { qos: 1 })
+    fixture = await fixture.restart()
+    const second = await fixture.connected(lasting)
+    publisher = await fixture.connected({ clientId: 'publisher' })
+    await publish('a', '2', { qos: 1 })
+    expect(messages(second)).toEqual(['a 2 QoS 1'])
+  })
+
+  test('ends with a clean start, and after its expiry', async () => {
+    for (const end of [{ ...lasting, clean: true }, lasting]) {
+      const first = await fixture.connected(lasting)
+      await subscribe('a', { qos: 1 }, first)
+      first.cut()
+      await publish('a', '1', { qos: 1 })
+      if (!end.clean) await fixture.world.advance(61_000)
+      const second = await fixture.connected(end)
+      expect(messages(second)).toEqual([])
+      second.cut()
+      publisher = await fixture.connected({ clientId: 'publisher' })
+    }
+  })
+})
+
+describe('a will', () => {
+  const will = (properties?: object) => ({
+    clientId: 'dying',
+    clean: false,
+    will: { topic: 'gone', payload: 'x', qos: 1, retain: true, ...(properties && { properties }) },
+    properties: { sessionExpiryInterval: 60 },
+  })
+
+  test('is published with its QoS, and retained', async () => {
+    await subscribe('gone', { qos: 2, rap: true })
+    ;(await fixture.connected(will())).cut()
+    await fixture.world.settle()
+    expect(messages()).toEqual(['gone x QoS 1 retained'])
+  })
+
+  test.each<[string, (client: () => Promise<TestClient>) => Promise<unknown>, number]>([
+    ['waits for its delay', async () => fixture.world.advance(9_000), 0],
+    ['is published after its delay', async () => fixture.world.advance(11_000), 1],
+    ['is not published if the client comes back', (again) => again().then(() => fixture.world.advance(11_000)), 0],
+  ])('%s', async (_, act, count) => {
+    await subscribe('gone')
+    const connect = will({ willDelayInterval: 10 })
+    ;(await fixture.connected(connect)).cut()
+    await act(() => fixture.connected({ ...connect, will: undefined }))
+    expect(messages()).toHaveLength(count)
+  })
+
+  test('is published at once when another session begins', async () => {
+    await subscribe('gone')
+    const connect = will({ willDelayInterval: 10 })
+    ;(await fixture.connected(connect)).cut()
+    await fixture.connected({ clientId: 'dying', clean: true })
+    expect(messages()).toHaveLength(1)
+  })
+})
+
+test.each([
+  ['$share/group', 0x8f],
+  ['$share//a', 0x8f],
+  ['$share/g+/a', 0x8f],
+  ['$share/group/v1/events/#', 0x8f],
+  ['$share/group/a/#/b', 0x8f],
+  ['v1', 0x8f],
+  ['$SYS/#', 0],
+])('SUBSCRIBE to %s is answered by %s', async (filter, code) => {
+  expect(await subscribe(filter)).toBe(code)
+})
+
+test('device data is never mixed with free topics', async () => {
+  await subscribe('#')
+  const device = await fixture.connected({ username: 'PUMP-1', clientId: 'device' })
+  await publish('v1/devices/me/telemetry', '{"a":1}', {}, device)
+  await publish('v1/other', 'x', { qos: 1 })
+  expect([publisher.take('puback').reasonCode, messages()]).toEqual([0x90, []])
+})
+
+test('topics with $ belong to servers', async () => {
+  await publish('$SYS/a', 'x', { qos: 1 })
+  expect(publisher.take('puback').reasonCode).toBe(0x90)
+})
