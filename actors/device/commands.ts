@@ -1,5 +1,6 @@
 import type { Firmware, Items } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
+import type { ResultMessage } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import type { PropertyType, PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
@@ -22,6 +23,9 @@ export type DeviceCommand =
   | Write
   | Evaluate
   | AcknowledgeAlarm
+  | SetDesired
+  | SendDesired
+  | DesiredResult
   | ReminderDue
 
 /** Sent by the tenant, which assigns the flake address. */
@@ -172,6 +176,35 @@ export interface AcknowledgeAlarm {
   readonly alarm: string
   readonly by: string
   readonly comment: string | undefined
+}
+
+/**
+ * Contract 12. `values` by key as received. `isWhole`: they replace all desired values of the service; otherwise null
+ * removes one. `id` names the request.
+ */
+export interface SetDesired {
+  readonly type: 'set_desired'
+  readonly service: string
+  readonly values: Readonly<Record<string, unknown>>
+  readonly isWhole: boolean
+  readonly schema: ServiceSchema | undefined
+  readonly id: string
+}
+
+/**
+ * Sent for a connected device. `sent`: ids of the requests that its connection has received. `schemas`: those of the
+ * services with desired values.
+ */
+export interface SendDesired {
+  readonly type: 'send_desired'
+  readonly sent: ReadonlySet<string>
+  readonly schemas: ReadonlyMap<string, ServiceSchema | undefined>
+}
+
+export interface DesiredResult {
+  readonly type: 'desired_result'
+  readonly id: string
+  readonly results: ResultMessage['results']
 }
 
 /** Sent when the device's alarms have changed, so that a device without reports is evaluated too. */

@@ -3,6 +3,13 @@ import { decideAcknowledge } from '#actors/device/alarms'
 import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret, SetToken } from '#actors/device/commands'
 import { serviceIndex, undeclared } from '#actors/device/declaration'
 import {
+  decideDesiredResult,
+  decideSendDesired,
+  decideSetDesired,
+  desiredEnds,
+  withoutReached,
+} from '#actors/device/desired'
+import {
   type DeviceRules,
   decideDue,
   decideEvaluate,
@@ -112,11 +119,21 @@ function decideCommand(
 ): Decision<Entry> {
   switch (command.type) {
     case 'report':
-      return decideReport(state, command, turn, rules)
+      return withoutReached(state, decideReport(state, command, turn, rules), turn)
     case 'hello':
-      return evaluatedAfter(state, decideHello(state, command, turn, startedAt), turn, rules)
+      return evaluatedAfter(
+        state,
+        withoutReached(state, decideHello(state, command, turn, startedAt), turn, command.services),
+        turn,
+        rules,
+      )
     case 'post':
-      return evaluatedAfter(state, decidePost(state, command, turn, startedAt), turn, rules)
+      return evaluatedAfter(
+        state,
+        withoutReached(state, decidePost(state, command, turn, startedAt), turn),
+        turn,
+        rules,
+      )
     case 'status':
       return decideStatus(state, command, turn, startedAt)
     case 'patch_meta':
@@ -139,6 +156,12 @@ function decideCommand(
       return decideEvaluate(state, turn, rules)
     case 'acknowledge_alarm':
       return decideAcknowledge(state, command, turn)
+    case 'set_desired':
+      return decideSetDesired(state, command, turn)
+    case 'send_desired':
+      return decideSendDesired(state, command, turn)
+    case 'desired_result':
+      return decideDesiredResult(state, command, turn)
     case 'reminder_due':
       return decideDue(state, turn, rules)
   }
@@ -198,7 +221,7 @@ function decideRemove(
 ): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('not_found'))
   const { device, flakeAddress, services } = state
-  const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
+  const entries = [...desiredEnds(state, turn.now), ...services.map(({ shape }) => undeclared(state, shape, turn.now))]
   const gone: DeviceGone = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }
   const removal = record<Entry>([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,

@@ -6,7 +6,7 @@ import { jsonMemoryOf } from '#actors/device/value-memory'
 import { type DeviceSized, tenantAddress } from '#actors/tenant/commands'
 import type { TenantMemory } from '#actors/tenant/state'
 import type { Entry, Reported } from '#model/entry'
-import type { JsonObject } from '#model/json-value'
+import type { JsonObject, JsonValue } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { type Decision, type Recorded, refuse, type Turn } from '#runtime/actor'
 
@@ -168,8 +168,9 @@ function withoutRules(entry: Entry): Entry {
   return reported satisfies Reported
 }
 
-function sizeOf({ services, meta }: DeviceState): Size {
-  let own = memoryOfMeta(meta)
+function sizeOf({ services, meta, desired }: DeviceState): Size {
+  let own = memoryOf(meta)
+  for (const items of desired.values()) own += memoryOf(items as unknown as JsonObject)
   let properties = 0
   for (const service of services) {
     own += service.valueBytes
@@ -179,14 +180,14 @@ function sizeOf({ services, meta }: DeviceState): Size {
   return { own, whole: own + properties * shapeBytesPerProperty }
 }
 
-const measured = new WeakMap<JsonObject, number>()
+const measured = new WeakMap<object, number>()
 
-/** Metadata rarely changes, and every turn that changes a text needs its size. */
-function memoryOfMeta(meta: JsonObject): number {
-  let bytes = measured.get(meta)
+/** Metadata and desired values rarely change, and every turn that changes a text needs their size. */
+function memoryOf(value: JsonValue & object): number {
+  let bytes = measured.get(value)
   if (bytes === undefined) {
-    bytes = jsonMemoryOf(meta)
-    measured.set(meta, bytes)
+    bytes = jsonMemoryOf(value)
+    measured.set(value, bytes)
   }
   return bytes
 }

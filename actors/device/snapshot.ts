@@ -6,19 +6,23 @@ import {
   storedAlarms,
   storedPerAlarm,
 } from '#actors/device/alarms'
+import { desiredFrom } from '#actors/device/desired'
 import { ServiceState } from '#actors/device/service-state'
 import {
   AlarmStates,
   absentDevice,
   type DeviceAlarms,
+  type DeviceDesired,
   type DeviceState,
   type DeviceThrottles,
   noAlarms,
+  noDesired,
   noFirmwares,
   noMeta,
   noThrottles,
 } from '#actors/device/state'
 import { stampsOf, throttlesOf } from '#actors/device/throttles'
+import { type PackedDesired, packDesired, unpackDesired } from '#model/desired'
 import type { Firmware, PropertyState, Stamps } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
@@ -38,6 +42,7 @@ type DeviceSnapshot = readonly [
   alarms?: StoredAlarms,
   throttles?: Stamps,
   acknowledgements?: StoredAcknowledgements,
+  desired?: readonly (readonly [service: string, items: PackedDesired])[],
 ]
 
 type DeviceFields = readonly [
@@ -72,7 +77,12 @@ export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
     state.meta,
     state.services.map((service) => [service.shape.id, service.states(), service.times(), service.offsets()]),
   ]
-  const more = [storedAlarms(state.alarms), stampsOf(state.throttles), storedAcknowledgements(state.alarms)] as const
+  const more = [
+    storedAlarms(state.alarms),
+    stampsOf(state.throttles),
+    storedAcknowledgements(state.alarms),
+    packedDesired(state.desired),
+  ]
   return [...fields, ...more.slice(0, lengthOf(state) - fields.length)] as unknown as DeviceSnapshot
 }
 
@@ -103,10 +113,16 @@ export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean 
   if (length > 12) writeAlarms(state.alarms, writer)
   if (length > 13) writeThrottles(state.throttles, writer)
   if (length > 14) writer.any(storedAcknowledgements(state.alarms))
+  if (length > 15) writer.any(packedDesired(state.desired))
   return true
 }
 
-function lengthOf({ alarms, throttles }: DeviceState): number {
+function packedDesired(desired: DeviceDesired) {
+  return [...desired].map(([service, items]) => [service, packDesired(items)] as const)
+}
+
+function lengthOf({ alarms, throttles, desired }: DeviceState): number {
+  if (desired.size > 0) return 16
   for (const { acknowledged } of alarms.values()) if (acknowledged) return 15
   if (throttles.size > 0) return 14
   return alarms.size > 0 ? 13 : 12
@@ -166,6 +182,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     alarms = [],
     throttles = [],
     acknowledgements = [],
+    desired = [],
   ] = stored as DeviceSnapshot
   return {
     device,
@@ -184,6 +201,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     meta: Object.keys(meta).length === 0 ? noMeta : meta,
     alarms: alarmsOf(alarms, acknowledgements),
     throttles: throttlesOf(throttles),
+    desired: desiredFrom(desired.map(([service, items]) => [service, unpackDesired(items)])),
     rules: undefined,
     functions: undefined,
   }
@@ -200,7 +218,7 @@ export function readSnapshot(
   shapeById: (id: string) => Shape,
 ): DeviceState | undefined {
   const length = reader.array()
-  // Few devices have acknowledged alarms.
+  // Few devices have acknowledged alarms or desired values.
   if (length < 12 || length > 14) return undefined
   const flakeAddress = reader.number()
   const status = statuses.get(reader.text())
@@ -238,6 +256,7 @@ export function readSnapshot(
     meta: Object.keys(meta).length === 0 ? noMeta : (meta as JsonObject),
     alarms,
     throttles,
+    desired: noDesired,
     rules: undefined,
     functions: undefined,
   }

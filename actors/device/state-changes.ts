@@ -6,6 +6,7 @@ import {
   applyWaiting,
 } from '#actors/device/alarms'
 import type { ServiceDeclared } from '#actors/device/declaration'
+import { applyDesiredSet } from '#actors/device/desired'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, type KnownFunctions, type KnownRules, serviceOf } from '#actors/device/state'
 import { applyConnected, type Connected } from '#actors/device/status'
@@ -84,6 +85,9 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
       break
     case 'alarm_changed':
       applyAlarmChanged(state, entry)
+      break
+    case 'desired_set':
+      applyDesiredSet(state, entry)
       break
     case 'alarm_acknowledged':
       applyAcknowledged(state, entry)

@@ -1,5 +1,6 @@
 import type { ServiceState } from '#actors/device/service-state'
 import type { Acknowledgement } from '#model/alarm'
+import type { DesiredItem } from '#model/desired'
 import type { Firmware } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
@@ -27,6 +28,7 @@ export interface DeviceState {
   meta: JsonObject
   alarms: DeviceAlarms
   throttles: DeviceThrottles
+  desired: DeviceDesired
   /**
    * The rules by which the device was last evaluated completely. Recomputed if missing; not stored, not visible, and not
    * read by `apply`.
@@ -105,6 +107,12 @@ export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0
  */
 export type DeviceThrottles = ReadonlyMap<string, number>
 
+/** By service. Never modified, only replaced. */
+export type DeviceDesired = ReadonlyMap<string, readonly DesiredItem[]>
+
+/** Shared by all devices without desired values. */
+export const noDesired: DeviceDesired = new Map()
+
 /** Shared by devices without throttle times, which are most devices. */
 export const noThrottles: DeviceThrottles = new Map()
 
@@ -131,6 +139,7 @@ export function absentDevice(device: string): DeviceState {
     meta: noMeta,
     alarms: noAlarms,
     throttles: noThrottles,
+    desired: noDesired,
     rules: undefined,
     functions: undefined,
   }

@@ -2,6 +2,7 @@ import * as alarms from '#api/alarms'
 import * as backup from '#api/backup'
 import * as cluster from '#api/cluster'
 import * as descriptions from '#api/descriptions'
+import * as desired from '#api/desired'
 import * as devices from '#api/devices'
 import type { Method, RouteEntry } from '#api/entry'
 import * as events from '#api/events'
@@ -39,7 +40,12 @@ const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const chapters: readonly Chapter[] = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
   chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history, historySelection),
-  chapter('Writing', 'Writes to devices: to one device at once, or to many in the background.', writes),
+  chapter(
+    'Writing',
+    'Writes to devices: to one device at once, to many in the background, or when a device connects.',
+    writes,
+    desired,
+  ),
   chapter('Schemas', 'The schemas of services: names, units, enumerations, ranges.', schemas),
   chapter('Meta', 'Metadata and status of devices.', meta),
   chapter('Events', 'The ticket for the event socket, which the AsyncAPI document describes.', events),

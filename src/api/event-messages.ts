@@ -22,6 +22,13 @@ const events: Readonly<Record<EventType, readonly [summary: string, fields: obje
     'Properties of a service of a device were reported, declared with another value, or removed',
     { flakeAddress: 5, deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, updates: [property] },
   ],
+  DESIRED_UPDATED: [
+    'The desired values of a service of a device changed',
+    {
+      ...{ deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
+      desired: { '8192': { value: 22.5, since: timestamp, status: 'PENDING' } },
+    },
+  ],
   DEVICE_ADD: ['A device was created', { deviceIdentifier: exampleDevice }],
   DEVICE_DELETE: ['A device was deleted', { deviceIdentifier: exampleDevice }],
   DEVICE_DISCOVERY: [

@@ -16,6 +16,7 @@ import * as action from '#model/action'
 import * as alarm from '#model/alarm'
 import * as condition from '#model/condition'
 import * as crn from '#model/crn'
+import * as desired from '#model/desired'
 import * as firmware from '#model/firmware'
 import * as fn from '#model/function'
 import * as graph from '#model/graph'
@@ -57,6 +58,7 @@ const modules: readonly object[] = [
   template,
   subscription,
   action,
+  desired,
   firmware,
   release,
   rollout,

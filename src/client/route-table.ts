@@ -10,6 +10,7 @@ type Entries =
   | Of<typeof import('#api/backup')>
   | Of<typeof import('#api/cluster')>
   | Of<typeof import('#api/descriptions')>
+  | Of<typeof import('#api/desired')>
   | Of<typeof import('#api/devices')>
   | Of<typeof import('#api/events')>
   | Of<typeof import('#api/functions')>

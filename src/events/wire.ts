@@ -2,6 +2,7 @@ import { type IsOmitted, objectUpdated } from '#events/object-updated'
 import { alarmEntryOf } from '#model/alarm'
 import type { Bound } from '#model/bound'
 import { formatCrn } from '#model/crn'
+import { desiredValuesOf } from '#model/desired'
 import type { Discovered, Entry, EntryKind, UpdateChanged } from '#model/entry'
 import type { EventType } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/modifier'
@@ -39,6 +40,11 @@ const forms: WireForms = {
     fields: (e) => objectUpdated(e),
   },
   undeclared: { ...ofDevice('OBJECT_UPDATED'), service: (e) => e.service, fields: (e) => objectUpdated(e) },
+  desired_set: {
+    ...ofDevice('DESIRED_UPDATED'),
+    service: (e) => e.service,
+    fields: (e) => `${deviceField(e)}${serviceField(e)},"desired":${JSON.stringify(desiredValuesOf(e.items))}`,
+  },
   device_added: { ...ofDevice('DEVICE_ADD'), fields: deviceField },
   device_removed: { ...ofDevice('DEVICE_DELETE'), fields: deviceField },
   status_changed: {

@@ -1,5 +1,5 @@
 import { hashOf, newSecret } from '#access/secret-text'
-import type { Hello, Report, Write, WriteOrder } from '#actors/device/commands'
+import type { DeviceCommand, Hello, Report, Write, WriteOrder } from '#actors/device/commands'
 import { deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
@@ -89,7 +89,12 @@ export class DevicePort {
 
   /** Checks a write. Nothing is stored. @throws Problem */
   async orderOf(tenant: string, device: string, write: Write): Promise<WriteOrder> {
-    return (await this.#system.ask(deviceAddress(tenant, device), write)) as WriteOrder
+    return (await this.ask(tenant, device, write)) as WriteOrder
+  }
+
+  /** @throws Problem */
+  ask(tenant: string, device: string, command: DeviceCommand, bytes?: number): Promise<unknown> {
+    return this.#system.ask(deviceAddress(tenant, device), command, bytes)
   }
 
   /** Runs the task after the commit of everything taken before, even if that commit fails. */

@@ -1,4 +1,5 @@
 import type { Report } from '#actors/device/commands'
+import { tenantAddress } from '#actors/tenant/commands'
 import { DeclarationRate } from '#link/declaration'
 import {
   type BadUpdate,
@@ -72,7 +73,12 @@ export class Links implements SocketHandler<LinkOpening> {
     this.declarations = new DeclarationRate(world)
     this.#fanout = new PresenceFanout({ world, deviceLinks: this.#deviceLinks, presence: options.presence })
     const parts = { world, port: this.port, deviceLinks: this.#deviceLinks }
-    this.writes = new Writes({ ...parts, timeoutMs: options.writeTimeoutMs })
+    this.writes = new Writes({
+      ...parts,
+      timeoutMs: options.writeTimeoutMs,
+      schemaOf: (tenant, service) => options.system.wake(tenantAddress(tenant)).schemas.get(service),
+      failed: (error) => options.log.bug(error),
+    })
     this.offers = new Offers({ ...parts, urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined) })
     this.hellos = new Hellos({
       ...parts,

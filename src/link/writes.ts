@@ -1,6 +1,7 @@
 import type { WriteOrder } from '#actors/device/commands'
 import type { ServerFrame } from '#link/codec'
 import { jsonCodec } from '#link/codecs'
+import { DesiredWrites, type DesiredWritesOptions } from '#link/desired-writes'
 import type { DeviceLinks } from '#link/device-links'
 import type { DevicePort } from '#link/device-port'
 import type { Link, LinkedDevice } from '#link/link'
@@ -21,6 +22,8 @@ export interface WritesOptions {
   readonly deviceLinks: DeviceLinks
   /** The time limit for RESULT. */
   readonly timeoutMs: number
+  readonly schemaOf: DesiredWritesOptions['schemaOf']
+  readonly failed: (error: unknown) => void
 }
 
 export interface WriteRequest {
@@ -55,12 +58,14 @@ export class Writes {
   readonly #open: OpenWrites
   /** Devices with writes that wait for unsent bytes of their link. */
   readonly #waitingForDrain = new WeakMap<Link, Set<LinkedDevice>>()
+  readonly desired: DesiredWrites
   #isStopped = false
   /** `sent` includes repeated WRITEs; `answered` are complete writes. */
   readonly counts = { sent: 0, answered: 0, timedOut: 0 }
 
   constructor(options: WritesOptions) {
     this.#options = options
+    this.desired = new DesiredWrites({ ...options, write: (...order) => this.#writeDesired(...order) })
     this.#open = new OpenWrites(options.world, options.timeoutMs, (write) => {
       this.counts.timedOut++
       write.refused(new Problem('device_timeout'))
@@ -100,7 +105,9 @@ export class Writes {
    * Handles a RESULT for all or some of the properties. Returns false if there is no open write. `linked` is the
    * present link of the device.
    */
-  result(linked: LinkedDevice, { id, results }: ResultMessage): boolean {
+  result(linked: LinkedDevice, message: ResultMessage): boolean {
+    if (this.desired.result(linked, message)) return true
+    const { id, results } = message
     const write = this.#open.get(linked.tenant, linked.device, id)
     if (!write || write.order.flakeAddress !== linked.flakeAddress) return false
     for (const { propId, status, message } of results) {
@@ -122,9 +129,11 @@ export class Writes {
     if (write && this.#open.remove(write)) write.answered(sentOutcome(write))
   }
 
-  /** WELCOME was sent: sends the open writes, including those that were sent before. */
+  /** WELCOME was sent: sends the open writes, including those that were sent before, and desired values. */
   welcomed(linked: LinkedDevice): void {
-    if (this.#options.deviceLinks.get(linked.tenant, linked.device) === linked) this.#sendOpen(linked)
+    if (this.#options.deviceLinks.get(linked.tenant, linked.device) !== linked) return
+    this.#sendOpen(linked)
+    this.desired.send(linked)
   }
 
   /** The unsent bytes of a link were sent. */
@@ -154,13 +163,25 @@ export class Writes {
     for (const write of this.#open.of(tenant, device)) {
       if (write.sentTo === linked || write.order.flakeAddress !== flakeAddress) continue
       if (link.socket.bufferedBytes() > unsentBytesMax) {
-        const waiting = this.#waitingForDrain.get(link)
-        if (waiting) waiting.add(linked)
-        else this.#waitingForDrain.set(link, new Set([linked]))
+        this.#sendWhenDrained(linked)
         return
       }
       this.#send(write, linked)
     }
+  }
+
+  #sendWhenDrained(linked: LinkedDevice): void {
+    const waiting = this.#waitingForDrain.get(linked.link)
+    if (waiting) waiting.add(linked)
+    else this.#waitingForDrain.set(linked.link, new Set([linked]))
+  }
+
+  #writeDesired(linked: LinkedDevice, order: WriteOrder, id: string): boolean {
+    const { link } = linked
+    const isFull = link.socket.bufferedBytes() > unsentBytesMax
+    if (isFull) this.#sendWhenDrained(linked)
+    else link.send(writeMessage(order, id))
+    return !isFull
   }
 
   #send(write: OpenWrite, linked: LinkedDevice): void {

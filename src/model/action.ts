@@ -43,6 +43,8 @@ export const ActionBody = z
     groups: BoundGroups.optional(),
     serviceIdentifier: ServiceReference,
     updates: ActionUpdates,
+    /** True: they are stored as desired values, also for devices that are not connected. Contract 12. */
+    desired: z.boolean().optional(),
   })
   .refine(({ devices, groups }) => devices !== undefined || groups !== undefined, {
     path: ['devices'],
@@ -73,8 +75,10 @@ const ActionCounts = z.object({
   total: z.number(),
   PENDING: z.number(),
   ...Object.fromEntries(outcomeStatuses.map((status) => [status, z.number()])),
+  /** With `desired`: stored values, whether the devices have received them or not. */
+  applied: z.number().optional(),
 })
-export type ActionCounts = Record<'total' | 'PENDING' | OutcomeStatus, number>
+export type ActionCounts = Record<'total' | 'PENDING' | OutcomeStatus, number> & { applied?: number }
 
 /** An action as the API returns it, with the devices that the caller may read, sorted by name. */
 export const ActionEntry = z.object({
@@ -84,6 +88,7 @@ export const ActionEntry = z.object({
   createdBy: z.string(),
   serviceIdentifier: ServiceIdentifier,
   updates: z.record(z.string(), z.unknown()),
+  desired: z.boolean().optional(),
   counts: ActionCounts,
   devices: z.array(
     DeviceOutcome.extend({ deviceIdentifier: DeviceIdentifier, status: z.enum(['PENDING', ...outcomeStatuses]) }),
@@ -94,6 +99,8 @@ export const ActionEntry = z.object({
 export interface StoredAction {
   readonly serviceIdentifier: string
   readonly updates: PropertyWrites
+  /** Present if the updates are desired values. */
+  readonly desired?: true
   readonly createdBy: string
   readonly createdAt: number
   /** The number of devices. */
@@ -109,6 +116,7 @@ export interface NewAction {
   readonly author: string
   readonly serviceIdentifier: string
   readonly updates: PropertyWrites
+  readonly desired?: true
   /** Names of devices; each list is sorted and has no duplicates. */
   readonly devices: readonly (readonly string[])[]
 }

@@ -1,4 +1,5 @@
 import type { StoredAlarm } from '#model/alarm'
+import type { DesiredItem } from '#model/desired'
 import type { UpdateState } from '#model/firmware'
 import type { JsonObject, JsonValue } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
@@ -30,6 +31,7 @@ export type Entry =
   | AlarmDeleted
   | AlarmChanged
   | AlarmAcknowledged
+  | DesiredSet
   | UpdateChanged
   | Subscribed
   | SubscriptionUpdated
@@ -216,6 +218,16 @@ export interface AlarmChanged {
   readonly isEnded?: true
   /** The value of the first property in its condition, possibly cut. It is not part of the event. */
   readonly value?: JsonValue
+}
+
+/** The desired values of a service of a device changed. */
+export interface DesiredSet {
+  readonly kind: 'desired_set'
+  readonly device: string
+  readonly service: string
+  readonly at: number
+  /** All of them after the change, sorted by propId. */
+  readonly items: readonly DesiredItem[]
 }
 
 /** A user or program acknowledged an alarm on a device. Contract 12, Alarms. */

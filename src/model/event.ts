@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ResourceIdentifier } from '#model/crn'
+import { DesiredValues } from '#model/desired'
 import { FirmwareIndex, UpdateStatus } from '#model/firmware'
 import {
   DeviceIdentifier,
@@ -51,6 +52,14 @@ export const eventKinds = {
     hasService: true,
     audience: 'scope',
     schema: shape('OBJECT_UPDATED', { flakeAddress: FlakeAddress, ...device, ...service, updates: z.array(Property) }),
+  },
+  /** `desired` are all desired values of the service after the change. */
+  DESIRED_UPDATED: {
+    resource: 'service',
+    hasDevice: true,
+    hasService: true,
+    audience: 'scope',
+    schema: shape('DESIRED_UPDATED', { ...device, ...service, desired: DesiredValues }),
   },
   DEVICE_ADD: deviceEvent('device', shape('DEVICE_ADD', device)),
   DEVICE_DELETE: deviceEvent('device', shape('DEVICE_DELETE', device)),

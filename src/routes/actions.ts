@@ -38,8 +38,9 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
   // The client repeats the request because it missed the answer: the action continues, even if its groups have changed.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body
+    const desired = body.desired ? { desired: true as const } : {}
     const devices = targetDevices(caller, context.system.wake(tenantAddress(tenant)), body)
-    await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, devices })
+    await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, ...desired, devices })
   }
   return { status: 202, headers: { Location: `/api/v1/devices/actions/${id}` }, json: { id } }
 }
@@ -106,8 +107,10 @@ async function shownAction(
   const devices = new ActionDevices(context, call, id, action)
   const { counts, first, isMore } = await devices.counted()
   if (counts.total === 0 && action.total > 0) throw new Problem('not_found')
-  const { serviceIdentifier, updates, createdBy, createdAt, isDone } = action
-  const head = { id, state: isDone ? 'done' : 'running', createdAt, createdBy, serviceIdentifier, updates, counts }
+  const { serviceIdentifier, updates, createdBy, createdAt, isDone, desired } = action
+  if (desired) counts.applied = counts.OK
+  const state = isDone ? 'done' : 'running'
+  const head = { id, state, createdAt, createdBy, serviceIdentifier, updates, ...(desired && { desired }), counts }
   const frame = { before: `${JSON.stringify(head).slice(0, -1)},"devices":[`, after: ']}' }
   const { caller } = call
   if (limit === undefined) {

@@ -9,6 +9,7 @@ import { type BackupMaker, backupRoutes } from '#routes/backup'
 import { basicTokenRoutes } from '#routes/basic-tokens'
 import { handOverRoute } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
+import { desiredRoutes } from '#routes/desired'
 import { deviceRoutes } from '#routes/devices'
 import type { EventRoom } from '#routes/event-socket-room'
 import { type EventSocketParts, eventRoutes, eventSockets } from '#routes/events'
@@ -68,6 +69,7 @@ export function bindingsOf(
     ...historyRoutes(context),
     ...historySelectionRoutes(context),
     ...writeRoutes(context),
+    ...desiredRoutes(context),
     ...actionRoutes(context),
     ...schemaRoutes(context),
     ...metaRoutes(context),

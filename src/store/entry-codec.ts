@@ -1,3 +1,4 @@
+import { type DesiredItem, type PackedDesired, packDesired, unpackDesired } from '#model/desired'
 import type { Entry, EntryKind, Firmware, Items, RemovedProperty, Reported, Stamps, Waits } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import type { Shape } from '#model/shape'
@@ -104,6 +105,12 @@ const firmwares = {
     (stored as [string, string | null, number][]).map(([firmware, hardware, index]) =>
       hardware === null ? { firmware, index } : { firmware, hardware, index },
     ),
+} as const
+
+const desiredItems = {
+  name: 'items',
+  pack: (value: unknown) => packDesired(value as readonly DesiredItem[]),
+  unpack: (stored: unknown) => unpackDesired(stored as PackedDesired),
 } as const
 
 const statuses = ['online', 'idle', 'offline']
@@ -219,6 +226,7 @@ const forms: { readonly [Kind in EntryKind]: EntryForm<EntryOf<Kind>> } = {
   subscription_updated: fieldsOf('subscription_updated', 17, 'user', 'at', 'stored'),
   unsubscribed: fieldsOf('unsubscribed', 18, 'user', 'at', 'subscription'),
   alarm_acknowledged: fieldsOf('alarm_acknowledged', 19, 'device', 'alarm', 'at', 'since', 'by', 'comment'),
+  desired_set: fieldsOf('desired_set', 20, 'device', 'service', 'at', desiredItems),
 }
 
 const byCode = new Map(Object.values(forms).map((form) => [form.code, form as unknown as EntryForm<Entry>]))

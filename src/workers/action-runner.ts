@@ -170,7 +170,15 @@ export class ActionRunner {
   }
 
   /** The pages come first, so that a stored action is complete. */
-  async #store({ tenant, id, author, serviceIdentifier, updates, devices: lists }: NewAction): Promise<StoredAction> {
+  async #store({
+    tenant,
+    id,
+    author,
+    serviceIdentifier,
+    updates,
+    desired,
+    devices: lists,
+  }: NewAction): Promise<StoredAction> {
     const { system } = this.#parts
     const ask = (...asked: Parameters<typeof system.ask>) => {
       if (!isTenantActive(system, tenant)) throw new Problem('not_found')
@@ -186,7 +194,10 @@ export class ActionRunner {
       const put: PutActionPage = { type: 'put', devices: names }
       await ask(actionPageAddress(tenant, id, page), put, names.length * deviceBytes)
     })
-    const action = { serviceIdentifier, updates, createdBy: author, total: devices.length }
+    const action = {
+      ...{ serviceIdentifier, updates, createdBy: author, total: devices.length },
+      ...(desired && { desired }),
+    }
     await ask(actionAddress(tenant, id), { type: 'begin', action } satisfies BeginAction)
     return { ...action, createdAt: system.world.now(), isDone: false }
   }
@@ -304,6 +315,11 @@ export class ActionRunner {
       const schema = system.wake(tenantAddress(tenant)).schemas.get(service)
       const state = system.peek(deviceAddress(tenant, device))
       if (!state) throw new Problem('not_found')
+      if (stored.desired) {
+        const command = { type: 'set_desired', service, values, isWhole: false, schema, id } as const
+        await links.writes.desired.set(tenant, device, command, 0)
+        return { status: 'OK' }
+      }
       if (links.statusOf(tenant, device) === 'offline') {
         // Offline devices are not activated, because no request can be sent to them.
         const decision = decideWrite(state, { type: 'write', service, values, schema })

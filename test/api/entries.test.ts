@@ -49,7 +49,7 @@ describe.each(entries)('%s', (_, entry) => {
     const usual = { GET: 'read', POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }
     // Contract 2, Resources; 5.7.
     const exceptions =
-      /^(POST .*\/(secret|token|code|hand-over|acknowledge)|POST \/devices\/actions|POST \/updates\/.*|POST \/history\/(import|compact)|GET \/notifications\/outbox|DELETE \/meta\/.*|DELETE \/iam\/users\/:name\/sessions.*)$/
+      /^(POST .*\/(secret|token|code|hand-over|acknowledge)|POST \/devices\/actions|POST \/updates\/.*|POST \/history\/(import|compact)|GET \/notifications\/outbox|DELETE \/meta\/.*|DELETE .*\/desired|DELETE \/iam\/users\/:name\/sessions.*)$/
     const permission = permissionOf(entry)
     if (!permission) return
     const call = `${entry.method} ${entry.path}`

@@ -1,3 +1,4 @@
+import { putDeviceDesired } from '#api/desired'
 import type { RouteEntry } from '#api/entry'
 import { exampleSubscription } from '#api/notifications'
 import { exampleImage, putRelease } from '#api/update-projects'
@@ -35,6 +36,8 @@ const prepared: Readonly<Record<string, Prepare>> = {
     const { refreshToken } = await client.logIn('ann')
     return { headers: await client.headers(entry.method, entry.path), body: { refreshToken } }
   },
+  readDeviceDesired: withDesired,
+  readServiceDesired: withDesired,
   postLink: async (fixture) => ({ headers: { authorization: await fixture.deviceAuthorization() } }),
   endSession: async (fixture) => ({ asker: 'eve', parameters: { id: await fixture.secondSession('eve') } }),
   // Requires the role admin itself.
@@ -154,6 +157,13 @@ function basic(name: string): string {
 async function asRoot(fixture: AccessFixture): Promise<ExampleCall> {
   const { text } = await fixture.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
   return { headers: { authorization: `Bearer ${JSON.parse(text).token}` } }
+}
+
+async function withDesired(fixture: AccessFixture): Promise<ExampleCall> {
+  const { example, path } = putDeviceDesired
+  const filled = path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(example.parameters?.[name as never])))
+  await fixture.call('eve', 'PUT', filled, example.body)
+  return { asker: 'eve' }
 }
 
 async function withHosts(fixture: AccessFixture): Promise<ExampleCall> {

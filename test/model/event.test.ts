@@ -13,6 +13,10 @@ const schema = { name: 'Climate', properties: { '0x2000': { name: 'Fan', type: '
 /** [type, resource, concerns device, concerns service, audience, fields]: contract 4, line by line. */
 const table: [EventType, string, boolean, boolean, string, Record<string, unknown>][] = [
   ['OBJECT_UPDATED', 'service', true, true, 'scope', { flakeAddress: 1, ...device, ...service, updates: [property] }],
+  [
+    ...(['DESIRED_UPDATED', 'service', true, true, 'scope'] as const),
+    { ...device, ...service, desired: { '8192': { value: 7, since: 1, status: 'SENT' } } },
+  ],
   ['DEVICE_ADD', 'device', true, false, 'scope', device],
   ['DEVICE_DELETE', 'device', true, false, 'scope', device],
   ['DEVICE_DISCOVERY', 'updates', true, false, 'scope', { flakeAddress: 1, ...device, updates: [property] }],

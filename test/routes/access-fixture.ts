@@ -105,10 +105,18 @@ export class AccessFixture {
     await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
   }
 
-  /** Waits until devices have evaluated all edits, because some notices follow the answer. */
+  /**
+   * Waits until devices have evaluated all edits, because some notices follow the answer, and until a connected device has
+   * accepted its desired values.
+   */
   async evaluated(tenant: string): Promise<void> {
     const { alarms, evaluated } = this.#tenant(tenant)
-    const isDue = () => [...evaluated].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
+    const isSweeping = () => [...evaluated].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
+    const isDesired = () => {
+      const state = this.#look(deviceAddress(tenant, exampleDevice)) as DeviceState | undefined
+      return (state?.desired.size ?? 0) > 0
+    }
+    const isDue = () => isSweeping() || (this.#device?.readyState === WebSocket.OPEN && isDesired())
     while (isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 

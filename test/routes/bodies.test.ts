@@ -23,9 +23,8 @@ const entries = bindingsOf({} as never, {} as never, {} as never)
     const isProven = access === 'proof' || access === 'user or proof' || access === 'link'
     // Raw bytes, and answers of an update server.
     if (body?.isStreamed || access === 'hook') return false
-    const isOwn = ['putSchema', 'patchMeta', 'writeDeviceProperties', 'writeServiceProperties', 'subscribe'].includes(
-      name,
-    )
+    const isOwn =
+      /^(write(Device|Service)Properties|(put|patch)(Device|Service)Desired|putSchema|patchMeta|subscribe)$/.test(name)
     return body && !isProven && !isOwn
   })
 

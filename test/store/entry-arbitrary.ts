@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { StoredAlarm } from '#model/alarm'
+import { type DesiredItem, desiredStatuses } from '#model/desired'
 import type { Entry, EntryKind, Items, PropertyState } from '#model/entry'
 import { updateStates } from '#model/firmware'
 import { timestampMsMax, uint32Max } from '#model/identifier'
@@ -218,6 +219,14 @@ const storedSubscription: fc.Arbitrary<StoredSubscription> = recordOf({
   origin: fc.constantFrom('', 'https://acme.example', 'http://localhost:8080'),
 })
 
+const desiredItem: fc.Arbitrary<DesiredItem> = recordOf(
+  {
+    ...{ propId: fc.nat(), value: fc.oneof(fc.nat(), fc.string(), fc.boolean()), since: time, id: fc.string() },
+    ...{ status: fc.constantFrom(...desiredStatuses), message: fc.string() },
+  },
+  { requiredKeys: ['propId', 'value', 'since', 'id', 'status'] },
+)
+
 const of = { device: deviceName, flakeAddress, at: time }
 
 export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, { kind: K }>> } = {
@@ -284,6 +293,10 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
     },
     { requiredKeys: ['kind', 'device', 'alarm', 'at', 'since', 'by'] },
   ),
+  desired_set: recordOf({
+    ...{ kind: fc.constant('desired_set' as const), device: deviceName, service: serviceName, at: time },
+    items: fc.array(desiredItem, { maxLength: 3 }),
+  }),
   alarm_changed: recordOf(
     {
       kind: fc.constant('alarm_changed' as const),

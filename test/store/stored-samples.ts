@@ -5,7 +5,7 @@ import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
-import { AlarmStates, type DeviceState, noAlarms, noThrottles } from '#actors/device/state'
+import { AlarmStates, type DeviceState, noAlarms, noDesired, noThrottles } from '#actors/device/state'
 import { throttlesOf } from '#actors/device/throttles'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
@@ -17,6 +17,7 @@ import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateAddress, updateRecord } from '#actors/update/state'
 import { scheduleRecord, updateScheduleActor, updateScheduleAddress } from '#actors/update-schedule/schedule'
+import type { DesiredItem } from '#model/desired'
 import type { Entry } from '#model/entry'
 import { contentOf } from '#model/shape'
 import type { ActorAddress, ActorDefinition, RecordFormat } from '#runtime/actor'
@@ -81,6 +82,7 @@ const state: DeviceState = {
   meta: { place: 'Keller' },
   alarms: noAlarms,
   throttles: noThrottles,
+  desired: noDesired,
   rules: undefined,
   functions: undefined,
 }
@@ -91,6 +93,11 @@ const alarms = AlarmStates.of([
   ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
   ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],
 ])
+
+const desiredItems: readonly DesiredItem[] = [
+  { propId: 1, value: [1, 2], since: at, id: 'a', status: 'SENT' },
+  { propId: 2, value: 'x', since: at - 1, id: 'b', status: 'REJECTED', message: 'zu groß' },
+]
 
 const acknowledged = AlarmStates.of([...alarms])
 acknowledged.set('7Lf2wZs6Dy', {
@@ -355,6 +362,7 @@ export const storedSamples: readonly StoredSample[] = [
   snapshotSample('device-snapshot-with-alarms', { ...state, alarms }),
   snapshotSample('device-snapshot-with-throttles', { ...state, throttles }),
   snapshotSample('device-snapshot-with-alarms-and-throttles', { ...state, alarms, throttles }),
+  snapshotSample('device-snapshot-with-desired-values', { ...state, desired: new Map([['svc', desiredItems]]) }),
   snapshotSample('device-snapshot-with-acknowledgements', { ...state, alarms: acknowledged }),
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),

@@ -181,4 +181,14 @@ export const laterEntries: readonly (readonly [name: string, entry: Entry])[] = 
     'alarm-changed-with-value',
     { kind: 'alarm_changed', device: device.id, alarm: '7Lf2wZs6Dy', at, isActive: false, since: at, value: [1, 'x'] },
   ],
+  [
+    'desired-set',
+    {
+      ...{ kind: 'desired_set', device: device.id, service: 'light', at },
+      items: [
+        { propId: 1, value: 5, since: at, id: 'a', status: 'PENDING' },
+        { propId: 2, value: 'x', since: at, id: 'a', status: 'REJECTED', message: 'zu groß' },
+      ],
+    },
+  ],
 ]

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { errorAnswers } from '#api/answers'
+import { defineRoute } from '#api/entry'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { DesiredValues } from '#model/desired'
+import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
+import { PropertyWrites } from '#model/property-write'
+
+/** Desired values of a service of a device, in both groupings. Contract 12. */
+
+const bodyBytesMax = 256 * 1024
+
+const source = 'contract 12'
+const parameters = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
+const update = { resource: 'service', action: 'update', within: 'service of device' } as const
+const body = { schema: PropertyWrites, bytesMax: bodyBytesMax }
+const description = 'The desired values of the service, by decimal propId'
+const example = {
+  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
+  status: 200,
+  answer: { '8192': { value: 22.5, since: 1_790_000_000_000, status: 'PENDING' } },
+}
+
+const read = {
+  source,
+  summary: 'Read the values that a device should have',
+  access: { ...update, action: 'read' },
+  parameters,
+  answers: { 200: { description, schema: DesiredValues }, ...errorAnswers(401, 403, 404) },
+  example,
+} as const
+
+const change = {
+  source,
+  access: update,
+  parameters,
+  body,
+  answers: {
+    200: { description: `${description}; \`{}\` for callers who may not read them`, schema: DesiredValues },
+    ...errorAnswers(400, 401, 403, 404, 409, 429, 503),
+  },
+  example: { ...example, body: { '0x2000': 22.5 } },
+} as const
+
+const put = { ...change, summary: 'Replace the values that a device should have' } as const
+const patch = { ...change, summary: 'Change some values that a device should have; null removes one' } as const
+
+const remove = {
+  source,
+  summary: 'Remove all values that a device should have',
+  access: update,
+  parameters,
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 503) },
+  example: { parameters: example.parameters, status: 204 },
+} as const
+
+const ofDevice = '/devices/:deviceIdentifier/services/:serviceIdentifier/desired'
+const ofService = '/services/:serviceIdentifier/devices/:deviceIdentifier/desired'
+
+export const readDeviceDesired = defineRoute('readDeviceDesired', { ...read, route: `GET ${ofDevice}` })
+export const readServiceDesired = defineRoute('readServiceDesired', { ...read, route: `GET ${ofService}` })
+export const putDeviceDesired = defineRoute('putDeviceDesired', { ...put, route: `PUT ${ofDevice}` })
+export const putServiceDesired = defineRoute('putServiceDesired', { ...put, route: `PUT ${ofService}` })
+export const patchDeviceDesired = defineRoute('patchDeviceDesired', { ...patch, route: `PATCH ${ofDevice}` })
+export const patchServiceDesired = defineRoute('patchServiceDesired', { ...patch, route: `PATCH ${ofService}` })
+export const deleteDeviceDesired = defineRoute('deleteDeviceDesired', { ...remove, route: `DELETE ${ofDevice}` })
+export const deleteServiceDesired = defineRoute('deleteServiceDesired', { ...remove, route: `DELETE ${ofService}` })
