@@ -63,14 +63,15 @@ export class Aggregation {
     this.#summary.add(time, value)
   }
 
-  /** A summary of points that belong to the bucket of the first of them. */
+  /** A summary of points that belong to the bucket of the first of them. It may be changed from now on. */
   summary(summary: Summary): void {
     if (summary.firstTime < this.#buckets.from) {
       this.#held = { value: summary.last, time: summary.lastTime, until: summary.until }
       return
     }
     this.#goTo(this.#buckets.indexOf(summary.firstTime))
-    this.#summary.append(summary)
+    if (this.#summary.count === 0) this.#summary = summary
+    else this.#summary.append(summary)
   }
 
   mark(time: number): void {
@@ -125,7 +126,8 @@ export class Aggregation {
 
   #emit(): void {
     this.times.push(this.#buckets.startOf(this.#index))
-    for (const [place, name] of this.#names.entries()) this.columns[place]?.push(this.#valueOf(name))
+    for (let place = 0; place < this.#names.length; place++)
+      this.columns[place]?.push(this.#valueOf(this.#names[place] as AggregateName))
     this.#durations = {}
   }
 

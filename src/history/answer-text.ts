@@ -10,30 +10,30 @@ const pieceCharacters = 256 * 1024
 /** A long text as UTF-8, in pieces that can be given to another thread without a copy. */
 export class TextPieces {
   readonly #encoder = new TextEncoder()
-  #parts: string[] = []
-  #length = 0
+  #text = ''
   readonly #pieces: Uint8Array[] = []
 
   add(text: string): void {
-    this.#parts.push(text)
-    this.#length += text.length
-    if (this.#length >= pieceCharacters) this.#end()
+    this.#text += text
+    if (this.#text.length >= pieceCharacters) this.#end()
   }
 
   /** Adds a list, without brackets. */
   addList(count: number, itemAt: (index: number) => string | number): void {
-    for (let index = 0; index < count; index++) this.add(index === 0 ? String(itemAt(index)) : `,${itemAt(index)}`)
+    for (let index = 0; index < count; index++) {
+      if (index > 0) this.#text += ','
+      this.add(String(itemAt(index)))
+    }
   }
 
   take(): Uint8Array[] {
-    if (this.#length > 0) this.#end()
+    if (this.#text !== '') this.#end()
     return this.#pieces
   }
 
   #end(): void {
-    this.#pieces.push(this.#encoder.encode(this.#parts.join('')))
-    this.#parts = []
-    this.#length = 0
+    this.#pieces.push(this.#encoder.encode(this.#text))
+    this.#text = ''
   }
 }
 

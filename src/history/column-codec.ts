@@ -85,14 +85,12 @@ export function encodeValues(values: Float64Array, writer: ByteWriter): void {
   writer.bytes[formAt] = encodeNumbers(values, 0, values.length, writer)
 }
 
-/** @throws StorageFailure `damaged` */
-export function decodeValues(reader: ByteReader, count: number): Float64Array {
-  const values = new Float64Array(count)
+/** Reads so many numbers to the beginning of `values`. @throws StorageFailure `damaged` */
+export function decodeValues(reader: ByteReader, count: number, values: Float64Array): void {
   const form = reader.byte()
   if (count > numbers.length) numbers = new Float64Array(count * 2)
   if ((form & 0x0f) === bytesForm) decodeBytes(reader, values, 0, count)
   else decodeDecimals(reader, form, values, 0, count)
-  return values
 }
 
 function hasTexts({ texts }: Points, from: number, to: number): boolean {

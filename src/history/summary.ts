@@ -191,12 +191,15 @@ export function encodeDay(day: DaySummary, writer: ByteWriter): void {
   }
 }
 
+/** Of the day that is being read. It has at most 24 hours. */
+const [firsts, lasts, values] = [new Points(), new Points(), new Float64Array(64)]
+
 export function decodeDay(reader: ByteReader): DaySummary {
   const day = new DaySummary()
   day.firstMark = reader.varint()
   day.lastMark = reader.varint()
-  const firsts = new Points()
-  const lasts = new Points()
+  firsts.clear()
+  lasts.clear()
   decodeColumn(reader, firsts)
   decodeColumn(reader, lasts)
   for (let index = 0; index < firsts.count; index++) {
@@ -215,8 +218,8 @@ export function decodeDay(reader: ByteReader): DaySummary {
     return day
   }
   for (const field of numberFields) {
-    const values = decodeValues(reader, list.length)
-    for (const [index, summary] of list.entries()) summary[field] = values[index] as number
+    decodeValues(reader, list.length, values)
+    for (let index = 0; index < list.length; index++) (list[index] as Summary)[field] = values[index] as number
   }
   return day
 }

@@ -1,0 +1,167 @@
+import { deviceName, HistoryWriter, historyService, historyTenant, type Report } from '#bench/benchmarks/history-writer'
+import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
+import { SeededRandom } from '#bench/random'
+import { answerAcross } from '#history/across'
+import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
+import { answerQuery } from '#history/query'
+
+const secondMs = 1_000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+const begin = Date.UTC(2026, 0, 1)
+const end = begin + 365 * dayMs
+
+/** Devices with a point every minute for a day, every ten seconds for a day, and every minute for a year. */
+const [everyMinute, everyTenSeconds, forAYear] = ['minute', 'ten seconds', 'year'] as const
+type Fleet = typeof everyMinute | typeof everyTenSeconds | typeof forAYear
+
+async function filled(fleet: Fleet, devices: number): Promise<HistoryWriter> {
+  const writer = await HistoryWriter.open(1)
+  const random = new SeededRandom(1)
+  const values = new Float64Array(devices)
+  const periodMs = fleet === everyTenSeconds ? 10 * secondMs : minuteMs
+  const until = fleet === forAYear ? end : begin + dayMs
+  const batchesOf = Math.max(1, Math.floor(1_000 / devices))
+  const reports: Report[] = []
+  for (let time = begin, batch = 1; time < until; time += periodMs, batch++) {
+    for (let device = 0; device < devices; device++) {
+      const value = Math.round((values[device] as number) * 10 + random.below(7) - 3) / 10
+      values[device] = value
+      reports.push({ device, time, values: [value] })
+    }
+    if (batch % batchesOf === 0) await writer.write(reports.splice(0))
+  }
+  if (reports.length > 0) await writer.write(reports)
+  await writer.settle()
+  return writer
+}
+
+const queryOf = (more: Partial<HistoryQuery>, devices: readonly number[] = [0]): HistoryQuery => ({
+  tenant: historyTenant,
+  services: devices.map((device) => ({
+    device: deviceName(device),
+    service: historyService,
+    declared: [],
+    propIds: undefined,
+    path: '',
+  })),
+  form: 'series',
+  from: begin,
+  to: begin + dayMs,
+  now: begin + dayMs,
+  ...more,
+})
+
+const bucketsOf = (interval: number) => ({ interval, zone: 'UTC', aggregates: ['avg', 'min', 'max'] as const })
+
+function bytesOf(answer: HistoryAnswer): number {
+  if (answer === 'unknown' || 'faults' in answer) throw new Error(`a query was refused: ${JSON.stringify(answer)}`)
+  return answer.pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+/** The slowest of a hundred is p99, and nearly the slowest of few. */
+async function timesOf(count: number, ask: () => Promise<HistoryAnswer>): Promise<Figures> {
+  const times: number[] = []
+  for (let index = 0; index < count; index++) {
+    const before = performance.now()
+    if (bytesOf(await ask()) < 500) throw new Error('a query found nothing')
+    times.push(performance.now() - before)
+  }
+  times.sort((a, b) => a - b)
+  return { p99: times[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN }
+}
+
+const measured =
+  (
+    fleet: Fleet,
+    devices: number,
+    quick: number,
+    measure: (writer: HistoryWriter, devices: number) => Promise<Figures>,
+  ) =>
+  async (round: Round): Promise<Figures> => {
+    const count = round.isQuick ? quick : devices
+    const writer = await filled(fleet, count)
+    try {
+      return await measure(writer, count)
+    } finally {
+      await writer.end()
+    }
+  }
+
+const list = (count: number) => Array.from({ length: count }, (_, device) => device)
+
+const dayRaw = 'a day of one series, 8 640 points'
+const yearOfHours = 'a year of one series by hours'
+const hundred = '100 series, 24 h by 5 min'
+const across = '10 000 devices, 24 h by 1 h, across'
+const exported = 'export of 100 series as CSV'
+
+export const queries: Case = {
+  name: 'queries',
+  variants: [
+    {
+      name: dayRaw,
+      measure: measured(everyTenSeconds, 1, 1, ({ history }) =>
+        timesOf(100, () => answerQuery(history, queryOf({ raw: { limit: undefined, isDescending: false } }))),
+      ),
+    },
+    {
+      name: yearOfHours,
+      measure: measured(forAYear, 1, 1, ({ history }) =>
+        timesOf(100, () => answerQuery(history, queryOf({ to: end, now: end, buckets: bucketsOf(hourMs) }))),
+      ),
+    },
+    {
+      name: hundred,
+      measure: measured(everyTenSeconds, 100, 10, ({ history }, devices) =>
+        timesOf(20, () => answerQuery(history, queryOf({ buckets: bucketsOf(5 * minuteMs) }, list(devices)))),
+      ),
+    },
+    {
+      name: across,
+      measure: measured(everyMinute, 10_000, 100, ({ history }, devices) =>
+        timesOf(5, () => {
+          const { tenant, from, to, now } = queryOf({})
+          const asked = { service: historyService, propId: 0, aggregate: 'avg', across: 'avg' } as const
+          const names = list(devices).map(deviceName).join('\n')
+          return answerAcross(history, {
+            tenant,
+            from,
+            to,
+            now,
+            ...asked,
+            interval: hourMs,
+            zone: 'UTC',
+            devices: names,
+          })
+        }),
+      ),
+    },
+    {
+      name: exported,
+      measure: measured(everyTenSeconds, 100, 10, async ({ history }, devices) => {
+        let points = 0
+        const before = performance.now()
+        for (const device of list(devices)) {
+          for (let range: { from: number; to: number } | undefined = { from: begin, to: begin + dayMs }; range; ) {
+            const answer: HistoryAnswer = await answerQuery(history, queryOf({ form: 'csv', ...range }, [device]))
+            bytesOf(answer)
+            range = (answer as Extract<HistoryAnswer, { pieces: unknown }>).next
+          }
+          points += dayMs / (10 * secondMs)
+        }
+        return { pointsPerSecond: points / ((performance.now() - before) / 1000) }
+      }),
+    },
+  ],
+}
+
+/** Milliseconds, and points a second. */
+export const queryTargets: Benchmark['targets'] = [
+  { case: queries.name, variant: dayRaw, figure: 'p99', atMost: 10 },
+  { case: queries.name, variant: yearOfHours, figure: 'p99', atMost: 10 },
+  { case: queries.name, variant: hundred, figure: 'p99', atMost: 150 },
+  { case: queries.name, variant: across, figure: 'p99', atMost: 1_000 },
+  { case: queries.name, variant: exported, figure: 'pointsPerSecond', atLeast: 1_000_000 },
+]

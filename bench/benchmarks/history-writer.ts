@@ -1,0 +1,116 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defaultLimits } from '#history/history-limits'
+import { HistoryStore } from '#history/history-store'
+import type { Entry } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import type { Storage } from '#runtime/storage'
+import { ChunkPacker } from '#store/chunk'
+import { levelPlace } from '#store/level'
+import { Shapes } from '#store/shapes'
+
+/** Values of all properties of a device at one time. */
+export interface Report {
+  readonly device: number
+  /** Unix ms. */
+  readonly time: number
+  readonly values: readonly number[]
+}
+
+export const historyTenant = 'default'
+export const historyService = 'service'
+export const deviceName = (device: number) => `DEVICE-${device}`
+
+/** Writes reports to a history of its own, as the worker thread of the server does. */
+export class HistoryWriter {
+  readonly history: HistoryStore
+  readonly #folder: string
+  readonly #storage: Storage
+  readonly #shape: Parameters<typeof entryOf>[0]
+  #offset = 1
+  #cpuMs = 0
+
+  private constructor(history: HistoryStore, folder: string, storage: Storage, shape: Parameters<typeof entryOf>[0]) {
+    this.history = history
+    this.#folder = folder
+    this.#storage = storage
+    this.#shape = shape
+  }
+
+  static async open(propertiesEach: number): Promise<HistoryWriter> {
+    const folder = await mkdtemp(join(tmpdir(), 'history-'))
+    const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+    const shapes = new Shapes(() => undefined)
+    const type = propertyTypeOf('float64')
+    if (!type) throw new Error('no such type')
+    const properties = Array.from({ length: propertiesEach }, (_, propId) => ({ propId, type, modifier: 0 }))
+    const shape = shapes.intern(historyService, properties)
+    const history = await HistoryStore.open(storage, shapes, defaultLimits)
+    const [base] = history.checkpoints
+    if (base) await history.resume(base, 'epoch')
+    return new HistoryWriter(history, folder, storage, shape)
+  }
+
+  async write(reports: readonly Report[]): Promise<void> {
+    const packer = new ChunkPacker(() => {})
+    const now = reports[0]?.time ?? 0
+    for (const report of reports) packer.add([entryOf(this.#shape, report)])
+    const chunks = [...packer.chunks(now, 0, this.#offset, (_, length) => Buffer.allocUnsafe(length))]
+    this.#offset += reports.length
+    await this.#timed(async () => {
+      for (const chunk of chunks) await this.history.apply({ tenant: historyTenant, time: now, ...chunk }, now)
+      if (this.history.isMergeDue) await this.#merge(false)
+    })
+  }
+
+  /** Writes and merges everything. */
+  settle(): Promise<void> {
+    return this.#timed(async () => {
+      await this.history.flush()
+      await this.#merge(true)
+    })
+  }
+
+  /** `cpuMs`: of all calls. `bytes`: on disk. */
+  async end(): Promise<{ readonly cpuMs: number; readonly bytes: number }> {
+    await this.settle()
+    await this.#storage.close()
+    // LevelDB writes its last log as a table when it opens.
+    await (await levelPlace({ folder: this.#folder, headroomBytes: 0 }).open()).close()
+    const bytes = await sizeOf(join(this.#folder, 'db'))
+    await rm(this.#folder, { recursive: true })
+    return { cpuMs: this.#cpuMs, bytes }
+  }
+
+  async #merge(all: boolean): Promise<void> {
+    this.history.confirm(this.history.flushed)
+    await this.history.merge({ all, pause: async () => {} })
+  }
+
+  async #timed(work: () => Promise<void>): Promise<void> {
+    const before = process.cpuUsage()
+    await work()
+    const { user, system } = process.cpuUsage(before)
+    this.#cpuMs += (user + system) / 1000
+  }
+}
+
+function entryOf(shape: ReturnType<Shapes['intern']>, { device, time, values }: Report): Entry {
+  return {
+    kind: 'reported',
+    device: deviceName(device),
+    flakeAddress: device + 1,
+    shape,
+    at: time,
+    timestamp: time,
+    seq: time,
+    items: values.flatMap((value, propId) => [propId, value]),
+  }
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const names = await readdir(folder)
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size))
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
