@@ -1,4 +1,5 @@
-import { dayMs } from '#history/history-keys'
+import { dayMs, hourMs } from '#history/history-keys'
+import type { QueryFault, Retained } from '#history/history-query'
 
 /** The spans of time over which values are aggregated, one after the other. */
 export interface Buckets {
@@ -15,7 +16,7 @@ export interface Buckets {
 }
 
 /** All buckets that touch the span, at multiples of the interval since 1970; whole days begin at midnight of the zone. */
-export function bucketsOf(from: number, to: number, interval: number, zone: string): Buckets {
+function bucketsOf(from: number, to: number, interval: number, zone: string): Buckets {
   if (interval % dayMs === 0 && zone !== 'UTC') return localBuckets(from, to, interval / dayMs, zone)
   const first = Math.floor(from / interval)
   const end = Math.ceil(to / interval)
@@ -71,4 +72,48 @@ function zoneOffset(zone: string): (time: number) => number {
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(time / 1000) * 1000
   }
+}
+
+const bucketsMax = 100_000
+/** Buckets, or points, of all series of an answer. */
+export const cellsMax = 1_000_000
+
+/** The fault of a query with too many buckets. Counts with the interval of the query, before it is raised. */
+export function bucketFault(from: number, to: number, interval: number, series: number): QueryFault | undefined {
+  const count = Math.ceil(to / interval) - Math.floor(from / interval)
+  if (count <= bucketsMax && count * series <= cellsMax) return undefined
+  const message = `gives ${count} buckets for ${series} properties; at most ${bucketsMax} each, and ${cellsMax} in all, are possible`
+  return { path: 'interval', message }
+}
+
+interface RetainedBuckets {
+  readonly buckets: Buckets
+  readonly interval: number
+  readonly zone: string
+  /** Summaries of hours are enough for them. */
+  readonly mayBeSummed: boolean
+}
+
+/** What is left of all of several series. */
+export function leastRetained(list: readonly Retained[]): Retained {
+  const most = (times: readonly number[]) => Math.max(0, ...times)
+  return {
+    rawFrom: most(list.map(({ rawFrom }) => rawFrom)),
+    hoursFrom: most(list.map(({ hoursFrom }) => hoursFrom)),
+    daysFrom: most(list.map(({ daysFrom }) => daysFrom)),
+  }
+}
+
+/** The buckets of a span, raised to the data that is left. `since`: the begin of the whole span, of which this is a part. */
+export function retainedBuckets(
+  { from, to }: { readonly from: number; readonly to: number },
+  asked: { readonly interval: number; readonly zone: string },
+  { rawFrom, hoursFrom }: Retained,
+  since = from,
+): RetainedBuckets {
+  const step = since < hoursFrom ? dayMs : since < rawFrom ? hourMs : 1
+  const interval = Math.ceil(asked.interval / step) * step
+  const zone = step === dayMs ? 'UTC' : asked.zone
+  const buckets = bucketsOf(from, to, interval, zone)
+  return { buckets, interval, zone, mayBeSummed: buckets.areOfHours || step > 1 }
 }

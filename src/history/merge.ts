@@ -1,8 +1,7 @@
 import { newestBlock, type Piece, storeInBlocks } from '#history/blocks'
-import { PageWriter, RunCursor } from '#history/pages'
+import { PageWriter, RunCursor, readRuns } from '#history/pages'
 import { Points } from '#history/points'
 import { type Run, runName } from '#history/runs'
-import { readRuns } from '#history/series-reader'
 import type { Operation, Storage } from '#runtime/storage'
 
 export interface MergeOptions {

@@ -1,7 +1,7 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
-import { defaultAggregates, hasAggregate } from '#history/allowed-aggregates'
+import { defaultAggregates, hasAggregate } from '#history/aggregation'
 import { aggregateText, headOf, markText, opened, TextPieces, valueAt, valueText } from '#history/answer-text'
-import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/bucket-limits'
+import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
 import { addBucketRows, addPointRows } from '#history/export-text'
 import { dayMs } from '#history/history-keys'
 import type {

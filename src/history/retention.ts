@@ -2,7 +2,6 @@ import { dayMs } from '#history/history-keys'
 import type { HistoryLimits } from '#history/history-limits'
 import type { Retained } from '#history/history-query'
 import type { SeriesKind } from '#history/series-table'
-import { noCut } from '#history/space-cut'
 import { type HistoryRetention, type ServiceRetention, spanMs } from '#model/history-retention'
 
 /**
@@ -16,6 +15,9 @@ export interface Retention {
   /** False: nothing is stored. */
   readonly isKept: boolean
 }
+
+/** Nothing was deleted to hold the total size. */
+export const noCut: Retained = { rawFrom: 0, hoursFrom: 0, daysFrom: 0 }
 
 /** The retention of all series: that of the server, except for properties whose schema names another one. */
 export class Retentions {
