@@ -41,6 +41,8 @@ export interface ClientParts {
   readonly packetBytesMax: number
   /** Messages with QoS 1 that the client takes before it acknowledges one. */
   readonly receiveMaximum: number
+  /** Topics that the client remembers by a number. */
+  readonly topicAliasMaximum: number
   /** Ends the connection later. */
   readonly end: (reason: Reason, message: string) => void
 }
@@ -66,6 +68,8 @@ export class Client {
   onDrained: () => void = () => {}
   isClosed = false
   readonly #parts: ClientParts
+  /** The first topics that were sent. MQTT 5.0 §3.3.2.3.4. */
+  readonly #aliases = new Map<string, number>()
 
   constructor(parts: ClientParts) {
     this.#parts = parts
@@ -102,7 +106,16 @@ export class Client {
   }
 
   deliver(message: Delivery): boolean {
-    return this.send(writeDelivery(message, this.version))
+    const { topicAliasMaximum } = this.#parts
+    if (topicAliasMaximum === 0) return this.send(writeDelivery(message, this.version))
+    const known = this.#aliases.get(message.topic)
+    const topicAlias = known ?? this.#aliases.size + 1
+    if (topicAlias > topicAliasMaximum) return this.send(writeDelivery(message, this.version))
+    const properties = { ...message.properties, topicAlias }
+    const topic = known === undefined ? message.topic : ''
+    const isSent = this.send(writeDelivery({ ...message, topic, properties }, this.version))
+    if (isSent) this.#aliases.set(message.topic, topicAlias)
+    return isSent
   }
 
   /** PUBACK or PUBREC. In 3.1.1 a refusal is a message on `v1/errors`. Contract 10. */

@@ -254,6 +254,7 @@ export class Connection {
       clientId,
       packetBytesMax: offered.maximumPacketSize ?? Number.POSITIVE_INFINITY,
       receiveMaximum: offered.receiveMaximum ?? Number.POSITIVE_INFINITY,
+      topicAliasMaximum: Math.min(offered.topicAliasMaximum ?? 0, topicAliasMaximum),
       end: (reason, message) => world.soon(() => this.end(reason, message)),
     })
     this.#client = client
@@ -307,7 +308,8 @@ export class Connection {
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
     // Of 3.1.1 clients there can be as many as there are identifiers.
-    if (client.version === 5 && client.open.size > receiveMaximum) {
+    const isNew = message.qos === 2 && !client.open.has(message.packetId)
+    if (client.version === 5 && isNew && client.open.size >= receiveMaximum) {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
     }
     if (client.inFlight >= inFlightMax) this.#reader.pause()

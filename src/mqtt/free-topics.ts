@@ -24,6 +24,9 @@ export interface FreeTopicsParts {
   readonly received: (client: Client, packetId: number, answer: () => void) => void
 }
 
+/** MQTT 5.0 §4.7.2. */
+const serverTopic = /^\$(?:SYS|share)(?:\/|$)/
+
 /** Wills that wait for their delay. Others are published at once. */
 const delayedMax = 10_000
 
@@ -112,7 +115,7 @@ export class FreeTopics {
       answer()
       return
     }
-    if (topic.startsWith('$')) answer({ reason: reasons.topicNameInvalid, message: 'topics with $ belong to servers' })
+    if (serverTopic.test(topic)) answer({ reason: reasons.topicNameInvalid, message: 'only servers use this topic' })
     else if (!mayPublish(client)) {
       answer({ reason: reasons.notAuthorized, message: 'this needs update on service' })
     } else if (this.#publish(client, message)) {
@@ -123,7 +126,7 @@ export class FreeTopics {
 
   /** MQTT-3.1.2-8, MQTT-3.1.3-9. */
   publishWill(client: Client, { delayMs, ...will }: FreeWill): void {
-    if (!mayPublish(client) || will.topic.startsWith('$')) return
+    if (!mayPublish(client) || serverTopic.test(will.topic)) return
     if (delayMs === 0 || this.#wills.size >= delayedMax) {
       this.#publish(client, will)
       return

@@ -60,7 +60,7 @@ export interface StateEvent {
   }[]
 }
 
-/** What an event changes. A property that is removed, or in error, has no value any more. */
+/** The changes of an event. A property that is removed, or in error, has no value any more. */
 export function* changeMessages(system: System<Entry>, caller: Caller, event: StateEvent): Generator<StateMessage> {
   const { type, deviceIdentifier = '', serviceIdentifier = '' } = event
   const device = levelOf(deviceIdentifier)

@@ -160,6 +160,7 @@ export class Topics {
 
   /** Stores the subscriptions of a lasting session. */
   saveSubscriptions(client: Client): void {
+    this.#position(client)
     this.#sessions.subscribed(client)
   }
 }

@@ -266,7 +266,26 @@ test('device data is never mixed with free topics', async () => {
   expect([publisher.take('puback').reasonCode, messages()]).toEqual([0x90, []])
 })
 
-test('topics with $ belong to servers', async () => {
-  await publish('$SYS/a', 'x', { qos: 1 })
-  expect(publisher.take('puback').reasonCode).toBe(0x90)
+test.each([
+  ['$SYS/a', 0x90, []],
+  ['$share/a/b', 0x90, []],
+  ['$other/a', 0, ['$other/a x']],
+])('wildcards do not match a topic with $: %s', async (topic, reason, expected) => {
+  for (const filter of ['#', '+/a', '$other/+']) await subscribe(filter)
+  await publish(topic, 'x', { qos: 1 })
+  expect([publisher.take('puback').reasonCode, messages()]).toEqual([reason, expected])
+})
+
+test('a client that remembers topics gets each of them once', async () => {
+  subscriber = await fixture.connected({ clientId: 'aliases', properties: { topicAliasMaximum: 1 } })
+  await subscribe('#', { qos: 2 })
+  for (const qos of [0, 1, 2]) await publish('a', 'x', { qos })
+  await publish('b', 'y')
+  const found = subscriber.received.filter(({ cmd }) => cmd === 'publish')
+  expect(found.map(({ topic, properties }) => [topic, (properties as { topicAlias?: number })?.topicAlias])).toEqual([
+    ['a', 1],
+    ['', 1],
+    ['', 1],
+    ['b', undefined],
+  ])
 })

@@ -102,7 +102,7 @@ test.each<[string, unknown]>([
   expect(device.isClosed).toBe(false)
 })
 
-test('what one PUBLISH says is one commit, and is stored before PUBACK', async () => {
+test('one PUBLISH is one commit, which precedes PUBACK', async () => {
   device.publish('v1/devices/me/telemetry', '{"a":1,"b":2}', { qos: 1, messageId: 1 })
   fixture.faults.next = { fail: 'io', reachedDisk: false }
   await device.settle()
