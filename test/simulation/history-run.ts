@@ -244,6 +244,14 @@ class HistoryRun {
       addShown(found, each.deviceIdentifier ?? '', each.serviceIdentifier ?? '', each)
     }
     deepStrictEqual(found, model, 'a query of many series differs from the stream, or from what the caller may read')
+    const across = { serviceIdentifier: 'one', property: '1', aggregate: 'count', across: 'sum', interval: dayMs }
+    const text = await this.#asked('queryHistory', { caller, body: { ...across, ...span } })
+    // Of a property that had several types, only the newest series counts.
+    const most = devices.filter((device) =>
+      Object.keys(model).some((name) => name.startsWith(`${device} one 1 `)),
+    ).length
+    if (text !== undefined && JSON.parse(text).devices > most)
+      throw new Error('a query across devices counts more of them than have values that the caller may read')
   }
 
   async #read(name: string, request: SimulatedRequest): Promise<readonly ShownSeries[] | undefined> {
