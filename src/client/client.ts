@@ -5,6 +5,7 @@ import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } fr
 import type { Confirmation, Factor, Session, SignIn, SignInOutcome } from '#client/session'
 import type { State, StateOptions } from '#client/state'
 
+export type { Desired } from '#client/device-desired'
 export type { DeviceHistory, History, HistoryOptions } from '#client/device-history'
 export type { Observable, ObservableMap } from '#client/observable'
 export type {

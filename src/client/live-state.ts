@@ -1,3 +1,4 @@
+import { followDesired } from '#client/device-desired'
 import { readHistory } from '#client/device-history'
 import { DeviceList, MetaList, type StateScope } from '#client/device-list'
 import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
@@ -123,6 +124,7 @@ export class LiveState implements State, StreamListener {
       subscribe: (listener) => device.subscribe(listener),
       history: (serviceIdentifier, properties, options = {}) =>
         readHistory(source, { deviceIdentifier, serviceIdentifier, properties, options }),
+      desired: (serviceIdentifier, changed) => followDesired(source, { deviceIdentifier, serviceIdentifier }, changed),
     }
   }
 

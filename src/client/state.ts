@@ -1,3 +1,4 @@
+import type { Desired } from '#client/device-desired'
 import type { DeviceHistory, HistoryOptions } from '#client/device-history'
 import type { Observable, ObservableMap } from '#client/observable'
 import type { Answer, Item } from '#client/routes'
@@ -108,13 +109,17 @@ export interface ServiceView extends ReadonlyMap<number, PropertyView> {
   valueAt(propId: number): PropertyValue | undefined
 }
 
-/** One device, and its history. */
+/** One device, its history and its desired values. */
 export interface LiveDevice extends Observable<DeviceView | undefined> {
   /**
    * Reads the history of some properties, by their ids or names; without them of all. Pages are joined.
    * @throws Problem, ConnectionLost
    */
   history(service: string, properties?: readonly (string | number)[], options?: HistoryOptions): Promise<DeviceHistory>
+  /**
+   * Calls `changed` with the desired values of a service, and after each change, until the returned function is called.
+   */
+  desired(service: string, changed: (desired: Desired) => void): () => void
 }
 
 /** An immutable device: a new object after each change, the same object otherwise. */

@@ -182,6 +182,17 @@ describe('the fleet in a browser', () => {
     await ann.button('Cancel').click()
   })
 
+  test('a value that the device should have is shown beside the reported one, and removed', async () => {
+    const body = { Setpoint: 13 }
+    await server.ask('/devices/BOILER-002/services/boiler/desired', { method: 'PATCH', body })
+    const row = ann.page.getByRole('row', { name: /^Setpoint/ })
+    await row.getByText('wanted 13 °C').waitFor()
+    await row.getByText('unlucky').waitFor()
+    await ann.isAccessible()
+    await ann.button('Remove the wanted value of Setpoint').click()
+    await row.getByText('wanted').waitFor({ state: 'detached' })
+  })
+
   test('an active alarm is shown at the top', async () => {
     const made = await server.ask('/alarms', {
       method: 'POST',

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { PropertyView, Schema } from '#client/client'
+import type { Desired, PropertyView, Schema } from '#client/client'
 import { isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import { LazyChart } from '#dashboard/history/lazy-chart'
 import { Sparkline } from '#dashboard/history/sparkline'
@@ -12,12 +12,22 @@ import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
-import { aboutOf, hexOf, nameOf, numberOf, type PropertySchema, valueText } from '#dashboard/values/format-value'
+import {
+  aboutOf,
+  hexOf,
+  nameOf,
+  numberOf,
+  type PropertySchema,
+  valueText,
+  withUnit,
+} from '#dashboard/values/format-value'
 
 export interface PropertyRowProps {
   readonly place: { readonly deviceIdentifier: string; readonly serviceIdentifier: string }
   readonly property: PropertyView
   readonly schema: Schema | undefined
+  /** The value that the device should have. */
+  readonly desired: Desired[string] | undefined
   /** Of the last hour, if it has a chart. */
   readonly points: SparklinePoints | undefined
   readonly mayWrite: boolean
@@ -27,7 +37,8 @@ export interface PropertyRowProps {
 const columns = 5
 
 /** One property. Below it a chart, if it is a number, and a form, if it may be written. */
-export function PropertyRow({ place, property, schema, points, mayWrite, isConnected }: PropertyRowProps) {
+export function PropertyRow(props: PropertyRowProps) {
+  const { place, property, schema, desired, points, mayWrite, isConnected } = props
   const [isWriting, setWriting] = useState(false)
   const [isCharted, setCharted] = useState(false)
   const { propId, type, timestamp, tag } = property
@@ -51,6 +62,23 @@ export function PropertyRow({ place, property, schema, points, mayWrite, isConne
               <strong>{valueText(property, about)}</strong>
               {unit && <span class="unit"> {unit}</span>}
             </>
+          )}
+          {desired && (
+            <div>
+              <small>
+                wanted {withUnit(valueText({ ...property, ...desired, tag: 'value' }, about), unit)}{' '}
+                <Status state={desired.status}>{desired.message}</Status>
+              </small>{' '}
+              {mayWrite && (
+                <Button
+                  kind="quiet"
+                  label={`Remove the wanted value of ${name}`}
+                  onPress={() => want(place, propId, null)}
+                >
+                  ×
+                </Button>
+              )}
+            </div>
           )}
         </td>
         <td>
@@ -100,6 +128,14 @@ export function PropertyRow({ place, property, schema, points, mayWrite, isConne
   )
 }
 
+/** Sets a value that the device should have; null removes it. */
+function want(place: PropertyRowProps['place'], propId: number, value: unknown): Promise<unknown> {
+  return client.call('PATCH /devices/:deviceIdentifier/services/:serviceIdentifier/desired', {
+    parameters: place,
+    body: { [String(propId)]: value },
+  })
+}
+
 interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | 'isConnected'> {
   readonly about: PropertySchema | undefined
   readonly onClose: () => void
@@ -126,6 +162,12 @@ function WriteForm({ place, property, about, isConnected, onClose }: WriteFormPr
     const read = parseValue(text, property, about)
     setFault('fault' in read ? read.fault : undefined)
     if ('fault' in read) return
+    if (!isConnected) {
+      await want(place, property.propId, read.value)
+      notify(`${place.deviceIdentifier} gets ${name} when it connects`)
+      onClose()
+      return
+    }
     const answer = await client.call('PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties', {
       parameters: place,
       body: { [String(property.propId)]: read.value },
@@ -137,8 +179,8 @@ function WriteForm({ place, property, about, isConnected, onClose }: WriteFormPr
     else notify(`${place.deviceIdentifier} refused ${name}${update.message ? `: ${update.message}` : ''}`, 'failed')
   }
   return (
-    <Form submit="Write" onSubmit={write} onCancel={onClose} label={`Change ${name}`}>
-      {!isConnected && <p class="notice warning">The device is offline: writes are not possible now.</p>}
+    <Form submit={isConnected ? 'Write' : 'Write later'} onSubmit={write} onCancel={onClose} label={`Change ${name}`}>
+      {!isConnected && <p class="notice warning">The device is offline: it gets the value when it connects.</p>}
       <ValueField label={name} property={property} about={about} text={text} onText={change} problem={fault} />
       {outcome && (
         <p class="outcome" role="status">

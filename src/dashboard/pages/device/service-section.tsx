@@ -1,11 +1,12 @@
-import { useState } from 'preact/hooks'
-import type { Schema, ServiceView } from '#client/client'
+import { useEffect, useState } from 'preact/hooks'
+import type { Desired, Schema, ServiceView } from '#client/client'
 import { isNumeric, seriesKey } from '#dashboard/history/chart-series'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { PropertyRow } from '#dashboard/pages/device/property-row'
 import { Button } from '#dashboard/parts/button'
 import { Section } from '#dashboard/parts/page'
 import { mayI } from '#dashboard/session'
+import { state } from '#dashboard/state'
 import { aboutOf } from '#dashboard/values/format-value'
 
 export interface ServiceSectionProps {
@@ -24,6 +25,11 @@ export function ServiceSection(props: ServiceSectionProps) {
   const { deviceIdentifier, serviceIdentifier, service, schema, isConnected } = props
   const [isExpanded, setExpanded] = useState(false)
   const mayWrite = mayI('service', 'update', { deviceIdentifier, serviceIdentifier })
+  const [desired, setDesired] = useState<Desired>({})
+  useEffect(
+    () => state().device(deviceIdentifier).desired(serviceIdentifier, setDesired),
+    [deviceIdentifier, serviceIdentifier],
+  )
   const properties = [...service.values()]
   const shown = isExpanded ? properties : properties.slice(0, shownFirst)
   const place = { deviceIdentifier, serviceIdentifier }
@@ -62,6 +68,7 @@ export function ServiceSection(props: ServiceSectionProps) {
                 place={place}
                 property={property}
                 schema={schema}
+                desired={desired[property.propId]}
                 points={pointsOf(seriesKey({ ...place, propId: property.propId }))}
                 mayWrite={mayWrite}
                 isConnected={isConnected}
