@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Assembly } from '#app/assembly'
 import { type Config, configExitCode } from '#app/config'
 import type { Log } from '#app/log'
+import type { MqttMetrics } from '#app/metrics/sources'
 import { CannotListen } from '#http/server'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { CarriedConnection } from '#mqtt/carried-connection'
@@ -25,6 +26,7 @@ export interface Mqtt {
   readonly sockets: readonly AnyWebsocketRoute[]
   /** The ports that are open: plain, and with TLS. */
   readonly ports: { readonly plain?: number; readonly tls?: number }
+  readonly metrics: MqttMetrics | undefined
   stopListening(): void
   /** Disconnects all clients. */
   closeConnections(): Promise<void>
@@ -44,12 +46,13 @@ export async function openMqtt(
   cluster: Cluster | undefined,
 ): Promise<Mqtt> {
   if (config.mqttPort === 'off') {
-    return { sockets: [], ports: {}, stopListening: () => {}, closeConnections: async () => {} }
+    return { sockets: [], ports: {}, metrics: undefined, stopListening: () => {}, closeConnections: async () => {} }
   }
   const { world } = context
+  const topics = new Topics({ ...context, hasFreeTopics: config.hasMqttFreeTopics })
   const connections = new Connections({
     world,
-    topics: new Topics({ ...context, hasFreeTopics: config.hasMqttFreeTopics }),
+    topics,
     afterCommit: (callback) => context.system.gate.afterCommit(callback),
     principalOf: principalFinder(identity),
     sessions: identity?.sockets,
@@ -85,6 +88,7 @@ export async function openMqtt(
   return {
     sockets,
     ports,
+    metrics: { connectionCount: () => connections.size, counts: topics.counts },
     stopListening() {
       for (const listener of listeners) listener.close()
     },

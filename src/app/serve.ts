@@ -148,10 +148,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
-  const metrics = metricsParts(config, assembly, { backups, updateServer, inFlight, cluster })
+  let mqtt: Mqtt | undefined
+  const ofMqtt = () => mqtt?.metrics
+  const metrics = metricsParts(config, assembly, { backups, updateServer, inFlight, cluster, mqtt: ofMqtt })
   const key = Buffer.from(realWorld.random(serverKeyBytes)).toString('base64url')
   let server: Server
-  let mqtt: Mqtt | undefined
   try {
     mqtt = await openMqtt(config, log, assembly, isWritable, cluster)
     const { dataDirectory, linkFrameBytesMax } = config
@@ -268,7 +269,7 @@ async function openAssembly(assembly: Assembly, { dataDirectory }: Config, log: 
 function metricsParts(
   { dataDirectory, metricsToken: token }: Config,
   { metricParts, context, database, identity }: Assembly,
-  others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight' | 'cluster'>,
+  others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight' | 'cluster' | 'mqtt'>,
 ) {
   const { system, hub, links, tickets } = context
   const http = new HttpMetrics()

@@ -35,6 +35,8 @@ export class Topics {
   readonly #writes: SetTopics
   readonly #free: FreeTopics
   readonly hasFreeTopics: boolean
+  /** Messages of clients. */
+  readonly counts = { received: 0, refused: 0 }
   #ticks = 0
 
   constructor({ world, system, links, intern, hub, listing, localTopics, hasFreeTopics }: TopicsOptions) {
@@ -110,8 +112,13 @@ export class Topics {
     this.#sessions.positioned(client, this.#readers.positionOf(client))
   }
 
-  publish(client: Client, message: ClientMessage, answer: Answer): void {
+  publish(client: Client, message: ClientMessage, answered: Answer): void {
     const { topic } = message
+    this.counts.received++
+    const answer: Answer = (refusal) => {
+      if (refusal) this.counts.refused++
+      answered(refusal)
+    }
     if (topic === linkTopic) this.#links.publish(client, message, answer)
     else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
     else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)

@@ -5,7 +5,7 @@ export const linkRows: readonly MetricRow[] = [
   {
     name: 'ddb_links',
     type: 'gauge',
-    help: 'Open websockets of devices and gateways',
+    help: 'Open connections of devices and gateways',
     from: 'links',
     read: ({ links }) => links.linkCount,
   },

@@ -29,6 +29,11 @@ export interface MetricParts {
   readonly deliveries: Deliveries
 }
 
+export interface MqttMetrics {
+  connectionCount(): number
+  readonly counts: { readonly received: number; readonly refused: number }
+}
+
 /** The sources of all metrics: existing counters, which are only read here. */
 export interface MetricSources extends MetricParts {
   readonly system: System<Entry>
@@ -45,6 +50,8 @@ export interface MetricSources extends MetricParts {
   /** Undefined: the embedded update server is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessMetrics
+  /** Undefined: MQTT is off, or not open yet. */
+  readonly mqtt: () => MqttMetrics | undefined
   /** Undefined: this server is not a node of a cluster. */
   readonly cluster:
     | {

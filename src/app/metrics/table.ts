@@ -2,6 +2,7 @@ import { callRows } from '#app/metrics/calls'
 import { clusterRows } from '#app/metrics/cluster'
 import { eventRows } from '#app/metrics/events'
 import { linkRows } from '#app/metrics/links'
+import { mqttRows } from '#app/metrics/mqtt'
 import { peopleRows } from '#app/metrics/people'
 import { processRows } from '#app/metrics/process'
 import type { MetricRow } from '#app/metrics/row'
@@ -11,6 +12,7 @@ import { workRows } from '#app/metrics/work'
 /** All metrics, grouped by subject, in the order of their output. */
 export const metricGroups: readonly { readonly title: string; readonly rows: readonly MetricRow[] }[] = [
   { title: 'Device connections', rows: linkRows },
+  { title: 'MQTT', rows: mqttRows },
   { title: 'Events and their subscribers', rows: eventRows },
   { title: 'The store', rows: storageRows },
   { title: 'The cluster', rows: clusterRows },

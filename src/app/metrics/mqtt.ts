@@ -1,0 +1,26 @@
+import type { MetricRow } from '#app/metrics/row'
+
+/** Clients by MQTT. All of it is absent with `MQTT_PORT=off`. */
+export const mqttRows: readonly MetricRow[] = [
+  {
+    name: 'ddb_mqtt_connections',
+    type: 'gauge',
+    help: 'Open MQTT connections, over TCP, TLS and websockets',
+    from: 'mqtt',
+    read: ({ mqtt }) => mqtt()?.connectionCount() ?? [],
+  },
+  {
+    name: 'ddb_mqtt_messages_total',
+    type: 'counter',
+    help: 'PUBLISH packets received, and wills',
+    from: 'mqtt',
+    read: ({ mqtt }) => mqtt()?.counts.received ?? [],
+  },
+  {
+    name: 'ddb_mqtt_refused_total',
+    type: 'counter',
+    help: 'Those that were refused',
+    from: 'mqtt',
+    read: ({ mqtt }) => mqtt()?.counts.refused ?? [],
+  },
+]
