@@ -2,7 +2,7 @@ import { posix, relative } from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Tests of parts, which leave nothing behind in their process: its modules are loaded once for all of them. */
+/** Tests of single modules. They leave nothing behind in their process, so all files share its loaded modules. */
 const ofParts = [
   'access',
   'actors',
@@ -24,9 +24,9 @@ const ofParts = [
   'runtime',
   'store',
   'workers',
-].map((room) => `test/${room}/**/*.test.ts`)
+].map((folder) => `test/${folder}/**/*.test.ts`)
 
-/** What takes longest, in this order, so that none of it is begun when the others are done. */
+/** The longest files, which start first in this order, so that none of them still runs when the others are done. */
 const longest = [
   'test/simulation/seeds-1.test.ts',
   'test/simulation/seeds-2.test.ts',
@@ -39,10 +39,10 @@ const longest = [
   'test/dashboard/administration.slow.test.ts',
 ]
 
-/** Kills, failures, browsers, the tools that measure: `npm run test:all`. */
+/** Tests with kills, failures, browsers and measuring tools: `npm run test:all`. */
 const slow = ['test/**/*.slow.test.ts']
 
-/** Those with a process of their own first, and of these the longest: in the end there is something short for everybody. */
+/** Runs files with a process of their own first, the longest of them first, so that all workers end at about the same time. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -60,13 +60,13 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] },
   test: {
-    // For what never ends: a machine that has much else to do may need many times what a quiet one does.
+    // Only ends tests that hang: on a busy machine a test may take many times as long as on an idle one.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    // As long as `until` waits: how fast something is belongs to the benches.
+    // As long as `until` waits. Tests do not measure speed; benchmarks do.
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
-    // One more than the processors that this is tried on: in many of them somebody waits, for what takes its time.
+    // One more than the two processors of the usual machine, because many tests wait.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -216,7 +216,7 @@ function canRun() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major === 21 || (major === 22 && minor < 12)) return false
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
-  // All folders of packages from here up: an installed package has its dependencies beside it.
+  // All `node_modules` from here up: the dependencies of an installed package are in a folder above it.
   const folders = module.paths.map((path) => join(path, 'uWebSockets.js'))
   return folders.some((folder) => ['dist/bin', ''].some((inside) => fs.existsSync(join(folder, inside, file))))
 }

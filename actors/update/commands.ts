@@ -79,7 +79,7 @@ export interface OfferLost {
   readonly id: string
 }
 
-/** The device sent HELLO with these firmwares. A missing firmware says nothing about its version. */
+/** The device sent HELLO with these firmwares. Of a missing firmware the version is unknown. */
 export interface DeviceReconnected {
   readonly type: 'reconnected'
   readonly session: string

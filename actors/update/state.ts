@@ -124,8 +124,8 @@ export function publishedFor(stored: StoredUpdate, index: number): PublishedUpda
 }
 
 /**
- * What to publish for the firmware that was checked before the current one and has no newer version: `idle` replaces
- * the published `checking`.
+ * The firmware that was checked before the current one, if it has no newer version: its published `checking` is
+ * replaced by `idle`.
  */
 export function checkedCorrection(
   before: StoredUpdate | undefined,

@@ -1,4 +1,4 @@
-// Answers: what it costs to keep every value. Ingest with history on and off at full speed, with one dashboard; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Does not count: HTTP.
+// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Does not count: HTTP.
 
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { HistoryWriter } from '#bench/benchmarks/history-writer'

@@ -19,7 +19,7 @@ const retryMs = 1_000
 
 /**
  * Stores seven days of history before the first start of the demo, device by device, so that charts are full. Continues
- * where an earlier start ended. What was stored twice has the same times, and is one point. `signal` ends it.
+ * where an earlier start ended. A point that is sent again has the same time, and is stored once. `signal` ends it.
  */
 export async function fillHistory(
   target: DemoTarget,

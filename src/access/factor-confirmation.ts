@@ -34,8 +34,8 @@ export class FactorConfirmations {
   }
 
   /**
-   * During sign-in the password was just verified. @throws Problem `invalid` without a confirmation, or the reason
-   * why it is wrong
+   * Does nothing during a sign-in, which has just verified the password. @throws Problem `invalid` without a
+   * confirmation, and the refusal of a wrong password or code
    */
   async confirm(subject: FactorSubject, { password, code }: Confirmation, place: SignInPlace): Promise<void> {
     const { row, session, owner } = subject

@@ -27,7 +27,7 @@ type TicketOwner = { readonly session: SessionKey } | { readonly caller: Caller 
 export class Tickets {
   readonly #options: TicketsOptions
   readonly #tickets: ExpiringMap<string, TicketOwner>
-  /** `refused`: shown, but not valid. */
+  /** `refused`: a client sent a ticket that was not valid. */
   readonly counts = { issued: 0, used: 0, refused: 0 }
 
   constructor(options: TicketsOptions) {

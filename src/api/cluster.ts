@@ -4,13 +4,13 @@ import { defineRoute } from '#api/entry'
 
 /** The nodes of a cluster. Contract 11. `GET /health/status` shows them. */
 
-/** Where nodes get each other's image, at the root. */
+/** The path, at the root, where nodes download a copy of each other's database. */
 export const imagePath = '/cluster/image'
 
 export const handOver = defineRoute('handOver', {
   route: 'POST /cluster/hand-over',
   source: 'contract 11',
-  summary: 'Make another node the owner, within two seconds; `GET /health/status` shows when it is',
+  summary: 'Make another node the owner, within two seconds; `GET /health/status` shows the owner',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   body: { schema: z.strictObject({ node: z.string().min(1).max(255).describe('The name of a running node') }) },
   answers: {

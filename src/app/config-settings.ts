@@ -261,7 +261,8 @@ export const settings = {
     name: 'UPDATE_HOOK_SECRET',
     kind: token,
     isSecret: true,
-    about: 'Key that signs calls of the update hook. Without it, callers need the permission update on updates.',
+    about:
+      'Key that signs calls of the update hook. Without it, callers need the right to update the resource updates.',
   },
   autoUpdate: {
     name: 'AUTO_UPDATE',
@@ -304,7 +305,7 @@ export const settings = {
     fallback: '',
     isSecret: true,
     about:
-      'Servers of NATS JetStream, 2.11 or later: this process becomes a node of a cluster. Without it, it is alone.',
+      'Servers of NATS JetStream, 2.11 or later. With it, this process is a node of a cluster; without it, a single server.',
   }),
   cluster: withFallback({
     name: 'CLUSTER',

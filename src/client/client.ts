@@ -74,8 +74,8 @@ export interface Client {
   pages<R extends ListName>(route: R, ...call: CallArguments<R>): AsyncIterable<readonly Item<R>[]>
 
   /**
-   * Unix milliseconds by the server's clock, learned from each answer. Compare the server's times, and those of this
-   * library, with it. Accurate to one or two seconds; before the first answer it is the local clock.
+   * The server's clock, Unix ms, adjusted with each answer and accurate to one or two seconds. All times of the server and
+   * of this library are by this clock. Before the first answer it is the local clock.
    */
   now(): number
 
@@ -101,8 +101,8 @@ export interface Client {
   secondFactor(factor: Factor): Promise<'signed in'>
 
   /**
-   * Creates a secret for one-time codes, which works once it is activated. This method and the next ones complete a
-   * pending sign-in that requires enrollment, or change the factors of the signed-in user after a confirmation.
+   * Creates a secret for one-time codes. `activateTotp` makes it valid. During a sign-in that requires enrollment, this
+   * method and the next ones complete the sign-in; afterwards they change the factors of the user, after a confirmation.
    */
   enrollTotp(confirmation?: Confirmation): Promise<Answer<'POST /auth/2fa/totp/enroll'>>
 

@@ -13,7 +13,7 @@ export interface StateOptions {
   readonly devices?: readonly string[]
   /** Only these services of the devices. */
   readonly services?: readonly string[]
-  /** Only events of these types; lists without any of them are not read. */
+  /** Only events of these types. A list is not read if none of its events has one of these types. */
   readonly types?: readonly EventType[]
   /** 0: devices with their status, 1: also their services, 2, the default: also properties. */
   readonly depth?: 0 | 1 | 2
@@ -112,7 +112,7 @@ export interface ServiceView extends ReadonlyMap<number, PropertyView> {
 /** One device, its history and its desired values. */
 export interface LiveDevice extends Observable<DeviceView | undefined> {
   /**
-   * Reads the history of some properties, by their ids or names; without them of all. Pages are joined.
+   * Reads all pages of the history of some properties, given by id or name; without `properties`, of all.
    * @throws Problem, ConnectionLost
    */
   history(service: string, properties?: readonly (string | number)[], options?: HistoryOptions): Promise<DeviceHistory>

@@ -1,2 +1,2 @@
-/** The cluster cannot be used; the message says what to change. Apart, so that it can be used without NATS. */
+/** The cluster cannot be used; the message names the remedy. In its own file, so that importing it does not load NATS. */
 export class ClusterFailure extends Error {}

@@ -14,7 +14,7 @@ import type { SharedLog } from '#cluster/shared-log'
 import type { World } from '#runtime/world'
 
 export interface NatsSettings extends NatsServers {
-  /** Of all nodes that share one log. */
+  /** The name that all nodes with the same log have in common. */
   readonly cluster: string
   readonly node: { readonly name: string; readonly url: string }
   /** How many servers store each message. */
@@ -40,11 +40,11 @@ export interface NatsCluster {
   close(): Promise<void>
 }
 
-/** A server that does not answer a request for the lease in this time is asked again. */
+/** The timeout of one request for the lease; after it the request is repeated. */
 const bucketMsMax = 1_000
-/** Of an answer of JetStream without a leader. */
+/** The status of JetStream while it has no leader. */
 const unavailableStatus = 503
-/** The pause before servers that can't answer yet are asked again. */
+/** The pause before a request is repeated that the servers could not answer yet. */
 const askAgainMs = 250
 
 /**

@@ -1,6 +1,6 @@
 import type { World } from '#runtime/world'
 
-/** What a record between two nodes says about one connection of a device. The data is in parentheses. */
+/** The kinds of records between two nodes about one device connection, with their data in parentheses. */
 export const recordKinds = {
   /** From the node of the device: a device connects (JSON of `TunnelRequest`). */
   open: 0,

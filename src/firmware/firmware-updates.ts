@@ -56,7 +56,7 @@ export class FirmwareUpdates {
     const { system, listing, links, images, server, offerTimeoutMs, scopeOf, log } = parts
     const options = { ...defaultUpdateOptions, ...parts.options }
     const { world } = system
-    const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; tried again`)
+    const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; will retry`)
     this.server = server ?? new EmbeddedUpdateServer({ system, now: () => world.now(), scopeOf })
     this.checks = new Checks({
       server: this.server,
@@ -97,7 +97,7 @@ export class FirmwareUpdates {
     this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('start the scheduled update') })
     links.setFirmwareListener(this.updater)
     parts.notices.listen(this.updater)
-    // Project changes during a reload are part of the data that these parts load afterwards.
+    // During a reload, notices of changed projects are not needed: these parts load all projects afterwards.
     for (const part of [this.imageUses, this.scans, this.windows]) parts.notices.listen(part, () => system.isServing)
   }
 

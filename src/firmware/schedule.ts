@@ -40,7 +40,7 @@ export class UpdateSchedule {
     this.#parts = parts
   }
 
-  /** Call it after the store was read, also again. */
+  /** Call it each time the store was read. */
   open(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -114,7 +114,7 @@ export class UpdateSchedule {
 
   /** The next project by name that devices report. */
   async #projectAfter(tenant: string, project: string): Promise<string | undefined> {
-    // After all its rows: `0` is the character after the slash.
+    // Rows are `project/device`. `0` follows `/` in ASCII, so `project0` is after all rows of the project.
     const pages = this.#parts.listing.entries(projectDeviceIndex, tenant, '', project && `${project}0`)
     try {
       const [row] = await pages.next(1)
@@ -146,7 +146,7 @@ export function isOpen(window: { readonly cron: string; readonly minutes: number
   return begun !== undefined && begun <= now
 }
 
-/** Without a function, it schedules nothing. */
+/** Only computes times: a `Cron` without a callback starts no timer. */
 function patternOf(cron: string, year: number): Cron | undefined {
   const fields = cron.split(/ +/)
   if (fields.length === 5) fields.unshift('0')

@@ -37,8 +37,8 @@ interface Held {
 }
 
 /**
- * Aggregates the points, or summaries, and marks of one series, which come in the order of their times. Points before the
- * first bucket only tell which value holds at its begin.
+ * Aggregates the points (or summaries) and the marks of one series, which arrive in order of time. Points before the first
+ * bucket only give the value that holds when it begins.
  */
 export class Aggregation {
   readonly #buckets: Buckets
@@ -60,7 +60,7 @@ export class Aggregation {
   characters = 0
   readonly columns: AggregateValue[][]
 
-  /** `charactersMax`: texts are left out from there on; `characters` tells that it happened. */
+  /** Above `charactersMax` characters, further texts are left out; `characters` shows whether there were any. */
   constructor(buckets: Buckets, names: readonly AggregateName[], now: number, charactersMax: number) {
     this.#charactersMax = charactersMax
     this.#buckets = buckets

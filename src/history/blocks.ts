@@ -143,7 +143,7 @@ export interface BlocksOptions {
 
 /**
  * The changes that store points of a series, and its marks, in blocks. Points that are later than all others of their day
- * are added to its summary; otherwise the day is read, and stored anew. So the same points may be stored twice.
+ * are added to its summary; otherwise the whole day is read and stored again. So the same points may be stored twice.
  *
  * A block holds the newest point of each of its times among all runs up to its sequence.
  */

@@ -9,7 +9,7 @@ export interface Buckets {
   readonly count: number
   /** Whether a bucket may begin within an hour, as a bucket of minutes does. */
   readonly areOfHours: boolean
-  /** The index of the bucket of a time, which lies in one. */
+  /** The index of the bucket that contains a time; some bucket must contain it. */
   indexOf(time: number): number
   /** The begin of a bucket; of the one behind the last: the end. */
   startOf(index: number): number

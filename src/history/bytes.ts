@@ -42,7 +42,7 @@ export class ByteWriter {
     this.at += bytes.length
   }
 
-  /** A copy of the bytes with their checksum; the inverse of `openRow`. Begins anew afterwards. */
+  /** A copy of the bytes with their checksum; the inverse of `openRow`. The writer is empty afterwards. */
   takeRow(): Buffer {
     const row = Buffer.allocUnsafe(this.at + checksumBytes)
     this.bytes.copy(row, 0, 0, this.at)

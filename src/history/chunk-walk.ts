@@ -9,7 +9,7 @@ import { readChunk, type ShapesById, unpackChunk } from '#store/chunk'
 import { codeOf, readEntry } from '#store/entry-codec'
 import { EntryReader } from '#store/entry-reader'
 
-/** Receives what a chunk says about series. */
+/** Receives the points and marks of a chunk. */
 export interface WalkTarget {
   readonly table: SeriesTable
   readonly columns: Columns

@@ -85,7 +85,7 @@ export function encodeValues(values: Float64Array, writer: ByteWriter): void {
   writer.bytes[formAt] = encodeNumbers(values, 0, values.length, writer)
 }
 
-/** Reads so many numbers to the beginning of `values`. @throws StorageFailure `damaged` */
+/** Reads `count` numbers to the beginning of `values`. @throws StorageFailure `damaged` */
 export function decodeValues(reader: ByteReader, count: number, values: Float64Array): void {
   const form = reader.byte()
   if (count > numbers.length) numbers = new Float64Array(count * 2)

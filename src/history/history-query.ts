@@ -40,7 +40,7 @@ export interface HistoryQuery {
   readonly from: number
   readonly to: number
   readonly now: number
-  /** Points, at most so many of each series; undefined: as many as the limits allow. */
+  /** Points, at most `limit` of each series; without `limit`, as many as the limits of an answer allow. */
   readonly raw?: { readonly limit: number | undefined; readonly isDescending: boolean }
   readonly buckets?: QueriedBuckets
 }

@@ -57,7 +57,7 @@ export class HistoryRequests {
   }
 
   /**
-   * Asks the history, in turn with others. `group`: who asks; groups alternate.
+   * Asks the history, in turn with other callers. `group`: the caller; groups alternate.
    * @throws Problem `overloaded`, `storage`
    */
   async ask<Answer>(group: string, question: (service: HistoryQueries) => Promise<Answer>): Promise<Answer> {
@@ -135,7 +135,7 @@ export class HistoryRequests {
   }
 }
 
-/** After a failure, history is opened again, or begun anew. */
+/** Temporary: after a failure, the history is opened again, or a new one is created. */
 function problemOf(error: unknown): unknown {
   return error instanceof StorageFailure ? new Problem('storage', error.message) : error
 }

@@ -40,7 +40,7 @@ const deadFormat = { name: 'deleted series of the history', version: 1, upgrades
 
 /**
  * The points of all series. They are collected in columns in memory, and stored as a *run*, together with the checkpoint, in
- * one batch. What was not stored when the process ends is read from the stream again.
+ * one batch. Points that were not stored when the process ended are read from the stream again.
  *
  * Runs of one level are merged into one of the next. In a merge, a series with enough points becomes *blocks* of one day,
  * with summaries of its hours; so rows are few at any rate of reports. A merge deletes nothing before its end, and is made

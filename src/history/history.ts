@@ -64,7 +64,7 @@ export class History implements HistoryService {
   #cancelFlush: (() => void) | undefined
   #mergedAllAt = 0
   #isConfirmDue = false
-  /** A row could not be read: the next `open` begins anew. */
+  /** A row could not be read: the next `open` sets this history aside and creates a new one. */
   #isDamaged = false
   #hasRoom = false
   #roomCheckedAt = Number.NEGATIVE_INFINITY

@@ -23,7 +23,7 @@ export function packNumbers(list: Float64Array, count: number, writer: ByteWrite
   }
 }
 
-/** A longer number is packed in two parts: the bits in hand and one part fit in 32 bits. */
+/** Wider numbers are packed in two parts, because up to 7 unwritten bits and one part must fit in 32 bits. */
 const partBits = 16
 const widthInOnePartMax = 24
 

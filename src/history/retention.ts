@@ -5,8 +5,8 @@ import type { SeriesKind } from '#history/series-table'
 import { type HistoryRetention, type ServiceRetention, spanMs } from '#model/history-retention'
 
 /**
- * How long the points of a series are kept, and its summaries of hours and of days, ms. What is finer is part of what is
- * coarser, so each is kept at least as long as the one before.
+ * How long the points of a series are kept, and its summaries of hours and of days, ms. Summaries are kept at least as
+ * long as the finer values that they summarize.
  */
 export interface Retention {
   readonly rawMs: number
@@ -23,7 +23,7 @@ export const noCut: Retained = { rawFrom: 0, hoursFrom: 0, daysFrom: 0 }
 export class Retentions {
   readonly #limits: HistoryLimits
   readonly #ofMost: Retention
-  /** What is older was deleted to hold the total size. */
+  /** Older values were deleted to keep the total size below its limit. */
   cut: Retained = noCut
   /** By tenant, service and property. */
   #tenants = new Map<string, Map<string, ReadonlyMap<number, Retention>>>()
@@ -70,7 +70,7 @@ export class Retentions {
     return Math.max(0, now - Math.max(retention.rawMs, dayMs))
   }
 
-  /** What is left of a series. */
+  /** The span of a series that is still stored. */
   retainedAt(now: number, tenant: string, property: Pick<SeriesKind, 'service' | 'propId'>): Retained {
     const { rawMs, hoursMs, daysMs } = this.of(tenant, property)
     return {

@@ -6,7 +6,7 @@ import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
-/** What a series has in common with those of equal devices. */
+/** The fields that a series shares with the same property of devices of the same kind. */
 export interface SeriesKind {
   readonly service: string
   readonly propId: number

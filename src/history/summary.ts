@@ -7,7 +7,7 @@ import { Points } from '#history/points'
 export type SeriesValue = number | string
 
 /**
- * What is known of the points of one span of a series. The numbers are NaN for a series of texts.
+ * A summary of the points in one span of a series. The numbers are NaN for a series of texts.
  *
  * The held values are for averages weighted by time: each value holds until the next point or mark. `held` is the sum of
  * values × ms between the first and the last point, `heldMs` the time in which any held, and `until` when the last value
@@ -95,7 +95,7 @@ export function riseOf(before: number, after: number): number {
   return after >= before ? after - before : after
 }
 
-/** What is known of one day of a series. */
+/** The summaries of one day of a series. */
 export class DaySummary {
   /** By the hours that have points; of the whole day under `wholeDay`. */
   readonly hours = new Map<number, Summary>()
@@ -103,7 +103,7 @@ export class DaySummary {
   firstMark = 0
   lastMark = 0
 
-  /** Whether points from this time on can be added; otherwise the day must be summarized anew. */
+  /** Whether points from this time on can be added; otherwise the day must be summarized again. */
   isBefore(time: number): boolean {
     return time > this.lastMark && time > (this.inOrder().at(-1)?.lastTime ?? 0)
   }

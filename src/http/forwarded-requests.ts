@@ -4,7 +4,7 @@ import type { Exchange } from '#http/exchange'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
 import { Problem } from '#model/problem'
 
-/** Written again for the other node: what a client claims about itself must not count there. */
+/** These headers are replaced for the other node, which must not trust what a client claims about itself. */
 const forwardingHeader = /^x-(?:forwarded-.*|request-id)$/
 
 /** Headers by which another node sees the same client, and uses the same request id. Names and values, alternating. */

@@ -1,4 +1,4 @@
-/** What history can tell of the values in a span of time. Contract 9. */
+/** Aggregates that history computes from the values in a span of time. Contract 9. */
 export const aggregateNames = [
   'min',
   'max',

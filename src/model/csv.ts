@@ -6,7 +6,7 @@ export interface CsvRow {
   readonly fields: readonly string[] | undefined
 }
 
-/** Text that arrives in small pieces is read when there is this much of it, because a long row is read anew each time. */
+/** Small pieces are collected to this size before they are parsed: an incomplete row is parsed again with each piece. */
 const stepCharacters = 16_384
 
 /** Reads CSV as it arrives. RFC 4180; a row may also end with a line feed alone. */

@@ -29,7 +29,7 @@ function areCovered(mine: Scope, held: GrantNames, theirs: readonly Grant[]): bo
   })
 }
 
-/** What a grant names: `*`, or names. Devices may also be `PREFIX*`, or a group as `/` and its id. */
+/** The names in a grant, or `*` for all. A device may also be `PREFIX*`, or a group as `/` and its id. */
 interface Terms {
   readonly devices: readonly string[]
   readonly services: readonly string[]

@@ -2,7 +2,7 @@ import type { JsonFault } from '#model/json-value'
 
 /** Rules for the edges of a graph. Contract 5.4. */
 
-/** What the rules need of `Graph` in `#model/graph`. */
+/** The part of `Graph` (`#model/graph`) that the rules need. */
 interface Graph {
   readonly nodes: readonly GraphNode[]
   readonly edges: readonly (readonly [from: string, to: string])[]

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** How long the history of a property is kept, as its schema says. Contract 9. */
+/** The retention of the history of a property, as in its schema. Contract 9. */
 
 const unitMs = { h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const
 /** A hundred years, in hours. */

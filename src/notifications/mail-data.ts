@@ -30,7 +30,7 @@ export interface RunSurroundings {
 /**
  * The variables of a template: those of conditions (`value previous device time meta`), `deviceIdentifier`, the name of
  * the `function`, `date` (the time in readable form, UTC), and the cause `on`, with `service` and `property` or with
- * `alarm`, by name if they have one, and who acknowledged it. Contract 5.5, 12.
+ * `alarm`, by name if they have one, and the user that acknowledged it. Contract 5.5, 12.
  */
 export function dataOf({ device, at, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
   const data = {

@@ -7,7 +7,7 @@ import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** Who a ticket belongs to, and the message of the log up to which a node must have read to know their rights. */
+/** The owner of a ticket. A node that has read the log up to message `sequence` knows the rights of the owner. */
 const TicketHolder = z.object({
   /** Null: authentication is off. */
   session: z.object({ kind: z.enum(['session', 'api_key']), tenant: z.string(), id: z.string() }).nullable(),

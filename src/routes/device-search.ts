@@ -45,7 +45,7 @@ export class DeviceSearch {
     this.#tenants.get(tenant)?.published(entry)
   }
 
-  /** Events may not have been published: begins anew. */
+  /** Some events may not have been published: rebuilds all lists. */
   reloaded(): void {
     this.#tenants.clear()
   }

@@ -25,9 +25,8 @@ const detailsMax = 100
 const futureMsMax = 86_400_000
 
 /**
- * Stores the rows of a CSV file as points. What a device has reported is replaced, so the caller needs the right that
- * also gives a secret of the device, with which anyone can report such values: `update` on `device`. Rows outside of it
- * count as unknown.
+ * Stores the rows of a CSV file as points. They replace reported values, so the caller needs the right to report for the
+ * device: `update` on `device`, which also allows a new secret. Rows of other devices are refused as unknown.
  */
 export async function importHistory(context: RouteContext, call: Call): Promise<Reply> {
   const { upload: body, caller } = call

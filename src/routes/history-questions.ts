@@ -81,7 +81,7 @@ const intervals = [
   ...[1, 2, 3, 6, 12].map((count) => count * hour),
 ]
 
-/** The interval in ms; for `auto` the smallest that gives at most so many buckets. Contract 9. */
+/** The interval in ms; for `auto` the smallest one that gives at most `points` buckets. Contract 9. */
 export function intervalOf<Interval extends number | undefined>(
   asked: Interval | 'auto',
   { from, to }: { readonly from: number; readonly to: number },

@@ -158,7 +158,7 @@ function printOf({ target, bodyBytes }: Call, { method }: RouteEntry, processKey
 }
 
 function otherRequest(): Problem {
-  return new Problem('unprocessable', 'this Idempotency-Key stands for another request')
+  return new Problem('unprocessable', 'this Idempotency-Key was used for another request')
 }
 
 /** A refusal for the content is stored like an answer; other errors are rethrown. */

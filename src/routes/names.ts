@@ -16,7 +16,7 @@ import type { RouteContext } from '#routes/context'
  * Names in request bodies: a service by the name of its schema, a property, an alarm and a group by their names. They
  * are replaced by identifiers before the body is validated, so everything behind knows identifiers only.
  *
- * What is an identifier of something stays one. A caller finds only what it may read.
+ * A text that is an identifier is not replaced. Only names that the caller may read are found.
  */
 export function withNames(context: RouteContext, binding: Binding): Binding {
   if (!binding.entry.body?.acceptsNames) return binding

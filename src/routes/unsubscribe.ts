@@ -54,10 +54,10 @@ const pageHeaders = {
 }
 
 /** The form is sent to the URL of its page. */
-const question = `<p>Do you want no more of these mails?</p>
+const question = `<p>Do you want to stop receiving these mails?</p>
 <form method="post"><button name="List-Unsubscribe" value="One-Click">Unsubscribe</button></form>`
 
-const ended = '<p>You will get no more of these mails.</p>'
+const ended = '<p>You will not receive these mails any more.</p>'
 
 function pageOf(content: string): Reply {
   const text = `<!doctype html>

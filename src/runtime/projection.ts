@@ -15,7 +15,7 @@ export interface Projection {
   readonly name: string
   /** Opens it, or opens it again. Resolves with the checkpoints from which it can go on, the newest first. */
   open(): Promise<readonly Checkpoint[]>
-  /** Goes on from the checkpoint with this index; undefined: sets everything aside, and begins anew. */
+  /** Continues from the checkpoint with this index; undefined: sets everything aside, and starts empty. */
   resume(index: number | undefined, epoch: string): Promise<void>
   /** Adds chunks of the streams, in order. Their bytes are valid during the call only. */
   apply(chunks: readonly StreamChunk[]): Promise<Applied>

@@ -8,7 +8,7 @@ export interface StreamFollowerOptions {
   readonly world: World
   readonly journal: StoreJournal
   readonly projection: Projection
-  /** The log receives what went wrong, and that the projection begins anew. */
+  /** Called to log an error, and to log that the projection starts empty. */
   readonly failed: (error: unknown) => void
   readonly begunAnew: () => void
   /** Before the first chunk, and after a gap: what the projection would have learned from earlier entries. */
@@ -42,7 +42,7 @@ export class StreamFollower {
   #work: Promise<void> = Promise.resolve()
   #isRunning = false
   #isStopped = true
-  /** Where to go on must be decided anew: after a failure, and when the store lost entries. */
+  /** The next offset is unknown: after a failure, and when the store lost entries. */
   #isLost = true
   /** World.monotonic. */
   #confirmDueAt: number | undefined

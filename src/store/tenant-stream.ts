@@ -79,7 +79,7 @@ export class TenantStream {
       this.#redoChunks = this.#redoChunks.slice(Math.max(keep, 0))
   }
 
-  /** First offsets of the chunks that hold the entries from this offset on. The offset lies in the redo window. */
+  /** First offsets of the chunks that hold the entries from this offset on, which must be in the redo window. */
   chunksFrom(offset: number): readonly number[] {
     return this.#redoChunks.slice(Math.max(lastIndexUpTo(this.#redoChunks, offset), 0))
   }
@@ -121,7 +121,7 @@ interface Slab {
  * before.
  */
 const slabBytesMin = 16 * 1024
-/** Large enough that the allocator treats a slab as one piece, whatever the size of its chunks. */
+/** Large enough that the allocator treats a slab as one piece, independent of the size of its chunks. */
 const slabBytesMax = 1024 * 1024
 
 /**

@@ -124,7 +124,7 @@ describe('history', () => {
     expect(auto).toMatchObject({ interval: 5 * minute })
   })
 
-  test('keeps nothing of a property whose schema says so, also after a restart', async () => {
+  test('stores no values of a property whose schema has `history: false`, also after a restart', async () => {
     await report(start + 40 * minute + 1, [{ propId: 0x2004, value: 2 }])
     expect((await read(`from=${start}&properties=noise`)).series).toMatchObject([{ name: 'noise', time: [] }])
     const changed = { ...schema, properties: { ...schema.properties, '0x2004': { name: 'noise' } } }

@@ -9,7 +9,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { certificate, tlsSettings } from '#test/mqtt/tls-files'
 
-/** A client that nobody here wrote, over each transport. */
+/** An independent client, over each transport. */
 
 const folder = mkdtempSync(join(tmpdir(), 'mqtt-'))
 let server: StartedServer
@@ -61,7 +61,7 @@ describe.each(places)('over %s', (name, url) => {
   })
 })
 
-test('a stop tells clients of 5.0 why', async () => {
+test('a stop sends the reason to clients of 5.0', async () => {
   const stopped = await StartedServer.here({ MQTT_PORT: '0' })
   const client = await connect(`mqtt://127.0.0.1:${stopped.mqttPorts.plain}`, { protocolVersion: 5 })
   const reason = new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)))

@@ -198,7 +198,7 @@ describe('the owner receives the headers of the client', () => {
       },
     },
     {
-      title: 'with what a trusted proxy says about it',
+      title: 'with the address and scheme from a trusted proxy',
       isProxyTrusted: true,
       lines: ['X-Forwarded-For: 203.0.113.1', ...proxy],
       received: {

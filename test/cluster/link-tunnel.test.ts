@@ -171,7 +171,7 @@ describe('a device connection at another node', () => {
     expect(socket?.send('late')).toBe(false)
   })
 
-  test('tells the owner when the device has gone, and leaves other devices connected', async () => {
+  test('informs the owner when the device has disconnected, and leaves other devices connected', async () => {
     const device = await connect()
     const other = connectAgain()
     await Promise.all([opened(device), opened(other)])

@@ -92,7 +92,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     return (answer.json as { secret: string }).secret
   }
 
-  /** A device that reports 1, 2, 3 … and connects again when it is closed, as the protocol says. */
+  /** A device that reports 1, 2, 3 … and reconnects as the protocol requires. */
   class CountingDevice {
     readonly #name: string
     readonly #secret: string

@@ -89,7 +89,7 @@ class CountingCluster {
   readonly world: SimulatedWorld
   readonly log: SimulatedLog
   readonly nodes: readonly Node[]
-  /** Acknowledged counts, and who made them. */
+  /** Acknowledged counts, with the node that made each. */
   readonly acknowledged = new Map<number, string>()
   readonly faults: string[] = []
   #commits = 0

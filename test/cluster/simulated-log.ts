@@ -1,7 +1,7 @@
 import type { Lease, SharedLog } from '#cluster/shared-log'
 import type { World } from '#runtime/world'
 
-/** What may go wrong with a message. Each is a chance from 0 to 1. */
+/** Faults of messages, each with its probability from 0 to 1. */
 export interface LogFaults {
   /** The message is stored, and the node never learns it. */
   readonly lostAnswer: number

@@ -134,7 +134,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
   })
 
-  test('a device shows names and units, and says why there is no chart', async () => {
+  test('a device shows names and units, and the reason why there is no chart', async () => {
     await boilers.report('BOILER-002', 71.5)
     await ann.goTo('/devices/BOILER-002')
     await ann.sees('BOILER-002')

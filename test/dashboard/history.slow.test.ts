@@ -142,7 +142,7 @@ describe('charts in a browser', () => {
     expect(first).toMatch(/^BOILER-001,boiler,8192,Temperature,\d{4}-.*Z,[\d.]+,[\d.]+,[\d.]+$/)
   })
 
-  test('while the history is behind, the chart says so and tries again', async () => {
+  test('while the history is behind, the chart shows a message and tries again', async () => {
     const busy = '**/services/boiler/history?*'
     await ann.page.route(busy, (route) => route.fulfill({ status: 503, json: { error: 'HISTORY_BEHIND' } }))
     await ann.button('Last 1 h').click()
@@ -188,7 +188,7 @@ describe('charts in a browser', () => {
     await fitsAPhone(ann)
   })
 
-  test('the last hour stands beside a value', async () => {
+  test('a value has a chart of its last hour', async () => {
     await ann.goTo('/devices/BOILER-001')
     const line = ann.page.getByRole('row', { name: /^Temperature/ }).locator('.sparkline polyline')
     await line.waitFor({ state: 'attached' })

@@ -5,7 +5,7 @@ import { DeviceStatus } from '#model/meta'
 /** Values, or JSON texts, by their time. */
 type ModelSeries = Map<number, number | string>
 
-/** The history of one tenant as plain maps: what the stored history is compared with. */
+/** The history of one tenant as plain maps, to compare with the stored history. */
 export class HistoryModel {
   readonly series = new Map<string, ModelSeries>()
 

@@ -77,7 +77,7 @@ class Stream {
   }
 }
 
-/** One history with the model beside it. Time goes on by a minute in each step. */
+/** One history and its model. Each step takes a minute. */
 class Run {
   readonly random: SeededRandom
   readonly stream = new Stream()
@@ -219,7 +219,7 @@ class Run {
   async #import(history: HistoryStore): Promise<void> {
     const device = this.random.pick(devices) as string
     const shape = this.#shapeOf.get(device)
-    // The server waits until history has learned what the schema says.
+    // The server waits until history has read the schema.
     if (!shape || history.offsetOf(tenant) === 0) return
     const items = this.#items(shape).map((item) => (typeof item === 'object' ? 7 : item))
     const timestamp = this.#pastTime()

@@ -74,7 +74,7 @@ class Fixture {
 }
 
 describe('history', () => {
-  test('begins anew when a row is damaged, and sets the old one aside', async () => {
+  test('starts empty when a row is damaged, and sets the old database aside', async () => {
     const fixture = new Fixture()
     await fixture.open()
     await fixture.report(1)

@@ -53,7 +53,7 @@ test.each([1, 100])(
   },
 )
 
-test('a day that is stored anew keeps what a later point in another run replaces', async () => {
+test('a day that is stored again keeps a point that a later run replaces', async () => {
   const storage = await memoryPlace().open()
   const stored = async (sequence: number, points: Points): Promise<Run> => {
     const name = runName(sequence, 0)

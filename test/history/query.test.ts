@@ -299,7 +299,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     expect(days.series[0]?.count?.reduce((sum: number, each) => sum + (each as number), 0)).toBe(fixture.points.size)
   })
 
-  test('is kept as the schema says', async () => {
+  test('is kept for the spans in the schema', async () => {
     const fixture = await Fixture.make(seed)
     const own = { raw: '1d', hourly: '3d', daily: '5d' }
     const retentions = new Map<number, HistoryRetention>([
@@ -342,7 +342,7 @@ describe.each([1, 2, 3, 4, 5, 6])('a history with seed %i', (seed) => {
     ).toBe(oldest)
   })
 
-  test('says how long each value of a switch held', async () => {
+  test('gives the duration of each value of a switch', async () => {
     const fixture = await Fixture.make(seed)
     await fixture.fill()
     const answer = await fixture.ask({
@@ -432,7 +432,7 @@ describe('a query', () => {
       const days = (await inBuckets(start, dayMs)).series[0]?.count ?? []
       const areHoursCut = (await inBuckets(start, hourMs)).interval === dayMs
       const areNoHours = (await inBuckets(today - dayMs, hourMs)).interval === dayMs
-      // Whatever is left is complete, and what is coarser is only cut when nothing finer is left.
+      // The remaining values are complete, and coarser ones are only deleted when no finer ones remain.
       expect(raw.series[0]?.time).toEqual(fixture.sorted.map(([time]) => time).filter((time) => time >= rawFrom))
       expect(days.every((count) => count === 24)).toBe(true)
       if (areHoursCut) expect(rawFrom).toBe(today)
@@ -554,7 +554,7 @@ describe('a query', () => {
     )
   })
 
-  test('for an export quotes texts as RFC 4180 says', async () => {
+  test('for an export quotes texts as in RFC 4180', async () => {
     const fixture = await Fixture.make(1)
     fixture.now = start + 10
     await fixture.reportText(start, 'one, "two"\nthree')

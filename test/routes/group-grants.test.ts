@@ -54,7 +54,7 @@ test('answers follow the members at once, and sockets with one RESYNC', async ()
   for (const device of ['A', 'B', 'P-2', 'PX']) await root.patch(`/meta/${device}`, { floor: 1 })
   await until(() => socket.events.length >= 2, 'events')
   expect(socket.events.map((event) => 'deviceIdentifier' in event && event.deviceIdentifier)).toEqual(['B', 'P-2'])
-  // The same members: nobody has to read anything again.
+  // The same members: no socket has to read anything again.
   await setMembers(root, 'B')
   await root.patch('/meta/B', { floor: 2 })
   await until(() => socket.events.length >= 3, 'one more')
@@ -67,7 +67,7 @@ test('a group that a role names is not deleted', async () => {
   expect((await root.delete(`/groups/${group}`)).status).toBe(409)
 })
 
-describe('nobody widens rights by members', () => {
+describe('users cannot extend rights by changing members', () => {
   test('an edit needs the grants that name the group', async () => {
     const carl = await root.bringIn('carl', ['manager'])
     expect((await setMembers(carl, 'A', 'B')).status).toBe(403)

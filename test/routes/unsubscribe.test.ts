@@ -74,7 +74,7 @@ describe('one click', () => {
   test('in a browser shows a page', async () => {
     const answer = await send('POST', path, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(await answer.text()).toContain('no more of these mails')
+    expect(await answer.text()).toContain('will not receive these mails')
     expect(kept()).toEqual(['9Pw3tKc8Lb'])
   })
 })

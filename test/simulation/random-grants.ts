@@ -21,7 +21,7 @@ export const viewer: Grant = {
 /** A role with one grant, which names a group of the same name. */
 export const roleByGroup = 'members'
 
-/** The grants of `roleByGroup`, with the members by name: what it gives while the group has these members. */
+/** The grants of `roleByGroup` while the group has these members, with the members by name. */
 export function grantsOfMembers(devices: readonly string[]): readonly Grant[] {
   const permissions: Grant['permissions'] = { service: ['read'], device: ['read'], meta: ['read'], alarms: ['read'] }
   return [{ permissions, devices: [...devices].sort(), services: ['*'] }]

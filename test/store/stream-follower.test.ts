@@ -153,7 +153,7 @@ describe('a projection', () => {
     expect(stored.offsets).toEqual(upTo(last + 5))
   })
 
-  test('begins anew when the store has none of its checkpoints', async () => {
+  test('starts empty when the store has none of its checkpoints', async () => {
     const fixture = await openRuntime()
     await write(fixture, 1)
     const stored: Stored = { checkpoints: [{ epoch: 'another', offsets: new Map([[tenant, 3]]) }], offsets: [1, 2, 3] }

@@ -14,8 +14,8 @@ export function devicesIn(text: string): readonly string[] {
 const suggestedMax = 200
 
 /**
- * The first devices whose identifier or name contains the typed text, in upper case, and that are not chosen yet. Stops
- * at the limit, because there may be a hundred thousand devices.
+ * The first devices that are not chosen yet and whose identifier or name contains `typed`, a text in upper case. Stops at
+ * the limit, because there may be a hundred thousand devices.
  */
 export function suggestedDevices(
   all: Iterable<string>,

@@ -23,7 +23,7 @@ export interface BackupsParts {
 }
 
 export interface BackupRequest {
-  /** Who asks for it, for the log. */
+  /** The user that asked for it, for the log. */
   readonly user: string
   readonly hasHistory: boolean
 }

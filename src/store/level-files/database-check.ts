@@ -13,7 +13,7 @@ import { damagedBlocks } from '#store/level-files/table-file'
 export interface DatabaseCheck {
   /** Each is a sentence that names the file. If there is any, the database must not be opened. */
   readonly damage: readonly string[]
-  /** Logs whose end an opening drops, because a write was interrupted. */
+  /** Logs that end in the middle of a write. Opening the database drops that write. */
   readonly torn: readonly string[]
 }
 
@@ -48,14 +48,15 @@ function missingCurrent(names: readonly string[]): readonly string[] {
 export interface CurrentManifest extends Manifest {
   readonly name: string
   /**
-   * The position in the middle of a record at which it ends. LevelDB takes it for the end, which is right if a process
-   * died during a write.
+   * The start of an incomplete record at the end. LevelDB ignores that record, which is right if a process died during
+   * the write.
    */
   readonly tornAt: number | undefined
 }
 
 /**
- * The current manifest; a text: why there is none. @param names of the files there. @throws errors of the file system
+ * The current manifest, or a text with the reason why there is none. @param names of the files in the folder. @throws
+ * errors of the file system
  */
 export async function readManifest(database: string, names: readonly string[]): Promise<CurrentManifest | string> {
   const current = (await bytesOf(database, 'CURRENT')).toString('latin1')
@@ -78,9 +79,8 @@ export async function readManifest(database: string, names: readonly string[]): 
 }
 
 /**
- * Files that a manifest names and that are missing, and any sign that the end of the manifest was lost instead: then
- * there are files that it does not name. A manifest that is cut off between two records is as valid as before the
- * second one was written.
+ * Describes files that are missing although the manifest names them. If there are also files that it does not name, the
+ * end of the manifest itself may be lost: a manifest that is cut off between two records looks valid.
  */
 export function missingFiles(names: readonly string[], manifest: CurrentManifest): readonly string[] {
   const { name, tables, logNumber, tornAt } = manifest
@@ -139,7 +139,7 @@ async function tableDamage(
   }
 }
 
-/** Logs that an opening reads, in order. */
+/** Logs that LevelDB reads when it opens the database, in order. */
 function logsToRead(
   names: readonly string[],
   { logNumber, previousLogNumber }: Pick<Manifest, 'logNumber' | 'previousLogNumber'>,
@@ -154,7 +154,7 @@ function logsToRead(
 }
 
 export interface LogCheck extends DatabaseCheck {
-  /** For each log, in order, the number of bytes before the first fault in any log. */
+  /** For each log, in order, its bytes before the first fault: none for logs after the faulty one. */
   readonly wholeBytes: ReadonlyMap<string, number>
 }
 

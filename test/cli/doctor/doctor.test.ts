@@ -91,7 +91,7 @@ describe('a data folder', () => {
     })
   })
 
-  test('has a hint about a damaged history, which the server begins anew', async () => {
+  test('has a hint about a damaged history, which the server replaces by a new one', async () => {
     expect(await historyFindings(configOf({ DATA_DIR: folder }))).toEqual([])
     mkdirSync(join(folder, 'history', 'db'), { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, 'history', 'db', 'CURRENT'), 'nothing')

@@ -9,7 +9,7 @@ import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 import type { StatusRow } from '#dashboard/values/alarm-order'
 
-/** Who acknowledged an alarm on a device, or the button to do so. */
+/** The column with the user that acknowledged an alarm on a device, or with the button to acknowledge it. */
 export function useAcknowledgedColumn(): Column<StatusRow> {
   const nameOf = usePrincipalNames()
   return {

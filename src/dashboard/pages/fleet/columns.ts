@@ -71,8 +71,8 @@ export function propertyKey(serviceIdentifier: string, propId: number): string {
 const shownOfService = 5
 
 /**
- * The default columns: for one service its first properties, for all services a line of values. `propIds`: the
- * properties that devices have of the service.
+ * The default columns. With a service, each of its first properties has a column; without one (`""`), a single column
+ * lists some values. `propIds`: the properties of the service that devices have.
  */
 export function defaultColumnKeys(service: string, propIds: readonly number[]): string[] {
   const first = ['device', 'status', 'trend']
