@@ -94,7 +94,7 @@ interface RetainedBuckets {
   readonly mayBeSummed: boolean
 }
 
-/** What is left of all of several series. */
+/** The span that is still stored for every one of several series. */
 export function leastRetained(list: readonly Retained[]): Retained {
   const most = (times: readonly number[]) => Math.max(0, ...times)
   return {

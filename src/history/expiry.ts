@@ -100,7 +100,7 @@ async function storeCut(storage: Storage, cut: Retained): Promise<void> {
 const hoursShare = 0.9
 
 /**
- * Decides what to delete to free so many bytes: the oldest days of points first, then the oldest hours, then the oldest
+ * Decides what to delete to free this number of bytes: the oldest days of points first, then the oldest hours, then the oldest
  * days. Today stays, because its points are still being summarized.
  */
 async function cutFor(
