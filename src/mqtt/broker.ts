@@ -45,6 +45,8 @@ interface FreeDelivery {
 const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
 const subscriptionsMax = 100_000
+/** Comparing a topic with this many takes some milliseconds. */
+const openLevelsMax = 20_000
 const queuedMax = 10_000
 /** Messages with QoS 0 are left out for a client with more unread bytes. */
 const unreadBytesMax = 512 * 1024
@@ -82,7 +84,9 @@ export class Broker {
     const { topic } = subscription
     const subscriber = this.#subscriberOf(key, client)
     const before = subscriber.subscriptions.get(topic)
-    if (!before && this.#tree.size >= subscriptionsMax) return false
+    const isFull =
+      this.#tree.size >= subscriptionsMax || (topic.includes('+') && this.#tree.openLevels >= openLevelsMax)
+    if (!before && isFull) return false
     const shared = sharedFilterOf(topic)
     const filter = shared?.filter ?? topic
     const added = { subscriber, subscription, share: shared && topic }

@@ -19,11 +19,11 @@ export interface FreeValues {
 /** Deeper values do not fit on the stack when they become text. */
 const depthMax = 32
 /** A list or an object takes a tenth of a microsecond, and a new name a whole one. */
-const listsMax = 16_384
-const fieldsMax = 8_192
+const listsMax = 8_192
+const fieldsMax = 4_096
 /** In one message. Each is compared with rules, and each time is an event. */
-const valuesMax = 4_096
-const timesMax = 1_024
+const valuesMax = 2_048
+const timesMax = 256
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

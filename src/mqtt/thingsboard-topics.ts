@@ -54,7 +54,7 @@ const attributeRequest = 'attributes/request/'
 const rpcResponse = 'rpc/response/'
 const requestsMax = 1_024
 /** Each may be connected, and stored. */
-const devicesMax = 256
+const devicesMax = 128
 const keysMax = 1_024
 
 /** The topics of ThingsBoard: a device moves by changing host and token. Contract 10. */

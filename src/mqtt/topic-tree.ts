@@ -3,22 +3,31 @@ interface Node<Value> {
   readonly values: Set<Value>
 }
 
-/** Values by topic filter. A topic costs time for the levels that filters share with it, not for all filters. */
+/** Values by topic filter. A topic costs time for its own levels, and for those of filters with `+`. */
 export class TopicTree<Value> {
   readonly #root: Node<Value> = emptyNode()
   #size = 0
+  #openLevels = 0
 
   get size(): number {
     return this.#size
   }
 
+  /** Levels of all filters from their first `+` on, each once. A topic may cost time for all of them. */
+  get openLevels(): number {
+    return this.#openLevels
+  }
+
   add(filter: string, value: Value): void {
     let node = this.#root
+    let isOpen = false
     for (const level of filter.split('/')) {
+      isOpen ||= level === '+'
       let next = node.below.get(level)
       if (!next) {
         next = emptyNode()
         node.below.set(level, next)
+        if (isOpen) this.#openLevels++
       }
       node = next
     }
@@ -35,10 +44,12 @@ export class TopicTree<Value> {
       path.push(next)
     }
     if (path.at(-1)?.values.delete(value)) this.#size--
+    const open = levels.indexOf('+')
     for (let depth = levels.length; depth > 0; depth--) {
       const { below, values } = path[depth] as Node<Value>
       if (below.size > 0 || values.size > 0) return
       path[depth - 1]?.below.delete(levels[depth - 1] as string)
+      if (open >= 0 && depth > open) this.#openLevels--
     }
   }
 
