@@ -1,6 +1,5 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { folderBytes, type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import { defaultLimits } from '#history/history-limits'
 import { HistoryStore } from '#history/history-store'
 import type { Entry } from '#model/entry'
@@ -25,13 +24,18 @@ export const deviceName = (device: number) => `DEVICE-${device}`
 /** Writes reports to a history of its own, as the worker thread of the server does. */
 export class HistoryWriter {
   readonly history: HistoryStore
-  readonly #folder: string
+  readonly #folder: TemporaryFolder
   readonly #storage: Storage
   readonly #shape: Parameters<typeof entryOf>[0]
   #offset = 1
   #cpuMs = 0
 
-  private constructor(history: HistoryStore, folder: string, storage: Storage, shape: Parameters<typeof entryOf>[0]) {
+  private constructor(
+    history: HistoryStore,
+    folder: TemporaryFolder,
+    storage: Storage,
+    shape: Parameters<typeof entryOf>[0],
+  ) {
     this.history = history
     this.#folder = folder
     this.#storage = storage
@@ -39,8 +43,8 @@ export class HistoryWriter {
   }
 
   static async open(propertiesEach: number): Promise<HistoryWriter> {
-    const folder = await mkdtemp(join(tmpdir(), 'history-'))
-    const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+    const folder = temporaryFolder('bench-history-')
+    const storage = await levelPlace({ folder: folder.path, headroomBytes: 0 }).open()
     const shapes = new Shapes(() => undefined)
     const type = propertyTypeOf('float64')
     if (!type) throw new Error('no such type')
@@ -77,9 +81,9 @@ export class HistoryWriter {
     await this.settle()
     await this.#storage.close()
     // LevelDB writes its last log as a table when it opens.
-    await (await levelPlace({ folder: this.#folder, headroomBytes: 0 }).open()).close()
-    const bytes = await sizeOf(join(this.#folder, 'db'))
-    await rm(this.#folder, { recursive: true })
+    await (await levelPlace({ folder: this.#folder.path, headroomBytes: 0 }).open()).close()
+    const bytes = await folderBytes(join(this.#folder.path, 'db'))
+    await this.#folder.remove()
     return { cpuMs: this.#cpuMs, bytes }
   }
 
@@ -107,10 +111,4 @@ function entryOf(shape: ReturnType<Shapes['intern']>, { device, time, values }: 
     seq: time,
     items: values.flatMap((value, propId) => [propId, value]),
   }
-}
-
-async function sizeOf(folder: string): Promise<number> {
-  const names = await readdir(folder)
-  const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size))
-  return sizes.reduce((sum, size) => sum + size, 0)
 }

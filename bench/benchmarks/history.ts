@@ -1,5 +1,6 @@
-// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Does not count: HTTP.
+// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: HTTP.
 
+import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
 import { HistoryWriter } from '#bench/benchmarks/history-writer'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
@@ -87,9 +88,10 @@ export const history: Benchmark = {
     cpuPerPoint: { title: 'CPU, µs/point', digits: 2 },
     bytesPerPoint: { title: 'bytes/point on disk', digits: 2 },
     p99: { title: 'p99, ms', digits: 1 },
+    ...historyPeerFigures,
     pointsPerSecond: { title: 'points/s', digits: 0 },
   },
-  cases: [ingestCase(ones, 1), ingestCase(tens, 10), store, queries],
+  cases: [ingestCase(ones, 1), ingestCase(tens, 10), store, queries, historyPeers],
   targets: [
     ...[ones, tens].map((name) => ({
       case: name,

@@ -1,5 +1,5 @@
 import { mkdtempSync } from 'node:fs'
-import { copyFile, link, mkdir, readdir, rm } from 'node:fs/promises'
+import { copyFile, link, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { removeAtExit } from '#bench/exit-cleanup'
@@ -21,6 +21,13 @@ export function temporaryFolder(prefix: string): TemporaryFolder {
       isRemoved()
     },
   }
+}
+
+/** The bytes of all files in it. */
+export async function folderBytes(folder: string): Promise<number> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const sizes = files.map(async (file) => (file.isFile() ? (await stat(join(file.parentPath, file.name))).size : 0))
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
 /** Tables are written once and then only deleted: two folders can share a file. */
