@@ -8,6 +8,7 @@ type Named = 'device' | 'service'
 /** By event type: the resource to read, and the parts of the event that the same grant must hold. */
 const concerns: Readonly<Record<string, readonly [resource: string, ...named: Named[]]>> = {
   OBJECT_UPDATED: ['service', 'device', 'service'],
+  DESIRED_UPDATED: ['service', 'device', 'service'],
   DEVICE_ADD: ['device', 'device'],
   DEVICE_DELETE: ['device', 'device'],
   DEVICE_DISCOVERY: ['updates', 'device'],

@@ -26,6 +26,7 @@ const tried: readonly string[] = [
   'compared',
   'written',
   'written, two',
+  'desired',
   'answered the same',
   'answered when asked again',
   'alarm active',

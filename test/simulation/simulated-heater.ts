@@ -10,6 +10,8 @@ export const fanId = 0x2004
 
 /** Actions use targets above this number, writes to one device those below. */
 export const firstActionTarget = 1_000_000
+/** Desired values are between both. */
+export const firstDesiredTarget = 500_000
 
 /** A measured property, a constant one, an unknown one: none of these may ever be sent to a device. */
 export const invalidUpdates: readonly Readonly<Record<string, unknown>>[] = [

@@ -3,7 +3,9 @@ import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import {
   boostId,
   type Execution,
+  fanId,
   firstActionTarget,
+  firstDesiredTarget,
   heaterService,
   invalidUpdates,
   targetId,
@@ -43,6 +45,7 @@ export class SimulatedWrites {
   #server: SimulatedServer
   #writes: Write[] = []
   #lastTarget = 1_000
+  #lastDesired = firstDesiredTarget
 
   constructor(
     server: SimulatedServer,
@@ -66,6 +69,10 @@ export class SimulatedWrites {
 
   act(isNamed = this.#random.next() < 0.3): void {
     const random = this.#random
+    if (!isNamed && random.next() < 0.3) {
+      this.#desire()
+      return
+    }
     const able = this.#devices.filter(({ isLinked, heater }) => isLinked && heater.isOffered)
     const device = this.#pick(able.length > 0 && random.next() < 0.8 ? able : this.#devices)
     const name = isNamed ? 'aim' : undefined
@@ -92,6 +99,38 @@ export class SimulatedWrites {
         }
       },
     })
+  }
+
+  /** Asks for a value that a device gets when it connects, each time another one. */
+  #desire(): void {
+    const device = this.#pick(this.#devices)
+    const body = { [fanId]: ++this.#lastDesired }
+    const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
+    this.#requests.ask({
+      name: this.#pick(['patchDeviceDesired', 'patchServiceDesired', 'putDeviceDesired']),
+      request: { parameters, body },
+      sent: () => (outcome) => {
+        if (outcome.status === 200) this.#witness.count('desired')
+      },
+    })
+  }
+
+  /** Connected devices have received each value that they should have. For a server at rest. */
+  async checkDesired(): Promise<void> {
+    for (const device of this.#devices) {
+      if (!device.isLinked || !device.heater.isOffered) continue
+      const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
+      const { status, body } = await this.#server.call('readDeviceDesired', { parameters })
+      if (status !== 200) continue
+      const desired: Readonly<Record<string, { value: unknown; status: string }>> = JSON.parse(body)
+      for (const { value, status: progress } of Object.values(desired)) {
+        this.#witness.count(`desired ${progress}`)
+        if (progress === 'REJECTED') continue
+        const isReceived = device.heater.executions.some((done) => targetOf(done) === value)
+        if (!isReceived || progress === 'PENDING')
+          this.#witness.report(`${device.name} is connected, and ${value} is ${progress}`)
+      }
+    }
   }
 
   /** Checks that no device executed a refused write, or a write twice. */

@@ -153,7 +153,7 @@ export class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    const { people, sessions, schema, requests, alarms, actions } = this.#participants
+    const { people, sessions, schema, requests, writes, alarms, actions } = this.#participants
     await this.#comeToRest(() => people.isIdle && sessions.isIdle && schema.isIdle, 3)
     await this.#endActions()
     await this.#comeToRest(() => requests.isIdle && this.#participants.updates.isIdle)
@@ -172,6 +172,7 @@ export class Simulation {
     await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
     await this.#pumped(actions.settle())
+    await this.#pumped(writes.checkDesired())
     const { body } = await this.#pumped(this.#server.call('listDevices', { query: { depth: 2 } }))
     await this.#checkFollower(body)
     const [fault] = await this.#pumped(alarms.faults(JSON.parse(body)))
