@@ -14,7 +14,6 @@ import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import { reachesDevice, servicesWithin } from '#model/scope'
 import { readsAll, type StoredSubscription } from '#model/subscription'
-import { type Choice, gapUpTo, type Pending } from '#notifications/choose'
 import {
   type DigestLine,
   type DigestSection,
@@ -23,6 +22,7 @@ import {
   digestOf,
 } from '#notifications/digest'
 import type { Mail, MailMessage } from '#notifications/mail'
+import { gapUpTo, type MailChoice, type PendingSubscription } from '#notifications/mail-choice'
 import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
 import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
@@ -63,14 +63,14 @@ export type NextMail =
       readonly isStillWanted: () => boolean
     }
 
-type Chosen = Extract<Choice, { readonly type: 'send' | 'digest' }>
+type Chosen = Extract<MailChoice, { readonly type: 'send' | 'digest' }>
 
 /** The state of a subscriber when the mail was begun, and everything that decides what the subscriber may receive. */
 interface Moment {
   readonly state: SubscriberState
   readonly user: string
   readonly recipient: StoredRecipient
-  readonly allInputs: ReadonlyMap<Pending, Inputs>
+  readonly allInputs: ReadonlyMap<PendingSubscription, Inputs>
 }
 
 /** A function, its groups' members, and its templates. None is changed in place: the same object means no change. */
@@ -99,7 +99,7 @@ export class Composer {
     return this.#single(state, choice.pending, choice.request)
   }
 
-  #single(state: SubscriberState, pending: Pending, request: DeliveryRequest): NextMail {
+  #single(state: SubscriberState, pending: PendingSubscription, request: DeliveryRequest): NextMail {
     const moment = this.#momentOf(state, [pending])
     const text = this.#textOf(moment, pending, request)
     if (typeof text === 'string') return { type: 'pass', progress: this.#skip(moment, pending, request, text) }
@@ -107,12 +107,14 @@ export class Composer {
     return this.#mail(moment, this.#messageOf(moment, pending, request, text), progress)
   }
 
-  async #digest(state: SubscriberState, pendings: readonly Pending[]): Promise<NextMail> {
+  async #digest(state: SubscriberState, pendings: readonly PendingSubscription[]): Promise<NextMail> {
     const moment = this.#momentOf(state, pendings)
     const { pace } = this.#parts
     const sections: DigestSection[] = []
     const passed = new Map<SkipReason, number>()
-    let only: { readonly pending: Pending; readonly request: DeliveryRequest; readonly text: RenderedText } | undefined
+    let only:
+      | { readonly pending: PendingSubscription; readonly request: DeliveryRequest; readonly text: RenderedText }
+      | undefined
     let charactersLeft = digestCharactersMax
     for (const pending of pendings) {
       const lines: DigestLine[] = []
@@ -150,7 +152,7 @@ export class Composer {
   }
 
   /** Includes the following requests that are passed over for the same reason. */
-  #skip(moment: Moment, pending: Pending, request: DeliveryRequest, reason: SkipReason): Progress {
+  #skip(moment: Moment, pending: PendingSubscription, request: DeliveryRequest, reason: SkipReason): Progress {
     let last = request
     let count = 0
     for (const other of pending.requests.slice(0, passedAtOnce)) {
@@ -183,7 +185,7 @@ export class Composer {
   }
 
   /** The text of the mail, or the reason why there is none. */
-  #textOf(moment: Moment, pending: Pending, request: DeliveryRequest): RenderedText | SkipReason {
+  #textOf(moment: Moment, pending: PendingSubscription, request: DeliveryRequest): RenderedText | SkipReason {
     const reason = this.#reasonOf(moment, pending, request)
     if (reason) return reason
     const { tenant } = moment.state
@@ -197,7 +199,7 @@ export class Composer {
     }
   }
 
-  #reasonOf(moment: Moment, pending: Pending, request: DeliveryRequest): SkipReason | undefined {
+  #reasonOf(moment: Moment, pending: PendingSubscription, request: DeliveryRequest): SkipReason | undefined {
     const { recipient, state } = moment
     const fn = functionOf(moment, pending)
     const reason = mayReceive({ recipient, function: fn, request, membersOf: this.#membersIn(state.tenant) })
@@ -206,7 +208,7 @@ export class Composer {
   }
 
   /** Whether the subscriber may learn the count of requests that were not stored. */
-  #isCountedFor(moment: Moment, pending: Pending): boolean {
+  #isCountedFor(moment: Moment, pending: PendingSubscription): boolean {
     const { recipient, state } = moment
     const fn = functionOf(moment, pending)
     if (!fn?.enabled || !recipient.isActive || recipient.address === null || !isMailable(recipient.address))
@@ -216,7 +218,7 @@ export class Composer {
   }
 
   /** Uses names where the subscriber may read them, ids otherwise. */
-  #dataOf(moment: Moment, pending: Pending, request: DeliveryRequest): JsonObject {
+  #dataOf(moment: Moment, pending: PendingSubscription, request: DeliveryRequest): JsonObject {
     const { system } = this.#parts
     const { tenant } = moment.state
     const { device, cause } = request
@@ -253,7 +255,7 @@ export class Composer {
 
   #messageOf(
     { state, recipient }: Moment,
-    pending: Pending,
+    pending: PendingSubscription,
     request: DeliveryRequest,
     text: RenderedText,
   ): MailMessage {
@@ -276,7 +278,7 @@ export class Composer {
   /** One digest an hour: the hour is part of its Message-ID. It covers many functions, so it has no unsubscribe link. */
   #digestMessageOf(
     { state, recipient }: Moment,
-    pendings: readonly Pending[],
+    pendings: readonly PendingSubscription[],
     sections: readonly DigestSection[],
   ): MailMessage {
     const { mail } = this.#parts
@@ -291,7 +293,7 @@ export class Composer {
     })
   }
 
-  #momentOf(state: SubscriberState, pendings: readonly Pending[]): Moment {
+  #momentOf(state: SubscriberState, pendings: readonly PendingSubscription[]): Moment {
     const { tenant } = state
     const user = pendings[0]?.subscription.createdBy
     if (user === undefined) throw new Error('a mail has no subscription')
@@ -299,7 +301,7 @@ export class Composer {
     return { state, user, recipient: this.#parts.recipientOf(tenant, user), allInputs }
   }
 
-  #inputsOf(tenant: string, { subscription, requests }: Pending): Inputs {
+  #inputsOf(tenant: string, { subscription, requests }: PendingSubscription): Inputs {
     const { functions } = this.#parts
     const fn = functions.storedOf(tenant, subscription.function)
     const templates = new Set(requests.map(({ template }) => template))
@@ -323,12 +325,12 @@ export class Composer {
   }
 }
 
-function functionOf({ allInputs }: Moment, pending: Pending): StoredFunction | undefined {
+function functionOf({ allInputs }: Moment, pending: PendingSubscription): StoredFunction | undefined {
   return allInputs.get(pending)?.[0]
 }
 
 /** Requests in between that were never stored are counted for the next digest. */
-export function moveTo(pending: Pending, to: number): CursorMove {
+export function moveTo(pending: PendingSubscription, to: number): CursorMove {
   const gap = gapUpTo(pending, to)
   const move = { subscription: pending.subscription.id, to }
   return gap === 0 ? move : { ...move, missed: pending.missed + gap }

@@ -10,9 +10,9 @@ import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import { type SkipReason, skipReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { choose, isHourOver, type Pending } from '#notifications/choose'
 import { type Composer, moveTo, type NextMail, type Progress } from '#notifications/composer'
 import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
+import { chooseMail, isHourOver, type PendingSubscription } from '#notifications/mail-choice'
 import { refusalsAfter } from '#notifications/refusals'
 import { retryAfter } from '#notifications/retry'
 import type { TopicPasses } from '#notifications/topic-passes'
@@ -116,7 +116,7 @@ export class Deliverer {
     if (!isTenantActive(system, subscriber.tenant)) return 'nothing'
     const state = system.peek(subscriberAddress(subscriber.tenant, subscriber.id))
     const { world } = system
-    const choice = choose(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
+    const choice = chooseMail(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
     switch (choice.type) {
       case 'idle':
         this.#cameTo(state)
@@ -158,7 +158,7 @@ export class Deliverer {
     )
   }
 
-  #pendingsOf({ tenant, subscriptions, mail }: SubscriberState): readonly Pending[] {
+  #pendingsOf({ tenant, subscriptions, mail }: SubscriberState): readonly PendingSubscription[] {
     return subscriptions.flatMap((subscription) => {
       const { id, function: fn } = subscription
       const cursor = mail.cursors[id] ?? 0

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryRequest } from '#model/delivery'
-import { type Choice, choose, type Pending } from '#notifications/choose'
 import { moveTo } from '#notifications/composer'
+import { chooseMail, type MailChoice, type PendingSubscription } from '#notifications/mail-choice'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
 
 const now = 1_763_700_000_000
@@ -20,7 +20,7 @@ function pending(
   fn: string,
   ages: Readonly<Record<number, number>>,
   more: { readonly cursor?: number; readonly seq?: number; readonly missed?: number } = {},
-): Pending {
+): PendingSubscription {
   const requests = Object.entries(ages).map(([seq, ageMs]) => requestAt(Number(seq), now - ageMs))
   const { cursor = 0, seq = requests.at(-1)?.seq ?? 0, missed = 0 } = more
   return { subscription: subscriptionOf(fn, `${fn}-sub`), cursor, head: { seq, trimmed: 0, at: now }, requests, missed }
@@ -32,7 +32,7 @@ const inHour = (count: number, agoMs = minute): Mail => ({ hour: { from: now - a
 const retrying = (inMs: number): Mail => ({ ...fresh, retry: { attempts: 1, nextAt: now + inMs } })
 
 /** A short form of the choice. */
-function shortOf(choice: Choice): string {
+function shortOf(choice: MailChoice): string {
   switch (choice.type) {
     case 'idle':
       return 'idle'
@@ -51,7 +51,7 @@ const one = pending('F', { 1: 0 })
 const two = pending('F', { 1: 5, 2: 0 })
 
 describe('the next mail', () => {
-  test.each<readonly [string, Mail, readonly Pending[], string]>([
+  test.each<readonly [string, Mail, readonly PendingSubscription[], string]>([
     ['nothing', fresh, [], 'idle'],
     ['nothing within an hour', inHour(60), [], 'idle'],
     ['the first mail', fresh, [one], 'send F 1'],
@@ -96,7 +96,7 @@ describe('the next mail', () => {
       'send G 1',
     ],
   ])('%s', (_, mail, pendings, expected) => {
-    expect(shortOf(choose(mail, pendings, now, 60))).toBe(expected)
+    expect(shortOf(chooseMail(mail, pendings, now, 60))).toBe(expected)
   })
 
   test.each([
@@ -105,7 +105,7 @@ describe('the next mail', () => {
     [5, 60, 'wait 59 min'],
     [100_000, 60, 'send F 1'],
   ])('with %i an hour and %i sent: %s', (mailsPerHourMax, count, expected) => {
-    expect(shortOf(choose(inHour(count), [two], now, mailsPerHourMax))).toBe(expected)
+    expect(shortOf(chooseMail(inHour(count), [two], now, mailsPerHourMax))).toBe(expected)
   })
 })
 
@@ -166,7 +166,7 @@ describe('any sequence', () => {
               { ...pending(fn, {}, { cursor, seq, missed }), requests: requests.filter((each) => each.seq > cursor) },
             ]
           })
-        const move = (from: Pending, to: number) => {
+        const move = (from: PendingSubscription, to: number) => {
           const topic = topics[from.subscription.function as 'F' | 'G']
           topic.missed = moveTo(from, to).missed ?? topic.missed
           expect(to).toBeGreaterThanOrEqual(topic.cursor)
@@ -179,7 +179,7 @@ describe('any sequence', () => {
           sentAt.push(at)
         }
         const run = (fails: boolean): boolean => {
-          const choice = choose(mail, pendings(), at, max)
+          const choice = chooseMail(mail, pendings(), at, max)
           last = choice.type
           if (choice.type === 'wait') expect(choice.until).toBeGreaterThan(at)
           if (choice.type === 'idle' || choice.type === 'wait') return false

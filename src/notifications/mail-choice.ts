@@ -5,7 +5,7 @@ import type { StoredSubscription } from '#model/subscription'
 import { retryMsMax } from '#notifications/retry'
 
 /** A subscription with requests that the subscriber has not been notified of. */
-export interface Pending {
+export interface PendingSubscription {
   readonly subscription: StoredSubscription
   /** The number of the last request the subscriber was notified of. */
   readonly cursor: number
@@ -17,13 +17,13 @@ export interface Pending {
 }
 
 /** The next step for a subscriber. Times are Unix ms. */
-export type Choice =
+export type MailChoice =
   | { readonly type: 'idle' }
   | { readonly type: 'wait'; readonly until: number }
   /** The requests are too old to be mailed. */
-  | { readonly type: 'expire'; readonly pending: Pending; readonly requests: readonly DeliveryRequest[] }
-  | { readonly type: 'send'; readonly pending: Pending; readonly request: DeliveryRequest }
-  | { readonly type: 'digest'; readonly pendings: readonly Pending[] }
+  | { readonly type: 'expire'; readonly pending: PendingSubscription; readonly requests: readonly DeliveryRequest[] }
+  | { readonly type: 'send'; readonly pending: PendingSubscription; readonly request: DeliveryRequest }
+  | { readonly type: 'digest'; readonly pendings: readonly PendingSubscription[] }
 
 /**
  * Chooses one mail at a time, in the order of events: by time, then by function. A subscriber gets up to `mailsPerHourMax`
@@ -33,12 +33,12 @@ export type Choice =
  *
  * `pendings` holds only subscriptions that have something to report.
  */
-export function choose(
+export function chooseMail(
   { hour, retry }: Pick<MailState, 'hour' | 'retry'>,
-  pendings: readonly Pending[],
+  pendings: readonly PendingSubscription[],
   now: number,
   mailsPerHourMax: number,
-): Choice {
+): MailChoice {
   if (pendings.length === 0) return { type: 'idle' }
   if (retry && isAhead(retry.nextAt, now)) return { type: 'wait', until: retry.nextAt }
   const endsAt = hour.from + mailHourMs
@@ -58,7 +58,7 @@ export function isHourOver({ from }: MailState['hour'], now: number): boolean {
 }
 
 /** The count of numbers up to `to` that were assigned but whose requests are not stored. */
-export function gapUpTo({ cursor, requests }: Pending, to: number): number {
+export function gapUpTo({ cursor, requests }: PendingSubscription, to: number): number {
   return to - cursor - requests.filter(({ seq }) => seq <= to).length
 }
 
@@ -73,9 +73,9 @@ function isExpired({ at }: DeliveryRequest, now: number): boolean {
 
 /** The leading requests that are too old. */
 function expiredOf(
-  pending: Pending,
+  pending: PendingSubscription,
   now: number,
-): { readonly pending: Pending; readonly requests: Pending['requests'] } {
+): { readonly pending: PendingSubscription; readonly requests: PendingSubscription['requests'] } {
   const { requests } = pending
   const firstYoung = requests.findIndex((request) => !isExpired(request, now))
   return { pending, requests: firstYoung < 0 ? requests : requests.slice(0, firstYoung) }
@@ -83,9 +83,9 @@ function expiredOf(
 
 /** Considers only the first request of each subscription, because a cursor is a single number. */
 function oldestOf(
-  pendings: readonly Pending[],
-): { readonly pending: Pending; readonly request: DeliveryRequest } | undefined {
-  let oldest: { readonly pending: Pending; readonly request: DeliveryRequest } | undefined
+  pendings: readonly PendingSubscription[],
+): { readonly pending: PendingSubscription; readonly request: DeliveryRequest } | undefined {
+  let oldest: { readonly pending: PendingSubscription; readonly request: DeliveryRequest } | undefined
   for (const pending of pendings) {
     const [request] = pending.requests
     if (request && (!oldest || isBefore(pending, request, oldest))) oldest = { pending, request }
@@ -94,16 +94,16 @@ function oldestOf(
 }
 
 function isBefore(
-  { subscription }: Pending,
+  { subscription }: PendingSubscription,
   { at }: DeliveryRequest,
-  other: { readonly pending: Pending; readonly request: DeliveryRequest },
+  other: { readonly pending: PendingSubscription; readonly request: DeliveryRequest },
 ): boolean {
   if (at !== other.request.at) return at < other.request.at
   return subscription.function < other.pending.subscription.function
 }
 
 /** Whether one ordinary mail could not report everything. */
-function isMany(pendings: readonly Pending[]): boolean {
+function isMany(pendings: readonly PendingSubscription[]): boolean {
   let count = 0
   for (const pending of pendings) {
     count += pending.requests.length + pending.missed + gapUpTo(pending, pending.head.seq)
