@@ -6,7 +6,7 @@ import type { RedoLimits } from '#runtime/checkpoints'
 import type { SocketPublisher } from '#runtime/socket'
 import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import type { BulkWakeLimits } from '#store/bulk-wake'
+import type { BulkActivationLimits } from '#store/bulk-activation'
 import type { RetentionLimits } from '#store/retention'
 import type { StoreJournal } from '#store/store-journal'
 
@@ -35,7 +35,7 @@ interface StorageOptions {
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
   /** Default: used if it makes the start faster. */
-  readonly bulkWake?: BulkWakeLimits
+  readonly bulkActivation?: BulkActivationLimits
 }
 
 interface AssemblyLimits {

@@ -230,7 +230,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     journal,
     retention: storage.retention,
     ...(follower && { neededFrom: (tenant: string) => follower.neededFrom(tenant) }),
-    ...(storage.bulkWake && { bulkWake: storage.bulkWake }),
+    ...(storage.bulkActivation && { bulkActivation: storage.bulkActivation }),
     log: messages.ofDatabase,
     reloaded: (isRewound) => components.reloaded(isRewound),
     listener: hub,

@@ -3,8 +3,8 @@ import type { SharedChunk, ThreadCall, ThreadData, ThreadReport } from '#app/his
 import { realWorld } from '#app/world'
 import { History } from '#history/history'
 import { StorageFailure } from '#runtime/storage'
+import { setAside } from '#store/file-system'
 import { levelPlace } from '#store/level'
-import { setAside } from '#store/set-aside'
 import { Shapes } from '#store/shapes'
 
 /** The thread of history: the only one that opens its database. */

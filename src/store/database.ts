@@ -14,7 +14,7 @@ import {
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import { applyOperation, inOrderOfUse } from '#store/apply-commit'
-import type { BulkWakeLimits } from '#store/bulk-wake'
+import type { BulkActivationLimits } from '#store/bulk-activation'
 import { below, everyKey, isChunkKey, keySpace, keys, tenantOfChunk } from '#store/keys'
 import { load, loadBeginning } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
@@ -35,8 +35,8 @@ export interface DatabaseOptions {
   readonly retention: RetentionLimits
   /** The first entry of a tenant that a projection still has to read. Default: none. */
   readonly neededFrom?: (tenant: string) => number
-  /** Default: `bulkWakeLimits`. */
-  readonly bulkWake?: BulkWakeLimits
+  /** Default: `bulkActivationLimits`. */
+  readonly bulkActivation?: BulkActivationLimits
   readonly log: DatabaseLog
   /** The store was read again after a failure; `isRewound`: some published events were lost. */
   readonly reloaded: (isRewound: boolean) => void
@@ -238,7 +238,7 @@ export class Database {
     const format = storage.get(keys.format)
     if (format) unpackRecord(keySpace, format)
     journal.epochs = await journal.loadEpochs()
-    await load(journal, this.#requireSystem(), this.#options.bulkWake)
+    await load(journal, this.#requireSystem(), this.#options.bulkActivation)
   }
 
   async #beginEpoch(): Promise<void> {
@@ -286,7 +286,7 @@ export class Database {
       // The old handle still reads: queries are answered from the stored state until there is space.
       const storage = journal.storage
       journal.open(storage)
-      await load(journal, system, this.#options.bulkWake)
+      await load(journal, system, this.#options.bulkActivation)
       system.serveReadOnly()
     } catch (error) {
       log.stillFailing(error)

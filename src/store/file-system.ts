@@ -1,4 +1,4 @@
-import { open, readdir, stat } from 'node:fs/promises'
+import { open, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** When the promise is fulfilled, the names in the folder survive a power failure. */
@@ -28,4 +28,14 @@ export async function sizeOfFiles(folder: string): Promise<number> {
     ),
   )
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
+
+/** Renames a folder to make room for a new one, and keeps it for analysis. */
+export async function setAside(folder: string, now: number): Promise<void> {
+  const time = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
+  try {
+    await rename(folder, `${folder}-set-aside-${time}`)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
 }

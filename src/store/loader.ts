@@ -3,7 +3,7 @@ import { Slices } from '#runtime/slices'
 import { type ScanRange, StorageFailure } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { applyOperation, type Follower } from '#store/apply-commit'
-import { type BulkWakeLimits, bulkWakeLimits, wakeInBulk } from '#store/bulk-wake'
+import { activateInBulk, type BulkActivationLimits, bulkActivationLimits } from '#store/bulk-activation'
 import { headOf } from '#store/chunk'
 import { addressOf, below, keys, numberOf } from '#store/keys'
 import { firstRowOf, pagesOf } from '#store/pages'
@@ -14,12 +14,16 @@ import { beginFormat, redoFormat, type StoreJournal, wholeFormat } from '#store/
  * Brings the runtime to the stored state: ends of the streams, names of records, reminders, stored messages between
  * actors, and every event that no snapshot holds, applied again in order.
  */
-export async function load(journal: StoreJournal, system: System<Entry>, bulkWake = bulkWakeLimits): Promise<void> {
+export async function load(
+  journal: StoreJournal,
+  system: System<Entry>,
+  bulkActivation = bulkActivationLimits,
+): Promise<void> {
   const follower = { journal, system }
   await loadStreams(journal)
   for (const stream of journal.streams()) system.registry.setHead(stream.tenant, stream.last)
   await loadPartNames(follower)
-  for (const stream of journal.streams()) await redo(follower, stream.tenant, bulkWake)
+  for (const stream of journal.streams()) await redo(follower, stream.tenant, bulkActivation)
   await applyRows(follower, { ...below('reminder'), hasValues: true })
   await applyRows(follower, { ...below('tell'), hasValues: true })
 }
@@ -87,7 +91,11 @@ async function applyRows(follower: Follower, range: ScanRange): Promise<void> {
     for (const row of page) applyOperation(follower, row)
 }
 
-async function redo({ journal, system }: Follower, tenant: string, bulkWake: BulkWakeLimits): Promise<void> {
+async function redo(
+  { journal, system }: Follower,
+  tenant: string,
+  bulkActivation: BulkActivationLimits,
+): Promise<void> {
   const stream = journal.stream(tenant)
   // The chunk that holds redoFrom may begin before it.
   const start = await journal.load(tenant, stream.redoFrom)
@@ -98,7 +106,7 @@ async function redo({ journal, system }: Follower, tenant: string, bulkWake: Bul
     before: below(`stream/${tenant}`).before,
     hasValues: true,
   }
-  const woken = await wakeInBulk(journal, system, tenant, range, bulkWake)
+  const woken = await activateInBulk(journal, system, tenant, range, bulkActivation)
   const follower = { journal, system, find: (nameHash: number) => woken.find(nameHash) }
   const slices = new Slices(system.world)
   for await (const page of pagesOf(journal.storage, range)) {

@@ -6,7 +6,7 @@ import type { RedoLimits } from '#runtime/checkpoints'
 import type { EventListener } from '#runtime/gate'
 import type { SealedCommit } from '#runtime/journal'
 import { System } from '#runtime/system'
-import type { BulkWakeLimits } from '#store/bulk-wake'
+import type { BulkActivationLimits } from '#store/bulk-activation'
 import { Database } from '#store/database'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
@@ -21,7 +21,7 @@ export interface RuntimeFixtureOptions {
   readonly uncommittedBytesMax?: number
   readonly commitEveryMs?: number
   readonly redo?: RedoLimits
-  readonly bulkWake?: BulkWakeLimits
+  readonly bulkActivation?: BulkActivationLimits
   readonly retention?: RetentionLimits
   readonly neededFrom?: (tenant: string) => number
   readonly isSynced?: boolean
@@ -112,7 +112,7 @@ export class RuntimeFixture {
       place: this.place,
       journal: this.journal,
       listener: this.listener,
-      ...(options.bulkWake ? { bulkWake: options.bulkWake } : {}),
+      ...(options.bulkActivation ? { bulkActivation: options.bulkActivation } : {}),
       ...(options.neededFrom ? { neededFrom: options.neededFrom } : {}),
       retention: options.retention ?? { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
       log: {

@@ -99,7 +99,7 @@ export class SimulatedServer {
         retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 24 * 3_600_000 },
         redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
         // Some actors are activated in bulk, others one by one.
-        bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
+        bulkActivation: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
       },
       publisher: this.sockets,
       limits: { uncommittedBytesMax: limits.uncommittedBytesMax, highWaterBytes: 100 },

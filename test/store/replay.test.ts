@@ -66,7 +66,7 @@ const definitions = (journal: StoreJournal) =>
 const options: RuntimeFixtureOptions = {
   definitions,
   redo: { eventsMax: 24, bytesMax: 1_000_000 },
-  bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 1 },
+  bulkActivation: { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 1 },
 }
 
 /** Two services, the first in three forms: more properties, another type. */
@@ -334,7 +334,7 @@ test.each([1, 1_000_000])(
     const withUpdates = {
       ...options,
       redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
-      bulkWake: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
+      bulkActivation: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
       definitions: (journal: StoreJournal) => [
         ...definitions(journal),
         foreignActor as unknown as AnyDefinition<Entry>,

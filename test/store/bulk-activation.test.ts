@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
-import { ActivationIndex, type BulkWakeLimits, NameFilter } from '#store/bulk-wake'
+import { ActivationIndex, type BulkActivationLimits, NameFilter } from '#store/bulk-activation'
 import { textHash } from '#store/msgpack-reader'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
 
 const nameOf = (number: number) => `T${String(number).padStart(4, '0')}`
-const always: BulkWakeLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 4 }
+const always: BulkActivationLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 4 }
 
 /** Actors with a snapshot each; one in `every` has an event after its snapshot. */
 async function crashed(count: number, every: number): Promise<RuntimeFixture> {
@@ -54,7 +54,7 @@ function expectAll(fixture: RuntimeFixture, count: number, every: number): void 
 test('one scan wakes many actors with the same states as single reads', async () => {
   const fixture = await crashed(1_000, 1)
   const seen = reads(fixture)
-  const again = await fixture.restart({ bulkWake: always })
+  const again = await fixture.restart({ bulkActivation: always })
   expect(seen).toEqual({ alone: 0, inRows: 1_000 })
   expect(again.system.registry.awakeCount).toBe(1_000)
   expectAll(again, 1_000, 1)
@@ -63,7 +63,7 @@ test('one scan wakes many actors with the same states as single reads', async ()
 test('only actors with entries are woken', async () => {
   const fixture = await crashed(900, 3)
   const seen = reads(fixture)
-  const again = await fixture.restart({ bulkWake: always })
+  const again = await fixture.restart({ bulkActivation: always })
   expect(seen).toEqual({ alone: 0, inRows: 900 })
   expect(again.system.registry.awakeCount).toBe(300)
   expectAll(again, 900, 3)
@@ -72,10 +72,10 @@ test('only actors with entries are woken', async () => {
 test.each([
   ['entries', { ...always, entriesMin: 101 }],
   ['actors', { ...always, actorsMin: 101 }],
-])('with few %s each snapshot is read alone', async (_, bulkWake) => {
+])('with few %s each snapshot is read alone', async (_, bulkActivation) => {
   const fixture = await crashed(100, 1)
   const seen = reads(fixture)
-  expectAll(await fixture.restart({ bulkWake }), 100, 1)
+  expectAll(await fixture.restart({ bulkActivation }), 100, 1)
   expect(seen).toMatchObject({ inRows: 0 })
   expect(seen.alone).toBeGreaterThanOrEqual(100)
 })
@@ -83,7 +83,7 @@ test.each([
 test('the scan stops if most snapshots are useless', async () => {
   const fixture = await crashed(3_000, 300)
   const seen = reads(fixture)
-  const again = await fixture.restart({ bulkWake: always })
+  const again = await fixture.restart({ bulkActivation: always })
   // The page that shows it, and the next one, which is already being read.
   expect(seen.inRows).toBeLessThanOrEqual(1_024)
   expectAll(again, 3_000, 300)
@@ -98,7 +98,7 @@ test('each tenant wakes its own actors', async () => {
     await fixture.settle()
   }
   fixture.crash()
-  const again = await fixture.restart({ bulkWake: always })
+  const again = await fixture.restart({ bulkActivation: always })
   expect(again.system.registry.awakeCount).toBe(3)
   for (const tenant of ['a', 'a-1', 'b']) {
     expect(again.addedOf(tallyAddress('A', tenant)).map(({ value }) => value)).toEqual([1, 2])

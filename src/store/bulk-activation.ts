@@ -10,7 +10,7 @@ import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
-export interface BulkWakeLimits {
+export interface BulkActivationLimits {
   /** With fewer entries to apply, or entries of fewer actors, each snapshot is read when its turn comes. */
   readonly entriesMin: number
   readonly actorsMin: number
@@ -20,7 +20,7 @@ export interface BulkWakeLimits {
 }
 
 /** A single read of a snapshot takes 5 µs; in a scan each takes 1 µs. */
-export const bulkWakeLimits: BulkWakeLimits = {
+export const bulkActivationLimits: BulkActivationLimits = {
   entriesMin: 32_768,
   actorsMin: 4_096,
   rowsAhead: 16_384,
@@ -34,12 +34,12 @@ export const bulkWakeLimits: BulkWakeLimits = {
  *
  * Resolves to an index of the actors to which reports can be applied at once.
  */
-export async function wakeInBulk(
+export async function activateInBulk(
   journal: StoreJournal,
   system: System<Entry>,
   tenant: string,
   range: ScanRange,
-  limits: BulkWakeLimits,
+  limits: BulkActivationLimits,
 ): Promise<ActivationIndex> {
   const woken = new ActivationIndex()
   const { last, redoFrom } = journal.stream(tenant)
@@ -67,7 +67,7 @@ interface Named {
   readonly kind: string
   readonly tenant: string
   readonly names: NameFilter
-  readonly limits: BulkWakeLimits
+  readonly limits: BulkActivationLimits
   readonly woken: ActivationIndex
 }
 
