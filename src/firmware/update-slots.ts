@@ -3,7 +3,7 @@ import { type UpdateState, updateStates } from '#model/firmware'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
-import { isBusy } from '#workers/busy'
+import { isBusy } from '#workers/loop-load'
 
 /** Most updates that wait for a slot. Above this, the next trigger finds the update again. */
 export const waitingMax = 100_000

@@ -19,7 +19,7 @@ import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
-import { isBusy } from '#workers/busy'
+import { isBusy } from '#workers/loop-load'
 import { RateLimit } from '#workers/rate-limit'
 
 export interface DelivererParts {
