@@ -1,9 +1,9 @@
 import { callRows } from '#app/metrics/calls'
 import { clusterRows } from '#app/metrics/cluster'
 import { eventRows } from '#app/metrics/events'
+import { identityRows } from '#app/metrics/identity'
 import { linkRows } from '#app/metrics/links'
 import { mqttRows } from '#app/metrics/mqtt'
-import { peopleRows } from '#app/metrics/people'
 import { processRows } from '#app/metrics/process'
 import type { MetricRow } from '#app/metrics/row'
 import { storageRows } from '#app/metrics/storage'
@@ -17,7 +17,7 @@ export const metricGroups: readonly { readonly title: string; readonly rows: rea
   { title: 'The store', rows: storageRows },
   { title: 'The cluster', rows: clusterRows },
   { title: 'Requests', rows: callRows },
-  { title: 'Authentication', rows: peopleRows },
+  { title: 'Authentication', rows: identityRows },
   { title: 'Alarms, functions, mail and firmware', rows: workRows },
   { title: 'The process', rows: processRows },
 ]

@@ -3,7 +3,7 @@ import type { Identity } from '#access/identity'
 import type { MetricRow, Sample } from '#app/metrics/row'
 
 /** Authentication and sign-ins. All of it is absent, or 0, with `IAM=off`. */
-export const peopleRows: readonly MetricRow[] = [
+export const identityRows: readonly MetricRow[] = [
   {
     name: 'ddb_authentications_total',
     type: 'counter',
