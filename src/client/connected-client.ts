@@ -12,7 +12,7 @@ import { type Observable, ObservableValue } from '#client/observable'
 import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
 import { ownOrigin, type Platform, platformOf } from '#client/platform'
 import { Problem } from '#client/problem'
-import { type AnyCall, IdempotentSend, pagesOf, requestOf, tagged } from '#client/requests'
+import { type AnyCall, IdempotentSend, pagesOf, rememberTag, requestOf } from '#client/requests'
 import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } from '#client/routes'
 import {
   type Confirmation,
@@ -78,7 +78,7 @@ export class ConnectedClient {
 
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
     const answer = await this.#idempotentSend.send(requestOf(route, call as AnyCall))
-    return tagged(bodyOfSuccess(answer), answer.headers) as Answer<R>
+    return rememberTag(bodyOfSuccess(answer), answer.headers) as Answer<R>
   }
 
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {

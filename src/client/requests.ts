@@ -187,7 +187,7 @@ function isFinal({ status, body }: RawAnswer): boolean {
 const tags = new WeakMap<object, string>()
 
 /** Remembers the entity tag of an answer. */
-export function tagged(answer: unknown, headers: Headers): unknown {
+export function rememberTag(answer: unknown, headers: Headers): unknown {
   const tag = headers.get('etag')
   if (tag && answer && typeof answer === 'object') tags.set(answer, tag)
   return answer
