@@ -3,7 +3,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import { sessionsMax } from '#actors/account/sessions'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
-import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
+import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 
 const did =
   (...commands: readonly AccountCommand[]) =>
@@ -98,7 +98,7 @@ describe('a code', () => {
     expect(account.state.credentials).toMatchObject({ hash: 'hash 1', version: 1 })
     expect(account.begin('S3').type).toBe('record')
     const decision = account.redeem(7, 'hash 7')
-    expect(toldOf(decision)).toEqual([
+    expect(sentCommandsOf(decision)).toEqual([
       'session/t/S1 end',
       'session/t/S2 end',
       'session/t/S3 end',
@@ -146,7 +146,7 @@ describe('a password', () => {
     account.begin('S1')
     const before = account.state.credentials
     const decision = account.act({ type: 'renew_hash', version: 1, passwordHash: 'anew' })
-    expect([outcomeOf(decision), toldOf(decision)]).toEqual([undefined, []])
+    expect([outcomeOf(decision), sentCommandsOf(decision)]).toEqual([undefined, []])
     expect(account.state.credentials).toEqual({ ...before, hash: 'anew' })
     expect(account.sessionIds).toEqual(['S1'])
     account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S1' })
@@ -162,7 +162,7 @@ describe('a password', () => {
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
-    expect(toldOf(decision)).toEqual(['session/t/S1 end', 'session/t/S3 end'])
+    expect(sentCommandsOf(decision)).toEqual(['session/t/S1 end', 'session/t/S3 end'])
     expect(account.sessionIds).toEqual(['S2'])
     expect(account.state.credentials).toMatchObject({ hash: 'hash 2', version: 2 })
   })
@@ -235,13 +235,13 @@ describe('a session begins', () => {
   test(`ends the oldest session when there are more than ${sessionsMax}`, () => {
     const account = ActingAccount.signedUp()
     for (let index = 1; index <= sessionsMax; index++) {
-      expect(toldOf(account.begin(`S${index}`))).toEqual([`session/t/S${index} begin`])
+      expect(sentCommandsOf(account.begin(`S${index}`))).toEqual([`session/t/S${index} begin`])
     }
     expect(account.sessionIds).toHaveLength(sessionsMax)
-    expect(toldOf(account.begin('S101'))).toEqual(['session/t/S1 end', 'session/t/S101 begin'])
+    expect(sentCommandsOf(account.begin('S101'))).toEqual(['session/t/S1 end', 'session/t/S101 begin'])
     account.act({ type: 'session_over', session: 'S2' })
-    expect(toldOf(account.begin('S102'))).toEqual(['session/t/S102 begin'])
-    expect(toldOf(account.begin('S103'))).toEqual(['session/t/S3 end', 'session/t/S103 begin'])
+    expect(sentCommandsOf(account.begin('S102'))).toEqual(['session/t/S102 begin'])
+    expect(sentCommandsOf(account.begin('S103'))).toEqual(['session/t/S3 end', 'session/t/S103 begin'])
     expect(account.sessionIds).toHaveLength(sessionsMax)
   })
 })
@@ -270,7 +270,7 @@ describe('sessions end', () => {
     expect(account.sessionIds).toEqual(left)
     // A session that expired already knows that it ended.
     const ended = command.type === 'session_over' ? [] : ['S1', 'S2', 'S3'].filter((id) => !left.includes(id))
-    expect(toldOf(decision)).toEqual(ended.map((id) => `session/t/${id} end`))
+    expect(sentCommandsOf(decision)).toEqual(ended.map((id) => `session/t/${id} end`))
   })
 
   test('stores nothing when the account had no sessions', () => {

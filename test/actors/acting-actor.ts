@@ -113,7 +113,7 @@ export function outcomeOf(decision: Decision<Entry>): unknown {
 }
 
 /** The commands that a turn sent to other actors: `session/t/S1 end`. */
-export function toldOf(decision: Decision<Entry>): string[] {
+export function sentCommandsOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return (decision.tells ?? []).map(
     ({ to, command }) => `${to.kind}/${to.tenant}/${to.id} ${(command as { type: string }).type}`,

@@ -6,7 +6,7 @@ import { everything } from '#model/scope'
 import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
 import { ActingDevice, deviceWith } from '#test/actors/acting'
-import { atOnce } from '#test/rules/at-once'
+import { atOnce } from '#test/rules/synchronous-slices'
 
 /** A device without a runtime, in a tenant with alarms. */
 export class DeviceWithAlarms extends ActingDevice {

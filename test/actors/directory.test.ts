@@ -5,7 +5,7 @@ import { putUser } from '#actors/directory/rows'
 import { tenantUsersMax, usersMax } from '#actors/directory/users'
 import type { Entry } from '#model/entry'
 import { code, hash } from '#test/actors/acting-account'
-import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
+import { now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
 
 describe('a user', () => {
@@ -121,7 +121,7 @@ describe('a user', () => {
     const empty = structuredClone(directory.state)
     directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
     const decision = directory.act({ type: 'remove_user', user: 'ANN' })
-    expect(toldOf(decision)).toEqual(['account/default/ANN erase', 'subscriber/default/ANN erase'])
+    expect(sentCommandsOf(decision)).toEqual(['account/default/ANN erase', 'subscriber/default/ANN erase'])
     expect(directory.notices.heard).toEqual(['user ANN gone'])
     expect(directory.state).toEqual(empty)
     expect(directory.records.size).toBe(0)
@@ -179,7 +179,7 @@ describe('a change of a user', () => {
     else directory.add('ann')
     const decision = directory.act({ type: 'update_user', user: 'ANN', state })
     expect(directory.row('ANN').state).toBe(to)
-    expect(toldOf(decision)).toEqual(told.map((type) => `account/default/ANN ${type}`))
+    expect(sentCommandsOf(decision)).toEqual(told.map((type) => `account/default/ANN ${type}`))
   })
 
   test.each([
@@ -192,7 +192,7 @@ describe('a change of a user', () => {
     directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
     const decision = directory.act({ type: 'update_user', user: 'ANN', state: 'active' })
     expect(directory.row('ANN').state).toBe(state)
-    expect(toldOf(decision)).toEqual(['account/default/ANN enable'])
+    expect(sentCommandsOf(decision)).toEqual(['account/default/ANN enable'])
   })
 
   test('of the account does not enable a disabled user', () => {

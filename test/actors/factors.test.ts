@@ -3,7 +3,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import { credentialsMax, factorDelayMs, wrongAgain, wrongFactorsMax } from '#actors/account/factors'
 import type { WrongFactors } from '#actors/account/state'
 import { ActingAccount, hash } from '#test/actors/acting-account'
-import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
+import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 
 const wrong = 'unauthorized: invalid code'
 const dayMs = 86_400_000
@@ -20,7 +20,7 @@ describe('TOTP', () => {
     for (const id of ['S1', 'S2']) account.begin(id)
     const decision = account.setTotp({ keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
-    expect(toldOf(decision)).toEqual(['session/t/S1 end', 'directory/default/directory factors_changed'])
+    expect(sentCommandsOf(decision)).toEqual(['session/t/S1 end', 'directory/default/directory factors_changed'])
     expect(heardFactors(decision)).toEqual(['totp'])
     expect(account.sessionIds).toEqual(['S2'])
     expect(account.state.factors).toEqual({
@@ -68,7 +68,7 @@ describe('TOTP', () => {
     account.begin('S1')
     const decision = account.act({ type: 'remove_totp', version: 2, keep: undefined, isRequired: false })
     expect(heardFactors(decision)).toEqual([])
-    expect(toldOf(decision)).toContain('session/t/S1 end')
+    expect(sentCommandsOf(decision)).toContain('session/t/S1 end')
     expect(account.records.has('factors')).toBe(false)
     expect(outcomeOf(account.act({ type: 'remove_totp', version: 3, keep: undefined, isRequired: false }))).toBe(
       'not_found: Not Found',

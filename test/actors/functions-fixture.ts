@@ -9,7 +9,7 @@ import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
 import { ActingDevice, deviceWith } from '#test/actors/acting'
-import { atOnce } from '#test/rules/at-once'
+import { atOnce } from '#test/rules/synchronous-slices'
 
 const author = 'crn#user:2Vb7qYx9Kd'
 

@@ -9,7 +9,7 @@ import {
 } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
-import { ActingActor, now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
+import { ActingActor, now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
 
 const hourMs = 3_600_000
@@ -122,7 +122,7 @@ describe('a refresh token', () => {
     for (const number of used) acting.rotate(number)
     const decision = acting.rotate(shown)
     expect(outcomeOf(decision)).toEqual({ outcome: 'reused' })
-    expect(toldOf(decision)).toEqual(['account/t/U1 session_over'])
+    expect(sentCommandsOf(decision)).toEqual(['account/t/U1 session_over'])
     expect(acting.state.session).toBeUndefined()
     expect(acting.records.size).toBe(0)
     expect(acting.reminder).toBeNull()
@@ -192,7 +192,7 @@ describe('a session is used', () => {
 describe('a session ends', () => {
   test('by its account, without a notice back', () => {
     const acting = ActingSession.begun()
-    expect(toldOf(acting.record({ type: 'end' }))).toEqual([])
+    expect(sentCommandsOf(acting.record({ type: 'end' }))).toEqual([])
     expect(acting.state.session).toBeUndefined()
     expect(acting.records.size).toBe(0)
     expect(acting.reminder).toBeNull()
@@ -209,7 +209,7 @@ describe('a session ends', () => {
     const acting = ActingSession.begun()
     acting.at = endsAt + fromEndMs
     const decision = acting.record({ type: 'reminder_due', dueAt: endsAt })
-    expect(toldOf(decision)).toEqual(isEnded ? ['account/t/U1 session_over'] : [])
+    expect(sentCommandsOf(decision)).toEqual(isEnded ? ['account/t/U1 session_over'] : [])
     expect(acting.state.session === undefined).toBe(isEnded)
     expect(acting.reminder).toBe(isEnded ? null : endsAt)
     expect(acting.notices.heard).toEqual(isEnded ? ['session t/S1 ended'] : [])

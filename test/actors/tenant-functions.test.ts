@@ -4,7 +4,7 @@ import { alarmBindingsMax } from '#model/alarm'
 import { FunctionBody, functionNodesMax, type StoredFunction } from '#model/function'
 import { graphNodesMax } from '#model/graph'
 import type { Problem } from '#model/problem'
-import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
+import { now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
 
 /** A graph that mails when one of these alarms begins. */
@@ -63,7 +63,7 @@ describe('a function', () => {
       records: [{ name: 'function/F1', value: null }],
       indexes: [{ index: 'ending', entry: 'F1', isPresent: true }],
     })
-    expect(toldOf(decision)).toEqual(['delivery/t/F1 forget'])
+    expect(sentCommandsOf(decision)).toEqual(['delivery/t/F1 forget'])
     expect(tenant.endedTopics).toEqual([])
     tenant.act({ type: 'delete_function', id: 'F1' })
     expect(tenant.endedTopics).toEqual(['t/F1'])

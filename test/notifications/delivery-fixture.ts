@@ -30,7 +30,7 @@ import { subscriptionOf } from '#test/actors/acting-subscriber'
 import { ann, told, words } from '#test/actors/acting-tenant'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { MemoryMail } from '#test/notifications/memory-mail'
-import { atOnce } from '#test/rules/at-once'
+import { atOnce } from '#test/rules/synchronous-slices'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type BindingChange, Bindings } from '#rules/bindings'
-import { atOnce } from '#test/rules/at-once'
+import { atOnce } from '#test/rules/synchronous-slices'
 
 const devices = Array.from({ length: 50 }, (_, number) => `D-${number}`).sort()
 /** 100 groups, each without some of the devices: no two devices are in the same groups. */

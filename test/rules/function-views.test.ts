@@ -6,9 +6,9 @@ import type { StoredGroup } from '#model/group'
 import { everything, type Grant, type Scope, scopeOf } from '#model/scope'
 import { type AuthorTriggers, type FunctionList, noFunctions, type ShapedTrigger } from '#rules/function-list'
 import { FunctionViews } from '#rules/function-views'
-import { atOnce } from '#test/rules/at-once'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
 import { author, isBound, mayRead, shape, storedGroup } from '#test/rules/stored-rules'
+import { atOnce } from '#test/rules/synchronous-slices'
 
 const devices = ['A', 'B', 'C', 'D']
 const tenant = 'default'

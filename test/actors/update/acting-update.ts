@@ -109,7 +109,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
 }
 
 /** The update events of a turn: `OFFERING 2.0.0 12% words`. */
-export function told(decision: Decision<Entry>): string[] {
+export function updateEventsOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return (decision.events as readonly UpdateChanged[]).map(({ status, firmware, progress, message }) =>
     [status.toUpperCase(), firmware, progress === undefined ? undefined : `${progress}%`, message]

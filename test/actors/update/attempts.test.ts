@@ -4,7 +4,7 @@ import type { BeginUpdate } from '#actors/update/commands'
 import { stayMsMin } from '#actors/update/machine'
 import { defaultAttempts } from '#model/rollout'
 import { now } from '#test/actors/acting-actor'
-import { ActingUpdate, foundOf, offerOf, told } from '#test/actors/update/acting-update'
+import { ActingUpdate, foundOf, offerOf, updateEventsOf } from '#test/actors/update/acting-update'
 
 const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxAttempts } })
 const begins = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
@@ -125,7 +125,9 @@ describe('a device that falls back after a finished update', () => {
     (old) => {
       const acting = new ActingUpdate()
       for (let count = 1; count <= defaultAttempts; count++) {
-        expect(told(fallsBack(acting, `J${count}`, {}, old))).toEqual(['FAILED 2.0.0 fell back to an older firmware'])
+        expect(updateEventsOf(fallsBack(acting, `J${count}`, {}, old))).toEqual([
+          'FAILED 2.0.0 fell back to an older firmware',
+        ])
         expect(acting.stands.attempts).toMatchObject([{ count, doneAt: null }])
         expect(begins(acting, 'early')).toBe('held_back')
         if (count === defaultAttempts) break

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { machineVersion, updateMachine } from '#actors/update/machine'
 import { updateRecord } from '#actors/update/state'
 import { noopUpdates } from '#test/actors/noop-updates'
-import { arrowsOf } from '#test/actors/update/drawing'
+import { arrowsOf } from '#test/actors/update/machine-drawing'
 
 /**
  * The digest of states, events, conditions and targets. A changed machine gets the next version and an upgrade of the

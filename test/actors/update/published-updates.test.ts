@@ -19,7 +19,8 @@ class Follower {
   does(command: Parameters<ActingUpdate['act']>[0]): this {
     const decision = this.acting.act(command)
     const events = decision.type === 'record' ? decision.events : []
-    for (const { kind: _, device: __, ...told } of events as readonly UpdateChanged[]) this.known.set(told.index, told)
+    for (const { kind: _, device: __, ...told } of events as readonly UpdateChanged[])
+      this.known.set(updateEventsOf.index, updateEventsOf)
     this.acting.at += 60_000
     this.agrees()
     return this
@@ -52,7 +53,9 @@ test('firmwares are updated one after the other, and each has its last published
     .says('DOWNLOADING', 40)
     .says('NOT_OK')
     .does(begin({ seed: 'L', firmwares, found: foundOf({ index: 1 }) }))
-  expect([...follower.known].map(([index, told]) => [index, (told as UpdateChanged).status])).toEqual([
+  expect(
+    [...follower.known].map(([index, updateEventsOf]) => [index, (updateEventsOf as UpdateChanged).status]),
+  ).toEqual([
     [0, 'done'],
     [7, 'failed'],
     [1, 'offering'],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { NoUpdateFound } from '#actors/update/commands'
 import { checkingMsMax } from '#actors/update/machine'
 import { triggerStatuses } from '#model/firmware'
-import { ActingUpdate, foundOf, offerTimeoutMs, told } from '#test/actors/update/acting-update'
+import { ActingUpdate, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 
 function asked(): ActingUpdate {
   const acting = new ActingUpdate()
@@ -42,14 +42,14 @@ describe('an update by hand', () => {
   test('asks the update server, offers its firmware, and is STARTED when the device reports it', () => {
     const acting = new ActingUpdate()
     expect(
-      told(
+      updateEventsOf(
         acting.record({ type: 'begin', by: 'post', project: 'p', firmwares: [], session: 's', seed: 'J', found: null }),
       ),
     ).toEqual(['CHECKING'])
     expect(acting.heard).toEqual(['ask A J'])
-    expect(told(acting.record({ type: 'found', id: 'J', ...foundOf() }))).toEqual(['OFFERING 2.0.0'])
+    expect(updateEventsOf(acting.record({ type: 'found', id: 'J', ...foundOf() }))).toEqual(['OFFERING 2.0.0'])
     expect(acting.heard).toEqual(['offer A J 2.0.0'])
-    expect(told(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
+    expect(updateEventsOf(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
     expect(acting.heard).toEqual(['outcome A STARTED'])
     const rest = [
       acting.says('DOWNLOADING', { progress: 12.5 }),
@@ -58,7 +58,7 @@ describe('an update by hand', () => {
       acting.says('INSTALLED'),
       acting.back('2.0.0', 't'),
     ]
-    expect(rest.flatMap(told)).toEqual([
+    expect(rest.flatMap(updateEventsOf)).toEqual([
       'DOWNLOADING 2.0.0 12.5%',
       'VERIFYING 2.0.0 100%',
       'INSTALLING 2.0.0',
@@ -135,7 +135,7 @@ describe('an update by hand', () => {
   ]
   test.each(causes)('if %s', (_, happen, outcome, event) => {
     const { acting, decision } = happen()
-    expect(told(decision)).toEqual([event])
+    expect(updateEventsOf(decision)).toEqual([event])
     expect(acting.heard).toEqual([`outcome A ${outcome}`])
     expect([acting.reminder, acting.stands.attempts]).toEqual([null, []])
   })
@@ -170,7 +170,7 @@ describe('a repeated request', () => {
     const acting = offered()
     acting.act({ type: 'lost', id: 'J' })
     acting.forgetHeard()
-    expect(told(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
+    expect(updateEventsOf(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
     expect(acting.heard).toEqual([])
     expect(acting.stands.context).toMatchObject({ reason: null, message: null })
   })
@@ -188,7 +188,7 @@ describe('an automatic update', () => {
       seed: 'J',
       found: foundOf(),
     })
-    expect(told(decision)).toEqual(['OFFERING 2.0.0'])
+    expect(updateEventsOf(decision)).toEqual(['OFFERING 2.0.0'])
     expect(acting.heard).toEqual(['offer A J 2.0.0'])
   })
 })

@@ -15,7 +15,7 @@ import {
 import { updateStates } from '#model/firmware'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { now } from '#test/actors/acting-actor'
-import { ActingUpdate, foundOf, offerTimeoutMs, told } from '#test/actors/update/acting-update'
+import { ActingUpdate, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
 
 type Status = FirmwareStatusMessage['status']
 
@@ -124,7 +124,7 @@ describe('progress', () => {
       const { context } = acting.stands
       acting.at += ms
       const decision = acting.says(status, { progress: 10 + percent })
-      if (isTold) expect(told(decision)).toEqual([`${status} 2.0.0 ${10 + percent}%`])
+      if (isTold) expect(updateEventsOf(decision)).toEqual([`${status} 2.0.0 ${10 + percent}%`])
       else expect([decision.type, acting.stands.context]).toEqual(['answer', context])
     }
   })
@@ -132,7 +132,9 @@ describe('progress', () => {
   test('is measured from the last published one', () => {
     const acting = ActingUpdate.behind('STARTED')
     const heard = Array.from({ length: 100 }, (_, percent) => acting.says('DOWNLOADING', { progress: percent }))
-    expect(heard.flatMap(told)).toEqual(Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`))
+    expect(heard.flatMap(updateEventsOf)).toEqual(
+      Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`),
+    )
   })
 })
 
@@ -167,19 +169,19 @@ describe('a device that restarts during its update', () => {
     for (let count = 1; count <= resendsMax; count++) {
       acting.says('DOWNLOADING', { progress: 20 })
       acting.at += 1_000
-      expect(told(acting.back('1.0.0', `s${count}`))).toEqual(['STARTED 2.0.0'])
+      expect(updateEventsOf(acting.back('1.0.0', `s${count}`))).toEqual(['STARTED 2.0.0'])
       expect(acting.heard).toEqual(['offer A J 2.0.0'])
       expect(acting.stands.context).toMatchObject({ session: `s${count}`, resends: count })
       expect(acting.reminder).toBe(acting.at + startedMsMax)
     }
-    expect(told(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
+    expect(updateEventsOf(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
     expect(acting.heard).toEqual([])
   })
 
   test('and has only begun, is offered it again without an event', () => {
     const acting = ActingUpdate.behind('STARTED')
     acting.at += 5_000
-    expect(told(acting.back('1.0.0', 't'))).toEqual([])
+    expect(updateEventsOf(acting.back('1.0.0', 't'))).toEqual([])
     expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
   })
 
@@ -187,7 +189,7 @@ describe('a device that restarts during its update', () => {
     for (const firmware of ['1.0.0', undefined]) {
       const acting = ActingUpdate.offering()
       acting.at += 5_000
-      expect(told(acting.back(firmware, 't'))).toEqual([])
+      expect(updateEventsOf(acting.back(firmware, 't'))).toEqual([])
       expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + offerTimeoutMs])
       expect(acting.stands.context.session).toBe('t')
     }
@@ -203,10 +205,10 @@ describe('a device that restarts during its update', () => {
     const until = acting.reminder
     acting.at += 5_000
     acting.forgetHeard()
-    expect(told(acting.back('1.0.0', 'last'))).toEqual([])
+    expect(updateEventsOf(acting.back('1.0.0', 'last'))).toEqual([])
     expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], until])
     acting.at += 5_000
-    expect(told(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
+    expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
   })
 
   test('and then answers, is offered it again as often as any other', () => {
@@ -229,8 +231,8 @@ describe('a device that restarts during its update', () => {
 
   test('with the old firmware instead of the new one, has failed', () => {
     const acting = ActingUpdate.behind('INSTALLED')
-    expect(told(acting.back('1.0.0', 't'))).toEqual(['FAILED 2.0.0 came back with the old firmware'])
-    expect(told(acting.back('2.0.0', 'u'))).toEqual(['DONE 2.0.0'])
+    expect(updateEventsOf(acting.back('1.0.0', 't'))).toEqual(['FAILED 2.0.0 came back with the old firmware'])
+    expect(updateEventsOf(acting.back('2.0.0', 'u'))).toEqual(['DONE 2.0.0'])
   })
 })
 
@@ -280,7 +282,7 @@ describe('a new process', () => {
       const { standsAt, reminder } = acting
       for (const other of ['1.0.0', '1.5.0']) expect(acting.act(has(other)).type).toBe('answer')
       expect([acting.standsAt, acting.reminder, acting.heard]).toEqual([standsAt, reminder, []])
-      expect(told(acting.act(has('2.0.0')))).toEqual(['DONE 2.0.0'])
+      expect(updateEventsOf(acting.act(has('2.0.0')))).toEqual(['DONE 2.0.0'])
     },
   )
 

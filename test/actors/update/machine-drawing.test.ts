@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { updateMachine } from '#actors/update/machine'
 import { updateStates } from '#model/firmware'
-import { arrowsOf, drawingOf } from '#test/actors/update/drawing'
+import { arrowsOf, drawingOf } from '#test/actors/update/machine-drawing'
 
-const begin = '<!-- the machine of updates, as test/actors/update/drawing.test.ts draws it -->'
+const begin = '<!-- the machine of updates, as test/actors/update/machine-drawing.test.ts draws it -->'
 const end = '<!-- its end -->'
 
 test('docs/update-states.md shows the present machine', () => {
