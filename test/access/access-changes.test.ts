@@ -75,13 +75,16 @@ describe('a user who is removed and created again under the same name', () => {
     expect(await fixture.bearer(token)).toMatchObject({ access: 'viewer', roles: ['viewer'] })
     expect(socket.types).toEqual(['RESYNC', 'RESYNC'])
     await fixture.world.settle()
-    const heard = fixture.assembly.context.hub.publishedTo('default')
-    expect([fixture.row('ann').rolesSince, (await fixture.bearer(token)).scopeSince]).toEqual([heard, heard])
+    const publishedAt = fixture.assembly.context.hub.publishedTo('default')
+    expect([fixture.row('ann').rolesSince, (await fixture.bearer(token)).scopeSince]).toEqual([
+      publishedAt,
+      publishedAt,
+    ])
 
     expect(await fixture.judge(() => fixture.bearer(before.token))).toBe('unauthorized session over')
     const reborn = await fixture.restart()
     expect(await reborn.judge(() => reborn.bearer(before.token))).toBe('unauthorized session over')
-    expect(await reborn.bearer(token)).toMatchObject({ access: 'viewer', scopeSince: heard })
+    expect(await reborn.bearer(token)).toMatchObject({ access: 'viewer', scopeSince: publishedAt })
   })
 })
 
@@ -104,11 +107,11 @@ describe('the offset of an edit', () => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
     expect((await fixture.bearer(token)).scopeSince).toBe(-1)
-    const heard = await happen(fixture, 'one')
+    const publishedAt = await happen(fixture, 'one')
     await fixture.putRole('ops', [readOf('meta')])
     await fixture.world.settle()
-    expect((await fixture.bearer(token)).scopeSince).toBe(heard)
-    expect(fixture.tenantState().roles.get('ops')?.since).toBe(heard)
+    expect((await fixture.bearer(token)).scopeSince).toBe(publishedAt)
+    expect(fixture.tenantState().roles.get('ops')?.since).toBe(publishedAt)
     const later = await happen(fixture, 'two')
     await fixture.directory({ type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] })
     await fixture.world.settle()
@@ -123,7 +126,7 @@ describe('the offset of an edit', () => {
   test.each([0, 1, 2, 3])('is never too early after a kill with %i writes kept', async (writesKept) => {
     const fixture = await withAnn()
     const { token } = await fixture.basic('ann')
-    const heard = await happen(fixture, 'one')
+    const publishedAt = await happen(fixture, 'one')
     const { system, reader } = fixture.assembly.context
     const { epoch } = reader
     const edit = { type: 'put_role', role: 'ops', grants: [readOf('schemas'), readOf('meta')] }
@@ -132,9 +135,9 @@ describe('the offset of an edit', () => {
     await Promise.resolve()
     const later = await fixture.restart({}, writesKept)
     const caller = await later.bearer(token)
-    const socket = later.connect(caller, { after: { epoch, offset: heard } })
+    const socket = later.connect(caller, { after: { epoch, offset: publishedAt } })
     const isEdited = caller.scope.reaches('meta', 'read').length > 0
-    expect(socket.heard[0]).toMatchObject({ type: 'STREAM', recovered: !isEdited })
+    expect(socket.received[0]).toMatchObject({ type: 'STREAM', recovered: !isEdited })
     await later.world.settle()
     expect(later.tenantState().roles.get('ops')?.since).not.toBeNull()
   })
@@ -153,10 +156,10 @@ describe('an edit without a stored offset gets one', () => {
     name === 'of a role' ? fixture.tenantState().roles.get('ops')?.since : fixture.row('ann').rolesSince
 
   /** The edit is stored, but the next write with its offset is lost. */
-  async function edited(name: string): Promise<{ fixture: IdentityFixture; heard: number }> {
+  async function edited(name: string): Promise<{ fixture: IdentityFixture; publishedAt: number }> {
     const fixture = await withAnn()
     await happen(fixture, 'one')
-    const heard = await happen(fixture, 'two')
+    const publishedAt = await happen(fixture, 'two')
     let writes = 0
     Object.defineProperty(fixture.faults, 'next', {
       get: () => (++writes === 2 ? { fail: 'full', reachedDisk: false } : undefined),
@@ -165,24 +168,24 @@ describe('an edit without a stored offset gets one', () => {
     await edits[name]?.(fixture)
     await fixture.world.settle()
     expect([fixture.assembly.database.status, sinceOf(fixture, name)]).toEqual(['read_only', null])
-    return { fixture, heard }
+    return { fixture, publishedAt }
   }
 
   test.each(Object.keys(edits))('at the next start: %s', async (name) => {
-    const { fixture, heard } = await edited(name)
+    const { fixture, publishedAt } = await edited(name)
     const later = await fixture.restart()
     await later.world.settle()
-    expect(sinceOf(later, name)).toBe(heard)
+    expect(sinceOf(later, name)).toBe(publishedAt)
     await happen(later, 'three')
-    expect(sinceOf(await later.restart(), name)).toBe(heard)
+    expect(sinceOf(await later.restart(), name)).toBe(publishedAt)
   })
 
   test.each(Object.keys(edits))('when the store is read again: %s', async (name) => {
-    const { fixture, heard } = await edited(name)
+    const { fixture, publishedAt } = await edited(name)
     await fixture.world.advance(5_000)
-    expect([fixture.assembly.database.status, sinceOf(fixture, name)]).toEqual(['ok', heard])
+    expect([fixture.assembly.database.status, sinceOf(fixture, name)]).toEqual(['ok', publishedAt])
     await happen(fixture, 'three')
-    expect(sinceOf(await fixture.restart(), name)).toBe(heard)
+    expect(sinceOf(await fixture.restart(), name)).toBe(publishedAt)
     expect(fixture.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
   })
 })

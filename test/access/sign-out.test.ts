@@ -106,7 +106,7 @@ test('a socket that opens while its session ends is closed, and receives nothing
   await fixture.wait(fixture.identity.logins.signOut({ caller, isAll: true }))
   const socket = fixture.connect(caller)
   await fixture.world.settle()
-  expect(socket).toMatchObject({ endCode: 4401, heard: [] })
+  expect(socket).toMatchObject({ endCode: 4401, received: [] })
   expect(fixture.identity.sockets.size).toBe(0)
 })
 

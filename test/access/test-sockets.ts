@@ -9,7 +9,7 @@ interface TestRoom {
 /** An event socket without filters that records its messages. */
 export class TestSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
-  readonly heard: { readonly type: string; readonly [field: string]: unknown }[] = []
+  readonly received: { readonly type: string; readonly [field: string]: unknown }[] = []
   readonly topics = new Set<string>()
   /** The reason of its end; undefined while it is open. */
   endCode: number | undefined
@@ -20,7 +20,7 @@ export class TestSocket implements Socket {
   }
 
   send(message: string | Uint8Array): boolean {
-    this.heard.push(JSON.parse(typeof message === 'string' ? message : Buffer.from(message).toString()))
+    this.received.push(JSON.parse(typeof message === 'string' ? message : Buffer.from(message).toString()))
     return true
   }
 
@@ -52,7 +52,7 @@ export class TestSocket implements Socket {
   }
 
   get types(): readonly string[] {
-    return this.heard.map(({ type }) => type)
+    return this.received.map(({ type }) => type)
   }
 }
 

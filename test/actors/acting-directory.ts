@@ -25,7 +25,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
   add(name: string, more: Partial<NewUser> = {}): void {
     this.invite(name, more)
     this.act({ type: 'activated', user: more.id ?? name.toUpperCase(), factors: [] })
-    this.notices.said.length = 0
+    this.notices.lines.length = 0
   }
 
   addTenant(tenantIdentifier: string, hosts: readonly string[] = []): Decision<Entry> {
@@ -50,6 +50,6 @@ function shown(state: DirectoryState) {
 export function directoryWith(...tenants: string[]): ActingDirectory {
   const directory = new ActingDirectory()
   for (const tenant of tenants) directory.addTenant(tenant)
-  directory.notices.said.length = 0
+  directory.notices.lines.length = 0
   return directory
 }

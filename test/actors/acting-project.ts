@@ -8,23 +8,23 @@ import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
 
 /** Records notices about projects as lines, in their order. */
 export class RecordingProjects implements ProjectNotices {
-  readonly said: string[] = []
+  readonly lines: string[] = []
 
   /** The lines since the last call. */
-  get heard(): string[] {
-    return this.said.splice(0)
+  get received(): string[] {
+    return this.lines.splice(0)
   }
 
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
-    this.said.push(`${tenant}/${project}/${release} ${shortOf(before)} → ${shortOf(after)}`)
+    this.lines.push(`${tenant}/${project}/${release} ${shortOf(before)} → ${shortOf(after)}`)
   }
 
   scanRequested: ProjectNotices['scanRequested'] = (tenant, project) => {
-    this.said.push(`walk ${tenant}/${project}`)
+    this.lines.push(`walk ${tenant}/${project}`)
   }
 
   rolloutChanged: ProjectNotices['rolloutChanged'] = (tenant, project) => {
-    this.said.push(`rollout ${tenant}/${project}`)
+    this.lines.push(`rollout ${tenant}/${project}`)
   }
 }
 

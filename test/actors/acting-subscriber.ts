@@ -11,19 +11,19 @@ export const ada = 'crn#user:2Vb7qYx9Kd'
 
 /** Records notices of subscribers as lines, in their order. */
 export class RecordingTopics implements SubscriberNotices {
-  readonly said: string[] = []
+  readonly lines: string[] = []
 
   /** The lines since the last call. */
-  get heard(): string[] {
-    return this.said.splice(0)
+  get received(): string[] {
+    return this.lines.splice(0)
   }
 
   subscribed(tenant: string, fn: string): void {
-    this.said.push(`+ ${tenant}/${fn}`)
+    this.lines.push(`+ ${tenant}/${fn}`)
   }
 
   unsubscribed(tenant: string, fn: string): void {
-    this.said.push(`- ${tenant}/${fn}`)
+    this.lines.push(`- ${tenant}/${fn}`)
   }
 }
 

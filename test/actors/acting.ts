@@ -21,8 +21,8 @@ export function shapeOf(
 ): Shape {
   return shapes.intern(
     service,
-    Object.entries(properties).map(([propId, said]) => {
-      const [name, modifier] = typeof said === 'string' ? [said, 0] : said
+    Object.entries(properties).map(([propId, declared]) => {
+      const [name, modifier] = typeof declared === 'string' ? [declared, 0] : declared
       const type = propertyTypeOf(name)
       if (!type) throw new Error(`${name} is not a type`)
       return { propId: Number(propId), type, modifier }

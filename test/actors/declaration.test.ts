@@ -17,7 +17,7 @@ function declared(shape: Shape = one, items: Items = [], reported: Items = []): 
 }
 
 /** The events of a new declaration, as [kind, items, removed ids]. */
-function said(device: ActingDevice, services: readonly { shape: Shape; items: Items }[]) {
+function declarationOf(device: ActingDevice, services: readonly { shape: Shape; items: Items }[]) {
   const declaration = declare(device.state, services, now)
   const entries = declaration.entries.map((entry) =>
     entry.kind === 'declared' || entry.kind === 'undeclared'
@@ -35,7 +35,7 @@ function said(device: ActingDevice, services: readonly { shape: Shape; items: It
 describe('a first declaration', () => {
   test('publishes its values; the shape is stored with it, and the index has the service', () => {
     const device = ActingDevice.added()
-    expect(said(device, [{ shape: one, items: [0, 5] }])).toEqual({
+    expect(declarationOf(device, [{ shape: one, items: [0, 5] }])).toEqual({
       entries: [['declared', [0, 5], []]],
       changes: 0,
       indexes: [{ index: 'service', entry: 'svc/A', isPresent: true }],
@@ -45,7 +45,11 @@ describe('a first declaration', () => {
 
   test('publishes nothing without values, but is stored', () => {
     const device = ActingDevice.added()
-    expect(said(device, [{ shape: one, items: [] }])).toMatchObject({ entries: [], changes: 1, shared: [one.id] })
+    expect(declarationOf(device, [{ shape: one, items: [] }])).toMatchObject({
+      entries: [],
+      changes: 1,
+      shared: [one.id],
+    })
     const decision = device.record(hello([{ shape: one, items: [] }]))
     expect(decision.isCheckpointed).toBe(true)
     expect(shownState(device.state).services).toEqual([
@@ -55,7 +59,7 @@ describe('a first declaration', () => {
 
   test('of a service without properties publishes nothing', () => {
     const device = ActingDevice.added()
-    expect(said(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual({
+    expect(declarationOf(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual({
       entries: [],
       changes: 0,
       indexes: [],
@@ -71,24 +75,26 @@ describe('the same again', () => {
     ['with one of them', [1, 'x']],
   ])('%s publishes nothing', (_, items) => {
     const device = declared(one, [], [0, 5, 1, 'x'])
-    expect(said(device, [{ shape: one, items }])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
+    expect(declarationOf(device, [{ shape: one, items }])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
   })
 
   test('publishes only the value that differs', () => {
     const device = declared(one, [], [0, 5, 1, 'x'])
-    expect(said(device, [{ shape: one, items: [0, 6, 1, 'x'] }]).entries).toEqual([['declared', [0, 6], []]])
+    expect(declarationOf(device, [{ shape: one, items: [0, 6, 1, 'x'] }]).entries).toEqual([['declared', [0, 6], []]])
   })
 
   test('publishes a value that replaces an error or nothing', () => {
     const device = declared(one, [], [0, { error: 'e' }])
-    expect(said(device, [{ shape: one, items: [0, 6, 1, ''] }]).entries).toEqual([['declared', [0, 6, 1, ''], []]])
+    expect(declarationOf(device, [{ shape: one, items: [0, 6, 1, ''] }]).entries).toEqual([
+      ['declared', [0, 6, 1, ''], []],
+    ])
   })
 
   test('compares arrays by their elements', () => {
     const shape = shapeOf('svc', { 1: 'uint8-array' })
     const device = declared(shape, [0, [1, 2]])
-    expect(said(device, [{ shape, items: [0, [1, 2]] }]).entries).toEqual([])
-    expect(said(device, [{ shape, items: [0, [2, 1]] }]).entries).toEqual([['declared', [0, [2, 1]], []]])
+    expect(declarationOf(device, [{ shape, items: [0, [1, 2]] }]).entries).toEqual([])
+    expect(declarationOf(device, [{ shape, items: [0, [2, 1]] }]).entries).toEqual([['declared', [0, [2, 1]], []]])
   })
 })
 
@@ -124,13 +130,13 @@ describe('another shape of the same service', () => {
     ['all other properties', shapeOf('svc', { 8: 'uint8' }), [], { entries: [['declared', [], [1, 2]]], changes: 0 }],
   ])('%s', (_, shape, items, expected) => {
     const device = declared(one, [], stood)
-    expect(said(device, [{ shape, items }])).toMatchObject(expected as object)
-    expect(said(device, [{ shape, items }])).toMatchObject({ indexes: [], shared: [shape.id] })
+    expect(declarationOf(device, [{ shape, items }])).toMatchObject(expected as object)
+    expect(declarationOf(device, [{ shape, items }])).toMatchObject({ indexes: [], shared: [shape.id] })
   })
 
   test('is not published if only the type of a property without a value changes', () => {
     const device = declared(one)
-    expect(said(device, [{ shape: shapeOf('svc', { 1: 'string', 2: 'string' }), items: [] }])).toMatchObject({
+    expect(declarationOf(device, [{ shape: shapeOf('svc', { 1: 'string', 2: 'string' }), items: [] }])).toMatchObject({
       entries: [],
       changes: 1,
     })
@@ -155,7 +161,7 @@ describe('a service that is no longer declared', () => {
   test('is published with all its properties and leaves the index', () => {
     const device = declared(one, [], [0, 5])
     const other = shapeOf('other', { 1: 'bool' })
-    const declaration = said(device, [{ shape: other, items: [] }])
+    const declaration = declarationOf(device, [{ shape: other, items: [] }])
     expect(declaration.entries).toEqual([['undeclared', undefined, [1, 2]]])
     expect(declaration.indexes).toEqual([
       { index: 'service', entry: 'other/A', isPresent: true },
@@ -166,7 +172,7 @@ describe('a service that is no longer declared', () => {
   })
 
   test('publishes nothing if it had no properties', () => {
-    expect(said(ActingDevice.added(), [])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
+    expect(declarationOf(ActingDevice.added(), [])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
   })
 })
 

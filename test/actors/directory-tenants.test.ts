@@ -29,7 +29,7 @@ describe('a tenant', () => {
     })
     directory.act({ type: 'update_tenant', tenant: 'default', change: { name: 'Ours' } })
     expect(tenantRow(directory.state, 'default')).toMatchObject({ name: 'Ours', basic: true })
-    expect(directory.notices.heard).toEqual(['tenant acme active', 'tenant acme active', 'tenant default active'])
+    expect(directory.notices.received).toEqual(['tenant acme active', 'tenant acme active', 'tenant default active'])
   })
 
   test.each<[string, (directory: ActingDirectory) => Decision<Entry>, string]>([
@@ -121,11 +121,11 @@ describe('a tenant', () => {
     expect(rowsAfter(state, 'acme', '', 9)).toEqual([])
     expect(rowsByLogin(state, 'r@acme.example', 'any')).toEqual([])
     expect(isReachable(state, 'acme', 'any')).toBe(false)
-    expect(directory.notices.heard).toEqual(['tenant acme deleting'])
+    expect(directory.notices.received).toEqual(['tenant acme deleting'])
     expect(outcomeOf(directory.act({ type: 'forget_users', tenant: 'acme' }))).toBe(0)
-    expect(directory.notices.heard).toEqual(['user ROOT gone'])
+    expect(directory.notices.received).toEqual(['user ROOT gone'])
     directory.act({ type: 'tenant_swept', tenant: 'acme' })
-    expect(directory.notices.heard).toEqual(['tenant acme gone'])
+    expect(directory.notices.received).toEqual(['tenant acme gone'])
     expect(directory.records.size).toBe(0)
     expect(directory.addTenant('acme').type).toBe('record')
     expect(directory.invite('root', { tenant: 'acme' }).type).toBe('record')
@@ -147,9 +147,9 @@ describe('a tenant', () => {
       return outcomeOf(decision)
     }
     act({ type: 'delete_tenant', tenant: 'acme' })
-    notices.said.length = 0
+    notices.lines.length = 0
     expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(5)
-    expect(notices.said).toHaveLength(forgottenMax)
+    expect(notices.lines).toHaveLength(forgottenMax)
     expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(0)
     expect(state.users.size).toBe(0)
     expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(0)

@@ -29,7 +29,7 @@ describe('a user', () => {
       tells: [{ to: { kind: 'account', tenant: 'default', id: 'ANN' }, command: { type: 'invite', code: code(1) } }],
     })
     expect(rowByName(directory.state, 'aNN')).toMatchObject(row)
-    expect(directory.notices.heard).toEqual(['user ANN of default invited viewer,ops since -1'])
+    expect(directory.notices.received).toEqual(['user ANN of default invited viewer,ops since -1'])
   })
 
   test.each<[string, string, Partial<NewUser>, string]>([
@@ -122,7 +122,7 @@ describe('a user', () => {
     directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
     const decision = directory.act({ type: 'remove_user', user: 'ANN' })
     expect(sentCommandsOf(decision)).toEqual(['account/default/ANN erase', 'subscriber/default/ANN erase'])
-    expect(directory.notices.heard).toEqual(['user ANN gone'])
+    expect(directory.notices.received).toEqual(['user ANN gone'])
     expect(directory.state).toEqual(empty)
     expect(directory.records.size).toBe(0)
     expect(outcomeOf(directory.act({ type: 'remove_user', user: 'ANN' }))).toBe('not_found: Not Found')
@@ -211,10 +211,10 @@ describe('roles of a user', () => {
     directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'viewer'] })
     const { rolesSince, rolesEdit } = directory.row('ANN')
     expect(rolesSince).toBeNull()
-    expect(directory.notices.heard).toEqual(['user ANN of default active ops,viewer since null'])
+    expect(directory.notices.received).toEqual(['user ANN of default active ops,viewer since null'])
     directory.act({ type: 'roles_settled', user: 'ANN', edit: rolesEdit, since: 77 })
     expect(directory.row('ANN')).toMatchObject({ rolesSince: 77, roles: ['ops', 'viewer'] })
-    expect(directory.notices.heard).toEqual(['user ANN of default active ops,viewer since 77'])
+    expect(directory.notices.received).toEqual(['user ANN of default active ops,viewer since 77'])
     expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: rolesEdit, since: 99 }).type).toBe('answer')
   })
 

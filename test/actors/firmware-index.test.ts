@@ -12,9 +12,9 @@ function rowsOf({ indexes = [] }: ReturnType<ActingDevice['record']>): string[] 
 }
 
 /** The index changes of the last of several HELLOs. */
-function rowsAfter(...said: readonly Partial<Hello>[]): string[] {
+function rowsAfter(...hellos: readonly Partial<Hello>[]): string[] {
   const device = ActingDevice.added()
-  return said.map((more) => rowsOf(device.record(hello([], more)))).at(-1) ?? []
+  return hellos.map((more) => rowsOf(device.record(hello([], more)))).at(-1) ?? []
 }
 
 describe('a device is found by its firmware', () => {
@@ -43,8 +43,8 @@ describe('a device is found by its firmware', () => {
     ['a project later', [{ firmwares }, { project: 'boiler' }], ['+project_device/boiler/A']],
     ['no firmware any more, and no project', [{ firmwares }, { firmwares: [] }], ['-firmware/A']],
     ['no firmware any more, but a project', [{ project: 'boiler', firmwares }, { firmwares: [] }], []],
-  ] as const)('%s', (_, said, rows) => {
-    expect(rowsAfter(...said)).toEqual(rows)
+  ] as const)('%s', (_, hellos, rows) => {
+    expect(rowsAfter(...hellos)).toEqual(rows)
   })
 
   test('until it is removed', () => {

@@ -3,18 +3,18 @@ import { noticeBus } from '#actors/notice-bus'
 import { RecordingRules } from '#test/actors/recording-rules'
 
 test('a notice reaches those who listen to it, in order, while they listen', () => {
-  const heard: string[] = []
+  const received: string[] = []
   const [first, second] = [new RecordingRules(), new RecordingRules()]
   const bus = noticeBus(first)
   let isServing = false
-  bus.listen({ groupChanged: () => heard.push(`behind ${first.said.length}`) }, () => isServing)
+  bus.listen({ groupChanged: () => received.push(`behind ${first.lines.length}`) }, () => isServing)
   bus.listen(second, () => isServing)
   bus.groupChanged('t', 'g', undefined)
   bus.topicEnded('t', 'f')
-  expect([first.heard, second.heard, heard]).toEqual([['group t/g gone'], [], []])
+  expect([first.received, second.received, received]).toEqual([['group t/g gone'], [], []])
   isServing = true
   bus.groupChanged('t', 'g', undefined)
   bus.alarmChanged('t', 'a', undefined)
-  expect(heard).toEqual(['behind 1'])
-  expect(second.heard).toEqual(['group t/g gone', 'alarm t/a gone'])
+  expect(received).toEqual(['behind 1'])
+  expect(second.received).toEqual(['group t/g gone', 'alarm t/a gone'])
 })

@@ -32,10 +32,10 @@ describe('a rollout stops after errors', () => {
     const project = new ActingProject()
     const threshold = errorThresholdPercent === undefined ? {} : { errorThresholdPercent }
     project.all(putRollout('2.0.0', threshold), { type: 'scan_done', chosen, isBegun: true })
-    project.notices.heard
+    project.notices.received
     for (const [stage, count] of Object.entries(outcomes)) project.move(null, stage as Stage, count)
     expect(project.state.rollout?.state).toBe(isStopped ? 'stopped' : 'running')
-    expect(project.notices.heard).toEqual(isStopped ? ['rollout t/boiler'] : [])
+    expect(project.notices.received).toEqual(isStopped ? ['rollout t/boiler'] : [])
   })
 
   test('waits until the number of chosen devices is known if it may be small', () => {
@@ -43,10 +43,10 @@ describe('a rollout stops after errors', () => {
     project.act(putRollout('2.0.0', { errorThresholdPercent: 20 }))
     project.move(null, 'failed', 3)
     expect(project.state.rollout?.state).toBe('running')
-    project.notices.heard
+    project.notices.received
     project.act({ type: 'scan_done', chosen: 10, isBegun: true })
     expect(project.state.rollout?.state).toBe('stopped')
-    expect(project.notices.heard).toEqual(['rollout t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler'])
   })
 
   test('and counts from zero when it is resumed', () => {

@@ -7,7 +7,7 @@ describe('walks', () => {
   test('run one at a time, and each result is stored', () => {
     const project = new ActingProject()
     expect(project.indexed(walk('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
-    expect(project.notices.heard).toEqual(['walk t/boiler'])
+    expect(project.notices.received).toEqual(['walk t/boiler'])
     project.act({ type: 'scan_progress', cursor: 'A', chosen: 1 })
     expect(project.state.scan).toEqual({
       by: 'hook',
@@ -20,7 +20,7 @@ describe('walks', () => {
     expect(project.indexed({ type: 'scan_done', chosen: 1, isBegun: true })).toEqual(['- walking boiler'])
     expect(project.state.scan).toBeUndefined()
     expect(project.records.size).toBe(0)
-    expect(project.notices.heard).toEqual([])
+    expect(project.notices.received).toEqual([])
   })
 
   test('that are over ignore later results', () => {
@@ -34,11 +34,11 @@ describe('walks', () => {
   test('for one reason and author are merged while they wait, and run after the present one', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A']), walk('hook', ['C']), walk('hook', ['B', 'C']))
-    project.notices.heard
+    project.notices.received
     expect(project.state.scan?.devices).toEqual(['A'])
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
     expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual([])
-    expect(project.notices.heard).toEqual(['walk t/boiler'])
+    expect(project.notices.received).toEqual(['walk t/boiler'])
     expect(project.state.scan).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
     expect(project.state.nextScans).toEqual([])
   })

@@ -14,21 +14,21 @@ describe('a release', () => {
     const project = new ActingProject()
     expect(project.all(putRelease('2.0.0'))).toEqual([{ isNew: true, release: releaseOf('2.0.0') }])
     expect([...project.state.releases]).toEqual([['0//2.0.0', releaseOf('2.0.0')]])
-    expect(project.notices.heard).toEqual(['t/boiler/0//2.0.0 none → a'])
+    expect(project.notices.received).toEqual(['t/boiler/0//2.0.0 none → a'])
     expect(project.all(deletion)).toEqual([undefined])
     expect(project.state.releases.size).toBe(0)
-    expect(project.notices.heard).toEqual(['t/boiler/0//2.0.0 a → none'])
+    expect(project.notices.received).toEqual(['t/boiler/0//2.0.0 a → none'])
   })
 
   test('is unchanged by an upload of the same bytes, and other bytes are refused', () => {
     const project = new ActingProject()
     project.act(putRelease('2.0.0'))
-    project.notices.heard
+    project.notices.received
     expect(project.all(putRelease('2.0.0', { createdBy: bob }), putRelease('2.0.0', { image: 'b' }))).toEqual([
       { isNew: false, release: releaseOf('2.0.0') },
       'conflict: the release exists with other bytes',
     ])
-    expect(project.notices.heard).toEqual([])
+    expect(project.notices.received).toEqual([])
   })
 
   test('is another release for other hardware or another index', () => {
@@ -97,7 +97,7 @@ describe('a pin', () => {
     expect([...project.state.pins]).toEqual([['A', '1.0.0']])
     const gone: ProjectCommand = { type: 'delete_pin', device: 'A' }
     expect(project.all(gone, gone)).toEqual([undefined, 'not_found: Not Found'])
-    expect(project.notices.heard).toEqual([])
+    expect(project.notices.received).toEqual([])
   })
 
   test(`is refused when the project has ${pinsMax}, unless the device has one`, () => {
@@ -148,7 +148,7 @@ describe('a rollout', () => {
   test('is active from its creation, and a walk begins', () => {
     const project = new ActingProject()
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
-    expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler', 'walk t/boiler'])
     expect(project.state.scan).toEqual({
       by: 'rollout',
       devices: null,
@@ -164,7 +164,7 @@ describe('a rollout', () => {
     project.act(putRollout('2.0.0'))
     project.move(null, 'done', 2)
     project.move(null, 'refused')
-    project.notices.heard
+    project.notices.received
     project.at = now + 5
     const again = { ...stored, body: { firmware: '2.0.0', percent: 50 }, countedFrom: { finished: 3, failed: 1 } }
     expect(project.all(putRollout('2.0.0', { percent: 50 }, 'R2', bob))).toEqual([
@@ -175,7 +175,7 @@ describe('a rollout', () => {
       },
     ])
     // The first walk continues; the next one runs for the present author.
-    expect(project.notices.heard).toEqual(['rollout t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler'])
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
@@ -218,7 +218,7 @@ describe('a rollout', () => {
   test('is paused and resumed by any author, and a second request changes nothing', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
-    project.notices.heard
+    project.notices.received
     const known = { ...counts, chosen: 9 }
     project.at = now + 5
     const paused = { ...stored, state: 'paused', updatedBy: bob, updatedAt: now + 5 }
@@ -226,14 +226,14 @@ describe('a rollout', () => {
       { isNew: false, rollout: paused, counts: known },
       { isNew: false, rollout: paused, counts: known },
     ])
-    expect(project.notices.heard).toEqual(['rollout t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler'])
     project.at = now + 9
     const resumed = { ...stored, updatedAt: now + 9 }
     expect(project.all({ type: 'resume', author: ada }, { type: 'resume', author: bob })).toEqual([
       { isNew: false, rollout: resumed, counts: known },
       { isNew: false, rollout: resumed, counts: known },
     ])
-    expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler', 'walk t/boiler'])
   })
 
   test('that does not exist cannot be paused, resumed or deleted', () => {
@@ -247,11 +247,11 @@ describe('a rollout', () => {
   test('begins when its release is uploaded; other releases start no walk', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
-    project.notices.heard
+    project.notices.received
     project.all(putRelease('2.0.1'))
     expect(project.state.scan).toBeUndefined()
     expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ walking boiler'])
-    expect(project.notices.heard.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'walk t/boiler'])
+    expect(project.notices.received.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'walk t/boiler'])
     project.all({ type: 'scan_done', chosen: 9, isBegun: true }, { type: 'pause', author: ada })
     project.all(putRelease('2.0.0', { hardware: 'revA' }))
     expect(project.state.scan).toBeUndefined()

@@ -88,7 +88,7 @@ test('a session', () => {
         if (wasThere && !isThere) ended++
         wasThere = isThere
         // Each end is published once, and each present session has a reminder.
-        expect(notices.said).toHaveLength(ended)
+        expect(notices.lines).toHaveLength(ended)
         expect(reminder).toBe(state.session?.endsAt ?? null)
       })
     }),

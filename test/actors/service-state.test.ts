@@ -6,7 +6,7 @@ import { shapeOf } from '#test/actors/acting'
 
 const shape = shapeOf('svc', { 1: 'float', 2: 'string', 3: 'uint64', 4: 'bool-array' })
 
-const said = fc.record({
+const anyReport = fc.record({
   index: fc.nat(3),
   state: fc.oneof(
     fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -18,7 +18,7 @@ const said = fc.record({
 
 test('a property has its last reported value or error, after any earlier ones', () => {
   fc.assert(
-    fc.property(fc.array(said), (all) => {
+    fc.property(fc.array(anyReport), (all) => {
       const service = new ServiceState(shape)
       const expected = shape.properties.map(() => ({ state: null as PropertyState, time: 0, offset: 0 }))
       for (const { index, state, time, offset } of all) {

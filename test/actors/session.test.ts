@@ -89,7 +89,7 @@ describe('a refresh token', () => {
       expect(acting.reminder).toBe(rotated.endsAt)
       expect(acting.state.session).toMatchObject({ number: number + 1, endsAt: rotated.endsAt, lastUsedAt: acting.at })
     }
-    expect(acting.notices.said).toEqual([])
+    expect(acting.notices.lines).toEqual([])
   })
 
   test.each([
@@ -126,7 +126,7 @@ describe('a refresh token', () => {
     expect(acting.state.session).toBeUndefined()
     expect(acting.records.size).toBe(0)
     expect(acting.reminder).toBeNull()
-    expect(acting.notices.said).toEqual(['session t/S1 ended'])
+    expect(acting.notices.lines).toEqual(['session t/S1 ended'])
   })
 
   test.each([
@@ -143,7 +143,7 @@ describe('a refresh token', () => {
     const standing = { ...acting.state.session }
     expect(acting.rotate(shown)).toEqual({ type: 'answer', value: { outcome: 'unknown' } })
     expect(acting.state.session).toEqual(standing)
-    expect(acting.notices.said).toEqual([])
+    expect(acting.notices.lines).toEqual([])
   })
 
   test.each([
@@ -196,9 +196,9 @@ describe('a session ends', () => {
     expect(acting.state.session).toBeUndefined()
     expect(acting.records.size).toBe(0)
     expect(acting.reminder).toBeNull()
-    expect(acting.notices.heard).toEqual(['session t/S1 ended'])
+    expect(acting.notices.received).toEqual(['session t/S1 ended'])
     expect(acting.act({ type: 'end' })).toEqual({ type: 'answer', value: undefined })
-    expect(acting.notices.heard).toEqual([])
+    expect(acting.notices.received).toEqual([])
   })
 
   test.each([
@@ -212,7 +212,7 @@ describe('a session ends', () => {
     expect(sentCommandsOf(decision)).toEqual(isEnded ? ['account/t/U1 session_over'] : [])
     expect(acting.state.session === undefined).toBe(isEnded)
     expect(acting.reminder).toBe(isEnded ? null : endsAt)
-    expect(acting.notices.heard).toEqual(isEnded ? ['session t/S1 ended'] : [])
+    expect(acting.notices.received).toEqual(isEnded ? ['session t/S1 ended'] : [])
   })
 
   test('without a later reminder', () => {

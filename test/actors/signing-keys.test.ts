@@ -35,7 +35,7 @@ test('the first key signs until it is old', () => {
   expect(outcomeOf(keys.add('K1'))).toMatchObject({ kid: 'K1', createdAt: now, retiresAt: null })
   expect(signingKeyOf(keys.state)?.kid).toBe('K1')
   expect(keys.reminder).toBe(now + signsForMs)
-  expect(keys.notices.heard).toEqual(['signing key K1 retires at null'])
+  expect(keys.notices.received).toEqual(['signing key K1 retires at null'])
 })
 
 describe('a rotation', () => {
@@ -48,7 +48,7 @@ describe('a rotation', () => {
     expect(signingKeyOf(keys.state)?.kid).toBe('K2')
     expect(keys.state.keys.get('K1')).toMatchObject({ retiresAt, createdAt: now })
     expect(keys.reminder).toBe(retiresAt)
-    expect(keys.notices.heard).toEqual([
+    expect(keys.notices.received).toEqual([
       'signing key K1 retires at null',
       'signing key K2 retires at null',
       `signing key K1 retires at ${retiresAt}`,
@@ -57,12 +57,12 @@ describe('a rotation', () => {
     keys.due()
     expect(keys.kids).toEqual(['K1', 'K2'])
     expect(keys.reminder).toBe(retiresAt)
-    expect(keys.notices.heard).toEqual([])
+    expect(keys.notices.received).toEqual([])
     keys.at = retiresAt
     keys.due()
     expect(keys.kids).toEqual(['K2'])
     expect([...keys.records.keys()]).toEqual(['key/K2'])
-    expect(keys.notices.heard).toEqual(['signing key K1 gone'])
+    expect(keys.notices.received).toEqual(['signing key K1 gone'])
     expect(keys.reminder).toBe(now + signsForMs / 2 + signsForMs)
   })
 
@@ -104,28 +104,28 @@ describe('a key that is old', () => {
   test('causes notices until it is replaced', () => {
     const keys = new ActingKeys()
     keys.add('K1')
-    expect(keys.notices.heard).toHaveLength(1)
+    expect(keys.notices.received).toHaveLength(1)
     keys.at = now + signsForMs
     for (let hour = 0; hour < 3; hour++) {
       keys.due()
-      expect(keys.notices.heard).toEqual(['the signing key is old'])
+      expect(keys.notices.received).toEqual(['the signing key is old'])
       expect(keys.reminder).toBe(keys.at + 3_600_000)
       keys.at += 3_600_000
     }
     keys.add('K2')
-    keys.notices.said.length = 0
+    keys.notices.lines.length = 0
     keys.at += lifeMs
     keys.due()
-    expect(keys.notices.heard).toEqual(['signing key K1 gone'])
+    expect(keys.notices.received).toEqual(['signing key K1 gone'])
   })
 
   test('causes no notice a moment before', () => {
     const keys = new ActingKeys()
     keys.add('K1')
-    keys.notices.said.length = 0
+    keys.notices.lines.length = 0
     keys.at = now + signsForMs - 1
     keys.due()
-    expect(keys.notices.heard).toEqual([])
+    expect(keys.notices.received).toEqual([])
     expect(keys.reminder).toBe(now + signsForMs)
   })
 })
@@ -134,7 +134,7 @@ test('an actor without a key has no reminder', () => {
   const keys = new ActingKeys()
   keys.due()
   expect(keys.reminder).toBeNull()
-  expect(keys.notices.heard).toEqual([])
+  expect(keys.notices.received).toEqual([])
   expect(signingKeyOf(keys.state)).toBeUndefined()
 })
 

@@ -111,13 +111,13 @@ describe('subscriptions end in the same commit as', () => {
     for (const each of [ann, key]) subscribers.subscribe(each, 'F1', `S${each.id}`)
     await subscribers.runtime.settle()
     const [events, commits] = [subscribers.runtime.events.length, subscribers.runtime.commits.length]
-    subscribers.topics.said.length = 0
+    subscribers.topics.lines.length = 0
     end(subscribers)
     await subscribers.runtime.world.advance(0)
     await subscribers.runtime.settle()
     expect(subscribers.runtime.commits).toHaveLength(commits + 1)
     expect(subscribers.runtime.events).toHaveLength(events)
-    expect(subscribers.topics.heard).toEqual([`- ${acme}/F1`])
+    expect(subscribers.topics.received).toEqual([`- ${acme}/F1`])
     const left = [ann, key].filter((each) => subscribers.isRowStored('F1', each, `S${each.id}`))
     expect(left).toEqual(who === ann ? [key] : [ann])
     for (const each of [ann, key])

@@ -18,13 +18,13 @@ describe('a subscription', () => {
     })
     expect(decision.records?.map(({ name }) => name)).toEqual([subscriptionsRecord, mailRecord])
     expect(subscriber.state).toMatchObject({ subscriptions: [stored], mail: { cursors: { S1: 7 } } })
-    expect(subscriber.notices.heard).toEqual(['+ t/F1'])
+    expect(subscriber.notices.received).toEqual(['+ t/F1'])
   })
 
   test('with the same id is answered as the first time, from any client, without an event', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 7 })
-    subscriber.notices.said.length = 0
+    subscriber.notices.lines.length = 0
     subscriber.at += 5_000
     const again = { createdAt: subscriber.at, origin: 'https://other.example', from: 9 }
     expect(subscriber.subscribe('F1', 'S1', again)).toEqual({
@@ -33,7 +33,7 @@ describe('a subscription', () => {
       answer: subscriptionOf('F1', 'S1'),
     })
     expect(subscriber.state.mail.cursors).toEqual({ S1: 7 })
-    expect(subscriber.notices.heard).toEqual([])
+    expect(subscriber.notices.received).toEqual([])
   })
 
   test.each([
@@ -105,7 +105,7 @@ describe('the end of a subscription', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 1 })
     subscriber.subscribe('F2', 'S2', { from: 2 })
-    subscriber.notices.said.length = 0
+    subscriber.notices.lines.length = 0
     subscriber.at += 5
     expect(subscriber.record(command)).toMatchObject({
       events: [{ kind: 'unsubscribed', at: now + 5, user: ada, subscription: 'S1' }],
@@ -113,7 +113,7 @@ describe('the end of a subscription', () => {
     })
     expect(subscriber.state.subscriptions).toEqual([subscriptionOf('F2', 'S2')])
     expect(subscriber.state.mail.cursors).toEqual({ S2: 2 })
-    expect(subscriber.notices.heard).toEqual(['- t/F1'])
+    expect(subscriber.notices.received).toEqual(['- t/F1'])
   })
 
   test('that is unknown is 404 without a body, but a success by an unsubscribe link', () => {
@@ -147,10 +147,10 @@ describe('a user who is erased', () => {
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
     subscriber.act(sent('S1', 1))
-    subscriber.notices.said.length = 0
+    subscriber.notices.lines.length = 0
     expect(subscriber.record({ type: 'erase' }).events).toEqual([])
     expect([subscriber.records.size, subscriber.topics]).toEqual([0, []])
-    expect(subscriber.notices.heard).toEqual(['- t/F1', '- t/F2'])
+    expect(subscriber.notices.received).toEqual(['- t/F1', '- t/F2'])
   })
 
   test('writes nothing without a subscription', () => {

@@ -55,7 +55,7 @@ describe('a role', () => {
     expect(outcomeOf(tenant.put('ops', structuredClone(reads)))).toEqual({ isNew: false })
     expect(outcomeOf(tenant.put('ops', writes))).toEqual({ isNew: false })
     expect(tenant.state.roles.get('ops')).toMatchObject({ grants: [writes], since: null })
-    expect(tenant.notices.heard).toEqual(['role t/ops since -1', 'role t/ops since null'])
+    expect(tenant.notices.received).toEqual(['role t/ops since -1', 'role t/ops since null'])
   })
 
   test('holds from an offset that is set later, and only by the last edit', () => {
@@ -102,9 +102,9 @@ describe('a role', () => {
     tenant.addApiKey('K1', { roles: ['viewer', 'ops'] })
     expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('conflict: the role is in use')
     tenant.act({ type: 'delete_key', kind: 'api_key', id: 'K1' })
-    tenant.notices.said.length = 0
+    tenant.notices.lines.length = 0
     expect(tenant.act({ type: 'delete_role', role: 'ops' }).type).toBe('record')
-    expect(tenant.notices.heard).toEqual(['role t/ops gone'])
+    expect(tenant.notices.received).toEqual(['role t/ops gone'])
     expect(tenant.records.size).toBe(0)
     expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('not_found: Not Found')
   })
@@ -131,9 +131,9 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     const tenant = new ActingTenant()
     expect(outcomeOf(add(tenant, 'K1'))).toMatchObject({ createdAt: now, expiresAt: null })
     expect(outcomeOf(add(tenant, 'K1'))).toBe('conflict: the id is taken')
-    expect(tenant.notices.heard).toEqual([])
+    expect(tenant.notices.received).toEqual([])
     tenant.act({ type: 'delete_key', kind, id: 'K1' })
-    expect(tenant.notices.heard).toEqual([`${kind} t/K1 ended`])
+    expect(tenant.notices.received).toEqual([`${kind} t/K1 ended`])
     expect(tenant.records.size).toBe(0)
     expect(outcomeOf(tenant.act({ type: 'delete_key', kind, id: 'K1' }))).toBe('not_found: Not Found')
   })
@@ -155,11 +155,11 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     expect(tenant.reminder).toBe(now + 1_000)
     tenant.at = now + 999
     tenant.act({ type: 'reminder_due', dueAt: tenant.at })
-    expect(tenant.notices.heard).toEqual([])
+    expect(tenant.notices.received).toEqual([])
     expect(tenant.reminder).toBe(now + 1_000)
     tenant.at = now + 2_000
     tenant.act({ type: 'reminder_due', dueAt: tenant.at })
-    expect(tenant.notices.heard.sort()).toEqual([`${kind} t/K1 ended`, `${kind} t/K2 ended`])
+    expect(tenant.notices.received.sort()).toEqual([`${kind} t/K1 ended`, `${kind} t/K2 ended`])
     expect([...keysOf(tenant).keys()]).toEqual(['K0', 'K3'])
     expect(tenant.reminder).toBe(now + 3_000)
     tenant.at = now + 3_000
@@ -224,7 +224,7 @@ test('a deleted key leaves keys of the other kind, also with the same id', () =>
   tenant.addProvisioningKey('K1', { expiresAt: now + 9 })
   tenant.at = now + 5
   tenant.act({ type: 'reminder_due', dueAt: tenant.at })
-  expect(tenant.notices.heard).toEqual(['api_key t/K1 ended'])
+  expect(tenant.notices.received).toEqual(['api_key t/K1 ended'])
   expect([tenant.state.apiKeys.size, tenant.state.provisioningKeys.size]).toEqual([0, 1])
   expect(tenant.reminder).toBe(now + 9)
 })

@@ -31,7 +31,7 @@ describe('a group', () => {
     expect(tenant.state.groups.get('G1')?.edit).not.toBe(edit)
     expect(kinds(tenant.act({ type: 'delete_group', id: 'G1' }))).toEqual([])
     expect(tenant.state.groups.size).toBe(0)
-    expect(tenant.rules.heard).toEqual(['group t/G1 A,B', 'group t/G1 B', 'group t/G1 gone'])
+    expect(tenant.rules.received).toEqual(['group t/G1 A,B', 'group t/G1 B', 'group t/G1 gone'])
   })
 })
 
@@ -70,7 +70,7 @@ describe('an alarm', () => {
       events: [{ kind: 'alarm_deleted', alarm: 'A1', at: now + 5, devices: ['A'], groups: null }],
     })
     expect(tenant.state.alarms.size).toBe(0)
-    expect(tenant.rules.heard).toEqual([`alarm t/A1 Hot by ${ann}`, `alarm t/A1 Hot by ${ben}`, 'alarm t/A1 gone'])
+    expect(tenant.rules.received).toEqual([`alarm t/A1 Hot by ${ann}`, `alarm t/A1 Hot by ${ben}`, 'alarm t/A1 gone'])
   })
 
   test.each<[string, Partial<AlarmBody>, string]>([
@@ -227,5 +227,5 @@ test('devices with alarms are notified of schema changes', () => {
   put(structuredClone(schema))
   put({ ...schema, name: 'Other' })
   tenant.act({ type: 'delete_schema', service: 'svc' })
-  expect(tenant.rules.heard).toEqual(['schema t/svc Boiler', 'schema t/svc Other', 'schema t/svc gone'])
+  expect(tenant.rules.received).toEqual(['schema t/svc Boiler', 'schema t/svc Other', 'schema t/svc gone'])
 })

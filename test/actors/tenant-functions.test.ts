@@ -47,7 +47,7 @@ describe('a function', () => {
     expect(tenant.state.functions.get('F1')?.edit).not.toBe(edit)
     tenant.act({ type: 'delete_function', id: 'F1' })
     expect(tenant.state.functions.size).toBe(0)
-    expect(tenant.rules.heard).toEqual([
+    expect(tenant.rules.received).toEqual([
       `function t/F1 Told by ${ann}`,
       `function t/F1 Other by ${ben}`,
       'function t/F1 gone',
@@ -75,7 +75,7 @@ describe('a function', () => {
 
   test('put again is equal whether it comes from a request or from the store', () => {
     const tenant = new ActingTenant()
-    const said = {
+    const functionBody = {
       name: 'Told',
       binding: { devices: ['B', 'A'] },
       graph: {
@@ -86,10 +86,10 @@ describe('a function', () => {
         edges: [['when', 'warm']],
       },
     }
-    tenant.makeFunction('F1', FunctionBody.parse(said))
-    const again = put('F1', false, FunctionBody.parse(structuredClone(said)))
+    tenant.makeFunction('F1', FunctionBody.parse(functionBody))
+    const again = put('F1', false, FunctionBody.parse(structuredClone(functionBody)))
     expect(tenant.definition.decide(tenant.woken(), again, turnAt())).toMatchObject({ records: [] })
-    const other = put('F1', false, FunctionBody.parse({ ...said, binding: {} }))
+    const other = put('F1', false, FunctionBody.parse({ ...functionBody, binding: {} }))
     expect(tenant.definition.decide(tenant.woken(), other, turnAt())).toMatchObject({ records: [expect.anything()] })
   })
 

@@ -73,7 +73,7 @@ describe.each(Object.entries(kinds))('%s', (name, { put, remove, of, max, hasAut
 
   test('that are put again without a change stay as they are', () => {
     const { tenant, made } = existing()
-    const { length } = tenant.rules.said
+    const { length } = tenant.rules.lines
     tenant.at += 5
     // Compared as a record: the state must not come from a failed write.
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
@@ -83,7 +83,7 @@ describe.each(Object.entries(kinds))('%s', (name, { put, remove, of, max, hasAut
     const byAnother = tenant.act(put('X', { isNew: false, author: ben }))
     if (hasAuthority) expect(outcomeOf(byAnother)).toMatchObject({ createdBy: ann, updatedBy: ben })
     else expect(byAnother).toEqual(unchanged)
-    expect(tenant.rules.said).toHaveLength(length + (hasAuthority ? 1 : 0))
+    expect(tenant.rules.lines).toHaveLength(length + (hasAuthority ? 1 : 0))
   })
 
   const refusals: readonly (readonly [string, TenantCommand, string])[] = [

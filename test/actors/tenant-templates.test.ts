@@ -20,7 +20,7 @@ describe('a template', () => {
       records: [{ name: 'template/words', value: null }],
     })
     expect([tenant.state.templates.size, tenant.state.templateCharacters]).toEqual([0, 0])
-    expect(tenant.rules.heard).toEqual(['template t/words en', 'template t/words en,de', 'template t/words gone'])
+    expect(tenant.rules.received).toEqual(['template t/words en', 'template t/words en,de', 'template t/words gone'])
   })
 
   test('put again is equal whether it comes from a request or from the store', () => {

@@ -111,7 +111,7 @@ const happenings = fc.array(happening, { minLength: 1, maxLength: 12 })
 function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, Listener>, happened: readonly Happening[]) {
   for (const each of happened) {
     const topics = audiences.receivers(each.type, each.device, each.service, each.bound).map(({ topic }) => topic)
-    expect(new Set(topics).size, 'heard twice').toBe(topics.length)
+    expect(new Set(topics).size, 'received twice').toBe(topics.length)
     const expected = [...listeners].filter(([, listener]) => hears(listener, each)).map(([topic]) => topic)
     expect(topics.sort(), JSON.stringify(each)).toEqual(expected.sort())
   }

@@ -43,7 +43,8 @@ function alarmSet(bound: Partial<Bound>): AlarmSet {
 
 let accesses = 0
 const listener = (scope: Scope, filter = {}) => ({ access: `access ${++accesses}`, scope, filter })
-const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const offsets = ({ received }: StallingSocket) =>
+  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 
 describe('an alarm that is created or changed', () => {
   test('passes filters of devices or services, which it does not name, but not filters of types', async () => {
@@ -90,7 +91,7 @@ test('its changes on a device need read on alarms there, for any binding', async
   stream.tell(alarmSet({ devices: ['A', 'B'] }), { ...changed, isActive: true }, { ...changed, isActive: false })
   await readAll(stream)
   expect(sockets.map(offsets)).toEqual([[2, 3], []])
-  expect(sockets[0]?.heard).toEqual([
+  expect(sockets[0]?.received).toEqual([
     {
       type: 'ALARM_STATUS_ACTIVE',
       timestamp: 5,

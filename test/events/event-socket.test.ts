@@ -155,15 +155,15 @@ describe('the event stream', () => {
         await link.report(flakeAddress, 2, 'two', [{ propId: 1, value: 10 * value + 2 }])
       }
       await server.ask(`/meta/${b.device}`, { method: 'PATCH', body: { room: 'B' } })
-      const heard = []
+      const received = []
       for (const client of clients) {
         await client.caughtUp(server)
-        heard.push(
+        received.push(
           client.events.map((event) => (event.type === 'OBJECT_UPDATED' ? event.updates[0]?.value : event.type)),
         )
         await client.close()
       }
-      expect(heard).toEqual([[1, 2, 11, 12], [1, 2], [2, 12, 'META_SET'], [1, 11], [], ['META_SET'], []])
+      expect(received).toEqual([[1, 2, 11, 12], [1, 2], [2, 12, 'META_SET'], [1, 11], [], ['META_SET'], []])
     })
 
     test('an event is stored before it is sent', async () => {

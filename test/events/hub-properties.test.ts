@@ -4,7 +4,7 @@ import type { EventFilter } from '#events/audience'
 import type { Entry } from '#model/entry'
 import { everything, type Scope, scopeOf } from '#model/scope'
 import type { Position } from '#runtime/journal'
-import type { HeardMessage, StallingSocket } from '#test/events/stalling-sockets'
+import type { ReceivedMessage, StallingSocket } from '#test/events/stalling-sockets'
 import { ann, bob, subscribed } from '#test/events/subscribed'
 import { readAll, TestStream, tenant } from '#test/events/test-stream'
 
@@ -129,7 +129,7 @@ class Dashboard {
   }
 
   /** All messages since the last full read, which follows a RESYNC or a refused STREAM. */
-  #since(messages: readonly HeardMessage[]): readonly HeardMessage[] {
+  #since(messages: readonly ReceivedMessage[]): readonly ReceivedMessage[] {
     const begun = messages.findLastIndex(({ type, recovered }) => type === 'RESYNC' || recovered === false)
     if (begun >= 0) {
       this.#begunAt = messages[begun]?.offset ?? 0
@@ -176,8 +176,8 @@ class Dashboard {
 
   /** The connection breaks; the client resumes from the last offset it read, with the copy of that time. */
   comeBack(): void {
-    const { heard } = this.socket
-    const read = this.#since(heard)
+    const { received } = this.socket
+    const read = this.#since(received)
     const offset = read.findLast(({ type }) => type !== 'STREAM')?.offset ?? this.#begunAt
     this.socket.close()
     this.socket = this.#connect({ epoch: 'now', offset })

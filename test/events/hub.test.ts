@@ -9,8 +9,9 @@ beforeEach(() => {
   stream = new TestStream(100)
 })
 
-const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
-const types = ({ heard }: StallingSocket) => heard.map(({ type }) => type)
+const offsets = ({ received }: StallingSocket) =>
+  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const types = ({ received }: StallingSocket) => received.map(({ type }) => type)
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
 function reports(count: number, device = 'A'): void {
@@ -32,7 +33,7 @@ describe('a socket that keeps up', () => {
     const socket = stream.connect({ resume: 'now' })
     reports(1)
     await readAll(stream)
-    expect(socket.heard[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 3, recovered: true })
+    expect(socket.received[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 3, recovered: true })
     expect(offsets(socket)).toEqual([4])
   })
 
@@ -59,7 +60,7 @@ describe('a socket that keeps up', () => {
     const socket = stream.connect({ listener: { tenant: 'other' } })
     reports(2)
     await readAll(stream)
-    expect(socket.heard).toEqual([])
+    expect(socket.received).toEqual([])
   })
 })
 
@@ -69,7 +70,7 @@ describe('resuming', () => {
     const socket = stream.connect({ resume: { after: { epoch: 'now', offset: after } } })
     reports(2)
     await readAll(stream)
-    expect(socket.heard[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: after, recovered: true })
+    expect(socket.received[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: after, recovered: true })
     expect(offsets(socket)).toEqual(range(after + 1, 12))
   })
 
@@ -95,7 +96,7 @@ describe('resuming', () => {
     const socket = stream.connect({ resume: { after } })
     reports(1)
     await readAll(stream)
-    expect(socket.heard[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 10, recovered: false })
+    expect(socket.received[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 10, recovered: false })
     expect(offsets(socket)).toEqual([11])
   })
 
@@ -106,7 +107,7 @@ describe('resuming', () => {
     for (const epoch of ['now', 'before']) {
       const socket = stream.connect({ resume: { after: { epoch, offset: 4 } } })
       await readAll(stream)
-      expect(socket.heard[0]).toMatchObject({ recovered: true })
+      expect(socket.received[0]).toMatchObject({ recovered: true })
       expect(offsets(socket)).toEqual(range(5, 10))
     }
   })
@@ -169,10 +170,10 @@ describe('a socket that does not keep up', () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(30)
     await readAll(stream)
-    const heard = offsets(socket)
-    const live = heard.findIndex((offset, index) => offset !== index + 1)
+    const received = offsets(socket)
+    const live = received.findIndex((offset, index) => offset !== index + 1)
     // From where it fell behind: one update of each of the three properties.
-    expect(heard.slice(live)).toEqual([28, 29, 30])
+    expect(received.slice(live)).toEqual([28, 29, 30])
   })
 
   test('does not slow down the others', async () => {
@@ -194,8 +195,8 @@ describe('a socket that does not keep up', () => {
     await readAll(stream)
     reports(1)
     await readAll(stream)
-    const behindLost = socket.heard.findIndex(({ type }) => type === 'RESYNC')
-    expect(socket.heard.slice(behindLost).map(({ type, offset }) => [type, offset])).toEqual([
+    const behindLost = socket.received.findIndex(({ type }) => type === 'RESYNC')
+    expect(socket.received.slice(behindLost).map(({ type, offset }) => [type, offset])).toEqual([
       ['RESYNC', 5],
       ['OBJECT_UPDATED', 6],
     ])
@@ -242,9 +243,9 @@ describe('after the store was read again', () => {
     stream.report('B')
     await readAll(stream)
     for (const socket of sockets) {
-      const resync = socket.heard.findIndex(({ type }) => type === 'RESYNC')
-      expect(socket.heard[resync]).toMatchObject({ epoch: 'another' })
-      expect(socket.heard.at(-1)?.offset).toBeLessThanOrEqual(3)
+      const resync = socket.received.findIndex(({ type }) => type === 'RESYNC')
+      expect(socket.received[resync]).toMatchObject({ epoch: 'another' })
+      expect(socket.received.at(-1)?.offset).toBeLessThanOrEqual(3)
     }
   })
 
@@ -267,8 +268,8 @@ describe('an event that cannot be encoded', () => {
     stream.tell(unwritable)
     reports(1)
     await readAll(stream)
-    for (const { heard } of [socket, other]) {
-      expect(heard.map(({ type, offset }) => [type, offset])).toEqual([
+    for (const { received } of [socket, other]) {
+      expect(received.map(({ type, offset }) => [type, offset])).toEqual([
         ['OBJECT_UPDATED', 1],
         ['RESYNC', 2],
         ['OBJECT_UPDATED', 3],

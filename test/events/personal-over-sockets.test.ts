@@ -39,14 +39,14 @@ async function open(maxBackpressureBytes: number): Promise<[type: string, offset
   stream = new TestStream(maxBackpressureBytes / 4, {
     publish: (...message) => http.server.publisher.publish(...message),
   })
-  const heard: [string, number][] = []
+  const received: [string, number][] = []
   client = new WebSocket(`${http.ws}/events`, { perMessageDeflate: false })
   client.on('message', (data) => {
     const { type, offset } = JSON.parse(String(data))
-    heard.push([type, offset])
+    received.push([type, offset])
   })
   await until(() => socket !== undefined && client.readyState === WebSocket.OPEN)
-  return heard
+  return received
 }
 
 afterEach(async () => {
@@ -68,7 +68,7 @@ test.each([
   ['large', [20_000]],
   ['mixed', [10, 20_000, 300]],
 ])('thousands of alternating public and personal events keep their order, with %s public events', async (_, sizes) => {
-  const heard = await open(1024 * 1024 * 1024)
+  const received = await open(1024 * 1024 * 1024)
   const expected: [string, number][] = []
   const roundsOf = sizes.includes(20_000) ? 1_000 : 5_000
   for (let round = 0; round < roundsOf; round++) {
@@ -78,12 +78,12 @@ test.each([
     expected.push(['NOTIFICATION_SUBSCRIBE', stream.last])
     if (round % 7 === 0) await tick()
   }
-  await until(() => heard.length >= expected.length)
-  expect(heard).toEqual(expected)
+  await until(() => received.length >= expected.length)
+  expect(received).toEqual(expected)
 })
 
 test('a stalled socket lags in both classes, and gets all of its own events once, or a RESYNC', async () => {
-  const heard = await open(64 * 1024)
+  const received = await open(64 * 1024)
   const own: number[] = []
   for (let round = 0; round < 600; round++) {
     if (round === 20) client.pause()
@@ -107,15 +107,17 @@ test('a stalled socket lags in both classes, and gets all of its own events once
   await until(() => {
     stream.hub.beforeRelease()
     stream.world.step()
-    return heard.at(-1)?.[1] === last
+    return received.at(-1)?.[1] === last
   })
   let offset = 0
-  for (const [type, at] of heard) {
+  for (const [type, at] of received) {
     expect(at).toBeGreaterThanOrEqual(type === 'RESYNC' ? offset : offset + 1)
     offset = at
   }
   // After the last RESYNC none of the user's own events is missing, and without RESYNC no event at all.
-  const begun = heard.findLast(([type]) => type === 'RESYNC')?.[1] ?? 0
-  const heardOwn = heard.filter(([type, at]) => type === 'NOTIFICATION_SUBSCRIBE' && at > begun).map(([, at]) => at)
-  expect(heardOwn).toEqual([...own, last].filter((at) => at > begun))
+  const begun = received.findLast(([type]) => type === 'RESYNC')?.[1] ?? 0
+  const receivedOwn = received
+    .filter(([type, at]) => type === 'NOTIFICATION_SUBSCRIBE' && at > begun)
+    .map(([, at]) => at)
+  expect(receivedOwn).toEqual([...own, last].filter((at) => at > begun))
 })

@@ -21,8 +21,9 @@ const grant = (...permissions: (keyof Grant['permissions'])[]): Grant => ({
 const reader = scopeOf([grant('notifications', 'service')])
 const deaf = scopeOf([grant('service')])
 
-const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
-const lines = ({ heard }: StallingSocket) => heard.map(({ type, offset }) => `${type} ${offset}`)
+const offsets = ({ received }: StallingSocket) =>
+  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const lines = ({ received }: StallingSocket) => received.map(({ type, offset }) => `${type} ${offset}`)
 
 /** One event for each user: offsets 1 to 6. */
 function tellSix(): void {
@@ -45,8 +46,8 @@ describe('events for one user', () => {
     const socket = stream.connect({ listener: { user: ann } })
     tellSix()
     await readAll(stream)
-    for (const event of socket.heard) expect(StreamEvent.safeParse(event)).toMatchObject({ success: true })
-    const [made, changed, ended] = socket.heard as unknown as Record<string, unknown>[]
+    for (const event of socket.received) expect(StreamEvent.safeParse(event)).toMatchObject({ success: true })
+    const [made, changed, ended] = socket.received as unknown as Record<string, unknown>[]
     const payload = { topic: 'crn#function:9Pm4xQe7Jk', resourceIdentifier: 'crn#subscription:3Nc8rTu5Ha' }
     expect(made).toMatchObject({ type: 'NOTIFICATION_SUBSCRIBE', payload: { ...payload, locale: 'en' } })
     expect(changed).toMatchObject({ type: 'NOTIFICATION_SUBSCRIPTION_UPDATE', payload: { ...payload, locale: 'de' } })

@@ -14,9 +14,10 @@ const onlyA = only('A')
 const onlyB = only('B')
 const toB = { access: 'b', scope: onlyB }
 
-const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
-const lines = ({ heard }: StallingSocket) =>
-  heard.map(({ type, offset, deviceIdentifier }) => [type, deviceIdentifier, offset].filter(Boolean).join(' '))
+const offsets = ({ received }: StallingSocket) =>
+  received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const lines = ({ received }: StallingSocket) =>
+  received.map(({ type, offset, deviceIdentifier }) => [type, deviceIdentifier, offset].filter(Boolean).join(' '))
 
 function reports(...devices: string[]): void {
   for (const device of devices) stream.report(device)

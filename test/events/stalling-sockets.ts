@@ -2,7 +2,7 @@ import type { Hub } from '#events/hub'
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
 /** A message as the client reads it. */
-export interface HeardMessage {
+export interface ReceivedMessage {
   readonly type: string
   readonly offset: number
   readonly epoch?: string
@@ -43,9 +43,9 @@ export class StallingSocket implements Socket {
   #isLosing = false
   isOpen = true
   /** All messages that will arrive, read or not. */
-  readonly sent: HeardMessage[] = []
+  readonly sent: ReceivedMessage[] = []
   /** The messages the client has read. */
-  readonly heard: HeardMessage[] = []
+  readonly received: ReceivedMessage[] = []
   lostCount = 0
 
   constructor(sockets: StallingSockets, limitBytes: number) {
@@ -105,7 +105,7 @@ export class StallingSocket implements Socket {
     if (read.length === 0 || !this.isOpen) return
     for (const message of read) {
       this.#unreadBytes -= message.length
-      this.heard.push(JSON.parse(message))
+      this.received.push(JSON.parse(message))
     }
     this.#isLosing = false
     this.#sockets.hub?.drained(this)

@@ -154,10 +154,10 @@ function keysOf(entry: Entry): string[] {
 /** Reads until nothing more comes. */
 export async function readAll(stream: TestStream): Promise<void> {
   for (let quiet = 0; quiet < 2; ) {
-    const before = [...stream.sockets.sockets].reduce((sum, { heard }) => sum + heard.length, 0)
+    const before = [...stream.sockets.sockets].reduce((sum, { received }) => sum + received.length, 0)
     await stream.settle()
     for (const socket of [...stream.sockets.sockets]) socket.read()
-    const after = [...stream.sockets.sockets].reduce((sum, { heard }) => sum + heard.length, 0)
+    const after = [...stream.sockets.sockets].reduce((sum, { received }) => sum + received.length, 0)
     quiet = before === after ? quiet + 1 : 0
   }
 }

@@ -46,11 +46,11 @@ test.each([
   [[], null, { devices: [] }],
   [['A'], ['5Kd9tVw3Cx'], { devices: ['A'], groups: ['5Kd9tVw3Cx'] }],
 ])('a function bound to %j and %j is shown with %j', (devices, groups, binding) => {
-  const said = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#key:4Qm8sUx2Bw', updatedAt: 2 }
-  const stored: StoredFunction = { name: 'Hot', enabled: true, graph, devices, groups, ...said, edit: 9 }
+  const authorship = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#key:4Qm8sUx2Bw', updatedAt: 2 }
+  const stored: StoredFunction = { name: 'Hot', enabled: true, graph, devices, groups, ...authorship, edit: 9 }
   const shown = functionEntryOf('6Hn3wRt5Mz', stored)
   const resourceIdentifier = 'crn#function:6Hn3wRt5Mz'
-  expect(shown).toEqual({ name: 'Hot', enabled: true, binding, graph, resourceIdentifier, ...said })
+  expect(shown).toEqual({ name: 'Hot', enabled: true, binding, graph, resourceIdentifier, ...authorship })
   expect(FunctionEntry.parse(shown)).toEqual(shown)
 })
 

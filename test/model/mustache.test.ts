@@ -96,7 +96,7 @@ describe('the renderer agrees with Mustache', () => {
 })
 
 describe('a lookup', () => {
-  test.each<[template: string, data: JsonObject, said: string]>([
+  test.each<[template: string, data: JsonObject, output: string]>([
     ['{{meta.site.floor}}', { meta: { site: { floor: 3 } } }, '3'],
     ['{{meta.site.floor}}', { 'meta.site.floor': 4, meta: { site: { floor: 3 } } }, '4'],
     ['{{#meta}}{{site.floor}}{{/meta}}', { meta: { 'site.floor': 5, site: { floor: 3 } } }, '5'],
@@ -113,8 +113,8 @@ describe('a lookup', () => {
       '[object Object] [object Object],[object Object]',
     ],
     ['{{a}}{{a}}', { a: 1 }, '11'],
-  ])('finds %s in %j', (template, data, said) => {
-    expect(render(template, data)).toBe(said)
+  ])('finds %s in %j', (template, data, output) => {
+    expect(render(template, data)).toBe(output)
   })
 })
 
@@ -172,7 +172,7 @@ describe('finds no name outside the data', () => {
 
 describe('a template is refused', () => {
   const many = (count: number, text: string) => text.repeat(count)
-  test.each<[template: string, line: number, said: string]>([
+  test.each<[template: string, line: number, output: string]>([
     ['{{{a}}}', 1, '{{{a}}: values cannot be left unescaped'],
     ['a\n{{ { a } }}', 2, 'values cannot be left unescaped'],
     ['{{& a}}', 1, '{{& a}}: values cannot be left unescaped'],
@@ -196,9 +196,9 @@ describe('a template is refused', () => {
     [`{{${many(tagCharactersMax, 'a')}}}`, 1, 'a tag has at most 256 characters'],
     [`{{!${many(65_000, ' ')}}}`, 1, 'a tag has at most 256 characters'],
     [`{{${many(65_000, ' ')}`, 1, 'the tag has no end'],
-  ])('for %.30j', (template, line, said) => {
+  ])('for %.30j', (template, line, output) => {
     const fault = faultOf(template)
-    expect(fault).toMatchObject({ line, message: expect.stringContaining(said) })
+    expect(fault).toMatchObject({ line, message: expect.stringContaining(output) })
     expect(fault?.message.length).toBeLessThan(120)
   })
 

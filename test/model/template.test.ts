@@ -34,7 +34,7 @@ function localesOf(count: number): Record<string, TemplateText> {
 describe('a template is refused', () => {
   const one = (more: object) => ({ locales: { en: { ...text, ...more } } })
 
-  test.each<[what: string, body: unknown, path: string, said?: string]>([
+  test.each<[what: string, body: unknown, path: string, fragment?: string]>([
     ['nothing', undefined, ''],
     ['a text', 'Too hot', ''],
     ['without locales', {}, 'locales'],
@@ -82,8 +82,8 @@ describe('a template is refused', () => {
       'locales.en.text',
       'line 1: unopened section "value"',
     ],
-  ])('%s', (_, body, path, said = '') => {
-    expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(said) }])
+  ])('%s', (_, body, path, fragment = '') => {
+    expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(fragment) }])
   })
 })
 

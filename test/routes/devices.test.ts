@@ -132,9 +132,9 @@ describe('devices', () => {
     }
     expect((await remove(device)).status).toBe(404)
     await events.caughtUp(server)
-    const heard = events.ofDevice(device)
-    expect(heard.at(-1)).toMatchObject({ type: 'DEVICE_DELETE' })
-    expect(heard.filter(({ type }) => type === 'DEVICE_DELETE')).toHaveLength(1)
+    const received = events.ofDevice(device)
+    expect(received.at(-1)).toMatchObject({ type: 'DEVICE_DELETE' })
+    expect(received.filter(({ type }) => type === 'DEVICE_DELETE')).toHaveLength(1)
 
     // The same name again is another device.
     const after = await link.hello(device, declaring(), { session: 'a' })
@@ -148,7 +148,7 @@ describe('devices', () => {
     expect(
       events
         .ofDevice(device)
-        .slice(heard.length)
+        .slice(received.length)
         .map(({ type }) => type),
     ).toContain('DEVICE_ADD')
     await link.close()

@@ -137,10 +137,10 @@ export class IdempotencyFixture {
 
   /** The answer as a client sees it: `201 /location {"a":1}`, or `409 conflict` for an error. */
   async send(asked: Asked, answer: Answerer): Promise<string> {
-    return this.heard(this.run(asked, answer))
+    return this.replyText(this.run(asked, answer))
   }
 
-  async heard(reply: Promise<Reply>): Promise<string> {
+  async replyText(reply: Promise<Reply>): Promise<string> {
     try {
       const { status, headers, text, json } = await during(this.world, reply)
       return [status, headers?.Location, text ?? JSON.stringify(json)].filter((part) => part !== undefined).join(' ')

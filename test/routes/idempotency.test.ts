@@ -201,11 +201,11 @@ test('a caller known only by the proof of a key has no idempotency keys', async 
 describe('concurrent requests', () => {
   test('with one key run once out of fifty, and the others get 409', async () => {
     const fixture = await IdempotencyFixture.open()
-    const heard = await Promise.all(
+    const replies = await Promise.all(
       Array.from({ length: 50 }, () => fixture.send(same, async (call) => await fixture.make(call))),
     )
-    expect(heard.filter((text) => text === '409 conflict')).toHaveLength(49)
-    expect(heard.filter((text) => text.startsWith('201 '))).toHaveLength(1)
+    expect(replies.filter((text) => text === '409 conflict')).toHaveLength(49)
+    expect(replies.filter((text) => text.startsWith('201 '))).toHaveLength(1)
     expect([fixture.calls.length, fixture.made.length, fixture.events]).toEqual([1, 1, 1])
   })
 
@@ -215,14 +215,14 @@ describe('concurrent requests', () => {
     const first = fixture.run(same, answer)
     await fixture.world.settle()
     give({ status: 200, json: 'done' })
-    const heard: string[] = []
+    const replies: string[] = []
     for (let step = 0; step < 20; step++) {
       const again = fixture.send(same, counting())
       fixture.world.step()
-      heard.push(await again)
+      replies.push(await again)
     }
-    expect(await fixture.heard(first)).toBe('200 "done"')
-    expect(heard.join().replace(/(409 conflict,)*(200 "done",?)+/, '')).toBe('')
+    expect(await fixture.replyText(first)).toBe('200 "done"')
+    expect(replies.join().replace(/(409 conflict,)*(200 "done",?)+/, '')).toBe('')
     expect(fixture.calls).toHaveLength(1)
   })
 
@@ -257,13 +257,13 @@ describe('a route with secrets', () => {
     ['another', { ...secret, body: '{"password":"wrong horse"}' }, '422 unprocessable'],
     ['a request to another route', { body: '{}' }, '422 unprocessable'],
     ['a request of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
-  ])('answers 409 only for the same key while it runs, %s: %s', async (_, asked, heard) => {
+  ])('answers 409 only for the same key while it runs, %s: %s', async (_, asked, reply) => {
     const fixture = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = fixture.run(secret, answer)
-    expect(await fixture.send(asked, counting())).toBe(heard)
+    expect(await fixture.send(asked, counting())).toBe(reply)
     give({ status: 204 })
-    expect(await fixture.heard(running)).toBe('204')
+    expect(await fixture.replyText(running)).toBe('204')
   })
 
   test('passes its errors on', async () => {
@@ -285,7 +285,7 @@ test.each([
   let isCurrent = true
   const reply = fixture.run({ isCurrent: () => isCurrent }, counting())
   isCurrent = false
-  expect(await fixture.heard(reply)).toBe('503 overloaded')
+  expect(await fixture.replyText(reply)).toBe('503 overloaded')
   expect(fixture.calls).toHaveLength(times)
 })
 

@@ -36,21 +36,21 @@ export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
 
 /** The updates of device A without a runtime. Notices are recorded as lines. */
 export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
-  readonly #said: string[]
+  readonly #lines: string[]
 
   constructor() {
-    const said: string[] = []
+    const lines: string[] = []
     const notices: UpdateNotices = {
       updateMoved: () => {},
-      updateCheckWanted: (_, device, { id }) => said.push(`ask ${device} ${id}`),
-      updateOfferWanted: (_, device, { id, offer }) => said.push(`offer ${device} ${id} ${offer?.firmware}`),
+      updateCheckWanted: (_, device, { id }) => lines.push(`ask ${device} ${id}`),
+      updateOfferWanted: (_, device, { id, offer }) => lines.push(`offer ${device} ${id} ${offer?.firmware}`),
       triggerSettled: (_, device, { status, message }) =>
-        said.push(`outcome ${device} ${status}${message ? `: ${message}` : ''}`),
-      updateRetryDue: (_, device) => said.push(`retry ${device}`),
-      nextUpdateWanted: (_, device, by, rest) => said.push(`next ${device} ${by} ${rest}`),
+        lines.push(`outcome ${device} ${status}${message ? `: ${message}` : ''}`),
+      updateRetryDue: (_, device) => lines.push(`retry ${device}`),
+      nextUpdateWanted: (_, device, by, rest) => lines.push(`next ${device} ${by} ${rest}`),
     }
     super(updateActor({ notices, offerTimeoutMs }), { id: 'A' })
-    this.#said = said
+    this.#lines = lines
   }
 
   /** An update that offers 2.0.0 in place of 1.0.0; earlier notices are cleared. */
@@ -70,12 +70,12 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   }
 
   /** The notices since the last call. */
-  get heard(): string[] {
-    return this.#said.splice(0)
+  get received(): string[] {
+    return this.#lines.splice(0)
   }
 
   forgetHeard(): void {
-    this.#said.length = 0
+    this.#lines.length = 0
   }
 
   get stands(): StoredUpdate {

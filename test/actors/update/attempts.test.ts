@@ -30,10 +30,10 @@ describe('an automatic update that failed', () => {
         acting.at += waitMs - 1
         expect(begins(acting, 'early')).toBe('held_back')
         expect(acting.due()).toMatchObject({ type: 'record', reminder: acting.at + 1 })
-        expect(acting.heard).toEqual([])
+        expect(acting.received).toEqual([])
         acting.at += 1
         acting.due()
-        expect([acting.heard, acting.reminder]).toEqual([['retry A'], null])
+        expect([acting.received, acting.reminder]).toEqual([['retry A'], null])
       }
       expect([acting.reminder, acting.stands.attempts[0]?.nextAt]).toEqual([null, null])
       acting.at += 10 * retryMsMax
@@ -136,7 +136,7 @@ describe('a device that falls back after a finished update', () => {
         acting.at += waitMs
         acting.forgetHeard()
         acting.due()
-        expect(acting.heard).toEqual(['retry A'])
+        expect(acting.received).toEqual(['retry A'])
       }
       expect(acting.reminder).toBeNull()
       acting.at += 10 * retryMsMax
@@ -251,7 +251,7 @@ describe('several firmwares of one device', () => {
       acting.at = time
       acting.due()
     }
-    expect([acting.heard, acting.reminder]).toEqual([['retry A', 'retry A'], null])
+    expect([acting.received, acting.reminder]).toEqual([['retry A', 'retry A'], null])
   })
 
   test('that are due during another update are tried after it', () => {

@@ -35,6 +35,6 @@ export function drawingOf(machine: Drawn): string {
     const line = `${from} --> ${to}`
     labels.set(line, [...(labels.get(line) ?? []), label])
   }
-  const lines = [...labels].map(([line, said]) => `    ${line}: ${said.join(', ')}`)
+  const lines = [...labels].map(([line, texts]) => `    ${line}: ${texts.join(', ')}`)
   return ['```mermaid', 'stateDiagram-v2', `    [*] --> ${machine.config.initial}`, ...lines, '```'].join('\n')
 }

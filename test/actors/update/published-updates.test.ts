@@ -19,8 +19,8 @@ class Follower {
   does(command: Parameters<ActingUpdate['act']>[0]): this {
     const decision = this.acting.act(command)
     const events = decision.type === 'record' ? decision.events : []
-    for (const { kind: _, device: __, ...told } of events as readonly UpdateChanged[])
-      this.known.set(updateEventsOf.index, updateEventsOf)
+    for (const { kind: _, device: __, ...update } of events as readonly UpdateChanged[])
+      this.known.set(update.index, update)
     this.acting.at += 60_000
     this.agrees()
     return this

@@ -46,11 +46,11 @@ describe('an update by hand', () => {
         acting.record({ type: 'begin', by: 'post', project: 'p', firmwares: [], session: 's', seed: 'J', found: null }),
       ),
     ).toEqual(['CHECKING'])
-    expect(acting.heard).toEqual(['ask A J'])
+    expect(acting.received).toEqual(['ask A J'])
     expect(updateEventsOf(acting.record({ type: 'found', id: 'J', ...foundOf() }))).toEqual(['OFFERING 2.0.0'])
-    expect(acting.heard).toEqual(['offer A J 2.0.0'])
+    expect(acting.received).toEqual(['offer A J 2.0.0'])
     expect(updateEventsOf(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
-    expect(acting.heard).toEqual(['outcome A STARTED'])
+    expect(acting.received).toEqual(['outcome A STARTED'])
     const rest = [
       acting.says('DOWNLOADING', { progress: 12.5 }),
       acting.says('DOWNLOADING', { progress: 100 }),
@@ -65,13 +65,13 @@ describe('an update by hand', () => {
       'REBOOTING 2.0.0',
       'DONE 2.0.0',
     ])
-    expect(acting.heard).toEqual([])
+    expect(acting.received).toEqual([])
   })
 
   test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED only by %s', (status) => {
     const acting = offered()
     acting.says(status)
-    expect(acting.heard).toEqual(['outcome A STARTED'])
+    expect(acting.received).toEqual(['outcome A STARTED'])
   })
 
   const causes: readonly (readonly [string, () => { acting: ActingUpdate; decision: Acted }, string, string])[] = [
@@ -136,7 +136,7 @@ describe('an update by hand', () => {
   test.each(causes)('if %s', (_, happen, outcome, event) => {
     const { acting, decision } = happen()
     expect(updateEventsOf(decision)).toEqual([event])
-    expect(acting.heard).toEqual([`outcome A ${outcome}`])
+    expect(acting.received).toEqual([`outcome A ${outcome}`])
     expect([acting.reminder, acting.stands.attempts]).toEqual([null, []])
   })
 
@@ -171,7 +171,7 @@ describe('a repeated request', () => {
     acting.act({ type: 'lost', id: 'J' })
     acting.forgetHeard()
     expect(updateEventsOf(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
-    expect(acting.heard).toEqual([])
+    expect(acting.received).toEqual([])
     expect(acting.stands.context).toMatchObject({ reason: null, message: null })
   })
 })
@@ -189,7 +189,7 @@ describe('an automatic update', () => {
       found: foundOf(),
     })
     expect(updateEventsOf(decision)).toEqual(['OFFERING 2.0.0'])
-    expect(acting.heard).toEqual(['offer A J 2.0.0'])
+    expect(acting.received).toEqual(['offer A J 2.0.0'])
   })
 })
 

@@ -131,8 +131,8 @@ describe('progress', () => {
 
   test('is measured from the last published one', () => {
     const acting = ActingUpdate.behind('STARTED')
-    const heard = Array.from({ length: 100 }, (_, percent) => acting.says('DOWNLOADING', { progress: percent }))
-    expect(heard.flatMap(updateEventsOf)).toEqual(
+    const received = Array.from({ length: 100 }, (_, percent) => acting.says('DOWNLOADING', { progress: percent }))
+    expect(received.flatMap(updateEventsOf)).toEqual(
       Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`),
     )
   })
@@ -147,9 +147,9 @@ const ranks: Readonly<Record<string, string>> = {
 }
 
 test('the highest reported state counts, in any order and with any repetition', () => {
-  const said = fc.constantFrom(...Object.keys(ranks))
+  const anyStatus = fc.constantFrom(...Object.keys(ranks))
   fc.assert(
-    fc.property(fc.array(said, { minLength: 1, maxLength: 12 }), (statuses) => {
+    fc.property(fc.array(anyStatus, { minLength: 1, maxLength: 12 }), (statuses) => {
       const acting = ActingUpdate.offering()
       for (const status of statuses) {
         acting.at += 10
@@ -170,19 +170,19 @@ describe('a device that restarts during its update', () => {
       acting.says('DOWNLOADING', { progress: 20 })
       acting.at += 1_000
       expect(updateEventsOf(acting.back('1.0.0', `s${count}`))).toEqual(['STARTED 2.0.0'])
-      expect(acting.heard).toEqual(['offer A J 2.0.0'])
+      expect(acting.received).toEqual(['offer A J 2.0.0'])
       expect(acting.stands.context).toMatchObject({ session: `s${count}`, resends: count })
       expect(acting.reminder).toBe(acting.at + startedMsMax)
     }
     expect(updateEventsOf(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
-    expect(acting.heard).toEqual([])
+    expect(acting.received).toEqual([])
   })
 
   test('and has only begun, is offered it again without an event', () => {
     const acting = ActingUpdate.behind('STARTED')
     acting.at += 5_000
     expect(updateEventsOf(acting.back('1.0.0', 't'))).toEqual([])
-    expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
+    expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
   })
 
   test('and has not answered yet, has its full time to answer again', () => {
@@ -190,7 +190,7 @@ describe('a device that restarts during its update', () => {
       const acting = ActingUpdate.offering()
       acting.at += 5_000
       expect(updateEventsOf(acting.back(firmware, 't'))).toEqual([])
-      expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + offerTimeoutMs])
+      expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + offerTimeoutMs])
       expect(acting.stands.context.session).toBe('t')
     }
   })
@@ -206,7 +206,7 @@ describe('a device that restarts during its update', () => {
     acting.at += 5_000
     acting.forgetHeard()
     expect(updateEventsOf(acting.back('1.0.0', 'last'))).toEqual([])
-    expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], until])
+    expect([acting.received, acting.reminder]).toEqual([['offer A J 2.0.0'], until])
     acting.at += 5_000
     expect(updateEventsOf(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
   })
@@ -258,17 +258,17 @@ describe('several firmwares', () => {
       expect(acting.standsAt).not.toBe('done')
       acting.act({ type: 'reconnected', session: 't', firmwares: [{ firmware: '2.1.0', index: 2 }] })
       expect(acting.standsAt).toBe('done')
-      expect(acting.heard.filter((line) => line.startsWith('next'))).toEqual([`next A ${by} 4`])
+      expect(acting.received.filter((line) => line.startsWith('next'))).toEqual([`next A ${by} 4`])
     }
     const failing = ActingUpdate.offering({ found: foundOf({}, [4]) })
     failing.says('FAILED')
-    expect(failing.heard.filter((line) => line.startsWith('next'))).toEqual([])
+    expect(failing.received.filter((line) => line.startsWith('next'))).toEqual([])
   })
 
   test('are done when the last one is done', () => {
     const acting = ActingUpdate.offering()
     acting.back('2.0.0')
-    expect(acting.heard).toEqual(['outcome A NO_UPDATE'])
+    expect(acting.received).toEqual(['outcome A NO_UPDATE'])
   })
 })
 
@@ -281,7 +281,7 @@ describe('a new process', () => {
       const acting = ActingUpdate.behind(status)
       const { standsAt, reminder } = acting
       for (const other of ['1.0.0', '1.5.0']) expect(acting.act(has(other)).type).toBe('answer')
-      expect([acting.standsAt, acting.reminder, acting.heard]).toEqual([standsAt, reminder, []])
+      expect([acting.standsAt, acting.reminder, acting.received]).toEqual([standsAt, reminder, []])
       expect(updateEventsOf(acting.act(has('2.0.0')))).toEqual(['DONE 2.0.0'])
     },
   )
@@ -291,9 +291,9 @@ describe('a new process', () => {
     asking.begins()
     asking.forgetHeard()
     asking.record(has('1.0.0'))
-    expect([asking.standsAt, asking.heard]).toEqual(['checking', ['ask A J']])
+    expect([asking.standsAt, asking.received]).toEqual(['checking', ['ask A J']])
     const offering = ActingUpdate.offering()
-    expect([offering.act(has('1.0.0')).type, offering.heard]).toEqual(['answer', []])
+    expect([offering.act(has('1.0.0')).type, offering.received]).toEqual(['answer', []])
     expect(new ActingUpdate().act(has('1.0.0')).type).toBe('answer')
   })
 })
