@@ -14,7 +14,7 @@ import { recordActor, recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, record } from '#runtime/actor'
 
-/** A lasting MQTT session. It is deleted when it ends without its client. Contract 10. */
+/** An MQTT session that outlives its connection. It is deleted when it expires without a client. Contract 10. */
 export const mqttSessionActor: ActorDefinition<MqttSessionState, MqttSessionCommand, Entry> = recordActor({
   kind: 'mqtt_session',
   records: {

@@ -49,7 +49,7 @@ export class LinkCredentials {
     return caller
   }
 
-  /** By `[<tenant>/]<deviceIdentifier>` or `[<tenant>/]*`, and its secret. Undefined for wrong credentials. */
+  /** `name`: `[<tenant>/]<deviceIdentifier>` or `[<tenant>/]*`. Undefined if name and secret do not match. */
   callerBy(name: string, secret: string): LinkCaller | undefined {
     const slash = name.indexOf('/')
     const tenant = slash < 0 ? defaultTenant : name.slice(0, slash)

@@ -50,7 +50,7 @@ export const readGroup = defineRoute('readGroup', {
 export const updateGroup = defineRoute('updateGroup', {
   route: 'PATCH /groups/:groupId',
   source: 'contract 5.1',
-  summary: 'Change the name or the devices of a group; alarms and functions bound to it follow',
+  summary: 'Change the name or the devices of a group, also for the alarms and functions that are bound to it',
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: group,
   body: { schema: GroupPatch },

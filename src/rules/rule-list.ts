@@ -18,7 +18,7 @@ export class RuleList {
   readonly #authors: ReadonlyMap<string, number>
   /** Null: no rule reads it. */
   readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
-  /** The last requested shape: devices of a list are mostly alike. */
+  /** The last requested shape, cached because devices with the same list mostly have the same shapes. */
   #lastShape: Shape | undefined
   #last: ServiceRules | undefined
   #byId: ReadonlyMap<string, AlarmRule> | undefined
@@ -59,7 +59,7 @@ export const noRules = new RuleList([])
 export class RuleLists {
   readonly #lists = new InternedLists<RuleList>()
 
-  /** `rules` have a fixed order; `version` is the time of use. */
+  /** Equal rules must be in the same order. `version`: the time of this use, for `sweep`. */
   of(rules: readonly AlarmRule[], version: number): RuleList {
     if (rules.length === 0) return noRules
     const key = rules.map(({ serial }) => serial).join()
