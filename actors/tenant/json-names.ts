@@ -17,7 +17,7 @@ import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor
 
 /** Names in the JSON of devices that declare nothing. Contract 10. */
 
-/** Of one tenant, in all services. */
+/** Names of one tenant, in all services together. */
 export const jsonNamesMax = 1_000
 const firstPropId = 0x2000
 

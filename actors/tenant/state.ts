@@ -12,7 +12,7 @@ export interface TenantState {
   readonly tenant: string
   /** By serviceIdentifier. */
   readonly schemas: Map<string, ServiceSchema>
-  /** Of all schemas as JSON text. */
+  /** The length of all schemas as JSON text. */
   schemaCharacters: number
   /** By serviceIdentifier. */
   readonly jsonNames: Map<string, JsonNames>
@@ -29,7 +29,7 @@ export interface TenantState {
   readonly functions: Map<string, StoredFunction>
   /** By name. */
   readonly templates: Map<string, StoredTemplate>
-  /** Of all templates as JSON text. */
+  /** The length of all templates as JSON text. */
   templateCharacters: number
   readonly bindings: BindingCounts
   /** By alarm, also for a while after its deletion. */

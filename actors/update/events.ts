@@ -28,15 +28,15 @@ interface UpdateEventFields {
   readonly now: number
   /** When an offer that is sent now expires, Unix ms. */
   readonly offerUntil: number
-  /** Of BEGIN. */
+  /** Present in BEGIN. */
   readonly begun?: UpdateContext
-  /** Of FOUND. */
+  /** Present in FOUND. */
   readonly found?: FoundUpdate
   /** In percent, as reported by the device. */
   readonly progress?: number | undefined
   /** Text of the device or of the update server, cut. */
   readonly message?: string | undefined
-  /** Of BACK: the device's session, and its reported version; undefined if it reports none. */
+  /** Present in BACK: the device's session, and its reported version, if it reports one. */
   readonly session?: string
   readonly reported?: string | undefined
 }

@@ -40,10 +40,10 @@ export class SimulatedDevice {
   #starts = 0
   /** The server does not know its session yet; the frames in flight are of the one before. */
   #isFresh = false
-  /** Of this session. */
+  /** Reports in this session. */
   #sent = 0
   #acknowledged = 0
-  /** Of all sessions: determines the content of frames. */
+  /** Reports in all sessions, which determine the content of frames. */
   #reported = 0
 
   constructor(index: number, identifier: string, { plan, session, firmware, controls }: DeviceParts) {

@@ -28,7 +28,7 @@ export class FramePlan {
   readonly #changesPerFrame: number
   /** Every how many frames the level crosses its threshold; 0: never. */
   readonly #flap: number
-  /** Of the measuring service and of the diagnostics. */
+  /** The reported properties of the measuring service and of the diagnostics. */
   readonly #reported: readonly (readonly SimulatedProperty[])[]
 
   /** `flap`: with a kind that has a level. */

@@ -17,7 +17,7 @@ interface RetryReason {
   readonly afterMs: number
 }
 
-/** Of all devices of this process. */
+/** The downloads of all devices of this process. */
 export const simultaneousDownloads = { now: 0, most: 0 }
 
 /** An answer that no correct server gives. */

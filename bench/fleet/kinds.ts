@@ -17,9 +17,9 @@ export interface SimulatedProperty {
   readonly isConstant?: true
   /** Accepts WRITEs. Absent: read-only. */
   readonly order?: 'writable' | 'actionable'
-  /** Of the values that the device accepts, or alternates between. */
+  /** The range of values that the device accepts, or alternates between. */
   readonly range?: readonly [low: number, high: number]
-  /** Of a property that is reported. */
+  /** How a reported property changes. */
   readonly model?: ValueModel
 }
 

@@ -11,7 +11,7 @@ export const identityOn = {
 } as const
 
 export interface Authorizations {
-  /** Of a gateway, for devices of any name. */
+  /** The credentials of a gateway, for devices of any name. */
   readonly link: string
   readonly person: string
 }

@@ -25,7 +25,7 @@ export interface LoginRequest {
   readonly place: SignInPlace
 }
 
-/** Of the DPoP scheme. §4.1. */
+/** The tokens of the DPoP scheme. §4.1. */
 export interface Pair {
   readonly accessToken: string
   readonly refreshToken: string
@@ -51,7 +51,7 @@ export interface BasicRequest {
   readonly place: SignInPlace
 }
 
-/** Of the Basic scheme. Contract 2. */
+/** The tokens of the Basic scheme. Contract 2. */
 export interface TokenAnswer {
   readonly token: string
   readonly refreshToken?: string

@@ -5,14 +5,14 @@ import type { RouteAnswer } from '#api/entry'
 
 type Refusal = 400 | 401 | 403 | 404 | 409 | 412 | 429 | 503
 
-/** Of every error without another body. */
+/** The body of errors, except those with one of the bodies below. */
 export const ErrorBody = z.object({ error: z.string() })
-/** Of `400 Validation Error`. */
+/** The body of `400 Validation Error`. */
 export const ValidationBody = z.object({
   error: z.string(),
   details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 })
-/** Of a bug of the server. */
+/** The body of an error that is a bug of the server. */
 export const ServerErrorBody = z.object({ error: z.string(), message: z.string(), statusCode: z.literal(500) })
 
 const refusals: Readonly<Record<Refusal, RouteAnswer>> = {

@@ -115,11 +115,11 @@ interface RouteDetails<
   readonly hasPosition?: true
   /** Its request or its answer contains a secret, so neither is stored under an `Idempotency-Key`. Contract 1.10. */
   readonly isSecret?: true
-  /** Of path parameters; an invalid one makes the path unknown (404). */
+  /** The schema of path parameters; an invalid one makes the path unknown (404). */
   readonly parameters?: P
   /** Invalid parameters are a 400 with details, for callers with the permission. §7, contract 1.4. */
   readonly areParameterFaultsShown?: true
-  /** Of query fields, each a string, or an array of strings when repeated; unknown names are ignored (contract 1.5). */
+  /** The schema of query fields: strings, or arrays of strings when repeated. Unknown names are ignored (contract 1.5). */
   readonly query?: Q
   readonly body?: RouteBody<B>
   readonly answers: A

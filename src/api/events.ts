@@ -19,7 +19,7 @@ const names = z
   .max(8_192)
   .transform((text) => text.split(',').filter((name) => name !== ''))
 
-/** Of the upgrade, `GET /events/:ticket` or `GET /events` with credentials. `offset`: a position, or `now`. */
+/** The query of `GET /events/:ticket`, and of `GET /events` with credentials. `offset`: a position, or `now`. */
 export const EventsQuery = z
   .object({
     types: names.optional(),

@@ -162,7 +162,7 @@ export const HistoryImport = z.object({
   stored: count,
   /** Rows that were left out. */
   rejected: z.object({ unknown: count, invalid: count, old: count }),
-  /** Of the first of them; those that are too old are only counted. */
+  /** The first rejected rows, without those that are too old, which are only counted. */
   details: z.array(z.object({ line: z.int(), message: z.string() })),
 })
 export type HistoryImport = z.infer<typeof HistoryImport>

@@ -12,7 +12,7 @@ export type SchemaNote = JsonSchema
 export interface SchemaCollectionOptions {
   /** Schemas that are described once, under their names. */
   readonly named: ReadonlyMap<string, z.ZodType>
-  /** Of schemas with and without a name. */
+  /** The notes of schemas, with and without a name. */
   readonly notes: ReadonlyMap<z.ZodType, SchemaNote>
   /** OpenAPI 3.1 uses the newest, AsyncAPI 3.0 draft 7. */
   readonly target: 'draft-2020-12' | 'draft-07'

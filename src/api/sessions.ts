@@ -121,7 +121,7 @@ export const readMe = defineRoute('readMe', {
         roles: z.array(z.string()),
         /** `deviceCount`: the devices that it reaches now. Contract 12. */
         grants: z.array(Grant.extend({ deviceCount: z.int().min(0) })),
-        /** Of a signed-in user with an address. */
+        /** Absent if no user is signed in, or the user has no address. */
         email: z.string().optional(),
         twoFactor: z.array(SecondFactor).optional(),
       }),

@@ -16,7 +16,7 @@ export interface ImageFetch {
   readonly place: StoragePlace
   readonly extent: () => Promise<LogExtent>
   readonly others: () => readonly NodeState[]
-  /** Of the nodes. */
+  /** The key by which nodes recognise each other. */
   readonly key: string
   readonly log: AssemblyLog
 }
@@ -52,7 +52,7 @@ export async function fetchImage({ world, folder, place, extent, others, key, lo
   }
 }
 
-/** Of the last message; 0 for an empty store, undefined if it is not of a cluster. */
+/** The sequence of the last applied message; 0 for an empty store, undefined for the store of a single server. */
 async function storedSequence(place: StoragePlace): Promise<number | undefined> {
   const storage = await place.open()
   try {

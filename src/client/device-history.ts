@@ -175,7 +175,7 @@ function lastTimeOf({ from, series }: History): number {
   return Math.max(from, ...series.map(({ time }) => time.at(-1) ?? from))
 }
 
-/** Of several points with the same time the last one counts, as on the server. */
+/** A point replaces an earlier one with the same time, as on the server. */
 function withEvent(
   history: History,
   { timestamp, updates }: EventOf<'OBJECT_UPDATED'>,

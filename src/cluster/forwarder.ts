@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 /** The answer of a node that is not the owner: it has not handled the request, or the request may be repeated. */
 const notOwnerHeader = 'x-not-owner'
 
-/** Of one connection, or added to each answer by the node that the client talks to. RFC 9110 §7.6.1. */
+/** Headers of one connection (RFC 9110 §7.6.1), and those that the node of the client adds to each answer itself. */
 const notPassedOn = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
   ...['x-content-type-options', 'vary', 'date', 'uwebsockets', notOwnerHeader, nodeKeyHeader, ownStateHeader],

@@ -28,11 +28,11 @@ export class NatsLease implements Lease {
   readonly #bucket: KV
   readonly #node: NodeAddress
   #holder: NodeAddress | undefined
-  /** Of the entry of the holder that was read last; 0: there is none. */
-  #seenRevision = 0
+  /** The revision of the last entry that was read, of any holder; 0: there is none. */
+  #holderRevision = 0
   /** World.monotonic at which it was new. */
-  #heardAt: number
-  /** Of this node's entry; undefined: another node has the lease, or none. */
+  #holderRenewedAt: number
+  /** The revision of this node's entry; undefined: another node has the lease, or none. */
   #revision: number | undefined
   #heldUntil = Number.NEGATIVE_INFINITY
   #isWanted = false
@@ -46,7 +46,7 @@ export class NatsLease implements Lease {
     this.#world = world
     this.#bucket = bucket
     this.#node = node
-    this.#heardAt = world.monotonic()
+    this.#holderRenewedAt = world.monotonic()
   }
 
   async start(): Promise<void> {
@@ -106,8 +106,8 @@ export class NatsLease implements Lease {
     }
     const found = entry?.operation === 'PUT' ? entry.json<LeaseEntry>() : undefined
     const revision = entry?.revision ?? 0
-    if (revision !== this.#seenRevision) this.#heardAt = this.#world.monotonic()
-    this.#seenRevision = revision
+    if (revision !== this.#holderRevision) this.#holderRenewedAt = this.#world.monotonic()
+    this.#holderRevision = revision
     this.#hold(found)
     if (found?.isHandedOver && found.name === this.#node.name && this.#isWanted) this.#revision = revision
   }
@@ -119,7 +119,7 @@ export class NatsLease implements Lease {
   }
 
   get #isExpired(): boolean {
-    return this.#world.monotonic() - this.#heardAt > leaseMs
+    return this.#world.monotonic() - this.#holderRenewedAt > leaseMs
   }
 
   #runAfter(delayMs: number): void {

@@ -20,7 +20,7 @@ export interface NatsSettings extends NatsServers {
   /** How many servers store each message. */
   readonly replicas: number
   readonly credentialsFile: string | undefined
-  /** Of a system account, to check that servers write to disk before they acknowledge. Undefined: not checked. */
+  /** Credentials of a system account, to check that servers sync before they acknowledge. Undefined: not checked. */
   readonly systemCredentialsFile: string | undefined
   /** The bytes of the key file, which must be the same on all nodes. `isFirst`: there are no other nodes yet. */
   readonly fileKey: (isFirst: boolean) => Promise<Uint8Array>

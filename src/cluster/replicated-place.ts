@@ -31,7 +31,7 @@ export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage' |
   readonly lease: Lease
 }
 
-/** Of all stores of a place. */
+/** Metrics of all stores of a place. */
 export interface LogMetrics {
   /** How often this node became the owner. */
   takeOvers: number

@@ -188,7 +188,7 @@ class HostedSocket implements Socket {
     task()
   }
 
-  /** Of all devices of its node together. */
+  /** The buffered bytes of all devices of the node. */
   bufferedBytes(): number {
     return this.#tunnel.isOpen(this) ? this.#tunnel.bufferedBytes : 0
   }

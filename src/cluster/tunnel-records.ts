@@ -40,7 +40,7 @@ export interface TunnelRefusal {
 }
 
 export interface TunnelRecord {
-  /** Of the device connection: unique within the connection of the two nodes. */
+  /** The id of the device connection, unique within the connection of the two nodes. */
   readonly id: number
   readonly kind: number
   readonly data: Uint8Array

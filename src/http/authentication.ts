@@ -69,7 +69,7 @@ export function putAction(exists: boolean): Action {
   return exists ? 'update' : 'create'
 }
 
-/** Of the update hook. Contract 6. */
+/** The permission to call the update hook. Contract 6. */
 const hookPermission: Permission = { resource: 'updates', action: 'update', within: 'tenant' }
 
 /** A signed call of the hook has no caller: only the handler has the body to check its signature. */

@@ -33,7 +33,7 @@ interface ReplyTarget {
  * buffered twice, or lost: with its head it has to fit into uWebSockets.js's cork of 16 KiB (see `ChunkOutput`).
  */
 const wholeBytesMax = 8 * 1024
-/** Of one UTF-16 unit. */
+/** The largest size of one UTF-16 unit in UTF-8. */
 const utf8BytesMax = 3
 
 /** Writes an answer whose whole body is known. `isCutting`: no more data of the connection may be read. */

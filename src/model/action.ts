@@ -6,7 +6,7 @@ import { PropertyWrites } from '#model/property-write'
 
 /** An action writes the same values to many devices and records the outcome for each. Contract 3.6. */
 
-/** Of one action, devices of its groups included: a fleet. */
+/** Devices of one action, those of its groups included: enough for a whole fleet. */
 export const actionDevicesMax = 100_000
 
 /** Running at the same time in a tenant. */

@@ -19,7 +19,7 @@ interface LocaleTexts {
 
 type Locales = Readonly<Record<string, LocaleTexts>>
 
-/** Of subject, text and HTML together, in UTF-8. Contract 5.5. */
+/** The size of subject, text and HTML together, in UTF-8. Contract 5.5. */
 export const renderedBytesMax = 262_144
 
 /** A rendered mail. */

@@ -16,7 +16,7 @@ export const tagsMax = 1_000
 /** Nesting of sections. */
 export const sectionDepthMax = 16
 
-/** Of one tag, braces included: the library needs time in the square of its white space to find its end. */
+/** The length of a tag, with braces. The time to find its end grows with the square of its white space. */
 export const tagCharactersMax = 256
 
 /**

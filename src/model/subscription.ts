@@ -6,7 +6,7 @@ import { type Resource, reachesLists, type Scope } from '#model/scope'
 
 /** Subscriptions of users to functions. §2.6, contract 5.6. */
 
-/** Of one user, or of an API key that acts as one. */
+/** Subscriptions of one user or API key. */
 export const subscriptionsMax = 100
 
 /** To one function. */

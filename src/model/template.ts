@@ -15,10 +15,10 @@ export const templatesMax = 1_000
 /** Locales of one template. */
 export const templateLocalesMax = 64
 
-/** Of one text. */
+/** The size of one text. */
 export const templateTextBytesMax = 32_768
 
-/** Of a template as JSON: four full texts. */
+/** The size of a template as JSON: four texts of full size. */
 export const templateBytesMax = 131_072
 
 const Subject = z

@@ -57,7 +57,7 @@ export interface RouteContext {
   readonly intern: InternShape
   readonly memory: MemoryLimits
   readonly hub: Hub
-  /** Of event sockets that the websocket server does not know. */
+  /** The topics of event sockets that the websocket server does not know. */
   readonly localTopics: LocalTopics
   readonly links: Links
   readonly actions: Pick<ActionRunner, 'begin'>

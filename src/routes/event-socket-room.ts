@@ -23,7 +23,7 @@ type Sessions = Pick<SessionSockets, 'add' | 'remove'>
  * sockets.
  */
 const defaultSocketsPerUserMax = 1_000
-/** Of one tenant. */
+/** A tenant may have this number of times the sockets of one user. */
 const socketUsersMax = 100
 /** A name costs about 320 bytes, so this is 32 MB; enough for 1 000 sockets with 100 names each. */
 const filterNamesPerUserMax = 100_000

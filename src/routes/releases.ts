@@ -16,7 +16,7 @@ import { textReply } from '#routes/streamed'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 
-/** Of the 64 concurrent uploads of the image store. */
+/** Shares of the 64 concurrent uploads that the image store allows. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }
 
 /** Routes for firmware releases. Contract 6. */

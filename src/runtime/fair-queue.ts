@@ -60,7 +60,7 @@ export class FairQueue<T> {
     return this.#groups.get(group)?.length ?? 0
   }
 
-  /** Of several equally large groups, the one whose turn comes last. */
+  /** If several groups are equally large, the one whose turn comes last. */
   get #largest(): T[] {
     let largest: T[] = []
     for (const waiting of this.#groups.values()) if (waiting.length >= largest.length) largest = waiting

@@ -51,7 +51,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly #packers: ChunkPacker[] = []
   /** Records are read one at a time. */
   readonly #recordReader = new MsgpackReader()
-  /** Of the last commit, for metrics. */
+  /** The size of the last commit, for metrics. */
   readonly last = { operations: 0 }
 
   /**

@@ -8,7 +8,7 @@ import type { StoreJournal } from '#store/store-journal'
 export interface TenantSweepParts {
   readonly system: System<Entry>
   readonly journal: StoreJournal
-  /** Of all actors that may have records, reminders or snapshots. */
+  /** The kinds of all actors that may have records, reminders or snapshots. */
   readonly kinds: readonly string[]
   readonly indexes: readonly string[]
 }

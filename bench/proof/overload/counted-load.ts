@@ -154,7 +154,7 @@ function noteEvent(bytes: Buffer, start: number, end: number): void {
   histogram.record(performance.now() - dueAt)
 }
 
-/** Of all frames that were due in this second; a frame without an event yet counts as infinitely late. */
+/** The p99 of all frames that were due in this second; a frame without an event yet counts as infinitely late. */
 function p99Of(second: number): number {
   const histogram = latencies.get(second)
   const due = options.framesPerSecond

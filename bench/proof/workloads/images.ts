@@ -14,7 +14,7 @@ async function mustBeOnDisk({ dataFolder }: ProofApi, firmware: string, sha256: 
 }
 
 const partsPath = '/updates/projects/parts/releases'
-/** Of all images: a part of an image of another size would replace the waiting one. Contract 6. */
+/** All images have this size, because a part of an image of another size would replace the waiting one. Contract 6. */
 const imageBytes = 200_000
 const partBytesMax = 90_000
 /** One part in this many begins another image; one upload in this many is whole. */

@@ -9,7 +9,7 @@ export interface PageFile {
   readonly type: string
   /** Its bytes in each available coding; `identity` always exists. */
   readonly bytes: ReadonlyMap<Coding, Uint8Array>
-  /** Of its content, independent of the coding: 22 characters. */
+  /** The hash of the content before coding: 22 characters. */
   readonly digest: string
 }
 

@@ -48,7 +48,7 @@ export interface BackupHead {
 /** The counts that a reader must have read before the end. */
 export interface BackupEnd {
   readonly rows: number
-  /** Of keys and values. */
+  /** The bytes of all keys and values. */
   readonly rowBytes: number
   readonly files: number
   readonly fileBytes: number

@@ -12,7 +12,7 @@ export const historyFolder = 'history'
 const copyPrefix = '.copy-'
 
 export interface HistoryCopy {
-  /** Of the database. */
+  /** The folder of the database. */
   readonly folder: string
   remove(): Promise<void>
 }

@@ -5,7 +5,7 @@ import { isMissing } from '#store/file-system'
 
 /** The files in the folder of a database. */
 export interface FolderFiles {
-  /** Of files. */
+  /** Names of the files. */
   readonly names: readonly string[]
   /** Names of database files that are not files: a folder, or a broken link. */
   readonly notFiles: readonly string[]
