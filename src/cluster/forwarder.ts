@@ -161,7 +161,8 @@ export class Forwarder implements OtherNodes {
         headers: headers.map(wireText),
         agent,
         signal: AbortSignal.any([signal, attempt.signal]),
-        host: place.hostname,
+        // Without the brackets of an IPv6 address.
+        host: place.hostname.replace(/^\[|\]$/g, ''),
         port: place.port,
       }
       const outgoing = sendable(() => (isTls ? httpsRequest : httpRequest)(options, resolve))
@@ -193,7 +194,13 @@ async function pipe(body: AsyncIterable<Uint8Array>, outgoing: ClientRequest): P
   for await (const piece of body) {
     // A copy: the piece is valid until the next one is requested.
     if (!outgoing.write(Uint8Array.from(piece))) {
-      await new Promise((resolve) => outgoing.once('drain', resolve).once('close', resolve))
+      await new Promise<void>((resolve) => {
+        const goOn = () => {
+          outgoing.off('drain', goOn).off('close', goOn)
+          resolve()
+        }
+        outgoing.on('drain', goOn).on('close', goOn)
+      })
     }
     if (outgoing.destroyed) return
   }

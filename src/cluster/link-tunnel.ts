@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
-import { tunnelBufferBytesMax, tunnelHost, tunnelPath } from '#cluster/tunnel-host'
+import { pingEveryMs, silenceMsMax, tunnelBufferBytesMax, tunnelHost, tunnelPath } from '#cluster/tunnel-host'
 import {
   closeData,
   closeOf,
@@ -26,7 +26,7 @@ export interface DeviceTunnelsOptions {
 }
 
 /** How long an accepted device may take to open its connection. */
-const joinMsMax = 10_000
+const joinMsMax = 1_000
 const { restarting, tryLater } = closeCodes
 
 /**
@@ -162,28 +162,54 @@ class Tunnel {
   readonly #batches: RecordBatches
   readonly #links = new Map<number, TunnelledLink>()
   #lastId = 0
+  /** World.monotonic of the last sign of the owner. */
+  #heardAt: number
+  #cancelPing: () => void = () => {}
 
   constructor(world: World, place: URL, basePath: string, key: string) {
     this.place = place
     this.#world = world
+    this.#heardAt = world.monotonic()
     const url = new URL(`${basePath}${tunnelPath}`, place)
     url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
-    const owner = new WebSocket(url, { headers: { [nodeKeyHeader]: key }, perMessageDeflate: false })
+    const headers = { [nodeKeyHeader]: key }
+    const owner = new WebSocket(url, { headers, perMessageDeflate: false, handshakeTimeout: silenceMsMax })
     this.#owner = owner
     this.#batches = new RecordBatches(world, (batch) => owner.send(batch))
     this.opened = new Promise((resolve) => {
       owner.once('open', () => resolve(true))
       owner.once('close', () => resolve(false))
     })
+    owner.once('open', () => this.#ping())
+    owner.on('pong', () => this.#heard())
     owner.on('message', (batch: Buffer) => {
-      for (const record of recordsIn(batch)) this.#links.get(record.id)?.receive(record)
+      this.#heard()
+      try {
+        for (const record of recordsIn(batch)) this.#links.get(record.id)?.receive(record)
+      } catch {
+        // A record of another version of the server.
+        owner.terminate()
+      }
     })
     // A `close` follows.
     owner.on('error', () => {})
     owner.on('close', () => {
+      this.#cancelPing()
       for (const link of [...this.#links.values()]) link.broken()
       this.#links.clear()
     })
+  }
+
+  #heard(): void {
+    this.#heardAt = this.#world.monotonic()
+  }
+
+  /** A network that drops everything closes no connection. */
+  #ping(): void {
+    const isSilent = this.#world.monotonic() - this.#heardAt > silenceMsMax
+    if (isSilent) this.#owner.terminate()
+    else this.#owner.ping()
+    if (!isSilent) this.#cancelPing = this.#world.after(pingEveryMs, () => this.#ping())
   }
 
   get isClosed(): boolean {
@@ -229,6 +255,7 @@ class TunnelledLink {
   /** Records that arrived before the connection of the device was open. */
   #early: TunnelRecord[] = []
   #isOver = false
+  #hasLost = false
   #cancelWait: () => void = () => {}
 
   constructor(tunnel: Tunnel, id: number, world: World) {
@@ -284,7 +311,9 @@ class TunnelledLink {
 
   /** Returns false if the connection to the owner has too many unsent bytes. */
   send(data: Uint8Array, isBinary: boolean): boolean {
-    if (this.#tunnel.isFull) return false
+    // A lost message must not be followed by later ones.
+    this.#hasLost ||= this.#tunnel.isFull
+    if (this.#hasLost) return false
     if (!this.#isOver) this.#tunnel.add(this.id, isBinary ? recordKinds.binary : recordKinds.text, data)
     return true
   }

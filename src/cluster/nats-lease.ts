@@ -130,11 +130,14 @@ export class NatsLease implements Lease {
   async #run(): Promise<void> {
     if (this.#isAsking) return
     this.#isAsking = true
-    if (this.#revision === undefined) await this.#read()
-    const isRenewal = this.#revision !== undefined
-    if (this.#isWanted && (isRenewal || !this.#holder || this.#isExpired)) await this.#ask()
-    this.#isAsking = false
-    this.#runAfter(this.#revision === undefined ? askEveryMs : renewEveryMs)
+    try {
+      if (this.#revision === undefined) await this.#read()
+      const isRenewal = this.#revision !== undefined
+      if (this.#isWanted && (isRenewal || !this.#holder || this.#isExpired)) await this.#ask()
+    } finally {
+      this.#isAsking = false
+      this.#runAfter(this.#revision === undefined ? askEveryMs : renewEveryMs)
+    }
   }
 
   async #ask(): Promise<void> {

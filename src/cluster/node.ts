@@ -50,6 +50,7 @@ export const ownStateHeader = 'x-own-state'
 export class ClusterNode {
   readonly #parts: ClusterNodeParts
   #isHandingOver = false
+  #pausing: Promise<void> | undefined
   /** Sent with requests to other nodes. */
   readonly key: string
 
@@ -149,8 +150,12 @@ export class ClusterNode {
     await this.#pause()
   }
 
-  async #pause(): Promise<void> {
-    await new Promise<void>((resolve) => this.#parts.world.after(askAgainMs, resolve))
+  /** One timer for all that wait: after a failure they may be tens of thousands. */
+  #pause(): Promise<void> {
+    this.#pausing ??= new Promise<void>((resolve) => this.#parts.world.after(askAgainMs, resolve)).finally(() => {
+      this.#pausing = undefined
+    })
+    return this.#pausing
   }
 
   /** Whether reads may be answered from this node's store while there is no owner. */

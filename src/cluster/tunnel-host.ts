@@ -19,6 +19,9 @@ import type { World } from '#runtime/world'
 export const tunnelPath = '/cluster/tunnel'
 /** Unsent bytes from one node to another, above which their connection is closed. */
 export const tunnelBufferBytesMax = 32 * 1024 * 1024
+/** Both ends of a tunnel ping, and close it if the other one does not answer. */
+export const pingEveryMs = 2_000
+export const silenceMsMax = 6_000
 /** A batch is sent as soon as it has 16 KiB, and then has at most one whole frame more. */
 const batchSpareBytes = 64 * 1024
 
@@ -43,7 +46,7 @@ export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
     // A lost batch must not be followed by later ones.
     dropped: (socket) => world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason)),
     drained: (socket) => tunnels.get(socket)?.drained(),
-    ponged() {},
+    ponged: (socket) => tunnels.get(socket)?.heard(),
     closed(socket) {
       tunnels.get(socket)?.closed()
       tunnels.delete(socket)
@@ -70,14 +73,36 @@ class HostedTunnel {
   /** Devices whose request is being decided. */
   readonly #opening = new Set<number>()
   #isClosed = false
+  /** World.monotonic of the last sign of the other node. */
+  #heardAt: number
+  #cancelPing: () => void = () => {}
 
   constructor(options: TunnelHostOptions, socket: Socket) {
     this.#options = options
     this.#socket = socket
     this.#batches = new RecordBatches(options.world, (batch) => void socket.send(batch))
+    this.#heardAt = options.world.monotonic()
+    this.#pingLater()
+  }
+
+  heard(): void {
+    this.#heardAt = this.#options.world.monotonic()
+  }
+
+  #pingLater(): void {
+    const { world } = this.#options
+    this.#cancelPing = world.after(pingEveryMs, () => {
+      if (world.monotonic() - this.#heardAt > silenceMsMax) {
+        this.#socket.end(closeCodes.dead.code, closeCodes.dead.reason)
+        return
+      }
+      this.#socket.ping()
+      this.#pingLater()
+    })
   }
 
   received(batch: Uint8Array): void {
+    this.heard()
     for (const record of recordsIn(batch)) {
       if (record.kind === recordKinds.open) void this.#open(record.id, JSON.parse(Buffer.from(record.data).toString()))
       else this.#receive(record)
@@ -159,6 +184,7 @@ class HostedTunnel {
 
   closed(): void {
     this.#isClosed = true
+    this.#cancelPing()
     this.#opening.clear()
     for (const device of [...this.#devices.values()]) this.#attempt(device, () => this.release(device, 1006))
   }
@@ -169,6 +195,8 @@ class HostedSocket implements Socket {
   readonly id: number
   readonly remoteAddress: string
   readonly room: SocketHandler<unknown>
+  /** Since the tunnel had no unsent bytes. */
+  #sentBytes = 0
   readonly #tunnel: HostedTunnel
 
   constructor(tunnel: HostedTunnel, id: number, remoteAddress: string, room: SocketHandler<unknown>) {
@@ -180,6 +208,8 @@ class HostedSocket implements Socket {
 
   send(message: string | Uint8Array): boolean {
     if (!this.#tunnel.isOpen(this)) return false
+    if (this.#tunnel.bufferedBytes === 0) this.#sentBytes = 0
+    this.#sentBytes += message.length
     this.#tunnel.add(this.id, typeof message === 'string' ? recordKinds.text : recordKinds.binary, message)
     return true
   }
@@ -188,9 +218,9 @@ class HostedSocket implements Socket {
     task()
   }
 
-  /** The buffered bytes of all devices of the node. */
+  /** At most the buffered bytes of all devices of the node. */
   bufferedBytes(): number {
-    return this.#tunnel.isOpen(this) ? this.#tunnel.bufferedBytes : 0
+    return this.#tunnel.isOpen(this) ? Math.min(this.#sentBytes, this.#tunnel.bufferedBytes) : 0
   }
 
   /** Devices get no published messages. */

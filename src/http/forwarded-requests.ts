@@ -29,6 +29,10 @@ export function answerByOwner(
   }
   const mayRepeat = !upload && isRepeatable(exchange, entry)
   const answerHere = () => {
+    if (!otherNodes.isOwner) {
+      answer()
+      return
+    }
     exchange.onFailure = (error) => {
       if (!mayRepeat || otherNodes.isOwner || !(error instanceof Problem && error.code === 'storage')) return false
       forward(exchange, otherNodes, entry, upload, answerHere, exchange.since)

@@ -146,6 +146,11 @@ function authenticated(
   authenticate: Authenticate,
 ): void {
   const { access } = binding.entry
+  if (exchange.caller) {
+    // This node answers once more: it was not the owner for a time.
+    answer(exchange, binding, stillPermitted(exchange, binding, rawParameters), rawParameters, upload)
+    return
+  }
   exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
     // The request may have ended while a signature was checked: aborted, or past its deadline.
     if (!exchange.isOpen) return

@@ -71,6 +71,9 @@ export class CarriedConnection implements Socket {
   }
 
   end(): void {
+    // The transport may still deliver bytes, of which the owner must get none after a lost one.
+    this.#carrier?.leave(closeCodes.tryLater.code)
+    this.#carrier = undefined
     this.#transport.close()
   }
 

@@ -94,7 +94,12 @@ export class Connections {
     const name = nameOf(client)
     if (this.#clients.get(name) === connection) this.#clients.delete(name)
     this.#sessions?.remove(client.socket)
-    this.#context.topics.disconnected(client)
+    try {
+      this.#context.topics.disconnected(client)
+    } catch (error) {
+      // The store is closed.
+      if (!(error instanceof Problem)) throw error
+    }
   }
 
   #tickLater(): void {

@@ -1,3 +1,4 @@
+import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import { Broker, sharedFilterOf } from '#mqtt/broker'
 import type { Client, ClientMessage } from '#mqtt/client'
@@ -162,14 +163,24 @@ export class FreeTopics {
   }
 }
 
-function mayPublish({ principal: { link, caller } }: Client): boolean {
-  const now = caller?.now()
-  return link !== undefined || (now !== undefined && isPermitted(now.scope, 'service', 'update'))
+function mayPublish(client: Client): boolean {
+  return isAllowed(client, 'update')
 }
 
-function mayReceive({ principal: { link, caller } }: Client): boolean {
-  const now = caller?.now()
-  return link !== undefined || (now !== undefined && isPermitted(now.scope, 'service', 'read'))
+function mayReceive(client: Client): boolean {
+  return isAllowed(client, 'read')
+}
+
+/** No program is, while the store is closed: its rights are not known then. */
+function isAllowed({ principal: { link, caller } }: Client, action: 'read' | 'update'): boolean {
+  if (link) return true
+  try {
+    const now = caller?.now()
+    return now !== undefined && isPermitted(now.scope, 'service', action)
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
+  }
 }
 
 /** Keys of principals contain no line break. */

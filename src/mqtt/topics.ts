@@ -1,5 +1,6 @@
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
 import type { Client, ClientMessage } from '#mqtt/client'
 import type { Subscription } from '#mqtt/control-packets'
@@ -128,12 +129,17 @@ export class Topics {
 
   /** The connection ended without DISCONNECT. The will of a device is sent before the device is offline. */
   publishWill(client: Client, will: FreeWill): void {
-    if (!this.#free.includes(will.topic)) {
-      this.publish(client, { ...will, qos: 0, packetId: 0 }, () => {})
-      return
+    try {
+      if (!this.#free.includes(will.topic)) {
+        this.publish(client, { ...will, qos: 0, packetId: 0 }, () => {})
+        return
+      }
+      const delayMs = Math.min(will.delayMs, this.#sessions.expiryMsOf(client))
+      this.#free.publishWill(client, { ...will, delayMs })
+    } catch (error) {
+      // The store is closed. The end of the connection has to go on.
+      if (!(error instanceof Problem)) throw error
     }
-    const delayMs = Math.min(will.delayMs, this.#sessions.expiryMsOf(client))
-    this.#free.publishWill(client, { ...will, delayMs })
   }
 
   /** The granted QoS, or the reason of the refusal. */

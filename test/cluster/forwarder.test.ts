@@ -384,6 +384,17 @@ describe('when the owner fails, the client receives', () => {
       finish()
     })
 
+    test('its failure of a state read that it answered from its own data, once', async () => {
+      ownerUrl = undefined
+      let answers = 0
+      ownerAfterFailure = () => {
+        answers++
+        return undefined
+      }
+      expect(statusOf(await send('GET /api/v1/devices'))).toBe(503)
+      expect(answers).toBe(1)
+    })
+
     test('503 after 15 s without another owner', async () => {
       ownerUrl = 'here'
       ownerAfterFailure = () => undefined

@@ -261,6 +261,29 @@ describe('a client of another port of a node', () => {
     expect(client.steps).toEqual(['pause', 'resume', 'pause', 'resume', 'answer', 'close'])
   })
 
+  test('sends nothing more after a lost message', async () => {
+    await openEdge()
+    const sent: string[] = []
+    let isFull = false
+    const carrier = {
+      send(data: Uint8Array) {
+        if (!isFull) sent.push(Buffer.from(data).toString())
+        return !isFull
+      },
+      leave: () => void sent.push('left'),
+    }
+    const client = new Client()
+    const carried = new CarriedConnection(client, () => Promise.resolve(carrier))
+    await until(() => client.steps.includes('resume'))
+    carried.received(Buffer.from('1'))
+    isFull = true
+    carried.received(Buffer.from('2'))
+    isFull = false
+    carried.received(Buffer.from('3'))
+    expect(sent).toEqual(['1', 'left'])
+    expect(client.steps).toContain('close')
+  })
+
   test('that has gone meanwhile leaves the owner', async () => {
     await openEdge()
     const client = new Client()
