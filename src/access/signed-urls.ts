@@ -82,7 +82,7 @@ export class UnsubscribeUrls {
   }
 }
 
-/** In the same time, wherever they differ. */
+/** Takes the same time for every wrong signature, so that the time reveals nothing. */
 function isSame(sig: string, expected: string): boolean {
   const [actual, wanted] = [Buffer.from(sig), Buffer.from(expected)]
   return actual.length === wanted.length && timingSafeEqual(actual, wanted)

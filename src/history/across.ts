@@ -97,7 +97,7 @@ class Total {
     this.#maxs = new Float64Array(buckets.count).fill(Number.NEGATIVE_INFINITY)
   }
 
-  /** Of one device: its buckets in order. */
+  /** Adds the buckets of one device, in order. */
   add(times: readonly number[], values: readonly (number | null)[]): void {
     let place = 0
     let isAny = false

@@ -17,7 +17,7 @@ import type { DaySummary } from '#history/summary'
 import type { AggregateName } from '#model/aggregate'
 import type { Storage } from '#runtime/storage'
 
-/** Of texts in one answer, for memory. */
+/** The length of all texts in one answer, to limit memory. */
 export const charactersMax = 8 * 1024 * 1024
 
 export interface AggregationOptions {

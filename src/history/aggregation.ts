@@ -56,7 +56,7 @@ export class Aggregation {
   /** Up to here, durations are counted. */
   #countedTo: number
   readonly times: number[] = []
-  /** Of the texts in the columns. */
+  /** The length of the texts in the columns. */
   characters = 0
   readonly columns: AggregateValue[][]
 

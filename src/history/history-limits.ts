@@ -9,7 +9,7 @@ export interface HistoryLimits {
   /** How long points are kept, and then summaries of hours. */
   readonly rawMs: number
   readonly hoursMs: number
-  /** Of all history on the disk. Infinity: no limit. */
+  /** The size of all history on the disk. Infinity: no limit. */
   readonly bytesMax: number
 }
 

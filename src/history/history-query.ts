@@ -27,7 +27,7 @@ export interface QueriedBuckets {
   readonly interval: number
   readonly zone: string
   readonly aggregates: readonly AggregateName[] | undefined
-  /** Of an export, which is read in parts: the begin of the whole. It decides which data is left. */
+  /** For a part of an export: the begin of the whole export, by which the server decides which data is still stored. */
   readonly since?: number
 }
 

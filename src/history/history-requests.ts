@@ -41,7 +41,7 @@ export class HistoryRequests {
     this.#options = options
   }
 
-  /** Of all tenants. */
+  /** The lag of all tenants together. */
   get lag() {
     return this.#options.follower.lag
   }

@@ -19,7 +19,7 @@ import { type RawPage, readPage } from '#history/raw-page'
 import { type Series, statusKind } from '#history/series-table'
 
 const limits = { pointsMax: 100_000, pointsDefault: 10_000, marksMax: 20_000, seriesMax: 100 } as const
-/** Of one part of an export: its rows are in memory together. */
+/** The cells of one part of an export, whose rows are in memory together. */
 const exportCellsMax = 200_000
 
 export async function answerQuery(store: HistoryStore, query: HistoryQuery): Promise<HistoryAnswer> {

@@ -51,7 +51,7 @@ export class Retentions {
     this.#tenants.delete(tenant)
   }
 
-  /** Of the properties of a service that have one of their own. */
+  /** The retention of each property of a service that has its own. */
   ofService(tenant: string, service: string): ReadonlyMap<number, Retention> | undefined {
     return this.#tenants.get(tenant)?.get(service)
   }

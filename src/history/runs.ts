@@ -13,7 +13,7 @@ export interface TimedCheckpoint extends Checkpoint {
 /** A list of pages with the points of many series, sorted by series. */
 export interface Run {
   readonly name: string
-  /** Of its newest part. Points with a later sequence replace those with an earlier one. */
+  /** The sequence of its newest part. Points with a later sequence replace those with an earlier one. */
   readonly sequence: number
   /** 0: as it came from the stream. A merge of runs makes one of the next level. */
   readonly level: number

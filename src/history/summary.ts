@@ -9,9 +9,9 @@ export type SeriesValue = number | string
 /**
  * A summary of the points in one span of a series. The numbers are NaN for a series of texts.
  *
- * The held values are for averages weighted by time: each value holds until the next point or mark. `held` is the sum of
- * values × ms between the first and the last point, `heldMs` the time in which any held, and `until` when the last value
- * ended to hold by a mark.
+ * For averages weighted by time, a value holds until the next point or mark. `held` is the sum of value × ms between the
+ * first and the last point, and `heldMs` is the time in which a value held. If a mark ended the last value, `until` is the
+ * time of that mark.
  */
 export class Summary {
   count = 0
@@ -24,7 +24,7 @@ export class Summary {
   firstTime = 0
   last: SeriesValue = Number.NaN
   lastTime = 0
-  /** The sum of all rises after the first point; a fall is a counter that began again at 0. */
+  /** The sum of all rises after the first point. After a fall, a counter is assumed to have restarted at 0. */
   rise = 0
   held = 0
   heldMs = 0
@@ -90,14 +90,14 @@ export function numberOfValue(value: SeriesValue): number {
   return /^"-?\d{1,20}"$/.test(value) ? Number(value.slice(1, -1)) : Number.NaN
 }
 
-/** After a fall the new value counts whole. */
+/** A counter that fell has restarted at 0, so its whole new value is a rise. */
 export function riseOf(before: number, after: number): number {
   return after >= before ? after - before : after
 }
 
 /** The summaries of one day of a series. */
 export class DaySummary {
-  /** By the hours that have points; of the whole day under `wholeDay`. */
+  /** A summary for each hour that has points, or a single one for the day, with the key `wholeDay`. */
   readonly hours = new Map<number, Summary>()
   /** 0: no marks. */
   firstMark = 0
@@ -113,7 +113,7 @@ export class DaySummary {
     return [...this.hours.values()].reduce((sum, { count }) => sum + count, 0)
   }
 
-  /** Of its last point or mark. */
+  /** The time of the last point or mark. */
   get lastTime(): number {
     return Math.max(this.lastMark, this.inOrder().at(-1)?.lastTime ?? 0)
   }
@@ -163,7 +163,7 @@ const wholeDay = 24
 
 const numberFields = ['min', 'max', 'sum', 'squares', 'rise', 'held', 'heldMs', 'until'] as const
 
-/** By field: values of one field resemble each other. */
+/** Writes field by field, because the values of one field are similar and compress well. */
 export function encodeDay(day: DaySummary, writer: ByteWriter): void {
   const hours = [...day.hours].sort(([, a], [, b]) => a.firstTime - b.firstTime)
   writer.varint(day.firstMark)
@@ -191,7 +191,7 @@ export function encodeDay(day: DaySummary, writer: ByteWriter): void {
   }
 }
 
-/** Of the day that is being read. It has at most 24 hours. */
+/** Buffers for the day that is being read, which has at most 24 hours. */
 const [firsts, lasts, values] = [new Points(), new Points(), new Float64Array(64)]
 
 export function decodeDay(reader: ByteReader): DaySummary {

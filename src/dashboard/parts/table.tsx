@@ -11,7 +11,7 @@ export interface Column<Row> {
   readonly align?: 'start' | 'end' | undefined
   /** Sentences: the column gets a minimum width. */
   readonly isText?: boolean | undefined
-  /** The cell names its row; by default the first column. */
+  /** Whether this column has the heading of each row; by default the first column has it. */
   readonly isHeading?: boolean | undefined
 }
 

@@ -65,7 +65,7 @@ export class Backups {
     let isDone = false
     let history: HistoryCopy | undefined
     try {
-      // Before the snapshot, so that the stream has what history lacks.
+      // Copied before the snapshot, so that the stream in the snapshot contains all points that this copy lacks.
       if (hasHistory) history = await this.#parts.copyHistory().catch(refuseWithoutCopy)
       const sources = { rows: this.#snapshot(), images, keyFile, now: world.now() }
       log.begun(user)

@@ -27,7 +27,7 @@ export async function* backupFolder(
   try {
     const rows = storage.scan({ ...everyKey, hasValues: true })
     const images = imagesIn(folder, now)
-    // No server uses it either, so no copy is needed.
+    // No server writes to the history, so it can be read without a copy.
     const history = hasHistory ? await historyDatabase(folder) : undefined
     const sources = { rows, images, keyFile: () => readKeyFile(folder), now, ...(history !== undefined && { history }) }
     yield* writeBackup(sources, turns)
