@@ -45,7 +45,7 @@ export const useRecoveryCode = defineRoute('useRecoveryCode', {
 export const enrollTotp = defineRoute('enrollTotp', {
   route: 'POST /auth/2fa/totp/enroll',
   source: '§5.2.8, contract 2',
-  summary: 'Create a secret for one-time codes; it is active after its activation',
+  summary: 'Create a secret for one-time codes; it takes effect when it is activated',
   access: 'user or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },

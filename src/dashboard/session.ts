@@ -58,7 +58,7 @@ export function isPageKept(): boolean {
   return !hasAccess() && hasAccess(session.value)
 }
 
-/** A user who is not known yet may be another one. */
+/** False if no user was known before. While the new user is not known yet, they count as another one. */
 function isOtherUser({ tenant, name }: Session): boolean {
   const before = session.value
   return hasAccess(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)

@@ -7,7 +7,7 @@ import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerF
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
-/** A user who triggers an update waits for the device afterwards as well. */
+/** Short, because a user who triggers an update then also waits for the device. */
 const answerMsMax = 5_000
 /** Most requests at the same time, automatic and by hand. */
 const socketsMax = 80

@@ -23,7 +23,7 @@ export function addImported(
 ): number {
   const { table, columns, retentions, now } = target
   const known = table.device(tenant, name)
-  // It was deleted meanwhile, and created again.
+  // The device was deleted and created again during the import.
   if (known.flakeAddress > flakeAddress) return 0
   const device = ofAddress(known, flakeAddress, target)
   const oldest = retentions.oldestStored(retentions.of(tenant, { service, propId }), now)

@@ -20,9 +20,8 @@ export const sectionDepthMax = 16
 export const tagCharactersMax = 256
 
 /**
- * Steps of one rendering, each at most 0.2 µs: texts, tags and list elements of sections, contexts and parts of a name
- * that a lookup visits after the first ones, and list elements that become text. Sections over nested lists multiply,
- * without output.
+ * Limits the steps of one rendering, because sections over nested lists multiply their work even without output. A step
+ * takes at most 0.2 µs: a text, a tag, a list element, or a further context or part of a name that a lookup visits.
  */
 const stepsMax = 32_768
 
@@ -129,7 +128,7 @@ class BoundedWriter extends Mustache.Writer {
 
 /** The library's own class finds properties of prototypes, and calls functions. */
 class OwnContext extends Mustache.Context {
-  /** Names split at their dots, of one rendering, because names repeat. */
+  /** Caches the names of one rendering, split at their dots, because names repeat. */
   readonly #paths: Map<string, readonly string[]>
   readonly #steps: Steps
 
@@ -177,7 +176,7 @@ function foundIn(view: JsonValue, name: string, path: readonly string[], steps: 
   return value
 }
 
-/** Also for texts, which have a length. */
+/** Only own properties. A text has one too: `length`. */
 function ownOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
   if (value === undefined || value === null || !Object.hasOwn(value as JsonObject, key)) return undefined
   return (value as JsonObject)[key]

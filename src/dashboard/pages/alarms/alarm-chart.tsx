@@ -21,7 +21,7 @@ export interface AlarmChartProps {
 /** The user may add others. */
 const devicesShown = 3
 
-/** The property of an alarm over time, with its thresholds: of devices on which it is active; without any, of others. */
+/** A chart of the property of an alarm, with its thresholds. It begins with devices on which the alarm is active. */
 export function AlarmChart({ alarm, rows }: AlarmChartProps) {
   const { devices, alarms } = state()
   const schema = useSchemas().get(alarm.serviceIdentifier)
