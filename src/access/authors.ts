@@ -69,7 +69,7 @@ export class Authors {
 
   /**
    * Whether the creator of a code or an API key may still give these grants in this tenant. Without this check, a later
-   * edit of the roles could give the creator, who knows the secret, more rights. Contract 2, Model. @throws Problem
+   * edit of the roles could give the creator more rights, because the creator knows the secret. Contract 2, Model. @throws Problem
    * `storage` while the store is being read
    */
   mayGive(creator: Principal, tenant: string, grants: readonly Grant[]): boolean {

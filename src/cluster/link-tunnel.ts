@@ -163,13 +163,13 @@ class Tunnel {
   readonly #links = new Map<number, TunnelledLink>()
   #lastId = 0
   /** World.monotonic of the last sign of the owner. */
-  #heardAt: number
+  #receivedAt: number
   #cancelPing: () => void = () => {}
 
   constructor(world: World, place: URL, basePath: string, key: string) {
     this.place = place
     this.#world = world
-    this.#heardAt = world.monotonic()
+    this.#receivedAt = world.monotonic()
     const url = new URL(`${basePath}${tunnelPath}`, place)
     url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
     const headers = { [nodeKeyHeader]: key }
@@ -181,9 +181,9 @@ class Tunnel {
       owner.once('close', () => resolve(false))
     })
     owner.once('open', () => this.#ping())
-    owner.on('pong', () => this.#heard())
+    owner.on('pong', () => this.#noteReceived())
     owner.on('message', (batch: Buffer) => {
-      this.#heard()
+      this.#noteReceived()
       try {
         for (const record of recordsIn(batch)) this.#links.get(record.id)?.receive(record)
       } catch {
@@ -200,13 +200,13 @@ class Tunnel {
     })
   }
 
-  #heard(): void {
-    this.#heardAt = this.#world.monotonic()
+  #noteReceived(): void {
+    this.#receivedAt = this.#world.monotonic()
   }
 
   /** A network that drops everything closes no connection. */
   #ping(): void {
-    const isSilent = this.#world.monotonic() - this.#heardAt > silenceMsMax
+    const isSilent = this.#world.monotonic() - this.#receivedAt > silenceMsMax
     if (isSilent) this.#owner.terminate()
     else this.#owner.ping()
     if (!isSilent) this.#cancelPing = this.#world.after(pingEveryMs, () => this.#ping())

@@ -46,7 +46,7 @@ export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
     // A lost batch must not be followed by later ones.
     dropped: (socket) => world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason)),
     drained: (socket) => tunnels.get(socket)?.drained(),
-    ponged: (socket) => tunnels.get(socket)?.heard(),
+    ponged: (socket) => tunnels.get(socket)?.noteReceived(),
     closed(socket) {
       tunnels.get(socket)?.closed()
       tunnels.delete(socket)
@@ -74,25 +74,25 @@ class HostedTunnel {
   readonly #opening = new Set<number>()
   #isClosed = false
   /** World.monotonic of the last sign of the other node. */
-  #heardAt: number
+  #receivedAt: number
   #cancelPing: () => void = () => {}
 
   constructor(options: TunnelHostOptions, socket: Socket) {
     this.#options = options
     this.#socket = socket
     this.#batches = new RecordBatches(options.world, (batch) => void socket.send(batch))
-    this.#heardAt = options.world.monotonic()
+    this.#receivedAt = options.world.monotonic()
     this.#pingLater()
   }
 
-  heard(): void {
-    this.#heardAt = this.#options.world.monotonic()
+  noteReceived(): void {
+    this.#receivedAt = this.#options.world.monotonic()
   }
 
   #pingLater(): void {
     const { world } = this.#options
     this.#cancelPing = world.after(pingEveryMs, () => {
-      if (world.monotonic() - this.#heardAt > silenceMsMax) {
+      if (world.monotonic() - this.#receivedAt > silenceMsMax) {
         this.#socket.end(closeCodes.dead.code, closeCodes.dead.reason)
         return
       }
@@ -102,7 +102,7 @@ class HostedTunnel {
   }
 
   received(batch: Uint8Array): void {
-    this.heard()
+    this.noteReceived()
     for (const record of recordsIn(batch)) {
       if (record.kind === recordKinds.open) void this.#open(record.id, JSON.parse(Buffer.from(record.data).toString()))
       else this.#receive(record)
