@@ -54,7 +54,8 @@ export class DesiredWrites {
     this.#sent.set(linked, sent)
     const schemas = new Map(Array.from(desired.keys(), (service) => [service, schemaOf(tenant, service)]))
     const command: SendDesired = { type: 'send_desired', sent, schemas }
-    port.ask(tenant, device, command).then((orders) => {
+    // 0 bytes: an overloaded server must not leave them out.
+    port.ask(tenant, device, command, 0).then((orders) => {
       for (const { id, order } of orders as readonly DesiredOrder[]) {
         // Two calls at the same time have the same orders.
         if (sent.has(id) || order.flakeAddress !== linked.flakeAddress || !this.#isPresent(linked)) continue
@@ -69,7 +70,7 @@ export class DesiredWrites {
     if (!id.startsWith(idPrefix)) return false
     const { port, failed } = this.#options
     const command = { type: 'desired_result', id: id.slice(idPrefix.length), results } as const
-    port.ask(linked.tenant, linked.device, command).catch(ignoreProblem(failed))
+    port.ask(linked.tenant, linked.device, command, 0).catch(ignoreProblem(failed))
     return true
   }
 
