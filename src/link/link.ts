@@ -75,6 +75,7 @@ export interface LinkContext {
   readonly acknowledgements: Acknowledgements
   readonly counts: { refused: number }
   readonly errors: ErrorCounts
+  readonly hasOtherNodes: boolean
 }
 
 /** How often each error was sent. */
@@ -177,8 +178,13 @@ export class Link {
     if (!this.isOpen) return
     const code = problem.kind.link ?? 'BAD_MESSAGE'
     this.error(code, problem.message, about)
-    if (problem.kind.isTemporary) this.end(closeCodes.tryLater)
+    if (problem.kind.isTemporary) this.end(this.#closeReasonOf(problem))
     else if (isMistake && ++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
+  }
+
+  /** Without its store, a node of a cluster is not the owner any more: another one answers. Contract 11. */
+  #closeReasonOf({ code }: Problem): CloseReason {
+    return code === 'storage' && this.#context.hasOtherNodes ? closeCodes.restarting : closeCodes.tryLater
   }
 
   error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {

@@ -94,7 +94,9 @@ export class Links implements SocketHandler<LinkOpening> {
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
       admissionRefused: (tenant, problem) => options.log.refused(tenant, problem),
     })
-    this.#context = { world, acknowledgements: new Acknowledgements(world), counts: this.counts, errors: this.errors }
+    const { counts, errors } = this
+    const { hasOtherNodes = false } = options
+    this.#context = { world, acknowledgements: new Acknowledgements(world), counts, errors, hasOtherNodes }
     this.queue = new FrameQueue({
       world,
       take: (link, data, isBinary) => this.#queued(link, data, isBinary),

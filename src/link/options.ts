@@ -15,6 +15,8 @@ export interface LinksOptions {
   readonly writeTimeoutMs: number
   /** Default: no image URLs on this server, so only firmware on other servers can be offered. */
   readonly offerUrl?: OfferUrl
+  /** Whether another node can take over the devices. Default: false. */
+  readonly hasOtherNodes?: boolean
   readonly log: LinksLog
 }
 

@@ -45,6 +45,7 @@ export const writeTimeoutMs = 10_000
 
 export interface LinkFixtureOptions extends RuntimeFixtureOptions {
   readonly offerUrl?: OfferUrl
+  readonly hasOtherNodes?: boolean
 }
 
 /** The link module with real actors, a store in memory, and test sockets. */
@@ -56,7 +57,7 @@ export class LinkFixture {
   readonly gaps: string[] = []
   readonly notAdmitted: string[] = []
 
-  constructor({ offerUrl, ...options }: LinkFixtureOptions = {}) {
+  constructor({ offerUrl, hasOtherNodes = false, ...options }: LinkFixtureOptions = {}) {
     this.runtime = new RuntimeFixture({ definitions: definitions(this.notices), ...options })
     const { system, journal } = this.runtime
     this.presence = new Presence({
@@ -72,6 +73,7 @@ export class LinkFixture {
       presence: this.presence,
       writeTimeoutMs,
       ...(offerUrl && { offerUrl }),
+      hasOtherNodes,
       log: {
         gap: (_, device, after, seq) => this.gaps.push(`${device} ${after} ${seq}`),
         refused: (_, problem) => this.notAdmitted.push(problem.code),

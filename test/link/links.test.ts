@@ -258,6 +258,17 @@ describe('while the store is read-only', () => {
     expect(back.shortAcks).toEqual([[1, 2]])
   })
 
+  test('devices of a node of a cluster are closed with 1012', async () => {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    setup = await LinkFixture.open({ world, place, hasOtherNodes: true })
+    const [link, idle] = [await setup.connected('A'), await setup.connected('B')]
+    faults.next = { fail: 'full', reachedDisk: false }
+    link.update(1, 1)
+    await setup.settle()
+    expect([link.closedWith, idle.closedWith]).toEqual([1012, 1012])
+  })
+
   test('too many waiting bytes close the connection with 1013', async () => {
     setup = await LinkFixture.open({ uncommittedBytesMax: 2_000 })
     const link = await setup.connected()
