@@ -215,17 +215,17 @@ export class SimulatedAlarms {
     })
   }
 
-  /** The views of clients show whether it is lost. */
+  /** On each device: it is active on few. The views of clients show whether it is lost. */
   #acknowledge(id: string): void {
-    const parameters = { alarmId: id, deviceIdentifier: this.#random.pick(this.#devices) ?? '' }
-    const body = { comment: `c${++this.#named}` }
-    this.#requests.ask({
-      name: 'acknowledgeAlarm',
-      request: { parameters, body },
-      sent: () => (outcome) => {
-        if (outcome.status === 200) this.#witness.count('alarm acknowledged')
-      },
-    })
+    for (const deviceIdentifier of this.#devices) {
+      this.#requests.ask({
+        name: 'acknowledgeAlarm',
+        request: { parameters: { alarmId: id, deviceIdentifier }, body: { comment: `c${++this.#named}` } },
+        sent: () => (outcome) => {
+          if (outcome.status === 200) this.#witness.count('alarm acknowledged')
+        },
+      })
+    }
   }
 
   #makeGroup(): void {
