@@ -64,7 +64,7 @@ describe('charts in a browser', () => {
       .first()
       .waitFor()
     await legend(/^Temperature/)
-      .getByText('72 °C')
+      .getByText('72 °C', { exact: true })
       .waitFor()
     await ann.reads('Each point is the average of 5 min.')
     await ann.reads(/Temperature had an error: no reading/)
