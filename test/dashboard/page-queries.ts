@@ -33,13 +33,15 @@ export async function seesToast(page: Page, text: string): Promise<void> {
 export async function fitsAPhone({ page }: Visitor): Promise<void> {
   const before = page.viewportSize() ?? { width: 1280, height: 800 }
   await page.setViewportSize({ width: 320, height: 640 })
-  const overflowing = await page.evaluate(
-    `[...document.querySelectorAll('.shell *, .sign-in *')]
+  const overflowing = () =>
+    page.evaluate(
+      `[...document.querySelectorAll('.shell *, .sign-in *')]
       .filter((each) => each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(${JSON.stringify(exemptSelector)}))
       .map((each) => each.tagName + '.' + each.className)`,
-  )
+    )
+  // Charts take their new size with a later frame.
+  await expect.poll(overflowing).toEqual([])
   await page.setViewportSize(before)
-  expect(overflowing).toEqual([])
 }
 
 /** Holds all requests to these URLs until the returned function is called. */
