@@ -188,7 +188,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
     offerUrl: offerUrl({ world, imageUrls, publicUrls: updateSettings.publicUrls ?? [] }),
-    hasOtherNodes: storage.place.keepsEpoch === true,
+    hasOtherNodes: storage.place.isShared ?? false,
     log: messages.ofLinks,
   })
   const actions: ActionRunner = new ActionRunner({

@@ -49,7 +49,7 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlac
   const metrics: LogMetrics = { takeOvers: 0, logSeconds: new Histogram(logSecondsBounds) }
   let replica: Replica | undefined
   return {
-    keepsEpoch: true,
+    isShared: true,
     commitEveryMs,
     metrics,
     get position() {

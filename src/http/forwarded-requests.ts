@@ -13,8 +13,8 @@ function headersForNode({ context, headers, remoteAddress, requestId }: Exchange
 }
 
 /**
- * Lets the owner answer. If this node stops being the owner before it has stored the change of a request that may be
- * handled twice, the next owner answers.
+ * Lets the owner answer, or this node if it becomes the owner meanwhile. If this node stops being the owner before it has
+ * stored the change of a request that may be handled twice, the next owner answers.
  */
 export function answerByOwner(
   exchange: Exchange,
@@ -23,73 +23,56 @@ export function answerByOwner(
   upload: BodyStream | undefined,
   answer: () => void,
 ): void {
-  if (isOfEachNode) {
-    answer()
-    return
-  }
+  const isFromNode = otherNodes.isFromNode(exchange.headers)
   const mayRepeat = !upload && isRepeatable(exchange, entry)
   const answerHere = () => {
-    if (!otherNodes.isOwner) {
+    if (isOfEachNode || !otherNodes.isOwner) {
       answer()
       return
     }
     exchange.onFailure = (error) => {
       if (!mayRepeat || otherNodes.isOwner || !(error instanceof Problem && error.code === 'storage')) return false
-      forward(exchange, otherNodes, entry, upload, answerHere, exchange.since)
+      forward(exchange.since)
       return true
     }
     answer()
-    const { method } = exchange
-    if (exchange.isOpen && !otherNodes.isFromNode(exchange.headers)) {
-      const read = () => forward(exchange, otherNodes, entry, upload, answerHere, exchange.since)
-      otherNodes.onReadStuck({ method, path: entry.path }, () => exchange.isOpen, read)
-    }
+    if (!exchange.isOpen || isFromNode) return
+    const read = { method: exchange.method, path: entry.path }
+    otherNodes.onReadStuck(
+      read,
+      () => exchange.isOpen,
+      () => forward(exchange.since),
+    )
   }
-  if (otherNodes.isOwner) answerHere()
-  else forward(exchange, otherNodes, entry, upload, answerHere)
+  const respond = (reply: Reply | undefined) => {
+    if (reply) exchange.respond(reply)
+    else if (exchange.isOpen) answerHere()
+  }
+  /** `since`: World.monotonic from which on it has waited; undefined: from the end of its body. */
+  const forward = (since?: number) => {
+    exchange.onFailure = undefined
+    if (isFromNode) {
+      if (otherNodes.mayAnswerFromOwnState(exchange.headers)) answerHere()
+      else exchange.proceed(otherNodes.notOwner(), respond)
+      return
+    }
+    const { method, path, query, headers, signal } = exchange
+    const lines = [...headers.linesWithout(forwardingHeader), ...headersForNode(exchange)]
+    const target = query === '' ? path : `${path}?${query}`
+    const send = (body: ForwardableRequest['body']) => {
+      const waitsSince = since ?? exchange.context.world.monotonic()
+      const about = { path: entry.path, mayRepeat, since: waitsSince, method, target, headers: lines, signal }
+      exchange.proceed(otherNodes.forward({ ...about, body }), respond)
+    }
+    if (upload) send(upload)
+    else exchange.readBody((read) => send(read()), true)
+  }
+  if (isOfEachNode || otherNodes.isOwner) answerHere()
+  else forward()
 }
 
 /** Contract 11. By count: an empty header is an invalid key. */
 function isRepeatable(exchange: Exchange, entry: RouteEntry): boolean {
   if (exchange.method === 'GET' || exchange.method === 'HEAD') return true
   return takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
-}
-
-/** Lets the owner answer, or this node if it becomes the owner meanwhile. `since`: World.monotonic, otherwise now. */
-function forward(
-  exchange: Exchange,
-  otherNodes: OtherNodes,
-  entry: RouteEntry,
-  upload: BodyStream | undefined,
-  answerHere: () => void,
-  since?: number,
-): void {
-  exchange.onFailure = undefined
-  const respond = (reply: Reply | undefined) => {
-    if (reply) exchange.respond(reply)
-    else if (exchange.isOpen) answerHere()
-  }
-  if (otherNodes.isFromNode(exchange.headers)) {
-    if (otherNodes.mayAnswerFromOwnState(exchange.headers)) answerHere()
-    else exchange.proceed(otherNodes.notOwner(), respond)
-    return
-  }
-  const { method, path, query, headers } = exchange
-  const lines = [...headers.linesWithout(forwardingHeader), ...headersForNode(exchange)]
-  const send = (body: ForwardableRequest['body']) => {
-    const target = query === '' ? path : `${path}?${query}`
-    const request = {
-      path: entry.path,
-      mayRepeat: !upload && isRepeatable(exchange, entry),
-      since: since ?? exchange.context.world.monotonic(),
-      method,
-      target,
-      headers: lines,
-      body,
-      signal: exchange.signal,
-    }
-    exchange.proceed(otherNodes.forward(request), respond)
-  }
-  if (upload) send(upload)
-  else exchange.readBody((read) => send(read()), true)
 }

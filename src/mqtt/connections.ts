@@ -66,14 +66,14 @@ export class Connections {
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#cancelTick?.()
-    await this.endAll()
+    await this.endAll('the server is stopping')
   }
 
   /** Disconnects all clients, in batches. */
-  async endAll(): Promise<void> {
+  async endAll(message: string): Promise<void> {
     for (const [place, connection] of [...this.#open].entries()) {
       if (place % endedAtOnceMax === 0) await new Promise<void>((resolve) => this.world.soon(resolve))
-      connection.end(reasons.serverStopping, 'the server is stopping')
+      connection.end(reasons.serverStopping, message)
     }
   }
 

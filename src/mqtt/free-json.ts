@@ -1,3 +1,4 @@
+import { parseJson } from '#http/validation'
 import { timestampMsMax } from '#model/identifier'
 import { isJsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
@@ -16,30 +17,13 @@ export interface FreeValues {
   readonly values: readonly (readonly [name: string, value: FreeValue])[]
 }
 
-/** Deeper values do not fit on the stack when they become text. */
-const depthMax = 32
-/** A list or an object takes a tenth of a microsecond, and a new name a whole one. */
-const listsMax = 8_192
-const fieldsMax = 4_096
 /** In one message. Each is compared with rules, and each time is an event. */
 const valuesMax = 2_048
 const timesMax = 256
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-/** @throws Problem `bad_request` */
-export function readJson(payload: Uint8Array): unknown {
-  checkCost(payload)
-  try {
-    return JSON.parse(utf8.decode(payload))
-  } catch {
-    throw notValid('not JSON')
-  }
-}
-
-/** The same for an object. @throws Problem `bad_request` */
+/** An object with any fields. @throws Problem `bad_request` */
 export function readJsonObject(payload: Uint8Array): Readonly<Record<string, unknown>> {
-  const json = readJson(payload)
+  const json = parseJson(payload)
   if (!isJsonObject(json)) throw notValid('an object is needed')
   return json
 }
@@ -88,34 +72,6 @@ function freeValues(timestamp: number | undefined, object: Readonly<Record<strin
     values.push([name, typeof value === 'object' ? JSON.stringify(value) : (value as FreeValue)])
   }
   return { timestamp, values }
-}
-
-const quote = 0x22
-const backslash = 0x5c
-
-/** One pass over the bytes, before any value is created. */
-function checkCost(data: Uint8Array): void {
-  let depth = 0
-  let lists = 0
-  let fields = 0
-  for (let at = 0; at < data.length; at++) {
-    switch (data[at]) {
-      case quote:
-        for (at++; at < data.length && data[at] !== quote; at++) if (data[at] === backslash) at++
-        break
-      case 0x3a:
-        if (++fields > fieldsMax) throw notValid(`more than ${fieldsMax} fields`)
-        break
-      case 0x5b:
-      case 0x7b:
-        if (++depth > depthMax) throw notValid(`more than ${depthMax} lists and objects in one another`)
-        if (++lists > listsMax) throw notValid(`more than ${listsMax} lists and objects`)
-        break
-      case 0x5d:
-      case 0x7d:
-        depth--
-    }
-  }
 }
 
 function notValid(why: string): Problem {

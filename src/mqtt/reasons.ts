@@ -55,6 +55,22 @@ export const connectRefusals: Partial<Record<Problem['code'], Reason>> = {
   stopping: reasons.serverStopping,
 }
 
+const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
+  forbidden: reasons.notAuthorized,
+  device_unknown: reasons.notAuthorized,
+  not_found: reasons.topicNameInvalid,
+  property_unknown: reasons.topicNameInvalid,
+  conflict: reasons.quotaExceeded,
+  memory_full: reasons.quotaExceeded,
+  overloaded: reasons.quotaExceeded,
+  too_many_requests: reasons.quotaExceeded,
+}
+
+/** Why a message is refused. */
+export function reasonOf({ code, kind }: Problem): Reason {
+  return refusalReasons[code] ?? (kind.isTemporary ? reasons.implementationError : reasons.payloadInvalid)
+}
+
 /** Bytes that violate the standard or a limit: the connection ends with this reason. */
 export class PacketFault extends Error {
   readonly reason: Reason

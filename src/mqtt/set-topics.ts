@@ -13,7 +13,7 @@ import { type ServiceSchema, withoutNames } from '#model/service-schema'
 import type { Client, ClientMessage, Refusal } from '#mqtt/client'
 import type { Answer } from '#mqtt/link-exchange'
 import { nameOfLevel } from '#mqtt/reader-filter'
-import { type Reason, reasons } from '#mqtt/reasons'
+import { reasonOf, reasons } from '#mqtt/reasons'
 import type { System } from '#runtime/system'
 
 export interface SetParts {
@@ -125,21 +125,9 @@ function writtenValue(
   }
 }
 
-const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
-  forbidden: reasons.notAuthorized,
-  not_found: reasons.topicNameInvalid,
-  property_unknown: reasons.topicNameInvalid,
-  invalid: reasons.payloadInvalid,
-  bad_request: reasons.payloadInvalid,
-  value_bad: reasons.payloadInvalid,
-  too_large: reasons.payloadInvalid,
-  overloaded: reasons.quotaExceeded,
-  too_many_requests: reasons.quotaExceeded,
-}
-
 function refusalOf(error: unknown): Refusal {
   if (!(error instanceof Problem)) return { reason: reasons.implementationError, message: 'internal error' }
   const [detail] = error.details ?? []
   const message = detail ? `${detail.path} ${detail.message}` : error.message
-  return { reason: refusalReasons[error.code] ?? reasons.implementationError, message }
+  return { reason: reasonOf(error), message }
 }

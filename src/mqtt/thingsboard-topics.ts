@@ -1,20 +1,21 @@
 import { hash } from 'node:crypto'
 import { deviceAddress } from '#actors/device/device'
 import { type DeviceState, serviceOf } from '#actors/device/state'
+import { parseJson } from '#http/validation'
 import type { LinkedDevice } from '#link/link'
 import type { Links } from '#link/links'
-import type { Entry } from '#model/entry'
+import { type Entry, isPropertyError } from '#model/entry'
 import { deviceIdentifierOf, formatPropertyIdHex } from '#model/identifier'
 import { isJsonObject } from '#model/json-value'
 import { messageCharactersMax, type WriteResult } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
-import { type Client, type ClientMessage, ClientSocket, type Refusal } from '#mqtt/client'
-import { attributesOf, type FreeValues, readJson, readJsonObject, telemetryOf } from '#mqtt/free-json'
+import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
+import { attributesOf, type FreeValues, readJsonObject, telemetryOf } from '#mqtt/free-json'
 import type { FreeReports, FreeService } from '#mqtt/free-reports'
 import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'
 import { PublishedFrames } from '#mqtt/published-frames'
-import { type Reason, reasons } from '#mqtt/reasons'
+import { reasonOf, reasons } from '#mqtt/reasons'
 import { isMatching } from '#mqtt/topic'
 import type { System } from '#runtime/system'
 
@@ -130,7 +131,7 @@ export class ThingsBoardTopics {
     this.#parts.links.counts.refused++
     this.#parts.links.port.inOrder(() => {
       if (problem.kind.isTemporary) link.refuse(problem)
-      else frames.refusal = refusalOf(problem)
+      else frames.refusal = { reason: reasonOf(problem), message: problem.message }
     })
   }
 
@@ -142,12 +143,12 @@ export class ThingsBoardTopics {
     const path = topic.slice(devicePrefix.length)
     const number = path.slice(path.lastIndexOf('/') + 1)
     const bytes = payload.byteLength
-    if (path === 'telemetry') this.#report(peer, this.#own(client, peer), path, telemetryOf(readJson(payload)), bytes)
+    if (path === 'telemetry') this.#report(peer, this.#own(client, peer), path, telemetryOf(parseJson(payload)), bytes)
     else if (path === 'attributes') {
-      this.#report(peer, this.#own(client, peer), path, attributesOf(readJson(payload)), bytes)
+      this.#report(peer, this.#own(client, peer), path, attributesOf(parseJson(payload)), bytes)
     } else if (path === attributeRequest + number) this.#answerAttributes(client, peer, number, readJsonObject(payload))
     else if (path === rpcResponse + number) {
-      this.#result(peer, Number(number), payload.byteLength === 0 ? undefined : readJson(payload))
+      this.#result(peer, Number(number), payload.byteLength === 0 ? undefined : parseJson(payload))
     } else throw notTopic(topic)
   }
 
@@ -280,7 +281,7 @@ export class ThingsBoardTopics {
     const values = (keys ?? [...ids.keys()]).flatMap((name) => {
       const place = service?.shape.indexOf.get(ids.get(name) ?? -1)
       const value = place === undefined ? null : (service?.stateOf(place) ?? null)
-      return value === null || isErrorState(value) ? [] : [[name, value] as const]
+      return value === null || isPropertyError(value) ? [] : [[name, value] as const]
     })
     return Object.fromEntries(values)
   }
@@ -358,23 +359,6 @@ function numberOf(id: string): number {
   return hash('sha256', id, 'buffer').readUInt32BE(0) >>> 1
 }
 
-function isErrorState(state: unknown): state is { readonly error: string } {
-  return typeof state === 'object' && state !== null && 'error' in state
-}
-
 function notTopic(topic: string): Problem {
   return new Problem('not_found', `${topic} is not a topic of this server`)
-}
-
-const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
-  forbidden: reasons.notAuthorized,
-  device_unknown: reasons.notAuthorized,
-  not_found: reasons.topicNameInvalid,
-  conflict: reasons.quotaExceeded,
-  too_many_requests: reasons.quotaExceeded,
-  memory_full: reasons.quotaExceeded,
-}
-
-function refusalOf({ code, message }: Problem): Refusal {
-  return { reason: refusalReasons[code] ?? reasons.payloadInvalid, message }
 }

@@ -76,10 +76,10 @@ export interface Row {
 /** The location of a storage, independent of an open handle. */
 export interface StoragePlace {
   /**
-   * Whether each opening continues where the last one ended, with nothing lost: then positions of earlier openings stay
-   * valid. Default: false.
+   * Whether other nodes have the store too. Each opening then continues where the last one ended, on whichever node it
+   * was, so positions of earlier openings stay valid. Default: false.
    */
-  readonly keepsEpoch?: boolean
+  readonly isShared?: boolean
   /**
    * At least this time passes from the beginning of one commit to that of the next. For stores where a commit costs much
    * more than its changes. Default: 0.

@@ -110,7 +110,7 @@ export class Database {
     await this.#openStore()
     if (journal.storage.shared) await this.#owned(journal.storage.shared)
     await this.#storeFormat()
-    if (!place.keepsEpoch || journal.epoch === '') await this.#beginEpoch()
+    if (!place.isShared || journal.epoch === '') await this.#beginEpoch()
     await place.restoreHeadroom()
     this.#serve()
   }

@@ -8,7 +8,7 @@ import type { Call } from '#http/call'
 import { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 import { clusterNode } from '#test/cluster/cluster-node'
-import { type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
+import { admin, type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const bodyBytesMax = 1024
@@ -79,6 +79,7 @@ let forwarder: Forwarder
 let ownerUrl: string | undefined
 /** If set, the next request that the edge handles fails, because the owner is this one now. */
 let ownerAfterFailure: (() => string | undefined) | undefined
+let authentications = 0
 /** If set, the next request that the edge handles waits for it. */
 let stuck: Promise<void> | undefined
 /** How much further than the clock the time of the edge is, and goes with each wait. */
@@ -112,6 +113,10 @@ async function openEdge(isProxyTrusted = false): Promise<void> {
     bodyBytesMax,
     streamedBytesMax: uploadBytesMax,
     otherNodes: forwarder,
+    authenticate: () => {
+      authentications++
+      return admin
+    },
     bindings: [
       route('GET', '/devices', here),
       route('GET', '/any/:name', here),
@@ -360,8 +365,9 @@ describe('when the owner fails, the client receives', () => {
       expect(owner.received.map(({ body }) => body)).toEqual(status === 200 ? [isGet ? '' : 'x'] : [])
     })
 
-    test('its own answer if it becomes the owner again', async () => {
+    test('its own answer if it becomes the owner again, with the sign-in of the first time', async () => {
       ownerUrl = 'here'
+      const before = authentications
       ownerAfterFailure = () => {
         setTimeout(() => {
           ownerUrl = 'here'
@@ -369,6 +375,7 @@ describe('when the owner fails, the client receives', () => {
         return undefined
       }
       expect(await send('POST /api/v1/keyed', keyed, 'x')).toContain('"with a body"')
+      expect(authentications - before).toBe(1)
     })
 
     test('an answer to a state read that waits for the log when its lease ends', async () => {

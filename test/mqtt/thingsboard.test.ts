@@ -75,7 +75,6 @@ test.each<[string, unknown, Record<string, unknown>]>([
   ],
   ['fields named ts and values', { ts: 1, values: 2 }, { '0x2000 float64': 1, '0x2001 float64': 2 }],
   ['null', { a: null, b: 1 }, { '0x2000 float64': 1 }],
-  ['__proto__', '{"__proto__":1}', { '0x2000 float64': 1 }],
   ['nothing', {}, {}],
 ])('telemetry is reported: %s', async (_, payload, expected) => {
   expect(await telemetry(payload)).toBeUndefined()
@@ -85,6 +84,7 @@ test.each<[string, unknown, Record<string, unknown>]>([
 
 test.each<[string, unknown]>([
   ['no JSON', '{'],
+  ['__proto__', '{"__proto__":1}'],
   ['a number', '1'],
   ['a list in a list', '[[]]'],
   ['no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
@@ -94,10 +94,10 @@ test.each<[string, unknown]>([
   ['a time before 1970', { ts: -1, values: { a: 1 } }],
   ['a time with a fraction', { ts: 1.5, values: { a: 1 } }],
   ['ten thousand levels', '['.repeat(10_000)],
-  ['ten thousand fields', `{${'"a":1,'.repeat(10_000)}"a":1}`],
+  ['twenty thousand fields', `{${'"a":1,'.repeat(20_000)}"a":1}`],
   ['ten thousand times', `[${'{},'.repeat(10_000)}{}]`],
 ])('telemetry is refused as a whole: %s', async (_, payload) => {
-  expect(await telemetry(payload)).toMatch(/^not a valid message/)
+  expect(await telemetry(payload)).toMatch(/^(?:not a valid message|the body)/)
   expect(valuesOf('telemetry')).toEqual({})
   expect(device.isClosed).toBe(false)
 })

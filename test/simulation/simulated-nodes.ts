@@ -19,7 +19,7 @@ interface Node {
  * the one that follows it, or on one which has only the log to learn from.
  */
 export class SimulatedNodes implements MemoryPlace {
-  readonly keepsEpoch = true
+  readonly isShared = true
   readonly #world: SimulatedWorld
   readonly #log: SimulatedLog
   readonly #nodes: readonly Node[]
@@ -58,7 +58,7 @@ export class SimulatedNodes implements MemoryPlace {
     this.#follower = { node, own }
     const { disk } = node
     return {
-      keepsEpoch: true,
+      isShared: true,
       open: () => this.#open(node, { acquire: () => owned, release: async () => {} }),
       hasRoom: () => disk.hasRoom(),
       releaseHeadroom: () => disk.releaseHeadroom(),

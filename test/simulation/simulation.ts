@@ -298,7 +298,7 @@ export class Simulation {
     this.#server = follower?.server ?? new SimulatedServer(this.#world, this.#place, this.#limits)
     for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.#server)
     await this.#pumped(follower?.opened ?? this.#server.open())
-    if (this.#place.keepsEpoch && this.#server.assembly.context.reader.epoch !== epoch)
+    if (this.#place.isShared && this.#server.assembly.context.reader.epoch !== epoch)
       throw new Error('the node that took over began another epoch')
     this.#follow()
   }

@@ -220,7 +220,7 @@ describe('at the start', () => {
 
 test('a place that loses nothing keeps its epoch, and positions stay valid', async () => {
   const world = new ManualWorld()
-  const place = Object.assign(memoryPlace({ world }), { keepsEpoch: true })
+  const place = Object.assign(memoryPlace({ world }), { isShared: true })
   const fixture = await openRuntime({ world, place })
   const { epoch } = fixture
   fixture.send(a, { type: 'add', add: [1, 2] })

@@ -1,13 +1,15 @@
+import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
+import { DeviceTunnels } from '#cluster/device-tunnels'
 import { Forwarder } from '#cluster/forwarder'
-import { DeviceTunnels } from '#cluster/link-tunnel'
 import type { ClusterNode } from '#cluster/node'
 import { tunnelPath } from '#cluster/tunnel-host'
 import type { AnyWebsocketRoute, UpgradeRequest } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
 import { CarriedConnection } from '#mqtt/carried-connection'
 import type { Transport } from '#mqtt/transport'
+import type { World } from '#runtime/world'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
 import { SocketRecorder } from '#test/http/socket-fixture'
@@ -218,32 +220,32 @@ describe('a device connection at another node', () => {
   })
 })
 
-describe('a client of another port of a node', () => {
-  class Client implements Transport {
-    readonly address = '192.0.2.9'
-    readonly steps: string[] = []
+class Client implements Transport {
+  readonly address = '192.0.2.9'
+  readonly steps: string[] = []
 
-    send(packet: Uint8Array): void {
-      this.steps.push(Buffer.from(packet).toString())
-    }
-
-    unsentBytes(): number {
-      return 0
-    }
-
-    pause(): void {
-      this.steps.push('pause')
-    }
-
-    resume(): void {
-      this.steps.push('resume')
-    }
-
-    close(): void {
-      this.steps.push('close')
-    }
+  send(packet: Uint8Array): void {
+    this.steps.push(Buffer.from(packet).toString())
   }
 
+  unsentBytes(): number {
+    return 0
+  }
+
+  pause(): void {
+    this.steps.push('pause')
+  }
+
+  resume(): void {
+    this.steps.push('resume')
+  }
+
+  close(): void {
+    this.steps.push('close')
+  }
+}
+
+describe('a client of another port of a node', () => {
   test('is carried like a websocket, and can be paused', async () => {
     await openEdge()
     const client = new Client()
@@ -300,6 +302,24 @@ describe('a client of another port of a node', () => {
     new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('close'))
   })
+})
+
+test('the connection to an owner that is silent is closed', async () => {
+  const silent = new WebSocketServer({ port: 0, autoPong: false })
+  const closing = new Promise((resolve) => silent.once('connection', (socket) => socket.once('close', resolve)))
+  const { port } = silent.address() as AddressInfo
+  const fast: World = {
+    ...world,
+    monotonic: () => world.monotonic() * 100,
+    after: (delayMs, task) => world.after(delayMs / 100, task),
+  }
+  const node = clusterNode({ ownerUrl: () => `http://127.0.0.1:${port}`, world: fast })
+  const waiting = new DeviceTunnels({ world: fast, node, basePath: '/api/v1', bug: () => {} })
+  const client = new Client()
+  new CarriedConnection(client, (socket) => waiting.connect(path, socket))
+  await closing
+  silent.close()
+  await until(() => client.steps.includes('close'))
 })
 
 test('clients without the key of the nodes are refused', async () => {
