@@ -67,8 +67,6 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   '@simplewebauthn/server': ['src/access'],
   '@simplewebauthn/browser': ['src/dashboard'],
   preact: ['src/dashboard'],
-  '@preact/signals': ['src/dashboard'],
-  'wouter-preact': ['src/dashboard'],
   uplot: ['src/dashboard'],
   uqr: ['src/dashboard'],
   vite: ['src/dashboard/vite.config', 'src/client/package/vite.config'],

@@ -1,3 +1,5 @@
+import { observable } from '#dashboard/parts/use-observable'
+
 /** The address of the server, as the page sees it. Also works behind a proxy with a path prefix. */
 
 /** Without a slash at the end. */
@@ -17,4 +19,21 @@ export function decodeUriPart(text: string): string {
   } catch {
     return text
   }
+}
+
+/** The path of the page after `#`, with its query: `/devices/PUMP-7`. */
+export const address = observable(pathInHash())
+addEventListener('hashchange', () => address.set(pathInHash()))
+
+function pathInHash(): string {
+  return location.hash.replace(/^#?\/?/, '/')
+}
+
+/** The decoded parameters of a path of this form, in which `/:tab?` may be missing; undefined for another path. */
+export function parametersIn(path: string, form: string): Readonly<Record<string, string>> | undefined {
+  const pattern = form.replace(/\/:(\w+)(\??)/g, '(?:/(?<$1>[^/]+))$2')
+  const match = new RegExp(`^${pattern}/?$`, 'i').exec(path)
+  if (!match) return undefined
+  const parts = Object.entries(match.groups ?? {}).filter(([, text]) => text !== undefined)
+  return Object.fromEntries(parts.map(([name, text]) => [name, decodeUriPart(text)]))
 }

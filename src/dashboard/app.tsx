@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Router } from 'wouter-preact'
-import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { Observable } from '#client/client'
 import { type Connection, Problem } from '#client/client'
+import { address } from '#dashboard/address'
 import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
@@ -32,16 +31,20 @@ import { after } from '#dashboard/timers'
  */
 export function App() {
   const restoration = useCall(() => client.restore(), [])
+  useObservable(currentSession)
+  useObservable(session)
+  const shell = useObservable(shellKey)
+  const codes = useObservable(newRecoveryCodes)
   const isAllowed = hasAccess()
   const isKept = isPageKept()
   useEffect(() => {
     if (isAllowed) return
     // The state has already cleared itself, and the kept page shows it.
     if (!isKept) closeState()
-    newRecoveryCodes.value = undefined
+    newRecoveryCodes.set(undefined)
   }, [isAllowed, isKept])
-  const signInPage = newRecoveryCodes.value ? (
-    <RecoveryCodes codes={newRecoveryCodes.value} />
+  const signInPage = codes ? (
+    <RecoveryCodes codes={codes} />
   ) : isAllowed ? undefined : (
     <SignedOut restoration={restoration} />
   )
@@ -50,12 +53,10 @@ export function App() {
   const isCovered = wasKept.current
   return (
     <Boundary>
-      <Router hook={useHashLocation}>
-        {(isCovered || !signInPage) && <Shell key={shellKey.value} isHidden={isCovered} />}
-        {signInPage && (isCovered ? <CoverDialog label="Sign in again">{signInPage}</CoverDialog> : signInPage)}
-        <UnsavedGuard />
-        <Toasts />
-      </Router>
+      {(isCovered || !signInPage) && <Shell key={shell} isHidden={isCovered} />}
+      {signInPage && (isCovered ? <CoverDialog label="Sign in again">{signInPage}</CoverDialog> : signInPage)}
+      <UnsavedGuard />
+      <Toasts />
     </Boundary>
   )
 }
@@ -90,7 +91,7 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
     if (!isHidden) focused.current?.focus()
   }, [isHidden])
   const [isMenuOpen, setMenuOpen] = useState(false)
-  const [location] = useHashLocation()
+  const location = useObservable(address)
   useEffect(() => setMenuOpen(false), [location])
   const { connection } = state()
   return (
@@ -173,7 +174,7 @@ function ConnectionStatus({ connection }: ConnectionProps) {
 function ConnectionBanner({ connection }: ConnectionProps) {
   const current = useObservable(connection)
   const { state, problem } = current
-  const text = bannerTexts[state](current, clock.value)
+  const text = bannerTexts[state](current, useObservable(clock))
   if (text === undefined) return null
   return (
     <div class={tones[state] === 'busy' ? 'banner busy' : 'banner'} data-state={state}>

@@ -1,7 +1,6 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { matchRoute, useRouter } from 'wouter-preact'
-import { decodeUriPart } from '#dashboard/address'
+import { parametersIn } from '#dashboard/address'
 import { mayOpen } from '#dashboard/navigation'
 import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
@@ -14,14 +13,10 @@ import { state } from '#dashboard/state'
 
 /** The page of the address, loaded when it is first opened. */
 export function Outlet({ location }: { readonly location: string }) {
-  const { parser } = useRouter()
   const path = location.split('?')[0] || '/'
   for (const route of routes) {
-    const [isMatch, parts] = matchRoute(parser, route.path, path)
-    if (!isMatch) continue
-    const params = Object.fromEntries(
-      Object.entries(parts).flatMap(([name, text]) => (text === undefined ? [] : [[name, decodeUriPart(text)]])),
-    )
+    const params = parametersIn(path, route.path)
+    if (!params) continue
     if (!mayOpen(route)) return <AccessDenied />
     return <LazyPage key={route.path} route={route} params={params} />
   }

@@ -1,38 +1,38 @@
-import { signal } from '@preact/signals'
 import { connect, may, type Session } from '#client/client'
 import { serverUrl } from '#dashboard/address'
 import { BatchingSocket } from '#dashboard/batching-socket'
 import { hasUnsavedInput } from '#dashboard/parts/unsaved'
+import { observable } from '#dashboard/parts/use-observable'
 import type { Action, Resource } from '#model/scope'
 
-/** One client for the whole page, and its session as a signal. */
+/** One client for the whole page, and its session. The root follows the session, and renders everything again. */
 
 export const client = connect({
   url: serverUrl(),
   WebSocket: BatchingSocket,
 })
 
-export const currentSession = signal(client.session.value)
+export const currentSession = observable(client.session.value)
 /**
  * The session whose pages are shown: the current one, except while pages are kept for a later sign-in (`isPageKept`).
  * Changes with the user and with permissions.
  */
-export const session = signal(client.session.value)
+export const session = observable(client.session.value)
 /** Changes with the user, so that no page of the previous user remains. */
-export const shellKey = signal(0)
+export const shellKey = observable(0)
 /** The session expired, or was ended elsewhere. */
-export const hasSessionEnded = signal(false)
+export const hasSessionEnded = observable(false)
 let isSigningOut = false
 
 client.session.subscribe(() => {
   const hadAccess = hasAccess()
   const next = client.session.value
-  currentSession.value = next
-  if (hadAccess && next.state === 'signed out') hasSessionEnded.value = !isSigningOut
-  else if (hasAccess()) hasSessionEnded.value = false
+  currentSession.set(next)
+  if (hadAccess && next.state === 'signed out') hasSessionEnded.set(!isSigningOut)
+  else if (hasAccess()) hasSessionEnded.set(false)
   const keepsPage = hadAccess ? hasSessionEnded.value && hasUnsavedInput() : isPageKept()
-  if (hasAccess() && isOtherUser(next)) shellKey.value += 1
-  if (hasAccess() || !keepsPage) session.value = next
+  if (hasAccess() && isOtherUser(next)) shellKey.set(shellKey.value + 1)
+  if (hasAccess() || !keepsPage) session.set(next)
 })
 
 /** Ends this session, or with `all` every session. */

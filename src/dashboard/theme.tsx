@@ -1,6 +1,6 @@
-import { signal } from '@preact/signals'
 import { Icon } from '#dashboard/icons'
 import { Button } from '#dashboard/parts/button'
+import { observable, useObservable } from '#dashboard/parts/use-observable'
 import { readPreference, storePreference } from '#dashboard/preferences'
 
 /** Dark or light: by system preference, until the user chooses. */
@@ -8,10 +8,10 @@ import { readPreference, storePreference } from '#dashboard/preferences'
 export type Theme = 'system' | 'light' | 'dark'
 
 const key = 'theme'
-export const theme = signal<Theme>(storedTheme())
+export const theme = observable<Theme>(storedTheme())
 
 function setTheme(next: Theme): void {
-  theme.value = next
+  theme.set(next)
   storePreference(key, next === 'system' ? undefined : next)
   applyTheme()
 }
@@ -31,7 +31,7 @@ const names: Readonly<Record<Theme, string>> = { system: 'system', dark: 'dark',
 
 /** Cycles: system, dark, light. */
 export function ThemeSwitch() {
-  const current = theme.value
+  const current = useObservable(theme)
   return (
     <Button
       kind="quiet"

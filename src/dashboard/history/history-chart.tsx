@@ -12,6 +12,7 @@ import { Button } from '#dashboard/parts/button'
 import { Loading } from '#dashboard/parts/page'
 import { problemText } from '#dashboard/parts/problem-text'
 import { clock, dateTimeText } from '#dashboard/parts/time'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { readPreference, storePreference } from '#dashboard/preferences'
 import { client } from '#dashboard/session'
 import { counted, numberText, withUnit } from '#dashboard/values/format-value'
@@ -84,7 +85,8 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
 /** Moves on with the server's clock, as far as one can see it. */
 function useEdges(span: Span): Edges {
   const stepMs = 'lastMs' in span ? Math.max(1_000, span.lastMs / 1_000) : 0
-  const now = stepMs === 0 ? 0 : Math.ceil(clock.value / stepMs) * stepMs
+  const at = useObservable(clock)
+  const now = stepMs === 0 ? 0 : Math.ceil(at / stepMs) * stepMs
   return useMemo(() => edgesOf(span, now), [span, now])
 }
 

@@ -3,6 +3,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { axisLimits, type ChartData } from '#dashboard/history/chart-data'
 import { type Edges, tickText } from '#dashboard/history/span'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { theme } from '#dashboard/theme'
 import { numberText } from '#dashboard/values/format-value'
 
@@ -47,7 +48,7 @@ export function Plot(props: PlotProps) {
   const latest = useRef(props)
   latest.current = props
   const { lines, data, edges, marks, gaps, thresholds, label } = props
-  const structure = JSON.stringify([lines, theme.value])
+  const structure = JSON.stringify([lines, useObservable(theme)])
   useEffect(() => {
     const element = place.current
     if (!element) return undefined

@@ -1,6 +1,7 @@
 import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
 import { height, linePoints, width } from '#dashboard/history/sparkline-line'
 import { clock } from '#dashboard/parts/time'
+import { useObservable } from '#dashboard/parts/use-observable'
 import '#dashboard/history/history.css'
 
 export interface SparklineProps {
@@ -14,7 +15,7 @@ const stepMs = 30_000
 
 /** The last hour of a number, as a small line. It decorates: the value is next to it. */
 export function Sparkline({ points, current }: SparklineProps) {
-  const now = Math.floor(clock.value / stepMs) * stepMs
+  const now = Math.floor(useObservable(clock) / stepMs) * stepMs
   const line = linePoints(points, current, now)
   if (line.length < 2) return <span class="sparkline" />
   const path = line.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ')

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { navigate } from 'wouter-preact/use-hash-location'
 
 export interface LinkProps {
   /** A path of the routes: `/devices/PUMP-7`, with percent-encoded parts (`pathOf`). */
@@ -18,8 +17,9 @@ export function Link({ to, children, class: name, isSkipped }: LinkProps) {
   )
 }
 
-export function go(to: string, options?: { readonly replace?: boolean }): void {
-  navigate(to, options)
+export function go(to: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  history[replace ? 'replaceState' : 'pushState'](null, '', `#${to}`)
+  dispatchEvent(new Event('hashchange'))
 }
 
 /** `pathOf('devices', 'A/B')` is `/devices/A%2FB`. */

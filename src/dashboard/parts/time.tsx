@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { observable, useObservable } from '#dashboard/parts/use-observable'
 import { client } from '#dashboard/session'
 import { every } from '#dashboard/timers'
 
@@ -6,18 +6,19 @@ import { every } from '#dashboard/timers'
  * The server's clock, because displayed times come from the server. Ticks once a second while the page is visible;
  * relative times subscribe to it.
  */
-export const clock = signal(client.now())
+export const clock = observable(client.now())
 every(1_000, () => {
-  if (!document.hidden) clock.value = client.now()
+  if (!document.hidden) clock.set(client.now())
 })
 
 /** Unix milliseconds as relative time, with the exact time as tooltip. 0: never. */
 export function Time({ at }: { readonly at: number | undefined }) {
+  const now = useObservable(clock)
   if (at === undefined || at === 0) return <span class="soft">never</span>
   const date = new Date(at)
   return (
     <time dateTime={date.toISOString()} title={dateTimeText(at)}>
-      {relativeText(at, clock.value)}
+      {relativeText(at, now)}
     </time>
   )
 }

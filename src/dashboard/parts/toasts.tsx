@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { observable, useObservable } from '#dashboard/parts/use-observable'
 import { after } from '#dashboard/timers'
 
 /** Short messages about events, shown once at the edge of the page and announced to screen readers. */
@@ -9,7 +9,7 @@ interface Toast {
   readonly kind: 'done' | 'failed'
 }
 
-const toasts = signal<readonly Toast[]>([])
+const toasts = observable<readonly Toast[]>([])
 /** Failures stay longer: the part of the page that would also show them may be gone. */
 const shownMs = { done: 6_000, failed: 20_000 } as const
 const toastsMax = 5
@@ -18,13 +18,14 @@ let lastId = 0
 export function notify(text: string, kind: Toast['kind'] = 'done'): void {
   lastId += 1
   const toast = { id: lastId, text, kind }
-  toasts.value = [...toasts.value.slice(1 - toastsMax), toast]
+  toasts.set([...toasts.value.slice(1 - toastsMax), toast])
   after(shownMs[kind], () => dismiss(toast.id))
 }
 
 export function Toasts() {
-  const failed = toasts.value.filter(({ kind }) => kind === 'failed')
-  const done = toasts.value.filter(({ kind }) => kind === 'done')
+  const shown = useObservable(toasts)
+  const failed = shown.filter(({ kind }) => kind === 'failed')
+  const done = shown.filter(({ kind }) => kind === 'done')
   return (
     <div class="toasts">
       <div role="alert">{failed.map(toastElement)}</div>
@@ -45,5 +46,5 @@ function toastElement({ id, text, kind }: Toast) {
 }
 
 function dismiss(id: number): void {
-  toasts.value = toasts.value.filter((toast) => toast.id !== id)
+  toasts.set(toasts.value.filter((toast) => toast.id !== id))
 }

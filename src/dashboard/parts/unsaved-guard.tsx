@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { Confirm } from '#dashboard/parts/dialog'
 import { leave, pendingLeave, unsavedAddress } from '#dashboard/parts/unsaved'
+import { useObservable } from '#dashboard/parts/use-observable'
 
 /** Asks before unsaved input is lost, for every way to leave. One for the whole page. */
 export function UnsavedGuard() {
@@ -12,10 +13,8 @@ export function UnsavedGuard() {
     addEventListener('beforeunload', onBeforeUnload, { signal })
     return () => listeners.abort()
   }, [])
-  const action = pendingLeave.value
-  const stay = () => {
-    pendingLeave.value = undefined
-  }
+  const action = useObservable(pendingLeave)
+  const stay = () => pendingLeave.set(undefined)
   return (
     <Confirm
       title="Leave without saving?"

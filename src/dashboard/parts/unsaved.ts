@@ -1,6 +1,6 @@
-import { signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext, useLayoutEffect } from 'preact/hooks'
+import { observable } from '#dashboard/parts/use-observable'
 
 /** Unsaved input, and the pending action that would lose it. */
 
@@ -18,7 +18,7 @@ let inputCount = 0
 let address = ''
 
 /** The action that waits for the user's confirmation. */
-export const pendingLeave = signal<(() => unknown) | undefined>(undefined)
+export const pendingLeave = observable<(() => unknown) | undefined>(undefined)
 
 /**
  * While true, leaving asks first: by a link, the back button, or closing the dialog. Saving and leaving may happen in
@@ -73,9 +73,9 @@ export function unsavedAddress(): string | undefined {
 export function leave(action: () => unknown, scope?: InputScope): unknown {
   const lost = [...unsaved].filter((entry) => scope === undefined || entry.scope === scope)
   if (lost.length === 0) return action()
-  pendingLeave.value = () => {
+  pendingLeave.set(() => {
     for (const entry of lost) unsaved.delete(entry)
     return action()
-  }
+  })
   return undefined
 }

@@ -1,5 +1,11 @@
 import { useEffect, useReducer, useState } from 'preact/hooks'
 import type { Observable, ObservableMap } from '#client/client'
+import { ObservableValue } from '#client/observable'
+
+/** A value of the page that components follow by `useObservable`. */
+export function observable<Value>(value: Value): ObservableValue<Value> {
+  return new ObservableValue(value, (task) => queueMicrotask(task))
+}
 
 /** The value; renders again when it changes. */
 export function useObservable<Value>(observable: Observable<Value>): Value {

@@ -13,6 +13,7 @@ import { Tabs } from '#dashboard/parts/tabs'
 import type { PageProps } from '#dashboard/routes'
 import { mayI, session } from '#dashboard/session'
 import '#dashboard/pages/administration/administration.css'
+import { useObservable } from '#dashboard/parts/use-observable'
 
 /** Users, roles, tenants, keys and sessions. Contract 2. */
 
@@ -62,6 +63,7 @@ const tabs: readonly Tab[] = [
 ]
 
 export default function AdministrationPage({ params }: PageProps) {
+  const tenant = useObservable(selectedTenant)
   if (session.value.state === 'IAM off') return <AuthenticationOff />
   const visible = tabs.filter(({ isVisible }) => isVisible())
   const tab = visible.find(({ id }) => id === params.tab) ?? visible[0]
@@ -79,7 +81,7 @@ export default function AdministrationPage({ params }: PageProps) {
     <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>
         {/* A new key for another tenant: no input for the previous tenant remains. */}
-        <div class="administration-tab" key={`${tab.id} ${selectedTenant.value ?? ''}`}>
+        <div class="administration-tab" key={`${tab.id} ${tenant ?? ''}`}>
           {tab.content()}
         </div>
       </Tabs>

@@ -1,15 +1,15 @@
-import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Select } from '#dashboard/parts/fields'
 import { problemText } from '#dashboard/parts/problem-text'
 import { useCall } from '#dashboard/parts/use-call'
+import { observable } from '#dashboard/parts/use-observable'
 import { client, defaultTenant, mayI, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 
 /** The tenant that is administered: the user's own, unless the user holds `tenants` and selected another one. */
 
 /** Undefined: the user's own. It outlives a session, and the next user may not be allowed to choose. */
-export const selectedTenant = signal<string | undefined>(undefined)
+export const selectedTenant = observable<string | undefined>(undefined)
 
 /** The session contains these permissions only in tenant `default`. */
 export function mayTenants(action: Action): boolean {
@@ -53,7 +53,7 @@ export function TenantChoice() {
   useEffect(() => {
     const selected = selectedTenant.value
     if (!tenants.value || selected === undefined) return
-    if (!others.some(({ tenantIdentifier }) => tenantIdentifier === selected)) selectedTenant.value = undefined
+    if (!others.some(({ tenantIdentifier }) => tenantIdentifier === selected)) selectedTenant.set(undefined)
   }, [tenants.value])
   if (tenants.problem !== undefined) return <p class="problem">{problemText(tenants.problem)}</p>
   if (others.length === 0) return null
@@ -68,9 +68,7 @@ export function TenantChoice() {
           label: `${name} (${tenantIdentifier})`,
         })),
       ]}
-      onChange={(tenant) => {
-        selectedTenant.value = tenant === '' ? undefined : tenant
-      }}
+      onChange={(tenant) => selectedTenant.set(tenant === '' ? undefined : tenant)}
     />
   )
 }

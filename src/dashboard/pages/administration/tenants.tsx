@@ -64,7 +64,7 @@ export function Tenants() {
 
 async function deleteTenant({ tenantIdentifier }: TenantEntry): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
-  if (selectedTenant.value === tenantIdentifier) selectedTenant.value = undefined
+  if (selectedTenant.value === tenantIdentifier) selectedTenant.set(undefined)
   notify(`Tenant ${tenantIdentifier} is closed, and its data is being deleted`)
 }
 
@@ -87,7 +87,7 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           kind="quiet"
           label={`Users of ${name}`}
           onPress={() => {
-            selectedTenant.value = tenantIdentifier
+            selectedTenant.set(tenantIdentifier)
             go(pathOf('administration', 'users'))
           }}
         >

@@ -10,7 +10,7 @@ import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/co
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { clock, duration, Time } from '#dashboard/parts/time'
-import { useKey } from '#dashboard/parts/use-observable'
+import { useKey, useObservable } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
 import type { StatusRow } from '#dashboard/values/alarm-order'
@@ -158,9 +158,10 @@ const quietMs = 60_000
 /** `online`; after a minute of silence `online, 4 min` since the last message. */
 function DeviceStatus({ device }: { readonly device: DeviceView }) {
   const { status } = device
+  const now = useObservable(clock)
   if (status === undefined) return <span>–</span>
   const at = lastMessageAt(device)
-  const silentMs = clock.value - at
+  const silentMs = now - at
   return <Status state={status}>{at > 0 && silentMs > quietMs ? `${status}, ${duration(silentMs)}` : undefined}</Status>
 }
 

@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { TenantChoice } from '#client/client'
-import { decodeUriPart } from '#dashboard/address'
+import { address, decodeUriPart } from '#dashboard/address'
 import { Brand } from '#dashboard/icons'
 import { EnrollForm } from '#dashboard/pages/sign-in/enroll-form'
 import { FactorForm } from '#dashboard/pages/sign-in/factor-form'
@@ -9,13 +8,14 @@ import { Button } from '#dashboard/parts/button'
 import { Checkbox, PasswordField, passwordCharactersMin, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link } from '#dashboard/parts/link'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { client, currentSession, hasSessionEnded, isPageKept, session } from '#dashboard/session'
 import { ThemeSwitch } from '#dashboard/theme'
 import '#dashboard/pages/sign-in/sign-in.css'
 
 /** The sign-in page: password, then the tenant if several match, then a second factor if required. */
 export default function SignInPage() {
-  const [location] = useHashLocation()
+  const location = useObservable(address)
   const isSigningUp = location.startsWith('/sign-up')
   const { state, enroll } = currentSession.value
   const step = state === 'second factor' ? (enroll ? 'enroll' : 'factor') : isSigningUp ? 'sign up' : 'sign in'
@@ -143,7 +143,7 @@ const steps = {
  * fills in name and code; the part after `#` reaches no server.
  */
 function SignUpForm() {
-  const [location] = useHashLocation()
+  const location = useObservable(address)
   const [linkedName = '', linkedCode = ''] = location.split('/').slice(2).map(decodeUriPart)
   const [name, setName] = useState(linkedName)
   const [code, setCode] = useState(linkedCode)

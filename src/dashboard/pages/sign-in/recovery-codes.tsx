@@ -1,17 +1,17 @@
-import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
 import { CopyButton } from '#dashboard/parts/copy'
+import { observable } from '#dashboard/parts/use-observable'
 
 /** New recovery codes, shown once; the page shows nothing more until the user confirms them. */
-export const newRecoveryCodes = signal<readonly string[] | undefined>(undefined)
+export const newRecoveryCodes = observable<readonly string[] | undefined>(undefined)
 
 /** Shows the codes of this answer, before a session begins that would hide them. */
 export async function showRecoveryCodes(
   answer: Promise<{ readonly recoveryCodes?: readonly string[] | undefined }>,
 ): Promise<void> {
   const { recoveryCodes } = await answer
-  if (recoveryCodes && recoveryCodes.length > 0) newRecoveryCodes.value = recoveryCodes
+  if (recoveryCodes && recoveryCodes.length > 0) newRecoveryCodes.set(recoveryCodes)
 }
 
 export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
@@ -40,12 +40,7 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
               Download
             </a>
           </div>
-          <Button
-            kind="primary"
-            onPress={() => {
-              newRecoveryCodes.value = undefined
-            }}
-          >
+          <Button kind="primary" onPress={() => newRecoveryCodes.set(undefined)}>
             I have saved them
           </Button>
         </div>
