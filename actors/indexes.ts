@@ -8,6 +8,7 @@ import { presentIndex } from '#actors/device/status'
 import { idempotencyIndex } from '#actors/idempotency/state'
 import { projectIndex, scanningIndex } from '#actors/project/state'
 import { topicIndex } from '#actors/subscriber/state'
+import { auditIndex } from '#actors/tenant/audit'
 import { endingIndex } from '#actors/tenant/state'
 import { updatingIndex } from '#actors/update/state'
 
@@ -17,6 +18,7 @@ export const indexes = [
   serviceIndex,
   alarmIndex,
   alarmLogIndex,
+  auditIndex,
   firmwareIndex,
   projectDeviceIndex,
   idempotencyIndex,

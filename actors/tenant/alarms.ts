@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { alarmLogIndex } from '#actors/device/alarm-log'
 import { newEdit, recordOnly } from '#actors/record-actor'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
-import type { DeleteAlarm, DropAlarmLog, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
+import type { DeleteAlarm, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
 import { alarmRecord, evaluatedRecord, type StoredEvaluated, type TenantState } from '#actors/tenant/state'
 import { type AlarmBody, alarmNodesMax, alarmsMax, type StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
@@ -109,10 +108,6 @@ export function decideSweepProgress(
   if (!before) return answer(undefined)
   const value: StoredEvaluated = { ...before, sweeping: digest, cursor }
   return recordOnly([{ name: evaluatedRecord(alarm), value }])
-}
-
-export function decideDropAlarmLog({ entries }: DropAlarmLog): Decision<Entry> {
-  return record([], { indexes: entries.map((entry) => ({ index: alarmLogIndex, entry, isPresent: false })) })
 }
 
 /** Ignored for an alarm that was created or deleted meanwhile: it has a sweep of its own. */

@@ -36,7 +36,7 @@ export type TenantCommand =
   | DeleteTemplate
   | SweepProgress
   | SweepDone
-  | DropAlarmLog
+  | ChangeLog
   | ReminderDue
 
 export interface AdmitDevice {
@@ -178,10 +178,12 @@ export interface SweepProgress {
   readonly cursor: string
 }
 
-/** Removes entries of the history of alarms. */
-export interface DropAlarmLog {
-  readonly type: 'drop_alarm_log'
+/** Adds entries to a log of the tenant, or removes them. */
+export interface ChangeLog {
+  readonly type: 'change_log'
+  readonly index: string
   readonly entries: readonly string[]
+  readonly isPresent: boolean
 }
 
 /** All devices were evaluated. Of a deleted alarm ('') no device has a state any more. */

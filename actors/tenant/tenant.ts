@@ -1,12 +1,6 @@
 import type { IdentityNotices, RuleNotices, TopicNotices } from '#actors/notice-bus'
 import { recordActor } from '#actors/record-actor'
-import {
-  decideDeleteAlarm,
-  decideDropAlarmLog,
-  decidePutAlarm,
-  decideSweepDone,
-  decideSweepProgress,
-} from '#actors/tenant/alarms'
+import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
@@ -45,7 +39,7 @@ import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
-import type { ActorDefinition, RecordChange } from '#runtime/actor'
+import { type ActorDefinition, type RecordChange, record } from '#runtime/actor'
 
 /**
  * One tenant: its schemas, roles, keys, groups, alarms, functions and templates, one record each, and its counters.
@@ -117,7 +111,8 @@ export function tenantActor(
       topic_swept: (_, command) => decideTopicSwept(command),
       put_template: decidePutTemplate,
       delete_template: decideDeleteTemplate,
-      drop_alarm_log: (_, command) => decideDropAlarmLog(command),
+      change_log: (_, { index, entries, isPresent }) =>
+        record([], { indexes: entries.map((entry) => ({ index, entry, isPresent })) }),
       sweep_progress: decideSweepProgress,
       sweep_done: decideSweepDone,
       reminder_due: (state, _, turn) => decideKeysDue(state, turn),

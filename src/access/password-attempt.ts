@@ -1,6 +1,6 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInPlace } from '#access/requests'
-import type { RecognizedUser, SignInParts } from '#access/sign-in'
+import { identify, type RecognizedUser, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import type { UserRow } from '#actors/directory/state'
 import { Problem } from '#model/problem'
@@ -57,7 +57,11 @@ export function usersWithPassword(
   }
   const candidates = () => {
     attempts.check(address, typedAccount)
-    const rowCandidates = attempt.rows().map(candidateOf)
+    const rows = attempt.rows()
+    // Accounts of several tenants are not told apart by a wrong password.
+    const [row] = rows
+    if (row && rows.every(({ tenant }) => tenant === row.tenant)) identify(place, { ...row, user: row.id })
+    const rowCandidates = rows.map(candidateOf)
     const missing = Math.max(attempt.hashesMin() - rowCandidates.length, 0)
     return [...rowCandidates, ...Array.from({ length: missing }, () => noAccount)]
   }
@@ -66,7 +70,9 @@ export function usersWithPassword(
     const wrongAccounts = matchesOf(wrong).map(({ user }) => accountOfId(user))
     if (right.length > 0) attempts.recordAccountFailure(address, ...wrongAccounts)
     else attempts.recordFailure(address, typedAccount, ...wrongAccounts)
-    return matchesOf(right)
+    const matches = matchesOf(right)
+    if (matches[0]) identify(place, matches[0])
+    return matches
   })
 }
 

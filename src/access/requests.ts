@@ -1,5 +1,5 @@
 import type { TenantRow } from '#actors/directory/state'
-import type { Caller } from '#model/caller'
+import type { Caller, Principal } from '#model/caller'
 
 /** Requests and answers of sign-in and account operations. A refusal is a thrown Problem. */
 
@@ -12,6 +12,8 @@ export interface SignInPlace {
   readonly agent: string
   /** Aborts when no client waits for the answer any more. */
   readonly signal?: AbortSignal
+  /** Called with the user that the sign-in is about, also if it fails. */
+  readonly identified?: (user: Principal) => void
 }
 
 /** §4.1. `jkt`: of the request's proof, which was valid. */
@@ -74,6 +76,7 @@ export interface SignOutRequest {
   readonly caller: Caller
   readonly refreshToken?: string | undefined
   readonly isAll: boolean
+  readonly place: SignInPlace
 }
 
 export interface SignUpRequest {

@@ -1,6 +1,7 @@
-import type { BasicRefreshRequest, Pair, RefreshRequest, TokenAnswer } from '#access/requests'
+import type { BasicRefreshRequest, Pair, RefreshRequest, SignInPlace, TokenAnswer } from '#access/requests'
 import {
   activeSession,
+  identify,
   pairOf,
   refuseBasic,
   type SignInParts,
@@ -17,7 +18,7 @@ import { proofProblem } from '#http/authentication'
 
 /** `POST /auth/token`. Contract 2, Refresh. */
 export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {
-  const { token, stored } = boundSession(parts, refreshToken, jkt, place.host)
+  const { token, stored } = boundSession(parts, refreshToken, jkt, { place, isSignOut: false })
   const { tenant, session, number } = token
   refuseWithoutFactor(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
@@ -25,21 +26,21 @@ export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: 
 }
 
 /**
- * The session of a refresh token of the DPoP scheme, after a check of the key it is bound to. Changes nothing.
- *
- * @param host the host under which its user must be able to sign in; undefined during sign-out
+ * The session of a refresh token of the DPoP scheme, after a check of the key it is bound to. Changes nothing. Its user
+ * must be able to sign in under the host of the request, but not to sign out.
  */
 export function boundSession(
   parts: SignInParts,
   text: string,
   jkt: string | undefined,
-  host: string | undefined,
+  { place, isSignOut }: { readonly place: SignInPlace; readonly isSignOut: boolean },
 ): { readonly token: RefreshToken; readonly stored: StoredSession } {
   if (jkt === undefined) throw proofProblem('missing proof')
   const token = readRefreshToken(text)
-  const stored = token && activeSession(parts, token, 'dpop', host)
+  const stored = token && activeSession(parts, token, 'dpop', isSignOut ? undefined : place.host)
   const bound = stored?.jkt ?? undefined
   if (!stored || bound === undefined || !hasValidMac(parts.fileKeys().refresh, token, bound)) throw wrongRefreshToken()
+  identify(place, { tenant: token.tenant, user: stored.user })
   if (bound !== jkt) throw proofProblem('key mismatch')
   return { token, stored }
 }
@@ -53,6 +54,7 @@ export async function refreshBasic(
   const stored = token && activeSession(parts, token, 'basic', place.host)
   if (!stored) throw wrongRefreshToken()
   const { tenant, session, number } = token
+  identify(place, { tenant, user: stored.user })
   refuseBasic(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
   return tokensOf(parts, { tenant, session, ...next, user: stored.user })

@@ -13,6 +13,7 @@ import { directoryAddress } from '#actors/directory/commands'
 import { isReachable, rowById, tenantRow } from '#actors/directory/queries'
 import type { TenantRow, UserRow } from '#actors/directory/state'
 import { type StoredSession, sessionAddress } from '#actors/session/state'
+import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
@@ -39,6 +40,11 @@ export interface RecognizedUser {
   readonly tenant: string
   readonly user: string
   readonly version: number
+}
+
+/** Names the user whom a request concerns. */
+export function identify({ identified }: SignInPlace, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
+  identified?.({ tenant, user: formatCrn({ type: 'user', id: user }) })
 }
 
 /** Longer texts add no information. */

@@ -1,7 +1,7 @@
 import { accountOfId, accountTyped } from '#access/password-attempt'
 import type { SignUpRequest } from '#access/requests'
 import { hashOf } from '#access/secret-text'
-import type { SignInParts } from '#access/sign-in'
+import { identify, type SignInParts } from '#access/sign-in'
 import { accountAddress, type RedeemCode } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import type { AccessCode } from '#actors/account/state'
@@ -23,6 +23,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   // The answer must not reveal whether the name exists, so only the name is limited.
   attempts.check(place.address, accountTyped(name))
   const row = rowByName(system.wake(directoryAddress), name)
+  if (row) identify(place, { ...row, user: row.id })
   const refuse = () => {
     attempts.recordFailure(place.address, accountTyped(name), ...(row ? [accountOfId(row.id)] : []))
     return new Problem('unauthorized', 'invalid or expired code')

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { changeAnswer, errorAnswers, notModified } from '#api/answers'
+import { logFields } from '#api/audit'
 import { defineRoute } from '#api/entry'
 import { booleanField, deviceIdentifiersField, pageFields } from '#api/fields'
-import { timeField } from '#api/history'
 import { exampleAuthorship, exampleDevice, exampleService } from '#api/state-shape'
 import { AcknowledgeBody, Acknowledgement, AlarmBody, AlarmEntry, Severity } from '#model/alarm'
 import { ResourceIdentifier } from '#model/crn'
@@ -66,11 +66,9 @@ export const AlarmHistoryRow = z.object({
 })
 
 export const AlarmHistoryQuery = z.object({
-  ...pageFields,
+  ...logFields,
   alarmId: ServerMadeId.optional(),
   deviceIdentifier: deviceIdentifiersField.optional(),
-  from: timeField.optional(),
-  to: timeField.optional(),
 })
 export type AlarmHistoryQuery = z.infer<typeof AlarmHistoryQuery>
 

@@ -1,4 +1,5 @@
 import * as alarms from '#api/alarms'
+import * as audit from '#api/audit'
 import * as backup from '#api/backup'
 import * as cluster from '#api/cluster'
 import * as descriptions from '#api/descriptions'
@@ -62,7 +63,7 @@ export const chapters: readonly Chapter[] = [
   chapter('Signing in', 'Tokens by the Basic scheme, and pairs of tokens bound to a key by DPoP.', signIn),
   chapter('Sessions', 'Sessions, and the caller of a request.', sessions),
   chapter('Second factors', 'One-time codes, recovery codes and WebAuthn.', secondFactors, webauthn),
-  chapter('Administration', 'Users, roles, tenants and keys.', users, roles, tenants, keys),
+  chapter('Administration', 'Users, roles, tenants, keys, and the audit.', users, roles, tenants, keys, audit),
   chapter(
     'Operation',
     'Health of the server, these documents, a backup, and the owner of a cluster.',

@@ -25,6 +25,8 @@ export interface AssemblyOptions {
   readonly identity?: IdentitySettings
   /** Absent: history is off. */
   readonly history?: (journal: StoreJournal) => HistoryService
+  /** Also writes the audit to the log. Default: no. */
+  readonly isAuditLogged?: boolean
   readonly log: AssemblyLog
 }
 

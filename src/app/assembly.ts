@@ -1,3 +1,4 @@
+import { AuditLog } from '#access/audit-log'
 import { type Identity, openIdentity } from '#access/identity'
 import { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import { Tickets } from '#access/tickets'
@@ -43,7 +44,7 @@ import { StoreListing } from '#store/store-listing'
 import { StreamFollower } from '#store/stream-follower'
 import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
-import { Expiry, expireAlarmLog, expireAlarmLogEveryMs, expireKeys, expireKeysEveryMs } from '#workers/expiry'
+import { Expiry, expireKeys, expireKeysEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'
 import { RuleSweep } from '#workers/rule-sweep'
 
 /**
@@ -262,6 +263,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     })
   if (identity) notices.listen(identity.notices)
 
+  const audit = new AuditLog({ system, log, isLogged: options.isAuditLogged ?? false })
   const context: RouteContext = {
     world,
     system,
@@ -304,6 +306,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         sync: () => journal.sync(),
       }),
     streamShare: streamShareOf(world, storage.retention.bytesMax),
+    audit,
     startedAt,
   }
   const eventRoom = new EventRoom(world, hub, limits.socketsPerUserMax, identity?.sockets)
@@ -354,7 +357,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     updates,
     deliveries,
     new Expiry(expiryOf('expired idempotency keys'), expireKeysEveryMs, expireKeys),
-    new Expiry(expiryOf('the oldest history of alarms'), expireAlarmLogEveryMs, expireAlarmLog),
+    new Expiry(expiryOf('the oldest entries of the audit and of the history of alarms'), expireLogsEveryMs, expireLogs),
     { close: () => eventRoom.stop() },
   ])
 

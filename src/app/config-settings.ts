@@ -351,6 +351,12 @@ export const settings = {
     fallback: 'info',
     about: 'The lowest level that is logged.',
   }),
+  isAuditLogged: withFallback({
+    name: 'AUDIT_LOG',
+    kind: onOrOff,
+    fallback: 'off',
+    about: 'Also writes each entry of the audit to the log, at level info.',
+  }),
 }
 
 function withFallback<T>(setting: SettingWithFallback<T>): SettingWithFallback<T> {

@@ -136,6 +136,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       publicUrls: config.publicUrls,
     },
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => listener.server?.port ?? config.port) }),
+    isAuditLogged: config.isAuditLogged,
     ...(config.isHistoryOn && { history: (journal: StoreJournal) => historyOf(config, log, journal) }),
     log,
   })
@@ -197,6 +198,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         closeGraceMs: stopGraceMs,
       },
       idempotency: idempotencyOf(context),
+      audit: context.audit,
       otherNodes: cluster?.forwarder,
       redactPath,
       metrics: metrics.http,

@@ -7,6 +7,7 @@ import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/entry'
  */
 type Entries =
   | Of<typeof import('#api/alarms')>
+  | Of<typeof import('#api/audit')>
   | Of<typeof import('#api/backup')>
   | Of<typeof import('#api/cluster')>
   | Of<typeof import('#api/descriptions')>

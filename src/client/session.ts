@@ -114,4 +114,5 @@ const resources = Object.keys({
   roles: 0,
   tenants: 0,
   health: 0,
+  audit: 0,
 } satisfies Record<Resource, 0>) as readonly Resource[]

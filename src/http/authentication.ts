@@ -139,6 +139,11 @@ export function proofProblem(fault: ProofFault): Problem {
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(challenge) } })
 }
 
+/** The client is to send the request again, with the nonce. */
+export function isNonceChallenge(error: unknown): boolean {
+  return error instanceof Problem && error.message === ('use_dpop_nonce' satisfies ProofFault)
+}
+
 /** In the scheme in which the token was sent. */
 export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Problem {
   const { code, challenge } = tokenFaults[fault]

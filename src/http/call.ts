@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { RouteEntry } from '#api/entry'
-import type { Caller } from '#model/caller'
+import type { Caller, Principal } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** A request that is authenticated, permitted and parsed: the argument of a route's handler. */
@@ -15,6 +15,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly upload: BodyStream | undefined
   /** A request header by its lower-case name; empty when absent. */
   header(name: string): string
+  /** The user that a request without a session is about, for the audit. */
+  identified(user: Principal): void
   /**
    * Method, path and query as sent: GET's entry also answers HEAD; links to further pages are made of path and query.
    */

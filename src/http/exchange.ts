@@ -8,6 +8,7 @@ import { addressText } from '#http/forwarded'
 import type { RouteMetrics } from '#http/http-metrics'
 import type { PendingRequest } from '#http/pending-requests'
 import { bugReply, isPromiseLike, replyOf } from '#http/reply'
+import type { RequestAudit } from '#http/request-audit'
 import { type BodyLength, type RequestHeaders, readFraming, readHeaders } from '#http/request-head'
 import type { ServerContext } from '#http/server-context'
 import { refuseUnsafe, streamReply, writeReply } from '#http/write-reply'
@@ -42,7 +43,6 @@ export class Exchange implements PendingRequest {
   readonly context: ServerContext
   readonly framingFault: string | undefined
   readonly bodyLength: BodyLength
-  /** The route's template, for the log. */
   route: string | undefined
   /** The metrics of its route; until a route is found, those of unrouted requests. */
   metrics: RouteMetrics
@@ -50,6 +50,7 @@ export class Exchange implements PendingRequest {
   hasBegun = false
   /** May answer instead of this failure, and then returns true. */
   onFailure: ((error: unknown) => boolean) | undefined
+  audit: RequestAudit | undefined
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
@@ -133,7 +134,6 @@ export class Exchange implements PendingRequest {
     this.extraHeaders.push(name, value)
   }
 
-  /** Runs a step and answers with its exception, if any. */
   guard(step: () => void): void {
     try {
       step()
@@ -222,6 +222,7 @@ export class Exchange implements PendingRequest {
     // The handler failed only because the body was cut off.
     if (error instanceof RequestEnded && !this.isOpen) return
     if (this.isOpen && this.onFailure?.(error)) return
+    this.audit?.refused(error)
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.metrics.refusals[isRefusal ? error.code : 'bug']++
     if (this.hasBegun) {
@@ -304,7 +305,6 @@ export class Exchange implements PendingRequest {
     if (response) this.guard(() => task(response))
   }
 
-  /** The first bytes of the answer are about to be written. */
   begin(status: number): void {
     this.hasBegun = true
     this.#status = status

@@ -1,20 +1,20 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { idempotencyKeyHeader, isSignIn, type RouteEntry, signInBytesMax, takesIdempotencyKey } from '#api/entry'
 import { type Authenticate, permit, tokenProblem } from '#http/authentication'
-import type { Binding, BodyStream, Call, Reply } from '#http/call'
+import type { Answerer, Binding, BodyStream, Call, Reply } from '#http/call'
 import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
 import { Exchange } from '#http/exchange'
+import { ExchangeCall } from '#http/exchange-call'
 import { answerByOwner } from '#http/forwarded-requests'
 import type { RouteMetrics } from '#http/http-metrics'
 import type { PathMatch, PathTable } from '#http/paths'
 import { isPromiseLike } from '#http/reply'
+import { isAudited, RequestAudit } from '#http/request-audit'
 import { isContentType, isJsonType, parseQuery } from '#http/request-head'
 import type { BodyLimits, ServerContext } from '#http/server-context'
 import { parseJson, validate } from '#http/validation'
 import { type Caller, unauthenticated } from '#model/caller'
-import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import { seedBytes } from '#model/seeded-random'
 
 /**
  * The destination of a request. Sockets are included, so that a plain request to one gets an answer that explains the
@@ -132,7 +132,8 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   }
   exchange.expectBody(bytesMaxOf(exchange.context.limits, entry), body !== undefined)
   const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
-  const { otherNodes } = exchange.context
+  const { otherNodes, audit } = exchange.context
+  if (audit && isAudited(entry)) exchange.audit = new RequestAudit(audit, entry, exchange)
   const answerHere = () => authenticated(exchange, binding, rawParameters, upload || undefined, authenticate)
   if (otherNodes) answerByOwner(exchange, otherNodes, binding, upload || undefined, answerHere)
   else answerHere()
@@ -154,6 +155,7 @@ function authenticated(
   exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
     // The request may have ended while a signature was checked: aborted, or past its deadline.
     if (!exchange.isOpen) return
+    exchange.audit?.identified(caller)
     const { requests, work, pending } = exchange.context.load
     requests.check(caller)
     work.check(caller)
@@ -309,13 +311,15 @@ function sessionOver(authorization: string): Problem {
   return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
 }
 
-/** Without an `Idempotency-Key` the handler is called directly, without a promise. */
+/** Without an `Idempotency-Key`, and for reads, the handler is called directly, without a promise. */
 function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
-  const { idempotency } = exchange.context
-  const isKeyed = idempotency && takesIdempotencyKey(entry)
+  const { context, audit } = exchange
+  const audited: Answerer = audit ? (call) => audit.run(call, answer) : answer
   // By count: an empty header is an invalid key.
-  if (!isKeyed || exchange.headerCount(idempotencyKeyHeader) === 0) return counted(exchange, call, answer(call))
-  return counted(exchange, call, idempotency.run(call, entry, answer))
+  const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
+  // A stored answer is no change, and is not recorded again.
+  const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, audited) : audited(call)
+  return counted(exchange, call, audit ? audit.whenStored(reply) : reply)
 }
 
 /** Counts the request until the reply is made. */
@@ -333,62 +337,4 @@ function counted(
   work.enter(caller)
   reply.then(leave, leave)
   return reply
-}
-
-/**
- * A class and not a literal: values that most handlers never use (signal, address, seed) are only made on first use.
- */
-class ExchangeCall implements Call {
-  readonly caller: Caller
-  readonly parameters: unknown
-  readonly query: unknown
-  readonly body: unknown
-  readonly bodyBytes: Uint8Array
-  readonly upload: BodyStream | undefined
-  readonly isRepeated = false
-  readonly #exchange: Exchange
-  #seed: Uint8Array | undefined
-
-  constructor(
-    exchange: Exchange,
-    caller: Caller,
-    input: Pick<Call, 'parameters' | 'query' | 'body' | 'bodyBytes' | 'upload'>,
-  ) {
-    this.#exchange = exchange
-    this.caller = caller
-    this.parameters = input.parameters
-    this.query = input.query
-    this.body = input.body
-    this.bodyBytes = input.bodyBytes
-    this.upload = input.upload
-  }
-
-  header(name: string): string {
-    return this.#exchange.header(name)
-  }
-
-  get target(): Call['target'] {
-    return this.#exchange
-  }
-
-  get requestId(): string {
-    return this.#exchange.requestId
-  }
-
-  get remoteAddress(): string {
-    return this.#exchange.remoteAddress
-  }
-
-  get forwarded(): ForwardedRequest {
-    return this.#exchange.forwarded
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal
-  }
-
-  get seed(): Uint8Array {
-    this.#seed ??= this.#exchange.context.world.random(seedBytes)
-    return this.#seed
-  }
 }

@@ -1,5 +1,5 @@
 import type { BodyStream, Call } from '#http/call'
-import type { Caller } from '#model/caller'
+import type { Caller, Principal } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** A call with the seed of its `Idempotency-Key`. All other properties are those of the request. */
@@ -40,6 +40,10 @@ export class KeyedCall implements Call {
 
   header(name: string): string {
     return this.#call.header(name)
+  }
+
+  identified(user: Principal): void {
+    this.#call.identified(user)
   }
 
   get target(): Call['target'] {

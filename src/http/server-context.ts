@@ -5,6 +5,7 @@ import type { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
 import type { OtherNodes } from '#http/other-nodes'
 import type { PendingRequests } from '#http/pending-requests'
+import type { Audit } from '#http/request-audit'
 import type { OverloadLog, RefusedOrigins, ServerLog } from '#http/server-log'
 import type { Problem } from '#model/problem'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
@@ -22,6 +23,8 @@ export interface ServerContext {
   readonly otherNodes: OtherNodes | undefined
   /** Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
+  /** Undefined: requests are not recorded. */
+  readonly audit: Audit | undefined
   /**
    * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from its address
    */

@@ -10,6 +10,7 @@ import type { IdempotencyGuard } from '#http/idempotency'
 import type { OtherNodes } from '#http/other-nodes'
 import { type PathRow, pathTable } from '#http/paths'
 import { PendingRequests } from '#http/pending-requests'
+import type { Audit } from '#http/request-audit'
 import { requestIds } from '#http/request-head'
 import type { ServerContext } from '#http/server-context'
 import { OverloadLog, RefusedOrigins, type ServerLog } from '#http/server-log'
@@ -42,6 +43,8 @@ export interface ServerOptions {
   readonly otherNodes?: OtherNodes | undefined
   /** Default: `Idempotency-Key` is ignored. */
   readonly idempotency?: IdempotencyGuard
+  /** Default: requests are not recorded. */
+  readonly audit?: Audit
   /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
   readonly redactPath?: (path: string) => string
   /** Metrics of requests and websockets. */
@@ -143,6 +146,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     metrics: options.metrics ?? new HttpMetrics(),
     otherNodes: options.otherNodes,
     idempotency: options.idempotency,
+    audit: options.audit,
     failedSignIn: authentication.failedSignIn ?? (() => {}),
     notFound: (path) => routes.notFound?.(path) ?? new Problem('not_found'),
     isStopping: false,

@@ -59,7 +59,9 @@ export const RoleEntry = z.object({
 export type RoleEntry = z.infer<typeof RoleEntry>
 
 /** Permission to manage access requires the administrator role, or an explicit grant. */
-const ordinary: readonly Resource[] = resources.filter((resource) => !['users', 'roles', 'tenants'].includes(resource))
+const ordinary: readonly Resource[] = resources.filter(
+  (resource) => !['users', 'roles', 'tenants', 'audit'].includes(resource),
+)
 
 /** Roles that exist in every tenant and can't be changed. Contract 2, Built-in roles. */
 export const builtInRoles = {

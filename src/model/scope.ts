@@ -29,6 +29,7 @@ export const resources = [
   'roles',
   'tenants',
   'health',
+  'audit',
 ] as const
 export type Resource = (typeof resources)[number]
 

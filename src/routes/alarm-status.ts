@@ -1,12 +1,4 @@
-import {
-  alarmLogIndex,
-  alarmLogNames,
-  alarmLogRowOf,
-  alarmLogTime,
-  placeAfter,
-  placeOf,
-  placeOfTime,
-} from '#actors/device/alarm-log'
+import { alarmLogIndex, alarmLogNames, alarmLogRowOf } from '#actors/device/alarm-log'
 import { alarmIndex } from '#actors/device/alarms'
 import { deviceAddress } from '#actors/device/device'
 import type { AlarmState } from '#actors/device/state'
@@ -20,8 +12,8 @@ import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { timeOf } from '#routes/history-questions'
 import { listReply, streamHeaders } from '#routes/list-reply'
+import { logReply } from '#routes/log-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** The state of alarms on devices, and its history. Contract 5.3, 12. Access is that of the device, as for events. */
@@ -125,49 +117,18 @@ function entryOf({ system }: RouteContext, tenant: string, { alarm, device, stat
 
 /** Newest first. It contains devices and alarms that were deleted since. */
 function historyList(context: RouteContext, call: Call<unknown, AlarmHistoryQuery>): Promise<Reply> {
-  const { tenant, scope } = call.caller
-  const { alarmId, deviceIdentifier, from, to, limit, cursor } = call.query
-  const now = context.world.now()
-  const [begin, end] = [from && timeOf(from, now), to && timeOf(to, now)]
-  if (begin !== undefined && end !== undefined && begin >= end) {
-    throw new Problem('invalid', undefined, { details: [{ message: 'must be before to', path: 'from' }] })
-  }
-  const isWithin = devicesWithin(scope, 'alarms', 'read')
+  const { alarmId, deviceIdentifier } = call.query
+  const isWithin = devicesWithin(call.caller.scope, 'alarms', 'read')
   const requested = deviceIdentifier && new Set(deviceIdentifier)
-  const place = cursor === undefined ? '' : placeAfter(nameOfCursor(cursor))
-  const first = end === undefined ? '' : placeOfTime(end)
-  const names = context.listing.entries(alarmLogIndex, tenant, '', place > first ? place : first)
-  return listReply(
-    context,
-    call,
-    {},
-    {
-      limit,
-      names: begin === undefined ? names : until(names, (name) => alarmLogTime(name) < begin),
-      isShown: (name) => {
-        const { alarm, device } = alarmLogNames(name)
-        return (alarmId ?? alarm) === alarm && (requested?.has(device) ?? true) && isWithin(device)
-      },
-      textOf: (name) => {
-        const { alarm, device } = alarmLogNames(name)
-        const resourceIdentifier = formatCrn({ type: 'alarm', id: alarm })
-        return JSON.stringify({ resourceIdentifier, deviceIdentifier: device, ...alarmLogRowOf(name) })
-      },
-      placeOf,
+  return logReply(context, call, alarmLogIndex, {
+    isShown: (entry) => {
+      const { alarm, device } = alarmLogNames(entry)
+      return (alarmId ?? alarm) === alarm && (requested?.has(device) ?? true) && isWithin(device)
     },
-  )
-}
-
-/** The names before the first one that is over. */
-function until(names: Pages, isOver: (name: string) => boolean): Pages {
-  let hasEnded = false
-  return {
-    next: async (countMax) => {
-      const page = hasEnded ? [] : await names.next(countMax)
-      const end = page.findIndex(isOver)
-      hasEnded = end >= 0
-      return hasEnded ? page.slice(0, end) : page
+    textOf: (entry) => {
+      const { alarm, device } = alarmLogNames(entry)
+      const resourceIdentifier = formatCrn({ type: 'alarm', id: alarm })
+      return JSON.stringify({ resourceIdentifier, deviceIdentifier: device, ...alarmLogRowOf(entry) })
     },
-    close: () => names.close(),
-  }
+  })
 }

@@ -5,6 +5,7 @@ import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { actionRoutes } from '#routes/actions'
 import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'
+import { auditRoutes } from '#routes/audit'
 import { type BackupMaker, backupRoutes } from '#routes/backup'
 import { basicTokenRoutes } from '#routes/basic-tokens'
 import { handOverRoute } from '#routes/cluster'
@@ -62,6 +63,7 @@ export function bindingsOf(
 ): Binding[] {
   const bindings = [
     ...healthRoutes(context, operation),
+    ...auditRoutes(context),
     ...backupRoutes(context, operation.backups),
     handOverRoute(operation.handOver),
     ...deviceRoutes(context),

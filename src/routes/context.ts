@@ -1,3 +1,4 @@
+import type { AuditLog } from '#access/audit-log'
 import type { ByteAllowance } from '#access/byte-allowance'
 import type { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import type { Tickets } from '#access/tickets'
@@ -69,6 +70,7 @@ export interface RouteContext {
   readonly history: HistoryRequests | undefined
   /** Charged before a change whose event contains a whole record. */
   readonly streamShare: ByteAllowance
+  readonly audit: AuditLog
   /** Start of this process, Unix ms. */
   readonly startedAt: number
 }

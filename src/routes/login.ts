@@ -21,8 +21,10 @@ export function loginRoutes(logins: Logins): Binding[] {
       return { status: 200, headers: notStored, json }
     }),
 
-    bind(api.logOut, async ({ caller, query, body }) => {
-      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll: query.all ?? false })
+    bind(api.logOut, async (call) => {
+      const { caller, query, body } = call
+      const isAll = query.all ?? false
+      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll, place: placeOf(call) })
       return { status: 204 }
     }),
   ]

@@ -1,10 +1,12 @@
 import type { SignInPlace } from '#access/requests'
 import type { Call } from '#http/call'
+import type { Principal } from '#model/caller'
 
 /** The origin of a login request. */
 export function placeOf(call: Call): SignInPlace {
   const { host, address } = call.forwarded
-  return { host, address, agent: call.header('user-agent'), signal: call.signal }
+  const identified = (user: Principal) => call.identified(user)
+  return { host, address, agent: call.header('user-agent'), signal: call.signal, identified }
 }
 
 /** Answers with tokens must not be stored by caches. Contract 1.9. */

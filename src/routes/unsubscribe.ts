@@ -18,6 +18,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
       const { query, parameters } = call
       checkSigned(context, parameters.subscriptionId, query)
       const { tenant, user } = query
+      call.identified({ tenant, user })
       if (isTenantActive(context.system, tenant)) {
         const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)

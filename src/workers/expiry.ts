@@ -1,7 +1,9 @@
-import { alarmLogDays, alarmLogIndex, alarmLogRowsMax, alarmLogTime } from '#actors/device/alarm-log'
+import { alarmLogIndex } from '#actors/device/alarm-log'
 import { directoryAddress } from '#actors/directory/commands'
 import { idempotencyAddressOf, idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/state'
+import { auditIndex } from '#actors/tenant/audit'
 import { tenantAddress } from '#actors/tenant/commands'
+import { logDays, logEntriesMax, timeOfEntry } from '#actors/tenant/log'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { type Listing, pagesIn } from '#runtime/storage'
@@ -12,8 +14,10 @@ export const expireKeysEveryMs = 10 * 60_000
 /** Each costs a read and a record: together less than a millisecond. */
 const expiredAtATime = 64
 
-export const expireAlarmLogEveryMs = 60 * 60_000
-const rowsAtATime = 512
+/** A million entries are read in a second or two. At full load, four million more are stored meanwhile. */
+export const expireLogsEveryMs = 10 * 60_000
+const logs = [alarmLogIndex, auditIndex]
+const entriesAtATime = 512
 
 export interface ExpiryParts {
   readonly system: System<Entry>
@@ -78,18 +82,21 @@ export async function expireKeys(
   }
 }
 
-/** Removes what is too old or too much from the history of alarms. It counts the rows, of which there are few. */
-export async function expireAlarmLog(
+/** Removes what is too old or too much from the logs of a tenant. It counts their entries. */
+export async function expireLogs(
   { system, listing }: ExpiryParts,
   tenant: string,
   isStopped: () => boolean,
-  rowsMax = alarmLogRowsMax,
+  entriesMax = logEntriesMax,
 ): Promise<void> {
-  const oldest = system.world.now() - alarmLogDays * 86_400_000
-  let count = 0
-  for await (const entries of pagesIn(listing.entries(alarmLogIndex, tenant), rowsAtATime)) {
-    const past = entries.filter((entry) => ++count > rowsMax || alarmLogTime(entry) < oldest)
-    if (past.length > 0) await system.ask(tenantAddress(tenant), { type: 'drop_alarm_log', entries: past }, 0)
-    if (isStopped()) break
+  const oldest = system.world.now() - logDays * 86_400_000
+  for (const index of logs) {
+    let count = 0
+    for await (const page of pagesIn(listing.entries(index, tenant), entriesAtATime)) {
+      const entries = page.filter((entry) => ++count > entriesMax || timeOfEntry(entry) < oldest)
+      const drop = { type: 'change_log', index, entries, isPresent: false } as const
+      if (entries.length > 0) await system.ask(tenantAddress(tenant), drop, 0)
+      if (isStopped()) return
+    }
   }
 }

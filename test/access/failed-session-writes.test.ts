@@ -31,9 +31,9 @@ async function openSessions(): Promise<Sessions> {
 /** Operations with these credentials. */
 const flows: Readonly<Record<string, (fixture: Sessions) => Promise<unknown>>> = {
   'a logout': ({ fixture, caller }) =>
-    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: false }),
+    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: false, place }),
   'a logout of all': ({ fixture, caller }) =>
-    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: true }),
+    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: true, place }),
   'a refresh': ({ fixture, pair }) =>
     fixture.identity.logins.refresh({ refreshToken: pair.refreshToken, jkt: key.jkt, place }),
   'a refresh of the Basic scheme': ({ fixture, basic }) =>

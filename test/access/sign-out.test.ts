@@ -16,7 +16,7 @@ test.each([false, true])('signing out ends the session and its sockets (all of t
   const { token } = await fixture.basic('ann')
   const caller = await fixture.bound(accessToken, key)
   const [own, other] = [fixture.connect(caller), fixture.connect(await fixture.bearer(token))]
-  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll }))
+  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll, place }))
   await fixture.world.settle()
   expect(await fixture.judge(() => fixture.bound(accessToken, key))).toBe('unauthorized session over')
   expect(own.endCode).toBe(4401)
@@ -35,6 +35,7 @@ test('a refresh token signs out too, with its key', async () => {
       caller: jkt === undefined ? nobody : { ...nobody, jkt },
       refreshToken: shown,
       isAll: false,
+      place,
     })
   }
   expect(await fixture.refusal(signOut(key.jkt, undefined))).toBe('invalid Validation Error')
@@ -103,7 +104,7 @@ test('a socket that opens while its session ends is closed, and receives nothing
   const fixture = await withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const caller = await fixture.bound(accessToken, key)
-  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll: true }))
+  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll: true, place }))
   const socket = fixture.connect(caller)
   await fixture.world.settle()
   expect(socket).toMatchObject({ endCode: 4401, received: [] })

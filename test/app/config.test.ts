@@ -42,6 +42,7 @@ describe('a good value is read', () => {
     ['MQTT_TLS_PORT', '8884', 'mqttTlsPort', 8884],
     ['MQTT_FREE_TOPICS', 'on', 'hasMqttFreeTopics', true],
     ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
+    ['AUDIT_LOG', 'on', 'isAuditLogged', true],
   ])('%s=%s', (name, text, key, value) => {
     expect(configOf({ [name]: text })).toHaveProperty(key, value)
   })

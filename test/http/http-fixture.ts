@@ -63,7 +63,7 @@ export type HttpFixtureOptions = Partial<
     ServerOptions['authentication'] &
     ServerOptions['origins'] &
     ServerLimits &
-    Pick<ServerOptions, 'world' | 'idempotency' | 'redactPath' | 'metrics' | 'otherNodes'>
+    Pick<ServerOptions, 'world' | 'idempotency' | 'audit' | 'redactPath' | 'metrics' | 'otherNodes'>
 >
 
 export async function openHttp(options: HttpFixtureOptions = {}): Promise<HttpFixture> {

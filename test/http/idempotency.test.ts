@@ -137,6 +137,7 @@ test('a keyed call equals the call except for its seed', () => {
     upload: { lengthBytes: 1, stillPermitted: () => admin, async *[Symbol.asyncIterator]() {} },
     header: (name) => `header ${name}`,
     target: { method: 'POST', path: '/p', query: 'q' },
+    identified: () => {},
     requestId: 'r',
     remoteAddress: '192.0.2.1',
     forwarded: { origins: [], host: 'h', address: '192.0.2.1' },

@@ -17,6 +17,7 @@ import { type ProjectState, projectAddress } from '#actors/project/state'
 import { type SessionState, sessionAddress } from '#actors/session/state'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
+import { auditIndex } from '#actors/tenant/audit'
 import { tenantAddress } from '#actors/tenant/commands'
 import { defaultTenant, endingIndex, type TenantState } from '#actors/tenant/state'
 import { createAlarm, exampleAlarm } from '#api/alarms'
@@ -259,6 +260,21 @@ export class AccessFixture {
   /** The number of entries in the stream of a tenant: all events so far. */
   entryCount(tenant: string): number {
     return this.#http.assembly.context.system.registry.head(tenant).taken
+  }
+
+  /** The audit of all tenants: entries that are newer than a known one of each. */
+  async audit(known: readonly (string | undefined)[] = []): Promise<readonly string[][]> {
+    const { listing, system } = this.#http.assembly.context
+    await system.gate.settled()
+    return await Promise.all(
+      [defaultTenant, other].map(async (tenant, place) => {
+        const pages = listing.entries(auditIndex, tenant)
+        const entries = await pages.next(3)
+        await pages.close()
+        const end = entries.indexOf(known[place] ?? '')
+        return entries.slice(0, end < 0 ? entries.length : end)
+      }),
+    )
   }
 
   /** The number of stored idempotency keys of a tenant. */

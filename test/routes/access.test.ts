@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { textOfEntry } from '#actors/tenant/log'
 import type { Permission, RouteEntry } from '#api/entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
@@ -284,6 +285,26 @@ function expected(outcome: Outcome, entry: RouteEntry): number {
   return typeof outcome === 'number' ? outcome : entry.example.status
 }
 
+/** Reads, also those with a body, and the reports of devices are not audited. Contract 12, Audit. */
+const unaudited = /^(queryHistory|testFunction|postLink)$/
+/** The credential of these is in the request, and not the caller's. */
+const anonymously = /^(signUp|readToken|refreshToken|unsubscribeByLink)$/
+
+function expectAudited(
+  entry: RouteEntry,
+  caller: CallerName,
+  [own = [], others = []]: readonly string[][],
+  { path, ...request }: { readonly method: string; readonly path: string; readonly status: number },
+): void {
+  const isChange = (entry.method !== 'GET' && !unaudited.test(entry.name)) || entry.name === 'readToken'
+  const found = [...own, ...others].map((text) => JSON.parse(textOfEntry(text)))
+  const isKnown = caller !== 'nobody' && entry.access !== 'proof' && !anonymously.test(entry.name)
+  const name = !isKnown ? 'anonymous' : caller === 'other tenant' ? 'olaf' : 'eve'
+  const row = { ...request, name, path: `/api/v1${path.replace(/\?.*/, '')}`, address: '127.0.0.1' }
+  expect(found).toEqual(isChange ? [expect.objectContaining(row)] : [])
+  if (name === 'olaf') expect(own).toEqual([])
+}
+
 describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
   const row = rowOf(entry)
   const { method, example } = entry
@@ -299,8 +320,10 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       const asker = caller === 'other tenant' ? 'olaf' : 'eve'
       const query = new URLSearchParams(example.query)
       const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
+      const audited = (await fixture.audit()).map(([newest]) => newest)
       const answer = await fixture.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
       expect(answer.status).toBe(expected(outcome, entry))
+      expectAudited(entry, caller, await fixture.audit(audited), { method, path, status: answer.status })
       isChanged = method !== 'GET' && answer.status < 400
       expectDocumented(entry, answer)
       if (answer.status >= 400) {

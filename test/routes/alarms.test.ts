@@ -168,6 +168,7 @@ describe('alarms', () => {
 
   test('are acknowledged with an event, until they become active again; the history lists everything', async () => {
     const dashboard = await EventClient.open(server, { offset: 'now' }, admin)
+    for (const device of [a, b]) await report(server, device, 20)
     const alarm = await makeAlarm(admin, { devices: ['A', 'B'] })
     const path = (device: string) => `${pathOf(alarm)}/status/${device}/acknowledge`
     expect(answerOf(await admin.post(path('A'), {}))).toEqual(unknown)

@@ -107,6 +107,7 @@ export class IdempotencyFixture {
       upload: undefined,
       header: (name) => (name === 'idempotency-key' ? key : ''),
       target: { method: 'POST', path, query },
+      identified: () => {},
       requestId: 'test',
       remoteAddress: '192.0.2.1',
       forwarded: { origins: [], host: 'h', address: '192.0.2.1' },

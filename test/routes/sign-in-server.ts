@@ -69,6 +69,7 @@ export class SignInServer implements Served {
       authenticate: identity.authenticate,
       failedSignIn: identity.failedSignIn,
       idempotency: idempotencyOf(context),
+      audit: context.audit,
       ...server,
     })
     opened.http = http

@@ -173,6 +173,7 @@ export class SimulatedServer {
       },
       header: (header) => headers[header] ?? '',
       target: { method: binding.entry.method, path: pathOf(binding, parameters), query: JSON.stringify(query) },
+      identified: () => {},
       requestId: 'test',
       remoteAddress: forwarded.address,
       forwarded,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { alarmLogDays, alarmLogIndex, alarmLogRow, alarmLogTime } from '#actors/device/alarm-log'
+import { alarmLogIndex } from '#actors/device/alarm-log'
 import {
   answerRecord,
   idempotencyAddress,
@@ -8,9 +8,11 @@ import {
   idOfExpiry,
   keyLifetimeMs,
 } from '#actors/idempotency/state'
-import type { AlarmChanged } from '#model/entry'
+import { auditIndex } from '#actors/tenant/audit'
+import { tenantAddress } from '#actors/tenant/commands'
+import { logDays, logEntry, timeOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { expireAlarmLog, expireAlarmLogEveryMs, expireKeysEveryMs as expireEveryMs } from '#workers/expiry'
+import { expireKeysEveryMs as expireEveryMs, expireLogs, expireLogsEveryMs } from '#workers/expiry'
 
 const hourMs = 3_600_000
 /** After this time a key is certainly deleted: its day, the rest of the hour, and the time between two runs. */
@@ -140,46 +142,35 @@ test('the keys of a deleted tenant are deleted', async () => {
   expect(fixture.assembly.context.system.recordOf(idempotencyAddressOf('acme', id), answerRecord)).toBeUndefined()
 })
 
-describe('the history of alarms', () => {
+describe.each([alarmLogIndex, auditIndex])('the log %s', (index) => {
   const tenant = 'default'
   const dayMs = 86_400_000
-  const changes = async (count: number) => {
+  const add = async (count: number) => {
     const { system } = fixture.assembly.context
-    for (let at = 0; at < count; at++) {
-      const isActive = at % 2 === 0
-      const entry: AlarmChanged = {
-        kind: 'alarm_changed',
-        device: 'A',
-        alarm: 'I1',
-        at,
-        isActive,
-        since: system.world.now(),
-      }
-      const { index, entry: name } = alarmLogRow(entry, at + 1) ?? {}
-      system.gate.put(`index/${index}/${tenant}/${name}`, Uint8Array.of(1))
-    }
-    await fixture.wait(system.gate.settled())
+    const entries = Array.from({ length: count }, (_, number) => logEntry(system.world.now(), number, 'text'))
+    const change = { type: 'change_log', index, entries, isPresent: true } as const
+    await fixture.wait(system.ask(tenantAddress(tenant), change))
   }
   const left = async () => {
-    const pages = fixture.assembly.context.listing.entries(alarmLogIndex, tenant)
+    const pages = fixture.assembly.context.listing.entries(index, tenant)
     const entries = await fixture.wait(pages.next(10_000))
     await pages.close()
-    return entries.map(alarmLogTime)
+    return entries.map(timeOfEntry)
   }
 
-  test('loses rows after 90 days, and the oldest of too many', async () => {
+  test('loses entries after 90 days, and the oldest of too many', async () => {
     fixture = await IdentityFixture.open()
     const { system, listing } = fixture.assembly.context
     const start = system.world.now()
-    await changes(700)
+    await add(700)
     fixture.world.spend(dayMs)
-    await changes(3)
+    await add(3)
     expect(await left()).toEqual([...Array(3).fill(start + dayMs), ...Array(700).fill(start)])
     const parts = { system, listing, failed: () => {} }
-    await fixture.wait(expireAlarmLog(parts, tenant, () => false, 600))
+    await fixture.wait(expireLogs(parts, tenant, () => false, 600))
     expect(await left()).toEqual([...Array(3).fill(start + dayMs), ...Array(597).fill(start)])
-    fixture.world.spend(alarmLogDays * dayMs - dayMs)
-    await fixture.world.advance(expireAlarmLogEveryMs)
+    fixture.world.spend(logDays * dayMs - dayMs)
+    await fixture.world.advance(expireLogsEveryMs)
     expect(await left()).toEqual(Array(3).fill(start + dayMs))
   })
 })

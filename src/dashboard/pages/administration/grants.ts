@@ -16,6 +16,7 @@ const resourceMeanings = {
   roles: 'permissions of users',
   tenants: 'tenants; effective in tenant default only',
   health: 'metrics of the server',
+  audit: 'changes and sign-ins of all users and keys',
 } as const satisfies Record<Resource, string>
 
 const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>

@@ -1,0 +1,17 @@
+/** A log of the changes that people and keys made or tried, with rows as texts. Contract 12, Audit. */
+export const auditIndex = 'audit'
+
+/** As the API returns it. */
+export interface AuditRow {
+  /** Unix ms. */
+  readonly at: number
+  /** CRN of the user or key. */
+  readonly user: string
+  readonly name: string
+  readonly address: string
+  readonly method: string
+  /** Without its query. */
+  readonly path: string
+  readonly resourceIdentifier?: string
+  readonly status: number
+}

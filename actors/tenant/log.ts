@@ -1,0 +1,43 @@
+/**
+ * Logs of a tenant: entries of an index, newest first. An entry is `<time><number>/<text>`: the time and the number are
+ * counted backwards, and nothing but the key has to be read.
+ */
+
+/** Contract 12. Older entries, and those beyond the number, are removed regularly. */
+export const logDays = 90
+export const logEntriesMax = 1_000_000
+
+/** `number`: higher for later entries of the same time, Unix ms. */
+export function logEntry(at: number, number: number, text: string): string {
+  return `${backwards(at)}${backwards(number)}/${text}`
+}
+
+/** Unix ms. */
+export function timeOfEntry(entry: string): number {
+  return Number.MAX_SAFE_INTEGER - Number.parseInt(entry.slice(0, digits), 16)
+}
+
+export function textOfEntry(entry: string): string {
+  return entry.slice(2 * digits + 1)
+}
+
+/** Behind all entries of this time and later, and before all older ones. */
+export function placeOfTime(at: number): string {
+  return `${backwards(at)}g`
+}
+
+/** The beginning of an entry, which no other entry has. */
+export function placeOfEntry(entry: string): string {
+  return entry.slice(0, 2 * digits)
+}
+
+/** Behind the entry with this beginning, and before all that follow. */
+export function placeAfter(place: string): string {
+  return `${place}0`
+}
+
+const digits = 14
+
+function backwards(number: number): string {
+  return (Number.MAX_SAFE_INTEGER - number).toString(16).padStart(digits, '0')
+}

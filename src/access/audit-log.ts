@@ -1,0 +1,148 @@
+import { BoundedMap } from '#access/bounded-map'
+import { anonymous } from '#access/built-in-callers'
+import { directoryAddress } from '#actors/directory/commands'
+import { isTenantActive, rowById, rowByName } from '#actors/directory/queries'
+import { type AuditRow, auditIndex } from '#actors/tenant/audit'
+import { tenantAddress } from '#actors/tenant/commands'
+import { logEntry } from '#actors/tenant/log'
+import { defaultTenant } from '#actors/tenant/state'
+import type { RouteEntry } from '#api/entry'
+import type { Call } from '#http/call'
+import type { Audit, AuditedRequest } from '#http/request-audit'
+import type { Principal } from '#model/caller'
+import { type CrnType, crnTypes, idOfCrn, parseCrn } from '#model/crn'
+import type { Entry } from '#model/entry'
+import type { System } from '#runtime/system'
+
+/** Longer than the path of any resource. */
+const pathCharactersMax = 512
+
+/**
+ * Refused requests that are stored of one tenant: some at once, and then some per second; the rest is counted. At these
+ * rates, requests without credentials can never displace what is stored for 90 days.
+ */
+const refusalsAtOnce = 1_000
+const tenantsMax = 65_536
+const refusalsPerSecond = { ofCallers: 10, ofOthers: 0.1 }
+
+/** What a part of a path names by the next part. */
+const resourceTypes: Readonly<Record<string, CrnType>> = {
+  alarms: 'alarm',
+  'api-keys': 'key',
+  devices: 'device',
+  functions: 'function',
+  groups: 'group',
+  hook: 'project',
+  meta: 'device',
+  projects: 'project',
+  'provisioning-keys': 'key',
+  roles: 'role',
+  subscribe: 'subscription',
+  templates: 'template',
+  tenants: 'tenant',
+  unsubscribe: 'subscription',
+  updates: 'device',
+  users: 'user',
+}
+
+export interface AuditLogOptions {
+  readonly system: System<Entry>
+  readonly log: {
+    info(fields: object, message: string): void
+    warn(fields: object, message: string): void
+  }
+  /** Also writes each entry to the log. */
+  readonly isLogged: boolean
+}
+
+/** The changes and sign-ins of people and programs, also refused ones. Contract 12, Audit. */
+export class AuditLog implements Audit {
+  readonly #options: AuditLogOptions
+  readonly #refusals = new BoundedMap<string, Bucket>(tenantsMax)
+  /** Of entries of the same millisecond, a later one has a higher number. Random: no other process has the same. */
+  #number: number
+  /** `dropped`: refusals beyond the rate. */
+  readonly counts = { stored: 0, dropped: 0 }
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options
+    this.#number = Buffer.from(options.system.world.random(6)).readUIntBE(0, 6)
+  }
+
+  resourceOf({ path }: RouteEntry, { caller, parameters, query }: Call): string | undefined {
+    const parts = path.split('/')
+    const place = parts.findIndex((part, at) => resourceTypes[part] && parts[at + 1]?.startsWith(':'))
+    const type = resourceTypes[parts[place] ?? '']
+    const name = Object(parameters)[parts[place + 1]?.slice(1) ?? '']
+    if (!type || typeof name !== 'string') return undefined
+    const isNamed = crnTypes[type] === 'named'
+    const { tenant = caller.tenant } = Object(query)
+    const id = type === 'user' ? rowByName(this.#options.system.peek(directoryAddress), name)?.id : name
+    const text = `crn#${type}:${isNamed ? `${tenant}/` : ''}${id}`
+    return parseCrn(text) && text
+  }
+
+  async add({ user, path, resourceIdentifier, status, ...request }: AuditedRequest): Promise<void> {
+    const { world } = this.#options.system
+    const tenant = user?.tenant ?? defaultTenant
+    const isRefused = status >= 400
+    if (isRefused && !this.#mayAdd(tenant, isCaller(user))) {
+      this.counts.dropped++
+      return
+    }
+    const row: AuditRow = {
+      at: world.now(),
+      user: user?.user ?? anonymous.user,
+      name: user ? this.#nameOf(user) : anonymous.name,
+      ...request,
+      path: path.slice(0, pathCharactersMax),
+      ...(resourceIdentifier !== undefined && { resourceIdentifier }),
+      status,
+    }
+    if (this.#options.isLogged) this.#options.log.info({ tenant, ...row }, 'audit')
+    const stored = this.#store(tenant, row).catch((err: unknown) =>
+      this.#options.log.warn({ err, tenant, ...row }, 'an entry of the audit was not stored'),
+    )
+    this.counts.stored++
+    if (!isRefused) await stored
+  }
+
+  async #store(tenant: string, row: AuditRow): Promise<void> {
+    const system = this.#options.system
+    // The user of a tenant that is being deleted: its entries are deleted too.
+    if (!isTenantActive(system, tenant)) return
+    const entry = logEntry(row.at, this.#number++, JSON.stringify(row))
+    const change = { type: 'change_log', index: auditIndex, entries: [entry], isPresent: true } as const
+    await system.ask(tenantAddress(tenant), change, 0)
+  }
+
+  #nameOf(user: NonNullable<AuditedRequest['user']>): string {
+    if (isCaller(user)) return user.name
+    const { isServing } = this.#options.system
+    const id = idOfCrn(user.user, 'user')
+    return (isServing && id && rowById(this.#options.system.peek(directoryAddress), id)?.name) || ''
+  }
+
+  /** Not while nothing can be stored: then a refusal is lost. */
+  #mayAdd(tenant: string, isCaller: boolean): boolean {
+    const { isServing, gate, world } = this.#options.system
+    if (!isServing || !gate.isOpen || gate.isFull) return false
+    const key = `${isCaller}/${tenant}`
+    const now = world.monotonic()
+    const { left, at } = this.#refusals.get(key) ?? { left: refusalsAtOnce, at: now }
+    const perSecond = isCaller ? refusalsPerSecond.ofCallers : refusalsPerSecond.ofOthers
+    const filled = Math.min(refusalsAtOnce, left + ((now - at) * perSecond) / 1_000)
+    this.#refusals.set(key, { left: filled >= 1 ? filled - 1 : filled, at: now })
+    return filled >= 1
+  }
+}
+
+interface Bucket {
+  readonly left: number
+  /** World.monotonic. */
+  readonly at: number
+}
+
+function isCaller(user: AuditedRequest['user']): user is Principal & { readonly name: string } {
+  return user !== undefined && 'name' in user
+}

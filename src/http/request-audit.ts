@@ -1,0 +1,97 @@
+import { isSignIn, type RouteEntry } from '#api/entry'
+import { isNonceChallenge } from '#http/authentication'
+import type { Answerer, Call, Reply } from '#http/call'
+import type { Caller, Principal } from '#model/caller'
+import { Problem } from '#model/problem'
+
+/** A request as it is recorded. */
+export interface AuditedRequest {
+  /** Undefined: unknown. */
+  readonly user: Principal | Caller | undefined
+  readonly address: string
+  readonly method: string
+  /** Without its query, which may contain secrets. */
+  readonly path: string
+  readonly resourceIdentifier: string | undefined
+  readonly status: number
+}
+
+/** The log of changes. Contract 12, Audit. */
+export interface Audit {
+  /** The CRN of the resource that the path of a request names. */
+  resourceOf(entry: RouteEntry, call: Call): string | undefined
+  /** Resolves when the request is stored, or could not be stored; a refused one at once. */
+  add(request: AuditedRequest): Promise<void>
+}
+
+/** Changes by people and programs, and sign-ins: not the reports of devices, nor the reads that need a body. */
+export function isAudited(entry: RouteEntry): boolean {
+  const { method, access } = entry
+  if (method === 'GET') return access === 'none' && isSignIn(entry)
+  return access !== 'link' && (typeof access === 'string' || access.action !== 'read')
+}
+
+/** Records one request once, whatever its outcome is, and also if the client does not wait for the answer. */
+export class RequestAudit {
+  readonly #audit: Audit
+  readonly #entry: RouteEntry
+  readonly #request: Pick<AuditedRequest, 'method' | 'path' | 'address'>
+  #user: AuditedRequest['user']
+  #isHandled = false
+  #stored: Promise<void> | undefined
+
+  /** Call before the first await: then the address is known. */
+  constructor(
+    audit: Audit,
+    entry: RouteEntry,
+    { method, path, forwarded: { address } }: Pick<AuditedRequest, 'method' | 'path'> & Pick<Call, 'forwarded'>,
+  ) {
+    this.#audit = audit
+    this.#entry = entry
+    this.#request = { method, path, address }
+  }
+
+  /** The user that the request is from, or that it tries to be. */
+  identified(user: Principal): void {
+    if (user.user !== '') this.#user = user
+  }
+
+  /** Runs the handler, and records its result. An answer that is not a refusal must wait for `whenStored`. */
+  async run(call: Call, answer: Answerer): Promise<Reply> {
+    this.#isHandled = true
+    // Before the resource is deleted.
+    const resource = this.#audit.resourceOf(this.#entry, call)
+    try {
+      const reply = await answer(call)
+      this.#stored = this.#add(reply.status, resourceIn(reply) ?? resource)
+      return reply
+    } catch (error) {
+      void this.#add(statusOf(error), resource)
+      throw error
+    }
+  }
+
+  async whenStored(reply: Reply | Promise<Reply>): Promise<Reply> {
+    const made = await reply
+    await this.#stored
+    return made
+  }
+
+  /** Refused before its handler ran; other errors were recorded. A challenge is a step of a request that follows. */
+  refused(error: unknown): void {
+    if (!this.#isHandled && !isNonceChallenge(error)) void this.#add(statusOf(error), undefined)
+  }
+
+  #add(status: number, resourceIdentifier: string | undefined): Promise<void> {
+    return this.#audit.add({ ...this.#request, user: this.#user, resourceIdentifier, status })
+  }
+}
+
+function resourceIn({ json }: Reply): string | undefined {
+  const { resourceIdentifier } = Object(json) as { readonly resourceIdentifier?: unknown }
+  return typeof resourceIdentifier === 'string' ? resourceIdentifier : undefined
+}
+
+function statusOf(error: unknown): number {
+  return error instanceof Problem ? error.kind.status : 500
+}

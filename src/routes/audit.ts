@@ -1,0 +1,31 @@
+import { type AuditRow, auditIndex } from '#actors/tenant/audit'
+import { textOfEntry } from '#actors/tenant/log'
+import * as api from '#api/audit'
+import { type Binding, bind } from '#http/call'
+import { foldName } from '#model/user'
+import type { RouteContext } from '#routes/context'
+import { logReply } from '#routes/log-reply'
+
+/** Route for the audit. Contract 12. */
+export function auditRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.listAudit, async (call) => {
+      // A refusal is answered before its entry is stored.
+      if (context.system.gate.isOpen) await context.system.gate.settled()
+      return logReply(context, call, auditIndex, {
+        isShown: isOf(call.query.user),
+        textOf: textOfEntry,
+      })
+    }),
+  ]
+}
+
+/** @param asked a CRN or a name */
+function isOf(asked: string | undefined): (entry: string) => boolean {
+  if (asked === undefined) return () => true
+  const folded = foldName(asked)
+  return (entry) => {
+    const { user, name }: AuditRow = JSON.parse(textOfEntry(entry))
+    return user === asked || foldName(name) === folded
+  }
+}

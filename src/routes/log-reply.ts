@@ -1,0 +1,43 @@
+import { placeAfter, placeOfEntry, placeOfTime, timeOfEntry } from '#actors/tenant/log'
+import type { LogQuery } from '#api/audit'
+import { nameOfCursor } from '#api/fields'
+import type { Call, Reply } from '#http/call'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { timeOf } from '#routes/history-questions'
+import { type ListOf, listReply } from '#routes/list-reply'
+import type { Pages } from '#runtime/storage'
+
+/** The entries of a log of the caller's tenant, newest first: all, or one page. */
+export function logReply(
+  context: RouteContext,
+  call: Call<unknown, LogQuery>,
+  index: string,
+  list: Pick<ListOf, 'isShown' | 'textOf'>,
+): Promise<Reply> {
+  const { from, to, limit, cursor } = call.query
+  const now = context.world.now()
+  const [begin, end] = [from && timeOf(from, now), to && timeOf(to, now)]
+  if (begin !== undefined && end !== undefined && begin >= end) {
+    throw new Problem('invalid', undefined, { details: [{ message: 'must be before to', path: 'from' }] })
+  }
+  const place = cursor === undefined ? '' : placeAfter(nameOfCursor(cursor))
+  const first = end === undefined ? '' : placeOfTime(end)
+  const entries = context.listing.entries(index, call.caller.tenant, '', place > first ? place : first)
+  const names = begin === undefined ? entries : until(entries, (entry) => timeOfEntry(entry) < begin)
+  return listReply(context, call, {}, { limit, names, placeOf: placeOfEntry, ...list })
+}
+
+/** The names before the first one that is over. */
+function until(names: Pages, isOver: (name: string) => boolean): Pages {
+  let hasEnded = false
+  return {
+    next: async (countMax) => {
+      const page = hasEnded ? [] : await names.next(countMax)
+      const end = page.findIndex(isOver)
+      hasEnded = end >= 0
+      return hasEnded ? page.slice(0, end) : page
+    },
+    close: () => names.close(),
+  }
+}
