@@ -1,5 +1,6 @@
 import { putDeviceDesired } from '#api/desired'
 import type { RouteEntry } from '#api/entry'
+import { exampleGroup } from '#api/groups'
 import { exampleSubscription } from '#api/notifications'
 import { exampleImage, putRelease } from '#api/update-projects'
 import { exampleProject } from '#api/updates'
@@ -35,6 +36,10 @@ const prepared: Readonly<Record<string, Prepare>> = {
     const client = new DpopCaller(fixture)
     const { refreshToken } = await client.logIn('ann')
     return { headers: await client.headers(entry.method, entry.path), body: { refreshToken } }
+  },
+  listAudit: async (fixture) => {
+    await fixture.call('eve', 'DELETE', `/groups/${exampleGroup}`)
+    return { asker: 'eve', query: 'user=eve' }
   },
   readDeviceDesired: withDesired,
   readServiceDesired: withDesired,
@@ -162,6 +167,7 @@ async function asRoot(fixture: AccessFixture): Promise<ExampleCall> {
 async function withDesired(fixture: AccessFixture): Promise<ExampleCall> {
   const { example, path } = putDeviceDesired
   const filled = path.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(example.parameters?.[name as never])))
+  await fixture.unlink()
   await fixture.call('eve', 'PUT', filled, example.body)
   return { asker: 'eve' }
 }

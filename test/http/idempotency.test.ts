@@ -128,6 +128,7 @@ test('the seed has 16 random bytes, is constant within a request, and is drawn o
 })
 
 test('a keyed call equals the call except for its seed', () => {
+  const users: unknown[] = []
   const call: Call = {
     caller: admin,
     parameters: { a: 1 },
@@ -137,7 +138,7 @@ test('a keyed call equals the call except for its seed', () => {
     upload: { lengthBytes: 1, stillPermitted: () => admin, async *[Symbol.asyncIterator]() {} },
     header: (name) => `header ${name}`,
     target: { method: 'POST', path: '/p', query: 'q' },
-    identified: () => {},
+    identified: (user) => users.push(user),
     requestId: 'r',
     remoteAddress: '192.0.2.1',
     forwarded: { origins: [], host: 'h', address: '192.0.2.1' },
@@ -147,8 +148,10 @@ test('a keyed call equals the call except for its seed', () => {
   }
   const keyed = new KeyedCall(call, Uint8Array.of(5), true)
   expect(keyed.header('x')).toBe('header x')
+  keyed.identified(admin)
+  expect(users).toEqual([admin])
   for (const name of Object.keys(call) as (keyof Call)[]) {
-    if (name === 'header') continue
+    if (name === 'header' || name === 'identified') continue
     expect(keyed[name], name).toBe(name === 'isRepeated' ? true : name === 'seed' ? keyed.seed : call[name])
   }
   expect(keyed.seed).toEqual(Uint8Array.of(5))

@@ -71,6 +71,7 @@ describe('built-in roles', () => {
     ['roles', '', ''],
     ['tenants', '', ''],
     ['health', 'read', 'read'],
+    ['audit', '', ''],
   ])('have on %s: operator %j, viewer %j, admin everything', (resource, operator, viewer) => {
     expect([given('operator', resource), given('viewer', resource), given('admin', resource)]).toEqual([
       operator,
@@ -80,7 +81,7 @@ describe('built-in roles', () => {
   })
 
   test('are listed above for every resource', () => {
-    expect(resources).toHaveLength(12)
+    expect(resources).toHaveLength(13)
   })
 
   test('reach every device and service, and are ordinary grants', () => {

@@ -148,6 +148,13 @@ export class AccessFixture {
     })
   }
 
+  /** Ends that link. */
+  async unlink(): Promise<void> {
+    this.#device?.terminate()
+    const { links } = this.#http.assembly.context
+    while (links.linkedOf(defaultTenant, exampleDevice)) await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+
   /** The values of the device in the examples, without a link. */
   async deviceAuthorization(): Promise<string> {
     const secret = 'of the device'
