@@ -7,7 +7,7 @@ import { tenantAddress } from '#actors/tenant/commands'
 import { logEntry } from '#actors/tenant/log'
 import { defaultTenant } from '#actors/tenant/state'
 import type { RouteEntry } from '#api/entry'
-import type { Call } from '#http/call'
+import type { Call, Reply } from '#http/call'
 import type { Audit, AuditedRequest } from '#http/request-audit'
 import type { Principal } from '#model/caller'
 import { type CrnType, crnTypes, idOfCrn, parseCrn } from '#model/crn'
@@ -69,20 +69,28 @@ export class AuditLog implements Audit {
     this.#number = Buffer.from(options.system.world.random(6)).readUIntBE(0, 6)
   }
 
-  resourceOf({ path }: RouteEntry, { caller, parameters, query }: Call): string | undefined {
+  resourceOf({ path }: RouteEntry, call: Call): string | undefined {
     const parts = path.split('/')
     const place = parts.findIndex((part, at) => resourceTypes[part] && parts[at + 1]?.startsWith(':'))
-    const type = resourceTypes[parts[place] ?? '']
-    const name = Object(parameters)[parts[place + 1]?.slice(1) ?? '']
+    return this.#crnOf(parts[place], Object(call.parameters)[parts[place + 1]?.slice(1) ?? ''], call)
+  }
+
+  resourceIn({ path }: RouteEntry, call: Call, { json }: Reply): string | undefined {
+    const { resourceIdentifier, deviceIdentifier, id = deviceIdentifier } = Object(json)
+    return resourceIdentifier ?? this.#crnOf(path.split('/').at(-1), id, call)
+  }
+
+  #crnOf(part = '', name: unknown, { caller, query }: Call): string | undefined {
+    const type = resourceTypes[part]
     if (!type || typeof name !== 'string') return undefined
-    const isNamed = crnTypes[type] === 'named'
     const { tenant = caller.tenant } = Object(query)
     const id = type === 'user' ? rowByName(this.#options.system.peek(directoryAddress), name)?.id : name
-    const text = `crn#${type}:${isNamed ? `${tenant}/` : ''}${id}`
+    const text = `crn#${type}:${crnTypes[type] === 'named' ? `${tenant}/` : ''}${id}`
     return parseCrn(text) && text
   }
 
-  async add({ user, path, resourceIdentifier, status, ...request }: AuditedRequest): Promise<void> {
+  async add(request: AuditedRequest): Promise<void> {
+    const { user, address, method, path, resourceIdentifier, status } = request
     const { world } = this.#options.system
     const tenant = user?.tenant ?? defaultTenant
     const isRefused = status >= 400
@@ -94,7 +102,8 @@ export class AuditLog implements Audit {
       at: world.now(),
       user: user?.user ?? anonymous.user,
       name: user ? this.#nameOf(user) : anonymous.name,
-      ...request,
+      address,
+      method,
       path: path.slice(0, pathCharactersMax),
       ...(resourceIdentifier !== undefined && { resourceIdentifier }),
       status,

@@ -20,6 +20,8 @@ export interface AuditedRequest {
 export interface Audit {
   /** The CRN of the resource that the path of a request names. */
   resourceOf(entry: RouteEntry, call: Call): string | undefined
+  /** The CRN of a resource that the answer names. */
+  resourceIn(entry: RouteEntry, call: Call, reply: Reply): string | undefined
   /** Resolves when the request is stored, or could not be stored; a refused one at once. */
   add(request: AuditedRequest): Promise<void>
 }
@@ -63,7 +65,7 @@ export class RequestAudit {
     const resource = this.#audit.resourceOf(this.#entry, call)
     try {
       const reply = await answer(call)
-      this.#stored = this.#add(reply.status, resourceIn(reply) ?? resource)
+      this.#stored = this.#add(reply.status, this.#audit.resourceIn(this.#entry, call, reply) ?? resource)
       return reply
     } catch (error) {
       void this.#add(statusOf(error), resource)
@@ -85,11 +87,6 @@ export class RequestAudit {
   #add(status: number, resourceIdentifier: string | undefined): Promise<void> {
     return this.#audit.add({ ...this.#request, user: this.#user, resourceIdentifier, status })
   }
-}
-
-function resourceIn({ json }: Reply): string | undefined {
-  const { resourceIdentifier } = Object(json) as { readonly resourceIdentifier?: unknown }
-  return typeof resourceIdentifier === 'string' ? resourceIdentifier : undefined
 }
 
 function statusOf(error: unknown): number {
