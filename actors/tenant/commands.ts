@@ -179,7 +179,7 @@ export interface SweepProgress {
 }
 
 /** Adds entries to a log of the tenant, or removes them. */
-export interface ChangeLog {
+interface ChangeLog {
   readonly type: 'change_log'
   readonly index: string
   readonly entries: readonly string[]

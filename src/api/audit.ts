@@ -15,7 +15,7 @@ const LogQuery = z.object(logFields)
 export type LogQuery = z.infer<typeof LogQuery>
 
 /** `user`: of the user or key, or `crn#user:anonymous`. `path`: as received, without its query. */
-export const AuditEntry = z.object({
+const AuditEntry = z.object({
   at: Timestamp,
   user: z.string(),
   name: z.string(),
@@ -27,8 +27,7 @@ export const AuditEntry = z.object({
   status: z.int(),
 })
 
-export const AuditQuery = z.object({ ...logFields, user: z.string().min(1).max(crnCharactersMax).optional() })
-export type AuditQuery = z.infer<typeof AuditQuery>
+const AuditQuery = z.object({ ...logFields, user: z.string().min(1).max(crnCharactersMax).optional() })
 
 export const listAudit = defineRoute('listAudit', {
   route: 'GET /audit',

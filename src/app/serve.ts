@@ -273,15 +273,11 @@ function metricsParts(
   { metricParts, context, database, identity }: Assembly,
   others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight' | 'cluster' | 'mqtt'>,
 ) {
-  const { system, hub, links, tickets } = context
   const http = new HttpMetrics()
   const process = new ProcessMetrics({ world: realWorld, version, dataDirectory, loopTimes })
   const metrics = metricsOf({
     ...metricParts,
-    system,
-    hub,
-    links,
-    tickets,
+    ...context,
     database,
     http,
     identity: identity?.metrics,

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { adminCommand } from '#app/admin-command'
+import { addAuditCommand } from '#cli/audit'
 import { addClusterCommands } from '#cli/cluster'
 import type { CommandAction, CommandContext } from '#cli/command-context'
 import { exitCodes, Misuse } from '#cli/exit-codes'
@@ -67,7 +68,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   const program = new Command(adminCommand)
   program
     .description(
-      'Manages users, roles, tenants, keys and sessions through the API; exports history; backs up and restores.',
+      'Manages users, roles, tenants, keys and sessions, and lists what they did; exports history; backs up and restores.',
     )
     .option('--url <url>', 'address of the server, such as https://devices.example.com')
     .option('--user <name>', 'name of the user that signs in')
@@ -86,6 +87,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   addKeyCommands(program, act)
   addSessionCommands(program, act)
   addTenantCommands(program, act)
+  addAuditCommand(program, act)
   addClusterCommands(program, act)
   addHistoryCommands(program, act)
   addImportCommands(program, act)

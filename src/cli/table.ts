@@ -12,12 +12,12 @@ export function tableOf(columns: readonly Column[], rows: readonly Readonly<Reco
   return lines.map((line) => `${textOf(line).trimEnd()}\n`).join('')
 }
 
-/** Fields whose names end in `At` contain Unix milliseconds. */
+/** `at`, and fields whose names end in `At`, contain Unix milliseconds. */
 function cellOf(field: string, value: unknown): string {
   if (value === undefined || value === null) return '-'
   if (Array.isArray(value)) return listText(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'number' && field.endsWith('At')) return timeText(value)
+  if (typeof value === 'number' && /(^a|A)t$/.test(field)) return timeText(value)
   return String(value).replace(/\p{C}/gu, '?')
 }
 

@@ -26,6 +26,7 @@ export async function runAllCommands(run: RunCommand): Promise<void> {
     await sessions(run, succeeds)
     await keys(succeeds, json)
     await imports(json, folder)
+    await audit(succeeds, json)
     expect(await succeeds('user delete ann')).toBe('')
     expect(await succeeds('role delete ops')).toBe('')
     expect(await succeeds('role delete ops --tenant other')).toBe('')
@@ -53,6 +54,17 @@ async function tenants(succeeds: Succeeds, json: Json): Promise<void> {
     expect.objectContaining({ tenantIdentifier: 'other', name: 'Other', twoFactor: 'required', basic: false }),
   )
   expect(await json('tenant set other --name Renamed --basic')).toMatchObject({ name: 'Renamed', basic: true })
+}
+
+async function audit(succeeds: Succeeds, json: Json): Promise<void> {
+  const rows = (await json('audit --from -1h --limit 1000')) as { readonly name: string; readonly status: number }[]
+  const refused = rows.find(({ status }) => status === 409)
+  expect(refused).toMatchObject({ method: 'POST', path: '/api/v1/devices/TB-2/token' })
+  const by = `--by ${refused?.name}`
+  expect(await json(`audit ${by} --to -1h`)).toEqual([])
+  expect(await succeeds(`audit ${by} --limit 2`)).toMatch(
+    /^TIME +NAME +ADDRESS +METHOD +PATH +STATUS\n\d{4}-\S+Z +(\w+) +127\.0\.0\.1 .*\n.* \1 .*\n$/,
+  )
 }
 
 async function imports(json: Json, folder: string): Promise<void> {

@@ -29,7 +29,15 @@ describe('help', () => {
     for (const line of ['--help', 'help']) {
       const { code, out, notes } = await run(line)
       expect([code, notes]).toEqual([0, ''])
-      for (const word of [...Object.keys(verbs), '--url', '--json', 'ADMIN_PASSWORD', 'ADMIN_API_KEY', 'Exit codes']) {
+      for (const word of [
+        ...Object.keys(verbs),
+        'audit',
+        '--url',
+        '--json',
+        'ADMIN_PASSWORD',
+        'ADMIN_API_KEY',
+        'Exit codes',
+      ]) {
         expect(out).toContain(word)
       }
       expect(Math.max(...out.split('\n').map((row) => row.length))).toBeLessThanOrEqual(120)

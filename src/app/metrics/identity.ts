@@ -2,7 +2,7 @@ import { authOutcomes, credentialKinds } from '#access/auth-counts'
 import type { Identity } from '#access/identity'
 import type { MetricRow, Sample } from '#app/metrics/row'
 
-/** Authentication and sign-ins. All of it is absent, or 0, with `IAM=off`. */
+/** Authentication, sign-ins and the audit. Without the audit, it is absent, or 0, with `IAM=off`. */
 export const identityRows: readonly MetricRow[] = [
   {
     name: 'ddb_authentications_total',
@@ -48,6 +48,20 @@ export const identityRows: readonly MetricRow[] = [
     help: 'Passwords that wait to be hashed or are being hashed',
     from: 'identity',
     read: ({ identity }) => identity?.passwords.waitingCount ?? 0,
+  },
+  {
+    name: 'ddb_audit_entries_total',
+    type: 'counter',
+    help: 'Changes and sign-ins that were recorded, also refused ones',
+    from: 'audit',
+    read: ({ audit }) => audit.counts.stored,
+  },
+  {
+    name: 'ddb_audit_refusals_dropped_total',
+    type: 'counter',
+    help: 'Refused requests that were not recorded, because there were too many',
+    from: 'audit',
+    read: ({ audit }) => audit.counts.dropped,
   },
 ]
 

@@ -1,3 +1,4 @@
+import type { AuditLog } from '#access/audit-log'
 import type { Identity } from '#access/identity'
 import type { Tickets } from '#access/tickets'
 import type { HealthStatus } from '#api/health'
@@ -40,6 +41,7 @@ export interface MetricSources extends MetricParts {
   readonly hub: Hub
   readonly links: Links
   readonly tickets: Tickets
+  readonly audit: AuditLog
   readonly database: Database
   readonly backups: Pick<Backups, 'counts' | 'lastDoneAt'>
   readonly http: HttpMetrics
