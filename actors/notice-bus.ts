@@ -9,6 +9,7 @@ import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
+import type { StoredWebhook } from '#model/webhook'
 
 /** Everything that actors publish after a commit. */
 interface Notices
@@ -17,6 +18,7 @@ interface Notices
     TopicNotices,
     SubscriberNotices,
     DeliveryNotices,
+    WebhookNotices,
     UpdateNotices,
     ProjectNotices {}
 
@@ -40,6 +42,8 @@ const names: Readonly<Record<keyof Notices, true>> = {
   subscribed: true,
   unsubscribed: true,
   requested: true,
+  webhookAdded: true,
+  webhooksForgotten: true,
   updateMoved: true,
   updateCheckWanted: true,
   updateOfferWanted: true,
@@ -141,6 +145,13 @@ export interface UpdateNotices {
 /** Notices about mail requests. Called as effects: after the commit, with the committed state. */
 export interface DeliveryNotices {
   requested(tenant: string, fn: string, head: DeliveryHead): void
+}
+
+/** Notices about webhooks, called like `DeliveryNotices`. */
+export interface WebhookNotices {
+  webhookAdded(tenant: string, fn: string, webhook: StoredWebhook): void
+  /** The function was deleted. */
+  webhooksForgotten(tenant: string, fn: string): void
 }
 
 /** Notices of tenants about the topics of subscriptions, called like `DeliveryNotices`. */

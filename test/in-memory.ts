@@ -4,6 +4,7 @@ import { History } from '#history/history'
 import { defaultLimits } from '#history/history-limits'
 import type { World } from '#runtime/world'
 import { MemoryMail } from '#test/notifications/memory-mail'
+import { MemoryReceivers } from '#test/notifications/memory-receivers'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
@@ -24,7 +25,7 @@ export function inMemory(world: World): AssemblyOptions {
     publisher: { publish: () => {} },
     ticketLifetimeMs: 30_000,
     updates: { images: memoryBlobs({ bytesMax: defaultImageBytesMax }) },
-    notifications: { mail: new MemoryMail() },
+    notifications: { mail: new MemoryMail(), receivers: new MemoryReceivers() },
     log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
   }
 }

@@ -1,5 +1,6 @@
 import {
   type AddRequest,
+  type AddWebhook,
   type CountOverflow,
   type DeliveryCommand,
   type DeliveryState,
@@ -7,12 +8,17 @@ import {
   headRecord,
   requestPrefix,
   requestRecord,
+  resultPrefix,
   type TrimRequests,
+  type WebhookEnded,
+  type WebhookTried,
+  webhookPrefix,
 } from '#actors/delivery/state'
-import type { DeliveryNotices } from '#actors/notice-bus'
+import type { DeliveryNotices, WebhookNotices } from '#actors/notice-bus'
 import { recordActor, recordOnly } from '#actors/record-actor'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
+import { deliveriesShown, type StoredWebhook, type WebhookResult } from '#model/webhook'
 import {
   type ActorDefinition,
   answer,
@@ -24,19 +30,18 @@ import {
 } from '#runtime/actor'
 
 export interface DeliveryOptions {
-  readonly notices: DeliveryNotices
+  readonly notices: DeliveryNotices & WebhookNotices
   /** Maximum number of stored requests of a function. The oldest ones are dropped and only counted. */
   readonly storedRequestsMax: number
 }
 
 /**
- * The mail requests of one function, one record each, and their numbering. A device sends a request in the commit of
- * the entry that caused it, so either both are stored or neither; recipients are determined later. Numbers have no
- * gaps, also for requests that are only counted: a number without a record is a request that can no longer be mailed.
- * Contract 5.7.
+ * The mail requests and webhooks of one function, one record each, and their numbering. A device sends a request in the
+ * commit of the entry that caused it, so either both are stored or neither; recipients are determined later. Numbers of
+ * mails have no gaps, also for requests that are only counted: a number without a record is a request that can no longer
+ * be mailed. Contract 5.7, 12.
  *
- * The actor stays awake and indexed while it stores requests, because every subscriber reads them. Requests cause no
- * events.
+ * The actor stays awake and indexed while it stores requests or waiting webhooks. They cause no events.
  */
 export function deliveryActor({
   notices,
@@ -44,14 +49,29 @@ export function deliveryActor({
 }: DeliveryOptions): ActorDefinition<DeliveryState, DeliveryCommand, Entry> {
   const actor: ActorDefinition<DeliveryState, DeliveryCommand, Entry> = recordActor({
     kind: 'delivery',
-    records: { [headRecord]: 'head of requests', [`${requestPrefix}*`]: 'request' },
-    isForgettable: ({ requests }) => requests.size === 0,
-    empty: ({ tenant, id }) => ({ tenant, function: id, head: noRequests, requests: new Map() }),
+    records: {
+      [headRecord]: 'head of requests',
+      [`${requestPrefix}*`]: 'request',
+      [`${webhookPrefix}*`]: 'webhook',
+      [`${resultPrefix}*`]: 'result of a webhook',
+    },
+    isForgettable: ({ requests, webhooks }) => requests.size + webhooks.size === 0,
+    empty: ({ tenant, id }) => ({
+      tenant,
+      function: id,
+      head: noRequests,
+      requests: new Map(),
+      webhooks: new Map(),
+      results: new Map(),
+    }),
     put,
     decisions: {
       request: (state, command, turn) => decideRequest(state, command, turn, storedRequestsMax, notices),
       overflowed: (state, command, turn) => decideOverflowed(state, command, turn, notices),
       trim: (state, command) => decideTrim(state, command, notices),
+      webhook: (state, command, turn) => decideWebhook(state, command, turn, notices),
+      webhook_tried: decideTried,
+      webhook_ended: decideEnded,
       forget: (state) => decideForget(state, notices),
     },
   })
@@ -66,9 +86,27 @@ function inOrder(records: ReadonlyMap<string, unknown>): ReadonlyMap<string, unk
 }
 
 function put(state: DeliveryState, { name, value }: RecordChange): void {
-  if (name === headRecord) state.head = (value as DeliveryHead | null) ?? noRequests
-  else if (value === null) state.requests.delete(Number(name.slice(requestPrefix.length)))
-  else state.requests.set((value as DeliveryRequest).seq, value as DeliveryRequest)
+  if (name === headRecord) {
+    state.head = (value as DeliveryHead | null) ?? noRequests
+    return
+  }
+  const slash = name.indexOf('/') + 1
+  const id = name.slice(slash)
+  switch (name.slice(0, slash)) {
+    case requestPrefix:
+      putIn(state.requests, Number(id), value as DeliveryRequest | null)
+      break
+    case webhookPrefix:
+      putIn(state.webhooks, id, value as StoredWebhook | null)
+      break
+    case resultPrefix:
+      putIn(state.results, id, value as WebhookResult | null)
+  }
+}
+
+function putIn<K, V>(map: Map<K, V>, key: K, value: V | null): void {
+  if (value === null) map.delete(key)
+  else map.set(key, value)
 }
 
 function decideRequest(
@@ -82,7 +120,7 @@ function decideRequest(
   const seq = head.seq + 1
   const value: DeliveryRequest = { ...request, seq }
   const [oldest] = requests.keys()
-  const dropped = requests.size >= storedMax && oldest !== undefined ? [removalOf(oldest)] : []
+  const dropped = requests.size >= storedMax && oldest !== undefined ? [removalOf(requestRecord(oldest))] : []
   return headDecision(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...dropped])
 }
 
@@ -101,16 +139,77 @@ function decideTrim(state: DeliveryState, { to }: TrimRequests, notices: Deliver
   const trimmed = Math.min(to, head.seq)
   if (trimmed <= head.trimmed) return answer(undefined)
   const unneeded = [...requests.keys()].filter((seq) => seq <= trimmed)
-  return headDecision(state, { ...head, trimmed }, notices, unneeded.map(removalOf))
+  return headDecision(
+    state,
+    { ...head, trimmed },
+    notices,
+    unneeded.map((seq) => removalOf(requestRecord(seq))),
+  )
 }
 
-function decideForget(state: DeliveryState, notices: DeliveryNotices): Decision<Entry> {
-  const { tenant, function: fn, head, requests } = state
-  if (head === noRequests && requests.size === 0) return answer(undefined)
-  return recordOnly([{ name: headRecord, value: null }, ...[...requests.keys()].map(removalOf)], {
+function decideForget(state: DeliveryState, notices: DeliveryOptions['notices']): Decision<Entry> {
+  const { tenant, function: fn, head, requests, webhooks, results } = state
+  if (head === noRequests && requests.size + webhooks.size + results.size === 0) return answer(undefined)
+  const removals = [
+    ...[...requests.keys()].map((seq) => removalOf(requestRecord(seq))),
+    ...[...webhooks.keys()].map((id) => removalOf(webhookPrefix + id)),
+    ...[...results.keys()].map((id) => removalOf(resultPrefix + id)),
+  ]
+  return recordOnly([{ name: headRecord, value: null }, ...removals], {
     indexes: indexedWhen(state, false),
-    effects: [() => notices.requested(tenant, fn, noRequests)],
+    effects: [() => notices.requested(tenant, fn, noRequests), () => notices.webhooksForgotten(tenant, fn)],
   })
+}
+
+/** Contract 12. */
+function decideWebhook(
+  state: DeliveryState,
+  { request }: AddWebhook,
+  { now, random }: Turn,
+  notices: WebhookNotices,
+): Decision<Entry> {
+  const { tenant, function: fn } = state
+  const id = `msg_${Buffer.from(random(idBytes)).toString('base64url')}`
+  const value: StoredWebhook = { ...request, id, attempts: 0, nextAt: now, result: null }
+  return recordOnly([{ name: webhookPrefix + id, value }], {
+    indexes: indexedWhen(state, true),
+    effects: [() => notices.webhookAdded(tenant, fn, value)],
+  })
+}
+
+const idBytes = 16
+
+function decideTried({ webhooks }: DeliveryState, { id, result, nextAt }: WebhookTried): Decision<Entry> {
+  const before = webhooks.get(id)
+  if (!before) return answer(undefined)
+  const value: StoredWebhook = { ...before, attempts: before.attempts + 1, nextAt, result }
+  return recordOnly([{ name: webhookPrefix + id, value }])
+}
+
+function decideEnded(
+  state: DeliveryState,
+  { id, status, result, isTried }: WebhookEnded,
+  { now }: Turn,
+): Decision<Entry> {
+  const { head, webhooks, results } = state
+  const before = webhooks.get(id)
+  if (!before) return answer(undefined)
+  const { node, attempts } = before
+  const value: WebhookResult = { id, node, status, result, attempts: attempts + (isTried ? 1 : 0), time: now }
+  const oldest = results.size < deliveriesShown ? undefined : [...results.values()].reduce(olderOf)
+  const isLast = webhooks.size === 1 && !isWaiting(head)
+  return recordOnly(
+    [
+      removalOf(webhookPrefix + id),
+      ...(oldest ? [removalOf(resultPrefix + oldest.id)] : []),
+      { name: resultPrefix + id, value },
+    ],
+    { indexes: isLast ? indexedWhen(state, false) : [] },
+  )
+}
+
+function olderOf(one: WebhookResult, other: WebhookResult): WebhookResult {
+  return other.time < one.time ? other : one
 }
 
 /** The decision of every turn that changes something: it writes the head and the index row, and notifies the mailer. */
@@ -122,13 +221,14 @@ function headDecision(
 ): Recorded<Entry> {
   const { tenant, function: fn } = state
   return recordOnly([{ name: headRecord, value: head }, ...records], {
-    indexes: indexedWhen(state, isWaiting(head)),
+    indexes: indexedWhen(state, isWaiting(head) || state.webhooks.size > 0),
     effects: [() => notices.requested(tenant, fn, head)],
   })
 }
 
-function indexedWhen({ function: entry, head }: DeliveryState, isPresent: boolean): readonly IndexChange[] {
-  return isWaiting(head) === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
+function indexedWhen({ function: entry, head, webhooks }: DeliveryState, isPresent: boolean): readonly IndexChange[] {
+  const isIndexed = isWaiting(head) || webhooks.size > 0
+  return isIndexed === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
 }
 
 /** Some subscribers may not be past all requests. */
@@ -136,6 +236,6 @@ export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
   return seq > trimmed
 }
 
-function removalOf(seq: number): RecordChange {
-  return { name: requestRecord(seq), value: null }
+function removalOf(name: string): RecordChange {
+  return { name, value: null }
 }

@@ -1,4 +1,5 @@
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
+import type { StoredWebhook, WebhookAnswer, WebhookResult } from '#model/webhook'
 import type { ActorAddress } from '#runtime/actor'
 
 /** The stored requests of one function. */
@@ -8,27 +9,40 @@ export interface DeliveryState {
   head: DeliveryHead
   /** By `seq`, ascending. */
   readonly requests: Map<number, DeliveryRequest>
+  /** Waiting webhooks by id, in any order. They have no number, because each number counts in digests. */
+  readonly webhooks: Map<string, StoredWebhook>
+  /** The webhooks that finished last, by id. */
+  readonly results: Map<string, WebhookResult>
 }
 
-/** Record names: `head`, and one for each request. */
+/** Record names: `head`, and one for each request, waiting webhook and result. */
 export const headRecord = 'head'
 export const requestPrefix = 'request/'
+
+export const webhookPrefix = 'webhook/'
+export const resultPrefix = 'webhook_result/'
 
 /** Padded, so that record names sort by number. */
 export function requestRecord(seq: number): string {
   return `${requestPrefix}${String(seq).padStart(16, '0')}`
 }
 
-/** The mail requests of one function. */
+/** The mail requests and webhooks of one function. */
 export function deliveryAddress(tenant: string, fn: string): ActorAddress<DeliveryState, DeliveryCommand> {
   return { kind: 'delivery', tenant, id: fn }
 }
 
-/** Functions with stored requests: entries `<functionId>`. */
+/** Functions with stored requests or waiting webhooks: entries `<functionId>`. */
 export const deliveringIndex = 'delivering'
 
-/** Commands of the mail requests of one function. */
-export type DeliveryCommand = AddRequest | CountOverflow | TrimRequests | ForgetRequests
+export type DeliveryCommand =
+  | AddRequest
+  | CountOverflow
+  | TrimRequests
+  | AddWebhook
+  | WebhookTried
+  | WebhookEnded
+  | ForgetRequests
 
 /** Sent by the device on which the function ran. */
 export interface AddRequest {
@@ -46,6 +60,26 @@ export interface CountOverflow {
 export interface TrimRequests {
   readonly type: 'trim'
   readonly to: number
+}
+
+/** Sent by the device on which the function ran. */
+export interface AddWebhook {
+  readonly type: 'webhook'
+  readonly request: Pick<StoredWebhook, 'at' | 'device' | 'node' | 'value' | 'previous' | 'cause'>
+}
+
+/** An attempt failed; there will be another one. */
+export interface WebhookTried {
+  readonly type: 'webhook_tried'
+  readonly id: string
+  readonly result: WebhookAnswer
+  readonly nextAt: number
+}
+
+/** `isTried`: an attempt was the cause. */
+export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
+  readonly type: 'webhook_ended'
+  readonly isTried: boolean
 }
 
 /** The function was deleted. */

@@ -13,7 +13,7 @@ import { applyConnected, type Connected } from '#actors/device/status'
 import { applyStamps, applyThrottled, type Throttled } from '#actors/device/throttles'
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
-import type { FunctionRule } from '#rules/function-list'
+import type { RequestedCounts } from '#rules/request-rate'
 
 /** Changes of a device that cause no event. */
 export type DeviceChange = Connected | ServiceDeclared | AlarmsEvaluated | RulesKnown | Throttled | FunctionsRun
@@ -167,8 +167,8 @@ export interface FunctionsRun {
   readonly type: 'functions_run'
   /** The functions bound to the device; undefined: unchanged. */
   readonly functions: KnownFunctions | undefined
-  /** Number of requests by function. They count against its rate when this is applied, because a decision may be refused. */
-  readonly requests: ReadonlyMap<FunctionRule, number>
+  /** They count against their rates when this is applied, because a decision may be refused. */
+  readonly requests: RequestedCounts
   /** Unix ms. */
   readonly at: number
 }
@@ -187,7 +187,7 @@ function applyFunctionsRun(state: DeviceState, { functions, requests, at }: Func
     if (isOther(lastFunctions, functions)) lastFunctions = functions
     state.functions = lastFunctions
   }
-  for (const [{ rate }, count] of requests) rate.take(at, count)
+  for (const [rate, count] of requests) rate.take(at, count)
 }
 
 function isOther<Known extends { readonly version: number; readonly list: unknown }>(

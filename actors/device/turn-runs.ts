@@ -1,10 +1,11 @@
-import { type AddRequest, deliveryAddress } from '#actors/delivery/state'
+import { type AddRequest, type AddWebhook, deliveryAddress } from '#actors/delivery/state'
 import { absentDevice, type DeviceState, noThrottles } from '#actors/device/state'
 import { stampsOf } from '#actors/device/throttles'
 import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
 import type { StoredFunction } from '#model/function'
-import type { EmailNode } from '#model/graph'
+import type { EmailNode, WebhookNode } from '#model/graph'
+import { type FunctionCounts, noFunctionCounts } from '#rules/function-counts'
 import type { RunInput, RunSink } from '#rules/function-graph'
 import {
   type AuthorTriggers,
@@ -13,8 +14,7 @@ import {
   noFunctions,
   type ShapedTrigger,
 } from '#rules/function-list'
-import type { FunctionCounts } from '#rules/function-views'
-import type { Overflows } from '#rules/request-rate'
+import type { Overflows, RequestedCounts, RequestRate } from '#rules/request-rate'
 import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantFunctions } from '#rules/tenant-functions'
 import type { Tell, Turn } from '#runtime/actor'
@@ -41,7 +41,7 @@ export interface DeviceFunctions {
 export const noDeviceFunctions: DeviceFunctions = {
   of: () => undefined,
   storedOf: () => undefined,
-  counts: { runs: 0, errors: 0, requests: 0, overflown: 0 },
+  counts: noFunctionCounts(),
   overflows: { add() {} },
   skipped() {},
 }
@@ -50,7 +50,7 @@ export const noDeviceFunctions: DeviceFunctions = {
 export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
-  readonly requested: ReadonlyMap<FunctionRule, number>
+  readonly requested: RequestedCounts
   /** They count the requests after the commit. */
   readonly effects: readonly (() => void)[]
 }
@@ -59,7 +59,7 @@ export interface RunsOutcome {
 const noDevice = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
-export const noRequests: ReadonlyMap<FunctionRule, number> = new Map()
+export const noRequests: RequestedCounts = new Map()
 
 const overflowsKept = 64
 /** Enough ids to find them in the log. */
@@ -80,7 +80,8 @@ export class TurnRuns implements RunSink {
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
   #requests: Tell[] | undefined
-  #requested: ReadonlyMap<FunctionRule, number> = noRequests
+  #requested: RequestedCounts = noRequests
+  #mailCount = 0
   #skippedCount = 0
   readonly #skippedIds = new Set<string>()
   /** The function of the last request beyond the rate, and how many of its requests in a row were beyond it. */
@@ -155,23 +156,32 @@ export class TurnRuns implements RunSink {
     stamped.set(key, this.#input.time)
   }
 
-  reached({ id, template }: EmailNode): void {
+  reached(node: EmailNode | WebhookNode): void {
     const { value, previous, device, time } = this.#input
     const rule = this.#rule as FunctionRule
-    const requestCount = this.#requested.get(rule) ?? 0
-    // Beyond the share of the turn a request is only counted for the digest, as beyond the rate.
-    if (work.isOver || !rule.rate.mayTake(time, requestCount, this.#requests?.length ?? 0)) {
+    const isMail = node.type === 'email'
+    if (!isMail && node.enabled === false) return
+    const rate = isMail ? rule.rate : rule.webhookRate
+    const requestCount = this.#requested.get(rate) ?? 0
+    const ofAll = isMail ? this.#mailCount : (this.#requests?.length ?? 0) - this.#mailCount
+    // Beyond the share of the turn a mail is only counted for the digest, as beyond the rate.
+    if (work.isOver || !rate.mayTake(time, requestCount, ofAll)) {
       work.charge(overflowUnits)
-      this.#overflow(rule)
+      if (isMail) this.#overflow(rule)
+      else this.#functions.counts.webhooksDropped++
       return
     }
     work.charge(requestUnits)
     if (this.#requested === noRequests) this.#requested = new Map()
-    const requested = this.#requested as Map<FunctionRule, number>
-    requested.set(rule, requestCount + 1)
+    const requested = this.#requested as Map<Pick<RequestRate, 'take'>, number>
+    requested.set(rate, requestCount + 1)
+    if (isMail) this.#mailCount++
     const values = { value: storedValue(value), previous: storedValue(previous) }
     const cause = causeOf(this.#entry as TriggeringEntry, this.#place)
-    const command: AddRequest = { type: 'request', request: { at: time, device, node: id, template, ...values, cause } }
+    const request = { at: time, device, node: node.id, ...values, cause }
+    const command: AddRequest | AddWebhook = isMail
+      ? { type: 'request', request: { ...request, template: node.template } }
+      : { type: 'webhook', request }
     this.#requests ??= []
     this.#requests.push({ to: deliveryAddress(this.#tenant, rule.id), command })
   }
@@ -191,7 +201,7 @@ export class TurnRuns implements RunSink {
     }
     if (stamped === noThrottles && requests === undefined && this.#effects === undefined) return overflow
     const effects = [...(this.#effects ?? nothing), ...(overflow?.effects ?? nothing)]
-    if (requests !== undefined) effects.push(this.#countOf(requests.length))
+    if (requests !== undefined) effects.push(this.#countOf(this.#mailCount))
     return {
       stamps: stamped === noThrottles ? nothing : stampsOf(stamped),
       requests: requests ?? nothing,
@@ -207,10 +217,10 @@ export class TurnRuns implements RunSink {
     return () => functions.skipped(tenant, device, { count, ids })
   }
 
-  #countOf(requests: number): () => void {
+  #countOf(mails: number): () => void {
     const { counts } = this.#functions
     return () => {
-      counts.requests += requests
+      counts.requests += mails
     }
   }
 
@@ -256,6 +266,7 @@ export class TurnRuns implements RunSink {
     this.#stamped = noThrottles
     this.#requests = undefined
     this.#requested = noRequests
+    this.#mailCount = 0
     if (this.#skippedCount > 0) {
       this.#skippedCount = 0
       this.#skippedIds.clear()

@@ -1,7 +1,7 @@
 import type { KeyKind, TenantState } from '#actors/tenant/state'
 import type { AlarmBody } from '#model/alarm'
 import type { Principal } from '#model/caller'
-import type { FunctionBody } from '#model/function'
+import type { FunctionBody, StoredWebhookSecret } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { JsonObject } from '#model/json-value'
 import type { Grant } from '#model/scope'
@@ -30,6 +30,7 @@ export type TenantCommand =
   | PutAlarm
   | DeleteAlarm
   | PutFunction
+  | DisableWebhook
   | DeleteFunction
   | TopicSwept
   | PutTemplate
@@ -201,8 +202,18 @@ export interface PutFunction {
   readonly id: string
   readonly isNew: boolean
   readonly body: FunctionBody
+  /** Of the webhooks in the body, which contains none. */
+  readonly secrets?: readonly StoredWebhookSecret[]
   readonly author: string
   readonly isNarrow?: boolean
+}
+
+/** The receiver of a webhook does not want it any more (410). The author stays. `url`: that of the attempt. */
+export interface DisableWebhook {
+  readonly type: 'disable_webhook'
+  readonly function: string
+  readonly node: string
+  readonly url: string
 }
 
 /** Its subscriptions end afterwards. */

@@ -4,7 +4,7 @@ import type { TopicNotices } from '#actors/notice-bus'
 import { newEdit, recordOnly } from '#actors/record-actor'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
-import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
+import type { DeleteFunction, DisableWebhook, PutFunction, TopicSwept } from '#actors/tenant/commands'
 import { endingIndex, functionRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import {
@@ -15,17 +15,18 @@ import {
   nodeFault,
   type StoredFunction,
 } from '#model/function'
+import type { GraphNode } from '#model/graph'
 import { Problem, type ProblemDetail } from '#model/problem'
-import { type Decision, refuse, type Turn, tell } from '#runtime/actor'
+import { answer, type Decision, refuse, type Turn, tell } from '#runtime/actor'
 
 /** Contract 5.4. An unchanged function is edited only if the author changes: its runs use the author's permissions. */
 export function decidePutFunction(
   state: TenantState,
-  { id, isNew, body, author, isNarrow }: PutFunction,
+  { id, isNew, body, secrets, author, isNarrow }: PutFunction,
   turn: Turn,
 ): Decision<Entry> {
   const before = state.functions.get(id)
-  const wanted = contentOf(body)
+  const wanted = contentOf(body, secrets)
   const isSame = before !== undefined && isDeepStrictEqual(contentOfStored(before), wanted)
   const refusal = refusePut(before, { isNew, author }, isSame)
   if (refusal) return refusal
@@ -42,8 +43,22 @@ export function decidePutFunction(
   })
 }
 
+/** Contract 12. Nothing changes if the function was edited, so that it does not send there any more. */
+export function decideDisableWebhook(
+  { functions }: TenantState,
+  { function: id, node, url }: DisableWebhook,
+  turn: Turn,
+): Decision<Entry> {
+  const before = functions.get(id)
+  const isMeant = (each: GraphNode) => each.type === 'webhook' && each.id === node && each.url === url
+  if (!before?.graph.nodes.some(isMeant)) return answer(undefined)
+  const nodes = before.graph.nodes.map((each) => (isMeant(each) ? { ...each, enabled: false } : each))
+  const stored: StoredFunction = { ...before, graph: { ...before.graph, nodes }, edit: newEdit(turn) }
+  return recordOnly([{ name: functionRecord(id), value: stored }])
+}
+
 /**
- * Contract 5.4. Its mail requests are deleted in the same commit. Its subscriptions end afterwards, one by one; until
+ * Contract 5.4. Its mail requests and webhooks are deleted in the same commit. Its subscriptions end afterwards, one by one; until
  * then the function is listed in the index of ending topics.
  */
 export function decideDeleteFunction(
@@ -71,15 +86,15 @@ export function alarmFault(graph: FunctionBody['graph'], place: number): Problem
 }
 
 /** The user-defined fields of a function. */
-type FunctionContent = Pick<StoredFunction, 'name' | 'enabled' | 'devices' | 'groups' | 'graph'>
+type FunctionContent = Pick<StoredFunction, 'name' | 'enabled' | 'devices' | 'groups' | 'graph' | 'secrets'>
 
-function contentOf({ name, enabled, binding, graph }: FunctionBody): FunctionContent {
+function contentOf({ name, enabled, binding, graph }: FunctionBody, secrets: PutFunction['secrets']): FunctionContent {
   const { devices = null, groups = null } = binding
-  return { name, enabled, devices, groups, graph }
+  return { name, enabled, devices, groups, graph, ...(secrets && { secrets }) }
 }
 
-function contentOfStored({ name, enabled, devices, groups, graph }: StoredFunction): FunctionContent {
-  return { name, enabled, devices, groups, graph }
+function contentOfStored({ name, enabled, devices, groups, graph, secrets }: StoredFunction): FunctionContent {
+  return { name, enabled, devices, groups, graph, ...(secrets && { secrets }) }
 }
 
 /**

@@ -4,7 +4,12 @@ import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
-import { decideDeleteFunction, decidePutFunction, decideTopicSwept } from '#actors/tenant/functions'
+import {
+  decideDeleteFunction,
+  decideDisableWebhook,
+  decidePutFunction,
+  decideTopicSwept,
+} from '#actors/tenant/functions'
 import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
 import { decideAddJsonNames, decidePublishJsonNames } from '#actors/tenant/json-names'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
@@ -108,6 +113,7 @@ export function tenantActor(
       delete_alarm: decideDeleteAlarm,
       put_function: decidePutFunction,
       delete_function: (state, command) => decideDeleteFunction(state, command, notices),
+      disable_webhook: decideDisableWebhook,
       topic_swept: (_, command) => decideTopicSwept(command),
       put_template: decidePutTemplate,
       delete_template: decideDeleteTemplate,

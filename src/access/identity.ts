@@ -186,6 +186,8 @@ export function openIdentity(options: IdentityOptions) {
     addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
     /** Whether the creator of an API key may still grant its roles. */
     isGiven: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
+    /** Seals secrets that have to be read again. Available like `imageKey`. */
+    sealKey: () => fileKeys().seal,
     /** Signs image URLs. Available once `open` has resolved, like `unsubscribeKey`. */
     imageKey: () => fileKeys().images,
     /** Signs unsubscribe URLs. */

@@ -9,6 +9,7 @@ import { DeviceIdentifier, ServerMadeId, ShortName, Timestamp } from '#model/ide
 import { Meta } from '#model/meta'
 import { PropertyValue } from '#model/property-type'
 import { Locale } from '#model/subscription'
+import { WebhookDelivery } from '#model/webhook'
 
 /** Functions that run on events of devices. Contract 5.1, 5.4. */
 
@@ -94,7 +95,7 @@ export const listFunctions = defineRoute('listFunctions', {
 export const createFunction = defineRoute('createFunction', {
   route: 'POST /functions',
   source: 'contract 5.4',
-  summary: 'Create a function that sends mails on events of devices that the caller may read',
+  summary: 'Create a function that sends mails and webhooks on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody, acceptsNames: true },
   answers: { 201: { description: 'Created', schema: FunctionEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
@@ -137,6 +138,41 @@ export const deleteFunction = defineRoute('deleteFunction', {
   parameters: fn,
   answers: { 204: { description: 'Deleted' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { functionId: exampleFunction }, status: 204 },
+})
+
+export const listDeliveries = defineRoute('listDeliveries', {
+  route: 'GET /functions/:functionId/deliveries',
+  source: 'contract 12',
+  summary: 'List the last 100 webhooks of a function, the latest first; without their contents',
+  access: { resource: 'functions', action: 'read', within: 'tenant' },
+  parameters: fn,
+  answers: {
+    200: { description: 'Webhooks', schema: z.array(WebhookDelivery) },
+    ...errorAnswers(401, 403, 404),
+  },
+  example: {
+    parameters: { functionId: exampleFunction },
+    status: 200,
+    answer: [
+      {
+        id: 'msg_AAAvYmFyYmF6cXV4eHl6ew',
+        node: 'call',
+        status: 'DELIVERED',
+        time: 1_795_132_802_000,
+        attempts: 1,
+        httpStatus: 204,
+      },
+      {
+        id: 'msg_Zm9vYmFyYmF6cXV4eHl6ew',
+        node: 'call',
+        status: 'WAITING',
+        time: 1_795_132_801_000,
+        attempts: 2,
+        httpStatus: 503,
+        nextAt: 1_795_132_836_000,
+      },
+    ],
+  },
 })
 
 export const testFunction = defineRoute('testFunction', {

@@ -2,6 +2,7 @@ import { AuditLog } from '#access/audit-log'
 import { type Identity, openIdentity } from '#access/identity'
 import { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import { Tickets } from '#access/tickets'
+import { WebhookSecrets } from '#access/webhook-secrets'
 import { deviceAddress } from '#actors/device/device'
 import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/property-override'
@@ -29,6 +30,7 @@ import { retentionsIn, type ServiceRetention } from '#model/history-retention'
 import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
 import { defaultMailsPerHourMax } from '#notifications/options'
+import { Webhooks } from '#notifications/webhooks'
 import type { RouteContext } from '#routes/context'
 import { DeviceSearch } from '#routes/device-search'
 import { EventRoom } from '#routes/event-socket-room'
@@ -58,6 +60,9 @@ const openKey = new Uint8Array(32)
 
 /** How long a stop waits for the results of mails to be stored: a mail that is not stored as sent is sent again. */
 const mailsSettledMs = 5_000
+
+/** A receiver that hangs must not delay a stop. */
+const webhooksSettledMs = 1_000
 
 /**
  * The server without sockets and disk: everything between these two ports. The real server and the simulation use the
@@ -129,7 +134,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const shared = { inSlices: (step: () => boolean) => inSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...shared })
-  const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
+  const { mail, receivers, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
   const requestsMax = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)
   const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: requestsMax, scopeOf, ...shared })
   const loadRules = () => {
@@ -139,6 +144,10 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { updates: updateSettings } = options
   const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = updateSettings
   const imageUrls = new ImageUrls(() => identity?.imageKey() ?? openKey)
+  const webhookSecrets = new WebhookSecrets(
+    () => identity?.sealKey(),
+    (byteCount) => world.random(byteCount),
+  )
   const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
 
   const memory = { ...(limits.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
@@ -225,6 +234,16 @@ export function assemble(options: AssemblyOptions): Assembly {
     log,
   })
   notices.listen(deliveries)
+  const webhooks = new Webhooks({
+    system,
+    listing,
+    functions,
+    receivers,
+    scopeOf,
+    secretOf: (tenant, fn, node, stored) => webhookSecrets.open({ tenant, function: fn }, stored, node),
+    log,
+  })
+  notices.listen(webhooks)
 
   const database: Database = new Database({
     world,
@@ -287,7 +306,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       imageUrls,
       hookSecret: updateSettings.hookSecret,
     },
-    notifications: { deliveries, mail, unsubscribeUrls, publicUrls: options.notifications.publicUrls ?? [] },
+    notifications: { publicUrls: [], ...options.notifications, deliveries, unsubscribeUrls, webhookSecrets },
     presence,
     tickets: new Tickets({
       now: () => world.now(),
@@ -323,10 +342,10 @@ export function assemble(options: AssemblyOptions): Assembly {
   }
   const components = new Components([
     { open: () => database.open(system), close: () => database.close() },
-    // The store stays open until it holds the pending commits and the results of mails.
+    // The store stays open until it holds the pending commits and the results of mails and webhooks.
     {
       async close() {
-        await deliveries.settled(mailsSettledMs)
+        await Promise.all([deliveries.settled(mailsSettledMs), webhooks.settled(webhooksSettledMs)])
         if (system.gate.isOpen) await system.gate.settled().catch(() => {})
       },
     },
@@ -356,6 +375,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     actions,
     updates,
     deliveries,
+    webhooks,
     new Expiry(expiryOf('expired idempotency keys'), expireKeysEveryMs, expireKeys),
     new Expiry(expiryOf('the oldest entries of the audit and of the history of alarms'), expireLogsEveryMs, expireLogs),
     { close: () => eventRoom.stop() },
@@ -364,7 +384,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   return {
     context,
     database,
-    metricParts: { journal, follower, rules, functions, updates, deliveries },
+    metricParts: { journal, follower, rules, functions, updates, deliveries, webhooks },
     eventRoom,
     identity,
     components,

@@ -1,6 +1,7 @@
 import { nextTime } from '#firmware/schedule'
 import { senderOf } from '#model/mail-address'
 import { anonymousName, NewUserName } from '#model/user'
+import { isAllowable } from '#notifications/webhook-addresses'
 
 /** The values of a setting: a description, and a parser that returns `undefined` for any other value. */
 export interface Kind<T> {
@@ -109,6 +110,11 @@ export const smtpUrl: Kind<string> = {
     const credentials = [url.username, url.password]
     return credentials.every(isEscapedText) || credentials.every((part) => part === '') ? text : undefined
   },
+}
+
+export const allowedReceiver: Kind<string> = {
+  takes: 'a host, an address or a network such as 10.0.0.0/8',
+  read: (text) => (isAllowable(text) ? text : undefined),
 }
 
 /** A server of NATS, with optional user and password. */

@@ -1,5 +1,6 @@
 import {
   accountName,
+  allowedReceiver,
   baseUrl,
   cronPattern,
   type Kind,
@@ -298,6 +299,13 @@ export const settings = {
     kind: wholeNumber(1, 100_000),
     fallback: '60',
     about: 'Mails per hour to one subscriber. Further mails are combined into one digest.',
+  }),
+  webhookAllow: withFallback({
+    name: 'WEBHOOK_ALLOW',
+    kind: listOf(allowedReceiver, 'hosts, addresses or networks such as 10.0.0.0/8, separated by commas'),
+    fallback: '',
+    about:
+      'Receivers of webhooks that may be private, and be reached without TLS. By default, only public https is used.',
   }),
   natsUrls: withFallback({
     name: 'NATS_URL',

@@ -41,12 +41,21 @@ export type FunctionPatch = Readonly<z.infer<typeof FunctionPatch>>
 export interface StoredFunction extends Bound {
   readonly name: string
   readonly enabled: boolean
+  /** Without the secrets of webhooks. */
   readonly graph: Graph
+  /** Absent: it has no webhooks. */
+  readonly secrets?: readonly StoredWebhookSecret[]
   readonly createdBy: string
   readonly createdAt: number
   readonly updatedBy: string
   readonly updatedAt: number
   readonly edit: number
+}
+
+/** The secret of a webhook node, sealed. */
+export interface StoredWebhookSecret {
+  readonly node: string
+  readonly sealed: Uint8Array
 }
 
 /** A function as the API returns it. */

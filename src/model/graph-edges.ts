@@ -61,7 +61,7 @@ function namingFaults({ nodes, edges }: Graph): readonly JsonFault[] {
   return faults
 }
 
-/** Triggers have no predecessors, and mails have no successors. */
+/** Triggers have no predecessors; mails and webhooks have no successors. */
 function roleFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFault[] {
   const faults: JsonFault[] = []
   for (const [place, [from, to]] of edges.entries()) {
@@ -69,8 +69,10 @@ function roleFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFau
     const path = ['edges', place]
     if (after?.type === 'trigger')
       faults.push({ path, message: nodeMessage(after.id, 'is a trigger: no edge may lead to it') })
-    if (before?.type === 'email')
-      faults.push({ path, message: nodeMessage(before.id, 'is a mail: no edge may lead from it') })
+    if (before?.type === 'email' || before?.type === 'webhook') {
+      const what = before.type === 'email' ? 'mail' : 'webhook'
+      faults.push({ path, message: nodeMessage(before.id, `is a ${what}: no edge may lead from it`) })
+    }
   }
   if (!nodes.some(({ type }) => type === 'trigger')) faults.push({ path: ['nodes'], message: 'must have a trigger' })
   return faults

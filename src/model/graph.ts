@@ -6,6 +6,7 @@ import { isServerMadeId, PropertyId, parsePropertyKey, ServiceReference, ShortNa
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
 import { utf8BytesOf } from '#model/text'
+import { WebhookSecret, WebhookUrl } from '#model/webhook'
 
 /** The graph of a function: triggers, and the nodes after them. Contract 5.4. */
 
@@ -72,7 +73,18 @@ export interface EmailNode {
   readonly template: string
 }
 
-export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode
+/** Sends a POST. Contract 12. */
+export interface WebhookNode {
+  readonly id: string
+  readonly type: 'webhook'
+  readonly url: string
+  /** Only in requests, and in the answer to the request that made it. */
+  readonly secret?: string
+  /** False: nothing is sent, because the receiver answered 410. */
+  readonly enabled?: boolean
+}
+
+export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode | WebhookNode
 
 /** An edge leads from one node id to the next. */
 export interface Graph {
@@ -140,8 +152,18 @@ export const GraphNode = z.discriminatedUnion(
       seconds: z.int().min(1).max(throttleSecondsMax),
     }),
     z.strictObject({ id: NodeId, type: z.literal('email'), template: ShortName }),
+    z.strictObject({
+      id: NodeId,
+      type: z.literal('webhook'),
+      url: WebhookUrl,
+      secret: WebhookSecret.exactOptional(),
+      enabled: z.boolean().exactOptional(),
+    }),
   ],
-  { error: ({ code }) => (code === 'invalid_union' ? 'must be trigger, condition, throttle or email' : undefined) },
+  {
+    error: ({ code }) =>
+      code === 'invalid_union' ? 'must be trigger, condition, throttle, email or webhook' : undefined,
+  },
 )
 
 /** Counted before the elements are validated: a megabyte holds a hundred thousand. */
@@ -160,7 +182,7 @@ const GraphParts = z.strictObject({
 })
 
 /**
- * 1–64 nodes, each reached from a trigger; no edge leads to a trigger or from a mail; no cycle; all connected. The
+ * 1–64 nodes, each reached from a trigger; no edge leads to a trigger or from a mail or webhook; no cycle; all connected. The
  * fault of a node has its id in front: `node "hot": must be …`. Contract 5.4.
  */
 export const Graph: z.ZodType<Graph> = z.unknown().transform((value, context): Graph => {

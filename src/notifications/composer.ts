@@ -1,10 +1,5 @@
-import { deviceAddress } from '#actors/device/device'
-import { directoryAddress } from '#actors/directory/commands'
-import { rowById } from '#actors/directory/queries'
 import { type CursorMove, type MailOutcome, subscriberAddress } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { tenantAddress } from '#actors/tenant/commands'
-import { idOfCrn } from '#model/crn'
 import type { DeliveryRequest, SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
@@ -12,8 +7,7 @@ import type { JsonObject } from '#model/json-value'
 import { isMailable } from '#model/mail-address'
 import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
-import { reachesDevice, servicesWithin } from '#model/scope'
-import { readsAll, type StoredSubscription } from '#model/subscription'
+import type { StoredSubscription } from '#model/subscription'
 import {
   type DigestLine,
   type DigestSection,
@@ -27,6 +21,7 @@ import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
 import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
 import { isResting } from '#notifications/refusals'
+import { surroundingsOf } from '#notifications/run-surroundings'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import type { Pace } from '#workers/pace'
@@ -219,38 +214,10 @@ export class Composer {
 
   /** Uses names where the subscriber may read them, ids otherwise. */
   #dataOf(moment: Moment, pending: PendingSubscription, request: DeliveryRequest): JsonObject {
-    const { system } = this.#parts
     const { tenant } = moment.state
-    const { device, cause } = request
-    const { alarms, schemas } = system.wake(tenantAddress(tenant))
-    const { scope } = moment.recipient
-    const schema =
-      cause.on === 'property' && servicesWithin(scope, 'schemas', 'read')(cause.service)
-        ? schemas.get(cause.service)
-        : undefined
-    const alarm = cause.on === 'alarm' ? alarms.get(cause.alarm) : undefined
-    // The subscriber may have access to this device only.
-    const mayReadAlarm = alarm && readsAll(scope, 'alarms', alarm, this.#membersIn(tenant))
-    const state = system.peek(deviceAddress(tenant, device))
-    // The subscriber reads the status of alarms on this device: otherwise there is no mail.
-    const acknowledged = cause.on === 'alarm' ? state?.alarms.get(cause.alarm)?.acknowledged : undefined
-    const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
-    return dataOf(request, {
-      functionName: functionOf(moment, pending)?.name ?? '',
-      meta: (mayReadMeta && state?.meta) || {},
-      ...(schema && { schema }),
-      ...(mayReadAlarm && { alarmName: alarm.name }),
-      ...(acknowledged && { acknowledged: { ...acknowledged, by: this.#nameOf(tenant, acknowledged.by) } }),
-    })
-  }
-
-  /** The name of a user or an API key; its resource name if it is deleted. */
-  #nameOf(tenant: string, principal: string): string {
-    const { system } = this.#parts
-    const [user, key] = [idOfCrn(principal, 'user'), idOfCrn(principal, 'key')]
-    const row = user !== undefined ? rowById(system.peek(directoryAddress), user) : undefined
-    const apiKey = key !== undefined ? system.wake(tenantAddress(tenant)).apiKeys.get(key) : undefined
-    return row?.name ?? apiKey?.name ?? principal
+    const reader = { tenant, scope: moment.recipient.scope, membersOf: this.#membersIn(tenant) }
+    const name = functionOf(moment, pending)?.name ?? ''
+    return dataOf(request, surroundingsOf(this.#parts.system, reader, name, request))
   }
 
   #messageOf(

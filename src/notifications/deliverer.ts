@@ -19,8 +19,7 @@ import type { TopicPasses } from '#notifications/topic-passes'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
-import { isBusy } from '#workers/loop-load'
-import { RateLimit } from '#workers/rate-limit'
+import { LoadLimit } from '#workers/load-limit'
 
 export interface DelivererParts {
   readonly system: System<Entry>
@@ -56,10 +55,7 @@ interface Wait {
  * 100 mails a second; 10 if the loop is busy, and 4 if it has no time left, because each mail costs as much as 300 property
  * changes.
  */
-const sentAtMost = { countMax: 10, withinMs: 100 }
-const rateWhileBusy = { countMax: 1, withinMs: 100 }
-const rateWhileFull = { countMax: 1, withinMs: 250 }
-const fullFrom = 9 / 10
+const sentAtMost = { idle: 10, busy: 1, full: 1 }
 const retryMs = 1_000
 
 /**
@@ -68,9 +64,7 @@ const retryMs = 1_000
  */
 export class Deliverer {
   readonly #parts: DelivererParts
-  readonly #rate: RateLimit
-  readonly #busyRate: RateLimit
-  readonly #fullRate: RateLimit
+  readonly #limit: LoadLimit
   readonly #backOff: BackOff
   /** Mails handed over, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
@@ -81,9 +75,7 @@ export class Deliverer {
 
   constructor(parts: DelivererParts) {
     this.#parts = parts
-    this.#rate = new RateLimit(parts.system.world, sentAtMost)
-    this.#busyRate = new RateLimit(parts.system.world, rateWhileBusy)
-    this.#fullRate = new RateLimit(parts.system.world, rateWhileFull)
+    this.#limit = new LoadLimit(parts.system.world, sentAtMost)
     this.#backOff = new BackOff(parts.system.world)
   }
 
@@ -133,7 +125,7 @@ export class Deliverer {
       }
       case 'send':
       case 'digest': {
-        const waitMs = hasPlace ? 0 : this.#placeInMs()
+        const waitMs = hasPlace ? 0 : this.#limit.take()
         if (waitMs > 0) {
           await this.#later(waitMs)
           return this.next(subscriber, true)
@@ -141,13 +133,6 @@ export class Deliverer {
         return this.#handOver(subscriber, state, await this.#parts.composer.next(state, choice))
       }
     }
-  }
-
-  /** Ms to wait for a place under the rate limit. */
-  #placeInMs(): number {
-    const { world } = this.#parts.system
-    if (world.loopShare() >= fullFrom) return this.#fullRate.take()
-    return (isBusy(world) ? this.#busyRate : this.#rate).take()
   }
 
   /** Requests up to these cursors may no longer be needed by any subscriber. */

@@ -64,7 +64,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   readonly #ends: TopicEnds
   readonly #counts: SubscriberCounts
   readonly #overflows: OverflowCounts
-  readonly #ready = new RoundRobin()
+  readonly #ready = new RoundRobin<Subscriber>()
   readonly #waiting: DelayQueue<Resting>
   readonly #underWay = new Map<string, Subscriber>()
   #isRunning = false

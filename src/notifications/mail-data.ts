@@ -1,4 +1,5 @@
-import type { Acknowledgement } from '#model/alarm'
+import type { Acknowledgement, Severity } from '#model/alarm'
+import { formatCrn } from '#model/crn'
 import type { DeliveryCause } from '#model/delivery'
 import { formatPropertyIdHex } from '#model/identifier'
 import type { JsonObject, JsonValue } from '#model/json-value'
@@ -14,17 +15,17 @@ export interface RunData {
   readonly cause: DeliveryCause
 }
 
-/** Further data for templates, as it is now. */
+/** Further data for mails and webhooks, as it is now. */
 export interface RunSurroundings {
   readonly functionName: string
-  /** Empty if the subscriber may not read it. */
+  /** Empty if the reader may not read it. */
   readonly meta: JsonObject
   /** The definition of the service that the cause names. */
   readonly schema?: ServiceSchema
   /** The alarm that the cause names. */
-  readonly alarmName?: string
-  /** Its acknowledgement on the device. `by`: a name. */
-  readonly acknowledged?: Acknowledgement
+  readonly alarm?: { readonly name: string; readonly severity: Severity }
+  /** Its acknowledgement on the device. `name`: of the user or key. */
+  readonly acknowledged?: Acknowledgement & { readonly name: string }
 }
 
 /**
@@ -45,12 +46,34 @@ export function dataOf({ device, at, value, previous, cause }: RunData, of: RunS
     on: cause.on,
   }
   if (cause.on === 'alarm') {
-    const { alarmName, acknowledged: { by, at: time, comment } = {} } = of
+    const { alarm, acknowledged: { name: by, at: time, comment } = {} } = of
     const acknowledged = time === undefined ? {} : { acknowledged: { by, date: new Date(time).toISOString(), comment } }
-    return { ...data, alarm: alarmName ?? cause.alarm, ...acknowledged } as JsonObject
+    return { ...data, alarm: alarm?.name ?? cause.alarm, ...acknowledged } as JsonObject
   }
   if (cause.on === 'status') return data
-  const { schema } = of
-  const property = schema && nameOfProperty(schema, cause.propId)
-  return { ...data, service: schema?.name ?? cause.service, property: property ?? formatPropertyIdHex(cause.propId) }
+  return { ...data, service: of.schema?.name ?? cause.service, property: propertyNameOf(cause, of) }
+}
+
+/** The data of a webhook: identifiers, and names where the contract has them. Contract 12. */
+export function webhookDataOf({ device, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
+  const data = {
+    function: of.functionName,
+    device,
+    ...(value !== null && { value }),
+    ...(previous !== null && { previous }),
+    meta: of.meta,
+  }
+  if (cause.on === 'status') return data
+  if (cause.on === 'alarm') {
+    const { alarm, acknowledged = null } = of
+    return {
+      ...data,
+      alarm: { resourceIdentifier: formatCrn({ type: 'alarm', id: cause.alarm }), ...alarm, acknowledged },
+    }
+  }
+  return { ...data, service: cause.service, property: propertyNameOf(cause, of) }
+}
+
+function propertyNameOf({ propId }: { readonly propId: number }, { schema }: RunSurroundings): string {
+  return (schema && nameOfProperty(schema, propId)) ?? formatPropertyIdHex(propId)
 }

@@ -1,7 +1,9 @@
 import type { Mail } from '#notifications/mail'
+import type { WebhookReceivers } from '#notifications/webhook-receivers'
 
 export interface NotificationSettings {
   readonly mail: Mail
+  readonly receivers: WebhookReceivers
   /** The addresses of the server for links in mails to users. Empty: no such mails. */
   readonly publicUrls?: readonly string[]
   /** Default: see below. */

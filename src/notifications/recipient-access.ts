@@ -55,7 +55,17 @@ function mayReceiveFrom(scope: Scope, fn: StoredFunction, membersOf: MembersOf):
   return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
 }
 
-/** Whether the subscriber can read the cause, which is part of the mail. */
+/** Why the author of a function may not send a webhook; undefined: it may be sent. Contract 5.1, 12. */
+export function maySend(
+  { scope, function: fn, membersOf }: Pick<MailAccess, 'function' | 'membersOf'> & { readonly scope: Scope },
+  { device, cause }: MailAccess['request'],
+): 'unbound' | 'forbidden' | undefined {
+  if (!fn?.enabled || !isBoundTo(fn, device, membersOf)) return 'unbound'
+  const isAllowed = reachesDevice(scope, 'functions', 'read', device) && readsCause(scope, device, cause)
+  return isAllowed ? undefined : 'forbidden'
+}
+
+/** Whether the reader can read the cause, which is part of the mail or webhook. */
 function readsCause(scope: Scope, device: string, cause: DeliveryCause): boolean {
   switch (cause.on) {
     case 'property':

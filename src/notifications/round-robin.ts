@@ -1,47 +1,59 @@
-import type { Subscriber } from '#notifications/deliverer'
+/** Something that waits for its turn. `id` is unique within the tenant. */
+interface Waiting {
+  readonly tenant: string
+  readonly id: string
+}
 
 /**
- * A fair queue of subscribers: takes tenants in turn, and of each tenant the subscriber that has waited longest. So the
- * mails of a tenant with many subscribers do not delay those of other tenants.
+ * A fair queue: takes tenants in turn, and of each tenant the item that has waited longest. So a tenant with many items
+ * does not delay those of other tenants.
  */
-export class RoundRobin {
-  /** By tenant id; only tenants with queued subscribers, the next one first. */
-  readonly #byTenant = new Map<string, Map<string, Subscriber>>()
+export class RoundRobin<T extends Waiting> {
+  /** By tenant id; only tenants with queued items, the next one first. */
+  readonly #byTenant = new Map<string, Map<string, T>>()
   #size = 0
 
   get size(): number {
     return this.#size
   }
 
-  has({ tenant, id }: Subscriber): boolean {
+  has({ tenant, id }: Waiting): boolean {
     return this.#byTenant.get(tenant)?.has(id) ?? false
   }
 
-  of(tenant: string): Iterable<Subscriber> {
+  of(tenant: string): Iterable<T> {
     return this.#byTenant.get(tenant)?.values() ?? []
   }
 
-  /** Adds the subscriber after all others of the tenant; a queued subscriber keeps its position. */
-  add(subscriber: Subscriber): void {
-    if (this.has(subscriber)) return
-    const others = this.#byTenant.get(subscriber.tenant)
-    if (others) others.set(subscriber.id, subscriber)
-    else this.#byTenant.set(subscriber.tenant, new Map([[subscriber.id, subscriber]]))
+  /** Adds the item after all others of the tenant; a queued item keeps its position. */
+  add(item: T): void {
+    if (this.has(item)) return
+    const others = this.#byTenant.get(item.tenant)
+    if (others) others.set(item.id, item)
+    else this.#byTenant.set(item.tenant, new Map([[item.id, item]]))
     this.#size++
   }
 
-  /** Removes and returns the next subscriber; its tenant moves to the end. */
-  take(): Subscriber | undefined {
+  /** Removes and returns the next item; its tenant moves to the end. Tenants for which `mayTake` is false are skipped. */
+  take(mayTake: (tenant: string) => boolean = () => true): T | undefined {
     for (const [tenant, waiting] of this.#byTenant) {
-      for (const subscriber of waiting.values()) {
-        waiting.delete(subscriber.id)
+      if (!mayTake(tenant)) continue
+      for (const item of waiting.values()) {
+        waiting.delete(item.id)
         this.#size--
         this.#byTenant.delete(tenant)
         if (waiting.size > 0) this.#byTenant.set(tenant, waiting)
-        return subscriber
+        return item
       }
     }
     return undefined
+  }
+
+  remove({ tenant, id }: Waiting): void {
+    const waiting = this.#byTenant.get(tenant)
+    if (!waiting?.delete(id)) return
+    this.#size--
+    if (waiting.size === 0) this.#byTenant.delete(tenant)
   }
 
   forget(tenant: string): void {

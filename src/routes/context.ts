@@ -2,6 +2,7 @@ import type { AuditLog } from '#access/audit-log'
 import type { ByteAllowance } from '#access/byte-allowance'
 import type { ImageUrls, UnsubscribeUrls } from '#access/signed-urls'
 import type { Tickets } from '#access/tickets'
+import type { WebhookSecrets } from '#access/webhook-secrets'
 import type { MemoryLimits } from '#actors/device/memory'
 import type { Hub } from '#events/hub'
 import type { Checks } from '#firmware/checks'
@@ -16,6 +17,7 @@ import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
 import type { Deliveries } from '#notifications/deliveries'
 import type { Mail } from '#notifications/mail'
+import type { WebhookReceivers } from '#notifications/webhook-receivers'
 import type { DeviceSearch } from '#routes/device-search'
 import type { BlobStore } from '#runtime/blobs'
 import type { StreamReader } from '#runtime/journal'
@@ -46,6 +48,8 @@ interface NotificationContext {
   /** For links in mails to users. */
   readonly publicUrls: readonly string[]
   readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isValid'>
+  readonly receivers: Pick<WebhookReceivers, 'faultOf'>
+  readonly webhookSecrets: Pick<WebhookSecrets, 'seal'>
 }
 
 /** Data and services for the routes. */

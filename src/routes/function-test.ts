@@ -5,7 +5,7 @@ import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
-import type { EmailNode, Graph, TriggerNode } from '#model/graph'
+import type { EmailNode, Graph, TriggerNode, WebhookNode } from '#model/graph'
 import type { JsonObject } from '#model/json-value'
 import { renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
@@ -138,8 +138,8 @@ class Trial {
       passedAt: () => undefined,
     }
     const cause = causeOf(trigger)
-    const reached = (node: EmailNode) => {
-      if (this.#requested.has(node.id)) return
+    const reached = (node: EmailNode | WebhookNode) => {
+      if (node.type === 'webhook' || this.#requested.has(node.id)) return
       this.#requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
     }
     work.begin(turnUnitsMax, 1)
@@ -204,11 +204,11 @@ function namesFor(
   tenant: TenantState,
   { scope }: Caller,
   cause: DeliveryCause,
-): Pick<RunSurroundings, 'schema' | 'alarmName'> {
+): Pick<RunSurroundings, 'schema' | 'alarm'> {
   if (cause.on === 'property') {
     const schema = tenant.schemas.get(cause.service)
     return schema && servicesWithin(scope, 'schemas', 'read')(cause.service) ? { schema } : {}
   }
   const alarm = cause.on === 'alarm' ? tenant.alarms.get(cause.alarm) : undefined
-  return alarm && isVisible(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarmName: alarm.name } : {}
+  return alarm && isVisible(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarm } : {}
 }

@@ -1,20 +1,32 @@
 import { isDeepStrictEqual } from 'node:util'
+import { type SealedBody, withMadeSecrets } from '#access/webhook-secrets'
+import { deliveryAddress } from '#actors/delivery/state'
 import { type PutFunction, tenantAddress } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
-import { alarmsIn, type FunctionBody, type FunctionPatch, functionEntryOf, type StoredFunction } from '#model/function'
+import {
+  alarmsIn,
+  type FunctionBody,
+  type FunctionEntry,
+  type FunctionPatch,
+  functionEntryOf,
+  nodeFault,
+  type StoredFunction,
+} from '#model/function'
 import type { Graph } from '#model/graph'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
+import { deliveriesOf } from '#model/webhook'
 import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
 import { resourceListReply } from '#routes/list-reply'
+import { textReply } from '#routes/streamed'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {
@@ -31,14 +43,17 @@ export function functionRoutes(context: RouteContext): Binding[] {
 
     bind(api.createFunction, async ({ caller, body, bodyBytes, seed }) => {
       const id = randomId(seededRandom(seed))
+      let made: SealedBody['made'] = new Map()
       const stored = await system.askAtOnce(() => {
         mustBind(context, caller, 'create', body)
         mustSeeAlarms(context, caller, body.graph)
-        const put: PutFunction = { type: 'put_function', id, isNew: true, body, ...authorOf(caller, resource) }
-        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+        mustReachReceivers(context, body.graph)
+        const put = putOf(context, caller, id, body)
+        made = put.made
+        return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
       })
-      const headers = { Location: `/api/v1/functions/${id}` }
-      return { status: 201, headers, json: functionEntryOf(id, stored as StoredFunction) }
+      const headers = { Location: `/api/v1/functions/${id}`, ...notStored(made) }
+      return { status: 201, headers, json: entryWith(id, stored as StoredFunction, made) }
     }),
 
     bind(api.readFunction, (call) => {
@@ -53,18 +68,24 @@ export function functionRoutes(context: RouteContext): Binding[] {
     bind(api.updateFunction, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { functionId: id } = call.parameters
+      let made: SealedBody['made'] = new Map()
       const stored = await system.askAtOnce(() => {
         const before = existingFunction(context, caller, 'update', id)
         const body = bodyAfter(before, change)
         mustBind(context, caller, 'update', body)
-        // An existing function may refer to deleted alarms.
-        if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
+        // An existing function may refer to deleted alarms, and to receivers that are not allowed any more.
+        if (!isDeepStrictEqual(body.graph, before.graph)) {
+          mustSeeAlarms(context, caller, body.graph)
+          mustReachReceivers(context, body.graph)
+        }
         mustMatch(call, () => textOf(id, before))
-        const put: PutFunction = { type: 'put_function', id, isNew: false, body, ...authorOf(caller, resource) }
-        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+        const put = putOf(context, caller, id, body, before)
+        made = put.made
+        return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
-      return changedReply(mayRead, functionEntryOf(id, stored as StoredFunction), 'resourceIdentifier')
+      const reply = changedReply(mayRead, entryWith(id, stored as StoredFunction, made), 'resourceIdentifier')
+      return { ...reply, headers: notStored(made) }
     }),
 
     bind(api.deleteFunction, async (call) => {
@@ -76,6 +97,12 @@ export function functionRoutes(context: RouteContext): Binding[] {
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } }
       })
       return { status: 204 }
+    }),
+
+    bind(api.listDeliveries, ({ caller, parameters: { functionId: id } }) => {
+      existingFunction(context, caller, 'read', id)
+      const { webhooks, results } = system.peek(deliveryAddress(caller.tenant, id))
+      return textReply(context, JSON.stringify(deliveriesOf(webhooks.values(), results.values())))
     }),
 
     bind(api.testFunction, ({ caller, parameters: { functionId: id }, body: { sample } }) =>
@@ -102,6 +129,41 @@ function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Acti
   const { devices = null, groups = null } = body.binding
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   mustBindAll(scope, resource, action, { devices, groups }, membersOf, servicesNamed(body.graph))
+}
+
+/** @throws Problem `invalid` that names the webhooks whose receivers are not allowed. Contract 12 */
+function mustReachReceivers({ notifications: { receivers } }: RouteContext, graph: Graph): void {
+  const details = graph.nodes.flatMap((node, place) => {
+    const fault = node.type === 'webhook' ? receivers.faultOf(node.url) : undefined
+    return fault === undefined ? [] : [nodeFault(graph, place, fault)]
+  })
+  if (details.length > 0) throw new Problem('invalid', undefined, { details })
+}
+
+/** The command, without secrets in clear, and the secrets that were made for it. A repeated request keeps the first ones. */
+function putOf(
+  context: RouteContext,
+  caller: Caller,
+  id: string,
+  given: FunctionBody,
+  before?: StoredFunction,
+): { readonly command: PutFunction; readonly made: SealedBody['made'] } {
+  const { tenant } = caller
+  const stored = before ?? context.system.wake(tenantAddress(tenant)).functions.get(id)
+  const { body, secrets, made } = context.notifications.webhookSecrets.seal({ tenant, function: id }, given, stored)
+  const author = authorOf(caller, resource)
+  return { command: { type: 'put_function', id, isNew: !before, body, ...(secrets && { secrets }), ...author }, made }
+}
+
+/** With the secrets that were made: this is the only answer that contains them. */
+function entryWith(id: string, stored: StoredFunction, made: SealedBody['made']): FunctionEntry {
+  const entry = functionEntryOf(id, stored)
+  return made.size === 0 ? entry : { ...entry, graph: withMadeSecrets(entry.graph, made) }
+}
+
+/** An answer with a secret is stored nowhere. */
+function notStored(made: SealedBody['made']): Record<string, string> {
+  return made.size === 0 ? {} : { 'Cache-Control': 'no-store' }
 }
 
 function servicesNamed({ nodes }: Graph): readonly string[] {

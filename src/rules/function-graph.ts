@@ -1,6 +1,6 @@
 import type { Condition } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
-import type { EmailNode, Graph, GraphNode } from '#model/graph'
+import type { EmailNode, Graph, GraphNode, WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { ReadCondition } from '#rules/alarm-rule'
 import type { CompiledCondition } from '#rules/compiled-condition'
@@ -112,6 +112,7 @@ function letsThrough(step: Step, input: RunInput, sink: RunSink, trace: RunTrace
       return true
     }
     case 'email':
+    case 'webhook':
       sink.reached(node)
       return false
   }
@@ -163,7 +164,7 @@ export interface RunInput {
 /** Receives the results of a run. */
 export interface RunSink {
   stamped(key: string): void
-  reached(node: EmailNode): void
+  reached(node: EmailNode | WebhookNode): void
   /** A condition had no result. */
   failed(): void
 }

@@ -3,12 +3,17 @@ import type { Shape } from '#model/shape'
 import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
 
-export interface FunctionRule {
+/** Limits the stored requests of a function. */
+export interface FunctionRates {
+  /** Of mails. */
+  readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
+  readonly webhookRate: Pick<RequestRate, 'mayTake' | 'take'>
+}
+
+export interface FunctionRule extends FunctionRates {
   /** The function's id. */
   readonly id: string
   readonly graph: FunctionGraph
-  /** Limits the stored requests of the function. */
-  readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
   /** Keys of its throttle times. */
   readonly throttles: ReadonlySet<string>
   /** The resource name of the last editor. */

@@ -5,7 +5,8 @@ import type { Scope } from '#model/scope'
 import type { StoredTemplate } from '#model/template'
 import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
-import { Overflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
+import { noFunctionCounts } from '#rules/function-counts'
+import { Overflows, rateOfAll, rateOfFunction, webhookRateOfAll, webhookRateOfFunction } from '#rules/request-rate'
 import { turnUnitsMax } from '#rules/rule-work'
 import { TenantFunctions } from '#rules/tenant-functions'
 
@@ -28,16 +29,6 @@ export interface LoadedFunctions {
   readonly groups: ReadonlyMap<string, StoredGroup>
 }
 
-/** Since the process started. */
-export interface FunctionCounts {
-  runs: number
-  /** Conditions without a result. */
-  errors: number
-  requests: number
-  /** Requests that were only counted. */
-  overflown: number
-}
-
 interface TenantEntry {
   readonly view: TenantFunctions
   readonly reaches: AuthorReaches
@@ -55,6 +46,7 @@ export class FunctionViews {
   readonly #active = new Map<string, TenantFunctions>()
   /** For all functions together. */
   readonly #rate = rateOfAll()
+  readonly #webhookRate = webhookRateOfAll()
   /** Unique across tenants and reloads: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
@@ -62,7 +54,7 @@ export class FunctionViews {
   readonly #loggedAt = new Map<string, number>()
   readonly overflows = new Overflows()
   /** Counted by device turns. */
-  readonly counts: FunctionCounts = { runs: 0, errors: 0, requests: 0, overflown: 0 }
+  readonly counts = noFunctionCounts()
 
   constructor(parts: FunctionViewsParts) {
     this.#parts = parts
@@ -171,7 +163,10 @@ export class FunctionViews {
       reaches,
       inSlices: this.#parts.inSlices,
       next: () => ++this.#last,
-      newRate: () => rateOfFunction(this.#rate, storedMax, mailsPerHourMax),
+      newRates: () => ({
+        rate: rateOfFunction(this.#rate, storedMax, mailsPerHourMax),
+        webhookRate: webhookRateOfFunction(this.#webhookRate),
+      }),
       reportSilenced: (fn, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, function: fn, author: updatedBy },

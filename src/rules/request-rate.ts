@@ -40,6 +40,9 @@ export class RequestRate {
   }
 }
 
+/** The number of requests by the rate that limits them. */
+export type RequestedCounts = ReadonlyMap<Pick<RequestRate, 'take'>, number>
+
 /** For all functions together: storing and mailing requests has to keep up, and devices have priority. */
 const allAtOnce = 8_192
 const allPerSecond = 500
@@ -57,6 +60,17 @@ export function rateOfAll(): RequestRate {
 /** `kept`: maximum number of stored requests of one function. */
 export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHourMax: number): RequestRate {
   return new RequestRate(all, storedMax, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
+}
+
+/** Webhooks: more at once than may wait, so that then the oldest is dropped, and in a second about what can be sent. */
+const webhooks = { allAtOnce: 40_000, allPerSecond: 1_000, atOnce: 20_000, perSecond: 200 }
+
+export function webhookRateOfAll(): RequestRate {
+  return new RequestRate(undefined, webhooks.allAtOnce, webhooks.allPerSecond)
+}
+
+export function webhookRateOfFunction(all: RequestRate): RequestRate {
+  return new RequestRate(all, webhooks.atOnce, webhooks.perSecond)
 }
 
 /** Number of requests above the rate, by function; drained periodically. */

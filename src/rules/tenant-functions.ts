@@ -6,12 +6,12 @@ import type { InSlices, Profile } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
 import {
   FunctionList,
+  type FunctionRates,
   type FunctionRule,
   type ListedFunction,
   noFunctions,
   type PlacedTrigger,
 } from '#rules/function-list'
-import type { RequestRate } from '#rules/request-rate'
 import { RuleBindings } from '#rules/rule-bindings'
 import { InternedLists } from '#rules/rule-list'
 
@@ -22,7 +22,7 @@ export interface TenantFunctionsParts {
   /** A number that was never used before. */
   next(): number
   /** For one function. */
-  newRate(): RequestRate
+  newRates(): FunctionRates
   /** An enabled function whose author cannot read its subject on any device. */
   reportSilenced(fn: string, stored: StoredFunction): void
 }
@@ -63,7 +63,7 @@ export class TenantFunctions {
   readonly #stored = new Map<string, StoredFunction>()
   readonly #views = new Map<string, FunctionView>()
   /** Kept across edits, so that an edit does not allow more mails. */
-  readonly #rates = new Map<string, RequestRate>()
+  readonly #rates = new Map<string, FunctionRates>()
   readonly #bindings: RuleBindings<ProfileFunctions>
   readonly #lists = new InternedLists<FunctionList>()
   #version: number
@@ -168,9 +168,9 @@ export class TenantFunctions {
 
   #ruleOf(id: string, { graph: uncompiled, updatedBy: author }: StoredFunction): Rule {
     const graph = new FunctionGraph(id, uncompiled)
-    const rate = this.#rates.get(id) ?? this.#parts.newRate()
-    this.#rates.set(id, rate)
-    return { id, serial: this.#parts.next(), graph, rate, throttles: graph.throttles, author }
+    const rates = this.#rates.get(id) ?? this.#parts.newRates()
+    this.#rates.set(id, rates)
+    return { id, serial: this.#parts.next(), graph, ...rates, throttles: graph.throttles, author }
   }
 
   /** The devices on which the author may read the trigger's subject. */

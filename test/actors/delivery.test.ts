@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { deliveryActor } from '#actors/delivery/delivery'
-import type { DeliveryCommand, DeliveryState } from '#actors/delivery/state'
+import type { DeliveryCommand, DeliveryState, WebhookEnded } from '#actors/delivery/state'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
+import type { StoredWebhook } from '#model/webhook'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 
@@ -20,9 +21,19 @@ const request: Extract<DeliveryCommand, { readonly type: 'request' }> = {
   },
 }
 
+const webhook: Extract<DeliveryCommand, { readonly type: 'webhook' }> = {
+  type: 'webhook',
+  request: { at: now - 5, device: 'A', node: 'hook', value: 31, previous: 30, cause: { on: 'status' } },
+}
+
+const ended = (id: string, more: Partial<WebhookEnded> = {}): WebhookEnded => {
+  return { type: 'webhook_ended', id, status: 'DELIVERED', result: 200, isTried: true, ...more }
+}
+
 /** Function `F` of tenant `t` without a runtime. It keeps three requests. */
 class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
   readonly heads: DeliveryHead[]
+  readonly added: StoredWebhook[]
   readonly rows = new Set<string>()
 
   constructor(storedRequestsMax = 3) {
@@ -31,8 +42,14 @@ class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
       expect(`${tenant}/${fn}`).toBe('t/F')
       heads.push(head)
     }
-    super(deliveryActor({ notices: { requested }, storedRequestsMax }), { tenant: 't', id: 'F' })
+    const added: StoredWebhook[] = []
+    const notices = { requested, webhookAdded: (_: string, __: string, each: StoredWebhook) => added.push(each) }
+    super(deliveryActor({ notices: { ...notices, webhooksForgotten: () => {} }, storedRequestsMax }), {
+      tenant: 't',
+      id: 'F',
+    })
     this.heads = heads
+    this.added = added
   }
 
   override act(command: DeliveryCommand): Decision<Entry> {
@@ -96,8 +113,12 @@ describe('requests of a function', () => {
   })
 
   test('stay within the maximum, ascending and above the trimmed number for any sequence; the row exists while one waits', () => {
+    const places = fc.nat(8)
     const command = fc.oneof(
       fc.constant(request),
+      fc.constant(webhook),
+      places.map((place) => ({ type: 'webhook_tried', id: String(place), result: 500, nextAt: now }) as const),
+      places.map((place) => ended(String(place))),
       fc.nat(5).map((count) => ({ type: 'overflowed', count: count + 1 }) as const),
       fc.nat(30).map((to) => ({ type: 'trim', to }) as const),
       fc.constant({ type: 'forget' } as const),
@@ -106,14 +127,59 @@ describe('requests of a function', () => {
       fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
         const delivery = new ActingDelivery()
         for (const each of commands) {
-          delivery.act(each)
+          const id = 'id' in each ? delivery.added[Number(each.id)]?.id : undefined
+          delivery.act('id' in each ? { ...each, id: id ?? '' } : each)
           const { head } = delivery.state
           expect(delivery.kept).toEqual([...delivery.kept].sort((a, b) => a - b))
           expect(delivery.kept.length).toBeLessThanOrEqual(3)
           expect(delivery.kept.every((seq) => seq > head.trimmed && seq <= head.seq)).toBe(true)
-          expect(delivery.rows.has('F')).toBe(head.seq > head.trimmed)
+          expect(delivery.rows.has('F')).toBe(head.seq > head.trimmed || delivery.state.webhooks.size > 0)
         }
       }),
     )
+  })
+})
+
+describe('webhooks of a function', () => {
+  test('are stored under an id of their own until they end, beside the mails', () => {
+    const delivery = new ActingDelivery()
+    delivery.act(webhook)
+    delivery.act(webhook)
+    const stored = { ...webhook.request, attempts: 0, nextAt: now, result: null }
+    const anId = expect.stringMatching(/^msg_[\w-]{22}$/)
+    expect(delivery.added).toEqual([1, 2].map(() => ({ ...stored, id: anId })))
+    const [first, second] = delivery.added.map(({ id }) => id) as [string, string]
+    expect(first).not.toBe(second)
+    expect(delivery.definition.isForgettable?.(delivery.state)).toBe(false)
+    delivery.act({ type: 'webhook_tried', id: first, result: 503, nextAt: now + 5_000 })
+    expect(delivery.state.webhooks.get(first)).toMatchObject({ attempts: 1, result: 503, nextAt: now + 5_000 })
+    delivery.act(ended(first))
+    expect([[...delivery.state.webhooks.keys()], [...delivery.rows]]).toEqual([[second], ['F']])
+    delivery.act(ended(second, { status: 'DROPPED', result: 'overflow', isTried: false }))
+    expect(delivery.rows.size).toBe(0)
+    expect(delivery.state.results.get(first)).toEqual({
+      ...{ id: first, node: 'hook', status: 'DELIVERED', result: 200, attempts: 2, time: now },
+    })
+    expect(delivery.state.results.get(second)).toMatchObject({ status: 'DROPPED', attempts: 0 })
+    expect(delivery.heads).toEqual([])
+  })
+
+  test('of which the results of those that ended last are kept', () => {
+    const delivery = new ActingDelivery()
+    for (let count = 0; count < 102; count++) delivery.act(webhook)
+    const ids = delivery.added.map(({ id }) => id).reverse()
+    for (const id of ids) {
+      delivery.at++
+      delivery.act(ended(id))
+    }
+    expect(new Set(delivery.state.results.keys())).toEqual(new Set(ids.slice(2)))
+  })
+
+  test('are deleted with the function', () => {
+    const delivery = new ActingDelivery()
+    for (let count = 0; count < 2; count++) delivery.act(webhook)
+    delivery.act(ended(delivery.added[0]?.id ?? ''))
+    delivery.act({ type: 'forget' })
+    expect([delivery.records.size, delivery.rows.size]).toEqual([0, 0])
   })
 })

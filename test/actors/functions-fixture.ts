@@ -33,6 +33,8 @@ export function onProperty(propId: number, to?: To, serviceIdentifier = 'svc'): 
 
 export const mail: GraphNode = { id: 'mail', type: 'email', template: 'words' }
 
+export const hook: GraphNode = { id: 'hook', type: 'webhook', url: 'https://a.example' }
+
 export function throttle(seconds: number, id = 'seldom'): GraphNode {
   return { id, type: 'throttle', seconds }
 }

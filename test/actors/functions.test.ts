@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
 import { withRuns } from '#actors/device/runs'
 import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
-import type { PropertyState } from '#model/entry'
+import type { Entry, PropertyState } from '#model/entry'
 import type { GraphNode } from '#model/graph'
 import { type Grant, scopeOf } from '#model/scope'
 import { noFunctions } from '#rules/function-list'
-import { answer, record } from '#runtime/actor'
+import { answer, type Decision, record } from '#runtime/actor'
 import { ActingDevice, deviceWith, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting'
 import { now, turnAt } from '#test/actors/acting-actor'
 import {
@@ -15,6 +15,7 @@ import {
   condition,
   DeviceWithFunctions,
   functionViews,
+  hook,
   mail,
   onProperty,
   requestsOf,
@@ -318,6 +319,36 @@ describe('the functions of a device', () => {
       { tenant: 'default', function: 'F2', count: 344 },
       { tenant: 'default', function: 'F1', count: 44 },
     ])
+  })
+})
+
+describe('webhooks', () => {
+  const commandsOf = (decision: Decision<Entry>) =>
+    decision.type === 'record' ? (decision.tells ?? []).map(({ to, command }) => [to.id, command]) : []
+  const both = { ...chain(onProperty(1), mail), nodes: [onProperty(1), mail, hook] }
+  const graph = { ...both, edges: [...both.edges, ['when', 'hook'] as const] }
+
+  test('are requested beside mails', () => {
+    const device = new Linked(onProperty(1))
+    device.put('F1', storedFunction(graph))
+    const { template: _, ...request } = askedOf(device.says(0, 5))[0]?.request ?? {}
+    expect(commandsOf(device.says(0, 6)).at(-1)).toEqual([
+      'F1',
+      { type: 'webhook', request: { ...request, node: 'hook', value: 6, previous: 5 } },
+    ])
+  })
+
+  test('are not limited like mails, and counted above their own rate', () => {
+    const device = new Linked(onProperty(1))
+    device.put('F1', storedFunction(graph))
+    for (let times = 0; times < 20_100; times++) device.says(0, times % 250)
+    expect(device.functions.counts).toMatchObject({ requests: 256, overflown: 20_100 - 256, webhooksDropped: 100 })
+  })
+
+  test('are not requested by a node that is disabled', () => {
+    const device = new Linked(onProperty(1))
+    device.put('F1', storedFunction(chain(onProperty(1), { ...hook, enabled: false } as GraphNode)))
+    expect(commandsOf(device.says(0, 5))).toEqual([])
   })
 })
 

@@ -50,6 +50,7 @@ const prepared: Readonly<Record<string, Prepare>> = {
     await fixture.failedMail()
     return asRoot(fixture)
   },
+  listDeliveries: async (fixture) => ({ asker: 'eve', parameters: { functionId: await fixture.webhookFunction() } }),
   // Requires all permissions.
   readBackup: asRoot,
   // The example shows a user with a second factor.

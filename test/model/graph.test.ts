@@ -7,6 +7,7 @@ const gone = { id: 'gone', type: 'trigger', on: 'status', to: 'offline' }
 const hot = { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } }
 const hourly = { id: 'hourly', type: 'throttle', seconds: 3_600 }
 const notify = { id: 'notify', type: 'email', template: 'too-hot' }
+const hook = { id: 'hook', type: 'webhook', url: 'https://example.com/hook?a=b' }
 
 /** `edges` in short: `a b, b c`. */
 function graphOf(nodes: readonly unknown[], edges = '') {
@@ -40,6 +41,9 @@ function faultsOf(value: unknown): string[] {
 describe('a graph', () => {
   test.each<[what: string, graph: object]>([
     ['with all types of nodes', good],
+    ['with a webhook', graphOf([heat, hook], 'heat hook')],
+    ['with a disabled webhook', graphOf([heat, { ...hook, enabled: false }], 'heat hook')],
+    ['with a secret', graphOf([heat, { ...hook, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }], 'heat hook')],
     ['with a trigger only', graphOf([heat])],
     ['with triggers that join', graphOf([heat, siren, gone, notify], 'heat notify, siren notify, gone notify')],
     ['that splits and joins', graphOf([heat, hot, hourly, notify], 'heat hot, heat hourly, hot notify, hourly notify')],
@@ -81,7 +85,7 @@ describe('a graph', () => {
   const faultText = (path: string, node: string, more = '') =>
     expect.stringMatching(new RegExp(`^nodes\\.${path}: node "${node}": .*${more}`))
   const onWhat = 'must be property, alarm or status'
-  const ofWhat = 'must be trigger, condition, throttle or email'
+  const ofWhat = 'must be trigger, condition, throttle, email or webhook'
   const property = 'must be the id of a property, such as 8192 or "0x2000"'
   const scalar = 'must be a text, a number, true, false or null'
   const anAlarm = 'must be the id of an alarm or its resource name'
@@ -151,6 +155,32 @@ describe('a graph', () => {
       [faultText('1.template', 'notify', 'letters')],
     ],
     ['an email with a recipient', behind({ ...notify, to: 'a@b.de' }), [faultText('1', 'notify', 'to')]],
+    ['a webhook without a URL', behind({ id: 'hook', type: 'webhook' }), [faultText('1.url', 'hook')]],
+    ...[
+      ...['', 'example.com', '/hook', 'ftp://example.com', 'https://', 'https://a b', 'https://ann:pw@example.com'],
+      ...[
+        'https://ann@example.com',
+        'https://example.com/#a',
+        'https:\\\\example.com',
+        `https://a/${'a'.repeat(2_048)}`,
+      ],
+    ].map((url): [string, unknown, unknown[]] => [
+      `a webhook to ${url}`,
+      behind({ ...hook, url }),
+      [faultText('1.url', 'hook')],
+    ]),
+    ...[
+      '',
+      'whsec_',
+      'secret',
+      'whsec_c2hvcnQ=',
+      `whsec_${'A'.repeat(88)}`,
+      'whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    ].map((secret): [string, unknown, unknown[]] => [
+      `the secret ${secret}`,
+      behind({ ...hook, secret }),
+      [faultText('1.secret', 'hook')],
+    ]),
     ['an id with a space', trigger({ id: 'too hot' }), ['nodes.0.id: must consist of letters, digits and . _ -']],
     ['a long id', trigger({ id: 'a'.repeat(65) }), [expect.stringMatching(/^nodes\.0\.id: /)]],
     ['no id', trigger({ id: undefined }), [expect.stringMatching(/^nodes\.0\.id: /)]],
@@ -199,6 +229,11 @@ describe('a graph', () => {
       'an edge from an email',
       graphOf([heat, notify, hot], 'heat notify, notify hot'),
       ['edges.1: node "notify": is a mail: no edge may lead from it'],
+    ],
+    [
+      'an edge from a webhook',
+      graphOf([heat, hook, hot], 'heat hook, hook hot'),
+      ['edges.1: node "hook": is a webhook: no edge may lead from it'],
     ],
     ['no trigger', graphOf([hot]), ['nodes: must have a trigger']],
     ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), ['nodes.1: node "hot": is part of a cycle']],

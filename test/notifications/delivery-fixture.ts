@@ -15,12 +15,14 @@ import { tenantActor } from '#actors/tenant/tenant'
 import { storedRequestsMax } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { FunctionBody } from '#model/function'
+import type { WebhookNode } from '#model/graph'
 import type { JsonObject } from '#model/json-value'
 import { everything } from '#model/scope'
 import type { TemplateBody } from '#model/template'
 import { Deliveries } from '#notifications/deliveries'
 import type { MailMessage } from '#notifications/mail'
 import type { StoredRecipient } from '#notifications/recipient-access'
+import { Webhooks } from '#notifications/webhooks'
 import { FunctionViews } from '#rules/function-views'
 import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
@@ -30,6 +32,7 @@ import { subscriptionOf } from '#test/actors/acting-subscriber'
 import { ann, told, words } from '#test/actors/acting-tenant'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { MemoryMail } from '#test/notifications/memory-mail'
+import { MemoryReceivers } from '#test/notifications/memory-receivers'
 import { atOnce } from '#test/rules/synchronous-slices'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
@@ -42,6 +45,7 @@ interface SharedState {
   readonly mailsPerHourMax: number
   readonly recipients: Map<string, StoredRecipient>
   readonly arrived: MailMessage[]
+  readonly receivers: MemoryReceivers
 }
 
 /** Functions, subscribers and deliveries on a store in memory. Tests make the requests that devices would. */
@@ -50,6 +54,7 @@ export class DeliveryFixture {
   readonly views: FunctionViews
   readonly mail = new MemoryMail('Devices <devices@iot.example>')
   readonly deliveries: Deliveries
+  readonly webhooks: Webhooks
   /** Log lines of the levels warn and error. */
   readonly warnings: string[] = []
   /** Called before a mail arrives; may delay or refuse it. */
@@ -96,11 +101,23 @@ export class DeliveryFixture {
       publicUrls: [],
       log,
     })
+    this.webhooks = new Webhooks({
+      system,
+      listing: new StoreListing(() => journal.storage),
+      functions: this.views,
+      receivers: shared.receivers,
+      scopeOf: (_, author) => this.#recipientOf(author).scope,
+      secretOf: (_, __, ___, { secrets }) => secrets && 'whsec_QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB',
+      waitingMax: 10,
+      log,
+    })
     notices.listen(this.views, () => system.isServing)
     notices.listen(this.deliveries)
+    notices.listen(this.webhooks)
     this.runtime.onReloaded = () => {
       this.#load()
       this.deliveries.reloaded()
+      this.webhooks.reloaded()
     }
   }
 
@@ -111,8 +128,8 @@ export class DeliveryFixture {
 
   static async open(mailsPerHourMax = 60): Promise<DeliveryFixture> {
     const world = new ManualWorld()
-    const shared = { mailsPerHourMax, recipients: new Map<string, StoredRecipient>(), arrived: [] }
-    return DeliveryFixture.#begin({ world, ...faultyPlace(world), ...shared })
+    const shared = { mailsPerHourMax, recipients: new Map<string, StoredRecipient>(), arrived: [] as MailMessage[] }
+    return DeliveryFixture.#begin({ world, ...faultyPlace(world), ...shared, receivers: new MemoryReceivers() })
   }
 
   /** A fixture with function `F`, its template, and these subscribers. */
@@ -129,6 +146,7 @@ export class DeliveryFixture {
     await made.runtime.open()
     made.#load()
     await during(made.world, made.deliveries.open())
+    await during(made.world, made.webhooks.open())
     return made
   }
 
@@ -153,6 +171,10 @@ export class DeliveryFixture {
   /** Arrived mails of all processes, in order. */
   get arrived(): readonly MailMessage[] {
     return this.#shared.arrived
+  }
+
+  get receivers(): MemoryReceivers {
+    return this.#shared.receivers
   }
 
   /** `<to>: <subject>` of each arrived mail. */
@@ -219,6 +241,22 @@ export class DeliveryFixture {
     await this.ask(deliveryAddress(tenant, fn), requestOf(this.world.now(), value, device))
   }
 
+  /** A function that calls this URL at each change. */
+  async putWebhook(url = 'https://a.example/hook', id = 'F', more: Partial<WebhookNode> = {}): Promise<void> {
+    const nodes = [...told.graph.nodes.slice(0, 1), { id: 'hook', type: 'webhook', url, ...more } as const]
+    const body = { ...told, graph: { nodes, edges: [['when', 'hook'] as const] } }
+    const isNew = this.views.storedOf('default', id) === undefined
+    const secrets = [{ node: 'hook', sealed: new Uint8Array(1) }]
+    await this.askTenant({ type: 'put_function', id, isNew, body, secrets, author: ann })
+  }
+
+  /** Requests a webhook about a value of property 1 of service `svc`. */
+  async callWebhook(value: number, fn = 'F', device = 'A'): Promise<void> {
+    const cause = { on: 'property', service: 'svc', propId: 1 } as const
+    const request = { at: this.world.now(), device, node: 'hook', value, previous: null, cause }
+    await this.ask(deliveryAddress('default', fn), { type: 'webhook', request })
+  }
+
   /** Requests a mail without waiting for the commit. */
   requestSoon(value: number, fn = 'F'): void {
     void this.runtime.system.ask(deliveryAddress('default', fn), requestOf(this.world.now(), value)).catch(() => {})
@@ -275,6 +313,7 @@ export class DeliveryFixture {
   async close(): Promise<void> {
     expect(this.runtime.bugs).toEqual([])
     this.deliveries.stop()
+    this.webhooks.stop()
     await this.runtime.close()
   }
 

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { realWorld } from '#app/world'
-import type { JsonObject } from '#model/json-value'
 import { renderMail } from '#model/mail-text'
 import { TemplateBody } from '#model/template'
 import type { Mail } from '#notifications/mail'
-import { dataOf } from '#notifications/mail-data'
+import { dataOf, type RunSurroundings } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
 import { smtpMail } from '#notifications/smtp-mail'
 import { headerOf, readMail } from '#test/notifications/read-mail'
@@ -106,9 +105,9 @@ async function send(texts: UserTexts) {
   if (!body) return undefined
   const { device, value, meta } = texts
   const run = { device, at: 1_700_000_000_000, value, previous: null, cause: { on: 'alarm', alarm: 'a' } } as const
-  const around: { meta: JsonObject; functionName: string; alarmName: string } = {
+  const around: RunSurroundings = {
     functionName: texts.function,
-    alarmName: texts.alarm,
+    alarm: { name: texts.alarm, severity: 'info' },
     meta: { place: meta },
   }
   const text = renderMail(body, texts.locale, dataOf(run, around))

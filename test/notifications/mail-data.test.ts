@@ -38,13 +38,18 @@ describe('the data of a template', () => {
       { schema },
       { on: 'property', service: 'Heating', property: '0x0001' },
     ],
-    ['an alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, { alarmName: 'Fire' }, { on: 'alarm', alarm: 'Fire' }],
+    [
+      'an alarm',
+      { on: 'alarm', alarm: '2Vb7qYx9Kd' },
+      { alarm: { name: 'Fire', severity: 'critical' } },
+      { on: 'alarm', alarm: 'Fire' },
+    ],
     [
       'an acknowledged alarm',
       { on: 'alarm', alarm: '2Vb7qYx9Kd' },
-      { alarmName: 'Fire', acknowledged: { by: 'ann', at: 1_700_000_000_000, comment: null } },
+      { acknowledged: { by: 'crn#user:2Vb7qYx9Kd', name: 'ann', at: 1_700_000_000_000, comment: null } },
       {
-        ...{ on: 'alarm', alarm: 'Fire' },
+        ...{ on: 'alarm', alarm: '2Vb7qYx9Kd' },
         acknowledged: { by: 'ann', date: '2023-11-14T22:13:20.000Z', comment: null },
       },
     ],

@@ -5,14 +5,14 @@ const one = (tenant: string, id: string) => ({ tenant, id })
 const of = (tenant: string, ...ids: string[]) => ids.map((id) => one(tenant, id))
 
 /** Takes all items in order, as `tenant/id`. */
-function takeAll(ring: RoundRobin): string[] {
+function takeAll(ring: RoundRobin<ReturnType<typeof one>>): string[] {
   const order: string[] = []
   for (let item = ring.take(); item; item = ring.take()) order.push(`${item.tenant}/${item.id}`)
   return order
 }
 
 test('tenants take turns, with the items of each in order', () => {
-  const ring = new RoundRobin()
+  const ring = new RoundRobin<ReturnType<typeof one>>()
   for (const item of [...of('a', '1', '2', '3', '4'), ...of('b', '1'), ...of('c', '1', '2')]) ring.add(item)
   expect(ring.size).toBe(7)
   expect(takeAll(ring)).toEqual(['a/1', 'b/1', 'c/1', 'a/2', 'c/2', 'a/3', 'a/4'])
@@ -20,7 +20,7 @@ test('tenants take turns, with the items of each in order', () => {
 })
 
 test('an item that is added again is last of its tenant, whose turn stays', () => {
-  const ring = new RoundRobin()
+  const ring = new RoundRobin<ReturnType<typeof one>>()
   const first = one('a', '1')
   for (const item of [first, one('a', '2'), one('b', '1')]) ring.add(item)
   expect(ring.take()).toBe(first)
@@ -31,7 +31,7 @@ test('an item that is added again is last of its tenant, whose turn stays', () =
 })
 
 test('forgetting a tenant removes its items', () => {
-  const ring = new RoundRobin()
+  const ring = new RoundRobin<ReturnType<typeof one>>()
   for (const item of [...of('a', '1', '2'), ...of('b', '1')]) ring.add(item)
   ring.forget('a')
   ring.forget('nowhere')

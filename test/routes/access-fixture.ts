@@ -6,6 +6,7 @@ import { accountAddress } from '#actors/account/commands'
 import type { AccountState } from '#actors/account/state'
 import { actionRecord } from '#actors/action/action'
 import { actionAddress, actionPageAddress } from '#actors/action/commands'
+import { type DeliveryState, deliveryAddress } from '#actors/delivery/state'
 import { deviceAddress } from '#actors/device/device'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { directoryAddress } from '#actors/directory/commands'
@@ -184,6 +185,25 @@ export class AccessFixture {
   /** Records a failed mail. */
   async failedMail(): Promise<void> {
     await this.#ask(outboxAddress(defaultTenant), { type: 'count', passed: { reason: 'no_address', count: 1 } })
+  }
+
+  /** A function that has sent a webhook. */
+  async webhookFunction(): Promise<string> {
+    const nodes = [
+      { id: 'when', type: 'trigger', on: 'status' },
+      { id: 'call', type: 'webhook', url: 'https://example.com/hook' },
+    ]
+    const body = { name: 'Call', binding: {}, graph: { nodes, edges: [['when', 'call']] } }
+    const { headers } = await this.call('eve', 'POST', '/functions', body)
+    const id = headers.get('location')?.split('/').at(-1) ?? ''
+    const address = deliveryAddress(defaultTenant, id)
+    const what = { value: 'offline', previous: 'online', cause: { on: 'status' } } as const
+    await this.#ask(address, {
+      type: 'webhook',
+      request: { at: this.now(), device: exampleDevice, node: 'call', ...what },
+    })
+    while ((this.#look(address) as DeliveryState).results.size === 0) await new Promise((done) => setTimeout(done, 1))
+    return id
   }
 
   /** The clock of the server, Unix ms. */

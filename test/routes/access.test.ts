@@ -88,7 +88,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     row: [401, 'success', 403, 404, 'success', 'success'],
   },
   ...Object.fromEntries(
-    ['readFunction', 'updateFunction', 'deleteFunction', 'testFunction'].map((name) => [
+    ['readFunction', 'updateFunction', 'deleteFunction', 'testFunction', 'listDeliveries'].map((name) => [
       name,
       { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
     ]),

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { PropertyState } from '#model/entry'
-import { Graph, type GraphNode } from '#model/graph'
+import { type EmailNode, Graph, type GraphNode, type WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { FunctionGraph, type RunInput, type RunSink, type RunTrace, type TriggerValue } from '#rules/function-graph'
 import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
@@ -26,8 +26,8 @@ class RunLog implements RunSink, RunTrace {
   stamped(key: string) {
     this.effects.push(`stamp ${key}`)
   }
-  reached({ id, template }: { id: string; template: string }) {
-    this.effects.push(`mail ${id} ${template}`)
+  reached(node: EmailNode | WebhookNode) {
+    this.effects.push(node.type === 'email' ? `mail ${node.id} ${node.template}` : `webhook ${node.id} ${node.url}`)
   }
   failed() {
     this.effects.push('failed')
@@ -181,7 +181,7 @@ function plainRun({ nodes, edges }: Graph, start: GraphNode, input: RunInput): M
   }
   const plainOutcome = (node: GraphNode): string => {
     if (node.type === 'trigger') return 'through'
-    if (node.type === 'email') return 'mail'
+    if (node.type === 'email' || node.type === 'webhook') return 'mail'
     if (node.type === 'throttle') {
       const last = input.passedAt(`f/${node.id}`) ?? Number.NEGATIVE_INFINITY
       const isHeld = last <= input.time && last > input.time - node.seconds * 1_000

@@ -12,6 +12,7 @@ import { seedBytes } from '#model/seeded-random'
 import { bindingsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
+import { MemoryReceivers } from '#test/notifications/memory-receivers'
 import { operationOf } from '#test/routes/operation-of'
 import '#test/simulation/immediate-signatures'
 import type { AssemblyOptions } from '#app/assembly-options'
@@ -105,7 +106,12 @@ export class SimulatedServer {
       limits: { uncommittedBytesMax: limits.uncommittedBytesMax, highWaterBytes: 100 },
       ticketLifetimeMs,
       writeTimeoutMs,
-      notifications: { mail: mailServer.seenBy(process.world), mailsPerHourMax, storedRequestsMax },
+      notifications: {
+        mail: mailServer.seenBy(process.world),
+        receivers: new MemoryReceivers(),
+        mailsPerHourMax,
+        storedRequestsMax,
+      },
       ...(limits.history && { history: limits.history(process.world) }),
       updates: { ...limits.updates, offerTimeoutMs, publicUrls: ['https://simulated'] },
       identity: {

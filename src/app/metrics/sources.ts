@@ -11,6 +11,7 @@ import type { HttpMetrics } from '#http/http-metrics'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Deliveries } from '#notifications/deliveries'
+import type { Webhooks } from '#notifications/webhooks'
 import type { FunctionViews } from '#rules/function-views'
 import type { RuleViews } from '#rules/rule-views'
 import type { System } from '#runtime/system'
@@ -28,6 +29,7 @@ export interface MetricParts {
   readonly functions: FunctionViews
   readonly updates: FirmwareUpdates
   readonly deliveries: Deliveries
+  readonly webhooks: Webhooks
 }
 
 export interface MqttMetrics {

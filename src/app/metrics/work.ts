@@ -85,6 +85,30 @@ export const workRows: readonly MetricRow[] = [
     read: ({ deliveries }) => (deliveries.transport.state === 'resting' ? 1 : 0),
   },
   {
+    name: 'ddb_webhook_attempts_total',
+    type: 'counter',
+    help: 'Attempts to deliver a webhook',
+    labels: { outcome: '`ok`, `refused` (another status), `unanswered`' },
+    from: 'webhooks',
+    read: ({ webhooks }) => samplesBy('outcome', webhooks.attempts),
+  },
+  {
+    name: 'ddb_webhooks_total',
+    type: 'counter',
+    help: 'Webhooks that are finished',
+    labels: { status: '`DELIVERED`, `FAILED`, `DROPPED` (too many waited, or were requested)' },
+    from: 'webhooks',
+    read: ({ webhooks: { ended }, functions: { counts } }) =>
+      samplesBy('status', { ...ended, DROPPED: ended.DROPPED + counts.webhooksDropped }),
+  },
+  {
+    name: 'ddb_webhooks_waiting',
+    type: 'gauge',
+    help: 'Webhooks that are not finished',
+    from: 'webhooks',
+    read: ({ webhooks }) => webhooks.waitingCount,
+  },
+  {
     name: 'ddb_updates_under_way',
     type: 'gauge',
     help: 'Firmware updates that run, for any trigger',

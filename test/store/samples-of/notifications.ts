@@ -8,6 +8,7 @@ import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { StoredTemplate } from '#model/template'
+import type { StoredWebhook, WebhookResult } from '#model/webhook'
 import { at, device, shape } from '#test/store/samples-of/entries'
 import { subscription } from '#test/store/samples-of/subscription'
 
@@ -74,6 +75,28 @@ export const functionSamples: readonly (readonly [name: string, record: string, 
       graph: { nodes: [{ id: 's', type: 'trigger', on: 'status' }], edges: [] },
     } satisfies StoredFunction,
   ],
+  [
+    'tenant-function-with-webhook',
+    'function/8Hn3wRt5Mz',
+    {
+      ...storedFunction,
+      graph: {
+        nodes: [
+          { id: 's', type: 'trigger', on: 'status' },
+          { id: 'hook', type: 'webhook', url: 'https://example.com/hook' },
+          { id: 'gone', type: 'webhook', url: 'https://example.org', enabled: false },
+        ],
+        edges: [
+          ['s', 'hook'],
+          ['s', 'gone'],
+        ],
+      },
+      secrets: [
+        { node: 'hook', sealed: Buffer.from([1, 2, 254, 255]) },
+        { node: 'gone', sealed: Buffer.alloc(60, 7) },
+      ],
+    } satisfies StoredFunction,
+  ],
   ['tenant-template', 'template/too-hot.1', storedTemplate],
 ]
 
@@ -99,6 +122,17 @@ const requests: readonly (readonly [name: string, means: DeliveryRequest])[] = [
     { seq: 3, ...requested, value: 'offline', previous: 'online', cause: { on: 'status' } },
   ],
 ]
+
+const webhook: StoredWebhook = {
+  ...{ id: 'msg_Zm9vYmFyYmF6cXV4eHl6ew', at, device: device.id, node: 'hook', value: 31.5, previous: null },
+  cause: { on: 'property', service: shape.serviceIdentifier, propId: 0x2000 },
+  ...{ attempts: 2, nextAt: at + 30_000, result: 'timeout' },
+}
+
+const result: WebhookResult = {
+  ...{ id: 'msg_AAAvYmFyYmF6cXV4eHl6ew', node: 'hook', status: 'DELIVERED', result: 204, attempts: 1 },
+  time: at,
+}
 
 const mail: MailState = {
   cursors: { '5Tn2bGh9Kd': 17, '6Tn2bGh9Kd': 0 },
@@ -126,6 +160,8 @@ export const notificationSamples = [
   ...requests.map(
     ([name, means]) => [name, deliveries, delivery, `request/${String(means.seq).padStart(16, '0')}`, means] as const,
   ),
+  ['delivery-webhook', deliveries, delivery, 'webhook/msg_Zm9vYmFyYmF6cXV4eHl6ew', webhook],
+  ['delivery-webhook-result', deliveries, delivery, 'webhook_result/msg_AAAvYmFyYmF6cXV4eHl6ew', result],
   ['outbox-tally', outboxActor, outboxAddress('acme'), 'tally', tally],
   [
     'subscriber-subscriptions',

@@ -7,7 +7,7 @@ import type { Graph, GraphNode } from '#model/graph'
  * Contract 5.4.
  */
 
-export type NodeKind = 'property' | 'alarm' | 'status' | 'condition' | 'throttle' | 'email'
+export type NodeKind = 'property' | 'alarm' | 'status' | 'condition' | 'throttle' | 'email' | 'webhook'
 export type To = string | number | boolean | null
 
 interface Common {
@@ -24,6 +24,7 @@ export type DraftNode = Common &
     | { readonly kind: 'condition'; readonly logic: Condition | undefined }
     | { readonly kind: 'throttle'; readonly seconds: number | undefined }
     | { readonly kind: 'email'; readonly template: string }
+    | { readonly kind: 'webhook'; readonly url: string; readonly isEnabled: boolean }
   )
 
 type Keyless<N> = N extends Common ? Omit<N, 'key'> : never
@@ -63,13 +64,19 @@ export const kindWords: Readonly<Record<NodeKind, KindWords>> = {
   condition: { title: 'Only if', effect: 'Continues if a condition is true', id: 'if' },
   throttle: { title: 'Rate limit', effect: 'Continues at most once every period, for each device', id: 'limit' },
   email: { title: 'Send mail', effect: 'Sends a mail from a template to all subscribers', id: 'mail' },
+  webhook: { title: 'Call webhook', effect: 'Sends a signed POST to a URL', id: 'webhook' },
 }
 
 export const triggerKinds: readonly NodeKind[] = ['property', 'alarm', 'status']
-export const stepKinds: readonly NodeKind[] = ['condition', 'throttle', 'email']
+export const stepKinds: readonly NodeKind[] = ['condition', 'throttle', 'email', 'webhook']
 
 export function isTrigger({ kind }: { readonly kind: NodeKind }): boolean {
   return triggerKinds.includes(kind)
+}
+
+/** Whether nothing can follow it. */
+export function isEnd({ kind }: { readonly kind: NodeKind }): boolean {
+  return kind === 'email' || kind === 'webhook'
 }
 
 export const emptyDraft: Draft = { nodes: [], edges: [], nextKey: 1 }
@@ -125,9 +132,9 @@ export function withEdge(draft: Draft, from: number, to: number, isConnected: bo
   return { ...draft, edges: isConnected ? [...others, [from, to]] : others }
 }
 
-/** Whether an edge is permitted: no edge to triggers, none behind mails, and no cycle. */
+/** Whether an edge is permitted: no edge to triggers, none behind mails and webhooks, and no cycle. */
 export function mayLead(draft: Draft, from: DraftNode, to: DraftNode): boolean {
-  if (isTrigger(to) || from.kind === 'email' || from === to) return false
+  if (isTrigger(to) || isEnd(from) || from === to) return false
   const reached = new Set([to.key])
   // The iteration includes entries that are added meanwhile.
   for (const key of reached) for (const [start, end] of draft.edges) if (start === key) reached.add(end)
@@ -141,6 +148,7 @@ const blank: Readonly<Record<NodeKind, object>> = {
   condition: { kind: 'condition', logic: undefined },
   throttle: { kind: 'throttle', seconds: 3_600 },
   email: { kind: 'email', template: '' },
+  webhook: { kind: 'webhook', url: '', isEnabled: true },
 }
 
 function freeId({ nodes }: Draft, stem: string): string {
@@ -160,6 +168,8 @@ function draftNodeOf(node: GraphNode): Keyless<DraftNode> {
       return { id, kind: 'throttle', seconds: node.seconds }
     case 'email':
       return { id, kind: 'email', template: node.template }
+    case 'webhook':
+      return { id, kind: 'webhook', url: node.url, isEnabled: node.enabled !== false }
     case 'trigger': {
       const to = node.to === undefined ? {} : { to: node.to }
       if (node.on === 'alarm') return { id, kind: 'alarm', alarm: node.alarmId, ...to }
@@ -180,6 +190,8 @@ function graphNodeOf(node: DraftNode): GraphNode {
       return { id, type: 'throttle', seconds: node.seconds ?? 0 }
     case 'email':
       return { id, type: 'email', template: node.template }
+    case 'webhook':
+      return { id, type: 'webhook', url: node.url, ...(!node.isEnabled && { enabled: false }) }
     default: {
       const to = node.to === undefined ? {} : { to: node.to }
       const { kind: on } = node

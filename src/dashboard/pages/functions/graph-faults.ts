@@ -63,6 +63,8 @@ function faultOfNode(node: Draft['nodes'][number]): string | undefined {
       return node.seconds === undefined ? 'needs a time' : undefined
     case 'email':
       return node.template === '' ? 'needs a template' : undefined
+    case 'webhook':
+      return node.url === '' ? 'needs a URL' : undefined
     case 'status':
       return undefined
   }

@@ -3,6 +3,7 @@ import { useSchemas } from '#dashboard/binding/known-names'
 import {
   type Draft,
   type DraftNode,
+  isEnd,
   isTrigger,
   kindWords,
   mayLead,
@@ -74,7 +75,7 @@ function NodeCard(props: NodeProps) {
             isCode
           />
         </details>
-        {node.kind !== 'email' && <Successors {...props} />}
+        {!isEnd(node) && <Successors {...props} />}
       </section>
     </li>
   )
@@ -123,8 +124,8 @@ function Successors({ node, draft, onDraft }: NodeProps) {
   )
 }
 
-function sendsMail({ nodes }: Draft): boolean {
-  return nodes.some(({ kind }) => kind === 'email') && nodes.some(isTrigger)
+function sendsAnything({ nodes }: Draft): boolean {
+  return nodes.some(isEnd) && nodes.some(isTrigger)
 }
 
 export interface GraphEditorProps {
@@ -147,7 +148,7 @@ export function GraphEditor(props: GraphEditorProps) {
     <div class="graph-editor">
       <div class="graph-side">
         <GraphPicture draft={draft} names={names} faults={faults} trail={undefined} onNode={showCard} />
-        {draft.nodes.length > 0 && !sendsMail(draft) && <p class="hint">The function sends no mail yet.</p>}
+        {draft.nodes.length > 0 && !sendsAnything(draft) && <p class="hint">The function sends nothing yet.</p>}
         {faults.others.length > 0 && (
           <div class="problem" role="alert">
             {faults.others.map((fault) => (

@@ -8,7 +8,7 @@ import { literalOf } from '#dashboard/conditions/rows'
 import type { Draft, DraftNode, To } from '#dashboard/pages/functions/graph-draft'
 import type { Names } from '#dashboard/pages/functions/node-words'
 import { ChoiceField } from '#dashboard/parts/choice-field'
-import { NumberField, Select, TextField } from '#dashboard/parts/fields'
+import { Checkbox, NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
 
 export interface NodeProps {
@@ -47,6 +47,8 @@ export function NodeFields(props: NodeFieldsProps) {
       return <ThrottleFields {...props} node={node} />
     case 'email':
       return <EmailFields {...props} node={node} />
+    case 'webhook':
+      return <WebhookFields {...props} node={node} />
   }
 }
 
@@ -236,6 +238,30 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
       other={{ label: 'Name of the template', placeholder: 'too-hot' }}
       maxLength={64}
     />
+  )
+}
+
+function WebhookFields({ node, onNode }: Of<'webhook'>) {
+  return (
+    <>
+      <TextField
+        label="URL"
+        hint="Saving shows the secret of a new webhook once."
+        value={node.url}
+        onInput={(url) => onNode({ ...node, url })}
+        placeholder="https://example.com/hook"
+        maxLength={2_048}
+        isCode
+      />
+      {!node.isEnabled && (
+        <Checkbox
+          label="Enabled"
+          hint="The receiver answered 410: nothing is sent until you enable it."
+          isChecked={false}
+          onChange={() => onNode({ ...node, isEnabled: true })}
+        />
+      )}
+    </>
   )
 }
 

@@ -1,6 +1,6 @@
 import { runOperands } from '#dashboard/conditions/operands'
 import { conditionInWords } from '#dashboard/conditions/rows'
-import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
+import { type Draft, type DraftNode, isEnd, isTrigger } from '#dashboard/pages/functions/graph-draft'
 import type { ServiceSchema } from '#model/service-schema'
 
 /** Short descriptions of nodes: for the picture and for lists. */
@@ -25,14 +25,16 @@ export function nodeInWords(node: DraftNode, names: Names): string {
       return `once in ${node.seconds === undefined ? '…' : secondsInWords(node.seconds)}`
     case 'email':
       return `mail ${node.template || '…'}`
+    case 'webhook':
+      return `call ${/^https?:\/\/([^/?]+)/.exec(node.url)?.[1] ?? '…'}`
   }
 }
 
-/** `temperature changes → mail too-hot`: its triggers and its mails. */
+/** `temperature changes → mail too-hot`: its triggers, and its mails and webhooks. */
 export function graphInWords({ nodes }: Draft, names: Names): string {
   const triggers = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
-  const mails = nodes.filter(({ kind }) => kind === 'email').map((node) => nodeInWords(node, names))
-  return `${triggers.join(' or ')} → ${mails.join(', ') || 'nothing'}`
+  const ends = nodes.filter(isEnd).map((node) => nodeInWords(node, names))
+  return `${triggers.join(' or ')} → ${ends.join(', ') || 'nothing'}`
 }
 
 /** The name in the schema, or the id. `property`: `0x2000`. */

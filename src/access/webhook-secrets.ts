@@ -1,0 +1,85 @@
+import { open, type Random, seal } from '#access/file-keys'
+import type { FunctionBody, StoredFunction, StoredWebhookSecret } from '#model/function'
+import type { Graph, GraphNode } from '#model/graph'
+import { newWebhookSecret } from '#model/webhook'
+
+/** Whose function it is. */
+interface Owner {
+  readonly tenant: string
+  readonly function: string
+}
+
+/** A body without secrets. */
+export interface SealedBody {
+  readonly body: FunctionBody
+  readonly secrets: readonly StoredWebhookSecret[] | undefined
+  /** The secrets that were made, by node: they are shown once. */
+  readonly made: ReadonlyMap<string, string>
+}
+
+/**
+ * Secrets of webhooks: they are stored beside the graph, sealed, so that no read of a function contains them. Contract
+ * 12.
+ */
+export class WebhookSecrets {
+  readonly #key: () => Uint8Array | undefined
+  readonly #random: Random
+
+  /** @param key undefined: authentication is off */
+  constructor(key: () => Uint8Array | undefined, random: Random) {
+    this.#key = key
+    this.#random = random
+  }
+
+  /** A node without a secret keeps the one it has; if it has none, one is made. */
+  seal(owner: Owner, body: FunctionBody, before?: StoredFunction): SealedBody {
+    const made = new Map<string, string>()
+    const secrets = body.graph.nodes.flatMap((node): StoredWebhookSecret[] => {
+      if (node.type !== 'webhook') return []
+      const kept = before?.secrets?.find((secret) => secret.node === node.id)
+      const known = before && this.open(owner, before, node.id)
+      if (kept && known !== undefined && (node.secret ?? known) === known) return [kept]
+      const text = node.secret ?? newWebhookSecret(this.#random)
+      if (node.secret === undefined) made.set(node.id, text)
+      const key = this.#key() ?? openKey
+      return [{ node: node.id, sealed: seal(key, Buffer.from(text), contextOf(owner, node.id), this.#random) }]
+    })
+    const nodes = body.graph.nodes.map(withoutSecret)
+    return {
+      body: { ...body, graph: { ...body.graph, nodes } },
+      secrets: secrets.length > 0 ? secrets : undefined,
+      made,
+    }
+  }
+
+  /** Undefined: it was sealed with the key of another server. */
+  open(owner: Owner, { secrets = [] }: StoredFunction, node: string): string | undefined {
+    const stored = secrets.find((secret) => secret.node === node)
+    if (!stored) return undefined
+    // It may have been made while authentication was off.
+    const keys = [this.#key() ?? openKey, openKey]
+    const [text] = keys.flatMap((key) => open(key, stored.sealed, contextOf(owner, node)) ?? [])
+    return text && Buffer.from(text).toString()
+  }
+}
+
+const openKey = new Uint8Array(32)
+
+function contextOf(owner: Owner, node: string): string {
+  return `webhook/${owner.tenant}/${owner.function}/${node}`
+}
+
+function withoutSecret(node: GraphNode): GraphNode {
+  if (node.type !== 'webhook') return node
+  const { secret: _, ...shown } = node
+  return shown
+}
+
+/** The graph with the secrets that were made for it. */
+export function withMadeSecrets(graph: Graph, made: SealedBody['made']): Graph {
+  const nodes = graph.nodes.map((node) => {
+    const secret = made.get(node.id)
+    return secret === undefined ? node : { ...node, secret }
+  })
+  return { ...graph, nodes }
+}

@@ -1,0 +1,146 @@
+import { z } from 'zod'
+import type { DeliveryCause } from '#model/delivery'
+import { Timestamp } from '#model/identifier'
+import type { JsonValue } from '#model/json-value'
+
+/** Webhooks of functions, in the form of https://www.standardwebhooks.com. Contract 12. */
+
+/** Waiting deliveries of a tenant; above either limit the oldest one is dropped. Bytes as JSON, about. */
+export const waitingWebhooksMax = 10_000
+export const waitingBytesMax = 64 * 1024 * 1024
+
+/** The latest deliveries of a function that can be read. */
+export const deliveriesShown = 100
+
+const urlCharactersMax = 2_048
+
+/** Where a webhook is sent. Credentials would be shown to every reader of the function. */
+export const WebhookUrl = z
+  .string()
+  .max(urlCharactersMax)
+  .refine(isWebhookUrl, 'must be a URL such as https://example.com/hook, without user, password and #')
+
+function isWebhookUrl(text: string): boolean {
+  if (/[\s\\#]/.test(text) || !URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  return /^https?:$/.test(protocol) && username === '' && password === ''
+}
+
+const secretStart = 'whsec_'
+const secretBytes = { min: 24, max: 64 }
+const newSecretBytes = 32
+
+export const WebhookSecret = z
+  .string()
+  .refine(isWebhookSecret, `must be ${secretStart} and ${secretBytes.min} to ${secretBytes.max} bytes in base64`)
+
+function isWebhookSecret(text: string): boolean {
+  const match = /^whsec_([A-Za-z0-9+/]{1,88}={0,2})$/.exec(text)
+  const { length } = Buffer.from(match?.[1] ?? '', 'base64')
+  return length >= secretBytes.min && length <= secretBytes.max
+}
+
+export function newWebhookSecret(random: (byteCount: number) => Uint8Array): string {
+  return secretStart + Buffer.from(random(newSecretBytes)).toString('base64')
+}
+
+/** The key of the signature. */
+export function keyOfWebhookSecret(secret: string): Uint8Array {
+  return Buffer.from(secret.slice(secretStart.length), 'base64')
+}
+
+const minute = 60_000
+const hour = 60 * minute
+const firstDelaysMs = [5_000, 30_000, 2 * minute, 10 * minute, hour]
+const hourlyAttempts = 24
+
+/** Ms between attempts, at most. */
+export const retryDelayMsMax = hour
+
+/** Ms until the next attempt after so many failed ones; undefined: there is none. */
+export function retryDelayMs(attempts: number): number | undefined {
+  if (attempts > firstDelaysMs.length + hourlyAttempts) return undefined
+  return firstDelaysMs[attempts - 1] ?? hour
+}
+
+/** A delivery that is not finished. Times are Unix ms. */
+export interface StoredWebhook {
+  /** The `webhook-id`, the same at every attempt. */
+  readonly id: string
+  /** The time of the event. */
+  readonly at: number
+  readonly device: string
+  readonly node: string
+  readonly value: JsonValue
+  readonly previous: JsonValue
+  readonly cause: DeliveryCause
+  /** Failed attempts. */
+  readonly attempts: number
+  readonly nextAt: number
+  /** The result of the last attempt: the HTTP status, or a reason. Null: none yet. */
+  readonly result: WebhookAnswer | null
+}
+
+/** A status of HTTP, or why there is none. */
+export type WebhookAnswer = number | WebhookFault
+
+const webhookFaults = [
+  /** No complete answer in time. */
+  'timeout',
+  'connection',
+  'dns',
+  'tls',
+  /** The host has only addresses that are private, loopback or link-local. */
+  'address',
+  /** The function is deleted or disabled, or no longer bound to the device. */
+  'unbound',
+  /** The node was changed or disabled. */
+  'disabled',
+  /** The author of the function may not read the event. */
+  'forbidden',
+  /** The stored secret cannot be read with this `identity.key`. */
+  'secret',
+  /** Too many were waiting. */
+  'overflow',
+] as const
+export type WebhookFault = (typeof webhookFaults)[number]
+
+/** A finished delivery. `time`: of its end, Unix ms. */
+export interface WebhookResult extends Pick<StoredWebhook, 'id' | 'node' | 'attempts' | 'result'> {
+  readonly status: 'DELIVERED' | 'FAILED' | 'DROPPED'
+  readonly time: number
+}
+
+/** A delivery as the API returns it: without its content. `time`: of the event while it waits, and then of its end. */
+export const WebhookDelivery = z.object({
+  id: z.string(),
+  node: z.string(),
+  status: z.enum(['WAITING', 'DELIVERED', 'FAILED', 'DROPPED']),
+  time: Timestamp,
+  attempts: z.int(),
+  httpStatus: z.int().optional(),
+  reason: z.enum(webhookFaults).optional(),
+  nextAt: Timestamp.optional(),
+})
+export type WebhookDelivery = Readonly<z.infer<typeof WebhookDelivery>>
+
+/** The latest deliveries, the latest first. */
+export function deliveriesOf(
+  waiting: Iterable<StoredWebhook>,
+  results: Iterable<WebhookResult>,
+): readonly WebhookDelivery[] {
+  const shown: WebhookDelivery[] = [
+    ...[...waiting].map(({ id, node, at, attempts, result, nextAt }) => {
+      return { id, node, status: 'WAITING' as const, time: at, attempts, ...answerFields(result), nextAt }
+    }),
+    ...[...results].map(({ id, node, status, time, attempts, result }) => {
+      return { id, node, status, time, attempts, ...answerFields(result) }
+    }),
+  ]
+  return shown.sort((one, other) => other.time - one.time).slice(0, deliveriesShown)
+}
+
+function answerFields(result: WebhookAnswer | null): Pick<WebhookDelivery, 'httpStatus' | 'reason'> {
+  if (result === null) return {}
+  return typeof result === 'number' ? { httpStatus: result } : { reason: result }
+}

@@ -1,0 +1,155 @@
+import { Resolver, lookup as systemLookup } from 'node:dns/promises'
+import { request as httpRequest, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { WebhookAnswer, WebhookFault } from '#model/webhook'
+import { hostOf, WebhookAddresses } from '#notifications/webhook-addresses'
+import type { WebhookPost, WebhookReceivers } from '#notifications/webhook-receivers'
+import type { World } from '#runtime/world'
+
+interface Resolved {
+  readonly address: string
+  readonly family: number
+}
+
+export interface HttpReceiversOptions {
+  readonly world: World
+  /** `WEBHOOK_ALLOW`. */
+  readonly allowed?: readonly string[]
+  /** For one attempt in total, from resolving the host to the status. Contract 12. */
+  readonly wholeMs?: number
+  /** The addresses of a host; for tests. */
+  readonly resolve?: (host: string) => Promise<readonly Resolved[]>
+}
+
+const usualWholeMs = 15_000
+/** More of an answer is not read: only its status matters. */
+const answerBytesMax = 64 * 1024
+
+/**
+ * Sends webhooks over HTTP. Each attempt resolves the host itself and connects only to addresses that it checked, so a
+ * name that changes meanwhile reaches nothing else. Redirects are not followed.
+ */
+export function httpReceivers({
+  world,
+  allowed,
+  wholeMs = usualWholeMs,
+  resolve,
+}: HttpReceiversOptions): WebhookReceivers {
+  const addresses = new WebhookAddresses(allowed)
+  const resolver = new Resolver({ timeout: 3_000, tries: 2 })
+  const underWay = new Set<AbortController>()
+
+  /** System lookups share the threads of the database, and a name server may hang: only hosts that the operator named. */
+  async function addressesOf(host: string): Promise<readonly Resolved[]> {
+    if (resolve) return resolve(host)
+    if (addresses.isNamed(host)) return systemLookup(host, { all: true })
+    if (/^(.+\.)?localhost$/.test(host)) return loopback
+    const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    if (four.status === 'rejected' && six.status === 'rejected') throw four.reason
+    const found = (result: typeof four, family: number): Resolved[] =>
+      result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : []
+    return [...found(four, 4), ...found(six, 6)]
+  }
+
+  async function checkedAddressesOf(protocol: string, host: string): Promise<readonly Resolved[]> {
+    const family = isIP(host)
+    const all = family > 0 ? [{ address: host, family }] : await addressesOf(host).catch(() => fail('dns'))
+    const checked = all.filter(({ address }) => addresses.mayConnect(protocol, host, address))
+    return checked.length > 0 ? checked : fail('address')
+  }
+
+  async function attempt({ url, headers, body }: WebhookPost, signal: AbortSignal): Promise<number> {
+    const { protocol, hostname } = new URL(url)
+    const checked = await until(signal, checkedAddressesOf(protocol, hostOf(hostname)))
+    const options: RequestOptions = {
+      method: 'POST',
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      lookup: lookupOf(checked),
+      // Each attempt has its own connection: an address that was checked earlier is not used again.
+      agent: false,
+      signal,
+    }
+    return new Promise((done, failed) => {
+      let status: number | undefined
+      let failure: unknown
+      const request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
+        status = response.statusCode
+        let bytes = 0
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+          if (bytes > answerBytesMax) response.destroy()
+        })
+        // After the status, it does not matter how the answer ends.
+        response.on('error', () => {})
+      })
+      request.on('error', (error) => {
+        failure = error
+      })
+      request.on('close', () => (status === undefined ? failed(failure) : done(status)))
+      request.end(body)
+    })
+  }
+
+  return {
+    faultOf: (url) => addresses.faultOf(url),
+    async post(post): Promise<WebhookAnswer> {
+      const controller = new AbortController()
+      underWay.add(controller)
+      const cancel = world.after(wholeMs, () => controller.abort())
+      try {
+        return await attempt(post, controller.signal)
+      } catch (error) {
+        return controller.signal.aborted ? 'timeout' : faultOf(error)
+      } finally {
+        cancel()
+        underWay.delete(controller)
+      }
+    },
+    close() {
+      for (const controller of underWay) controller.abort()
+    },
+  }
+}
+
+const loopback: readonly Resolved[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+]
+
+function lookupOf(checked: readonly Resolved[]): LookupFunction {
+  return (_, { all }, callback) => {
+    const [first] = checked as [Resolved]
+    if (all) callback(null, checked as Resolved[])
+    else callback(null, first.address, first.family)
+  }
+}
+
+/** The promise, or a rejection when the signal is aborted before. */
+function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    promise.then(resolve, reject)
+  })
+}
+
+class AttemptFailed extends Error {
+  readonly fault: WebhookFault
+
+  constructor(fault: WebhookFault) {
+    super(fault)
+    this.fault = fault
+  }
+}
+
+function fail(fault: WebhookFault): never {
+  throw new AttemptFailed(fault)
+}
+
+/** Codes of OpenSSL and of Node's check of the certificate. */
+const tlsCode = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_|ALTNAME|EPROTO/
+
+function faultOf(error: unknown): WebhookFault {
+  if (error instanceof AttemptFailed) return error.fault
+  return tlsCode.test((error as { readonly code?: string }).code ?? '') ? 'tls' : 'connection'
+}

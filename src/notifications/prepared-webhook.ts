@@ -1,0 +1,60 @@
+import type { Entry } from '#model/entry'
+import type { StoredFunction } from '#model/function'
+import type { WebhookNode } from '#model/graph'
+import type { Scope } from '#model/scope'
+import type { StoredWebhook, WebhookFault } from '#model/webhook'
+import { maySend } from '#notifications/recipient-access'
+import { surroundingsOf } from '#notifications/run-surroundings'
+import { webhookPostOf } from '#notifications/webhook-message'
+import type { WebhookPost } from '#notifications/webhook-receivers'
+import type { FunctionViews } from '#rules/function-views'
+import type { System } from '#runtime/system'
+
+export interface PreparationParts {
+  readonly system: System<Entry>
+  readonly functions: Pick<FunctionViews, 'storedOf' | 'membersOf'>
+  /** The current permissions. `author`: the resource name of a user or an API key. */
+  readonly scopeOf: (tenant: string, author: string) => Scope
+  /** Undefined: it cannot be read. */
+  readonly secretOf: (tenant: string, fn: string, node: string, stored: StoredFunction) => string | undefined
+}
+
+/** A webhook that may be sent. */
+interface Prepared {
+  readonly post: WebhookPost
+  readonly node: WebhookNode
+  /** Whether everything that decided is unchanged. */
+  readonly isStillAllowed: () => boolean
+}
+
+/** The request, or the reason why it may not be sent. @throws Problem `storage` */
+export function preparedOf(
+  { system, functions, scopeOf, secretOf }: PreparationParts,
+  { tenant, function: fn }: { readonly tenant: string; readonly function: string },
+  webhook: StoredWebhook,
+): Prepared | WebhookFault {
+  const stored = functions.storedOf(tenant, fn)
+  if (!stored) return 'unbound'
+  const scope = scopeOf(tenant, stored.updatedBy)
+  const membersOf = (group: string) => functions.membersOf(tenant, group)
+  const fault = maySend({ scope, function: stored, membersOf }, webhook)
+  if (fault) return fault
+  const node = nodeOf(stored, webhook.node)
+  if (!node || node.enabled === false) return 'disabled'
+  const secret = secretOf(tenant, fn, node.id, stored)
+  if (secret === undefined) return 'secret'
+  const surroundings = surroundingsOf(system, { tenant, scope, membersOf }, stored.name, webhook)
+  const members = (stored.groups ?? []).map(membersOf)
+  return {
+    post: webhookPostOf(webhook, surroundings, { url: node.url, secret }, system.world.now()),
+    node,
+    isStillAllowed: () =>
+      functions.storedOf(tenant, fn) === stored &&
+      scopeOf(tenant, stored.updatedBy).fingerprint === scope.fingerprint &&
+      (stored.groups ?? []).every((group, place) => membersOf(group) === members[place]),
+  }
+}
+
+export function nodeOf(stored: StoredFunction | undefined, id: string): WebhookNode | undefined {
+  return stored?.graph.nodes.find((node): node is WebhookNode => node.type === 'webhook' && node.id === id)
+}

@@ -1,0 +1,119 @@
+import { RoundRobin } from '#notifications/round-robin'
+
+/** Attempts to one receiver at a time, at most. */
+const windowMax = 8
+/** Attempts in one pool at a time: of all tenants, and of one. */
+const poolMax = 128
+const tenantMax = 32
+/** Idle slow receivers that a tenant's lanes remember. */
+const slowKeptMax = 1_000
+/** A receiver that took longer is slow, in ms. */
+const slowMs = 2_000
+
+const pools = ['fast', 'slow'] as const
+type Pool = (typeof pools)[number]
+
+/** The webhooks to one receiver that may be sent now. */
+interface Lane<T> {
+  readonly tenant: string
+  /** The origin of the receiver. */
+  readonly id: string
+  readonly ready: Set<T>
+  underWay: number
+  /** Attempts at a time: grows with each quick answer, and is 1 after a slow or missing one. */
+  window: number
+  pool: Pool
+}
+
+/** An attempt. `end`: how long the receiver took to answer, in ms; infinity: it did not; undefined: nothing was sent. */
+export interface Started<T> {
+  readonly item: T
+  end(tookMs: number | undefined): void
+}
+
+/**
+ * Chooses the next attempts, so that a receiver that hangs costs nobody else. Tenants and receivers take turns. Receivers
+ * that are slow, or do not answer, compete for places of their own, and each of them takes one.
+ */
+export class WebhookLanes<T> {
+  /** By tenant, and then by receiver. Slow ones are remembered while the tenant has any. */
+  readonly #lanes = new Map<string, Map<string, Lane<T>>>()
+  readonly #queues: Readonly<Record<Pool, RoundRobin<Lane<T>>>> = { fast: new RoundRobin(), slow: new RoundRobin() }
+  /** Attempts under way: by pool, and by pool and tenant. */
+  readonly #underWay = new Map<string, number>()
+
+  add(tenant: string, receiver: string, item: T): void {
+    const lanes = this.#lanes.get(tenant) ?? new Map<string, Lane<T>>()
+    this.#lanes.set(tenant, lanes)
+    let lane = lanes.get(receiver)
+    if (!lane) {
+      lane = { tenant, id: receiver, ready: new Set(), underWay: 0, window: 1, pool: 'fast' }
+      lanes.set(receiver, lane)
+    }
+    lane.ready.add(item)
+    this.#enqueue(lane)
+  }
+
+  /** Undefined: nothing can start now. */
+  start(): Started<T> | undefined {
+    for (const pool of pools) {
+      if (this.#count(pool) >= poolMax) continue
+      const lane = this.#queues[pool].take((tenant) => this.#count(`${pool} ${tenant}`) < tenantMax)
+      const [item] = lane?.ready ?? []
+      if (!lane || item === undefined) continue
+      lane.ready.delete(item)
+      lane.underWay++
+      this.#add(pool, 1)
+      this.#add(`${pool} ${lane.tenant}`, 1)
+      this.#enqueue(lane)
+      return { item, end: (tookMs) => this.#ended(lane, pool, tookMs) }
+    }
+    return undefined
+  }
+
+  remove(tenant: string, item: T): void {
+    for (const lane of this.#lanes.get(tenant)?.values() ?? []) if (lane.ready.delete(item)) this.#enqueue(lane)
+  }
+
+  /** The tenant has nothing to send. */
+  forget(tenant: string): void {
+    this.#lanes.delete(tenant)
+    for (const pool of pools) this.#queues[pool].forget(tenant)
+  }
+
+  clear(): void {
+    for (const tenant of [...this.#lanes.keys()]) this.forget(tenant)
+  }
+
+  #ended(lane: Lane<T>, startedIn: Pool, tookMs: number | undefined): void {
+    this.#add(startedIn, -1)
+    this.#add(`${startedIn} ${lane.tenant}`, -1)
+    lane.underWay--
+    const lanes = this.#lanes.get(lane.tenant)
+    // The tenant has gone since.
+    if (lanes?.get(lane.id) !== lane) return
+    if (tookMs !== undefined) {
+      this.#queues[lane.pool].remove(lane)
+      lane.pool = tookMs > slowMs ? 'slow' : 'fast'
+      lane.window = lane.pool === 'slow' ? 1 : Math.min(lane.window + 1, windowMax)
+    }
+    if (lane.ready.size > 0) this.#enqueue(lane)
+    else if (lane.underWay === 0 && (lane.pool === 'fast' || lanes.size > slowKeptMax)) lanes.delete(lane.id)
+  }
+
+  #enqueue(lane: Lane<T>): void {
+    const queue = this.#queues[lane.pool]
+    if (lane.ready.size > 0 && lane.underWay < lane.window) queue.add(lane)
+    else queue.remove(lane)
+  }
+
+  #count(key: string): number {
+    return this.#underWay.get(key) ?? 0
+  }
+
+  #add(key: string, by: number): void {
+    const count = this.#count(key) + by
+    if (count > 0) this.#underWay.set(key, count)
+    else this.#underWay.delete(key)
+  }
+}

@@ -1,0 +1,33 @@
+import type { World } from '#runtime/world'
+import { isBusy } from '#workers/loop-load'
+import { RateLimit } from '#workers/rate-limit'
+
+const fullFrom = 9 / 10
+
+/** A rate limit in three steps, by the load of the loop: starts in each 100 ms; while it is full, in each 250 ms. */
+export interface LoadLimits {
+  readonly idle: number
+  readonly busy: number
+  readonly full: number
+}
+
+/** Limits work that costs more than a change of a property, so that it does not delay those. */
+export class LoadLimit {
+  readonly #world: World
+  readonly #idle: RateLimit
+  readonly #busy: RateLimit
+  readonly #full: RateLimit
+
+  constructor(world: World, { idle, busy, full }: LoadLimits) {
+    this.#world = world
+    this.#idle = new RateLimit(world, { countMax: idle, withinMs: 100 })
+    this.#busy = new RateLimit(world, { countMax: busy, withinMs: 100 })
+    this.#full = new RateLimit(world, { countMax: full, withinMs: 250 })
+  }
+
+  /** Takes the next place. Returns the ms to wait for it. */
+  take(): number {
+    if (this.#world.loopShare() >= fullFrom) return this.#full.take()
+    return (isBusy(this.#world) ? this.#busy : this.#idle).take()
+  }
+}

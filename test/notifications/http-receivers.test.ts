@@ -1,0 +1,206 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { realWorld } from '#app/world'
+import type { StoredWebhook, WebhookAnswer } from '#model/webhook'
+import { type HttpReceiversOptions, httpReceivers } from '#notifications/http-receivers'
+import { webhookPostOf } from '#notifications/webhook-message'
+import type { WebhookPost } from '#notifications/webhook-receivers'
+import { until } from '#test/blackbox/until'
+
+/** Webhooks to a real HTTP server. Contract 12. */
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void
+
+let server: Server
+let port: number
+let answer: Answer
+const received: { url: string; headers: Record<string, string>; body: string }[] = []
+const sockets = new Set<Socket>()
+
+beforeEach(async () => {
+  received.length = 0
+  answer = (response) => response.writeHead(204).end()
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      received.push({ url: request.url ?? '', headers: request.headers as Record<string, string>, body })
+      answer(response, request)
+    })
+  }).listen(0, '127.0.0.1')
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await once(server, 'listening')
+  port = (server.address() as AddressInfo).port
+})
+afterEach(async () => {
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
+})
+
+const post = (host = '127.0.0.1', path = '/hook'): WebhookPost => ({
+  url: `http://${host}:${port}${path}`,
+  headers: { 'content-type': 'application/json', 'webhook-id': 'msg_1' },
+  body: '{"type":"status.changed"}',
+})
+
+function send(what = post(), more: Partial<HttpReceiversOptions> = {}): Promise<WebhookAnswer> {
+  return httpReceivers({ world: realWorld, allowed: ['127.0.0.1'], ...more }).post(what)
+}
+
+test('a webhook arrives with its headers and its body, and a signature that the library of the standard verifies', async () => {
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+  const webhook: StoredWebhook = {
+    ...{ id: 'msg_abc', at: 1_700_000_000_000, device: 'OVEN', node: 'hook', value: 31.5, previous: null },
+    ...{ cause: { on: 'property', service: 'climate', propId: 8192 }, attempts: 0, nextAt: 0, result: null },
+  }
+  const to = { url: post().url, secret }
+  const signed = webhookPostOf(webhook, { functionName: 'Wärme ✓', meta: { site: 'x' } }, to, Date.now())
+  expect(await send(signed)).toBe(204)
+  const [{ url, headers, body }] = received as [(typeof received)[number]]
+  expect([url, headers['content-type'], headers['webhook-id']]).toEqual(['/hook', 'application/json', 'msg_abc'])
+  expect(new Webhook(secret).verify(body, headers)).toEqual({
+    type: 'property.changed',
+    timestamp: '2023-11-14T22:13:20.000Z',
+    data: {
+      function: 'Wärme ✓',
+      device: 'OVEN',
+      service: 'climate',
+      property: '0x2000',
+      value: 31.5,
+      meta: { site: 'x' },
+    },
+  })
+  const other = 'whsec_QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB'
+  expect(() => new Webhook(other).verify(body, headers)).toThrow('No matching signature')
+})
+
+describe('an answer counts by its status', () => {
+  test.each([200, 299, 400, 410, 429, 500])('%i', async (status) => {
+    answer = (response) => response.writeHead(status).end('anything')
+    expect(await send()).toBe(status)
+  })
+
+  test.each([301, 302, 303, 307, 308])('%i: a redirect is not followed', async (status) => {
+    answer = (response) => response.writeHead(status, { Location: `http://127.0.0.1:${port}/elsewhere` }).end()
+    expect(await send()).toBe(status)
+    expect(received.map(({ url }) => url)).toEqual(['/hook'])
+  })
+})
+
+describe('an attempt ends in time', () => {
+  const wholeMs = 50
+
+  test('when the receiver does not answer', async () => {
+    answer = () => {}
+    expect(await send(post(), { wholeMs })).toBe('timeout')
+    await until(() => sockets.size === 0, 'the end of the connection')
+  })
+
+  test('when the headers of the answer come in drops', async () => {
+    answer = (_, { socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const drip = setInterval(() => socket.write('x: y\r\n'), 5)
+      socket.on('close', () => clearInterval(drip))
+    }
+    expect(await send(post(), { wholeMs })).toBe('timeout')
+  })
+
+  test('when the body comes in drops: the status counts', async () => {
+    answer = (response) => {
+      response.writeHead(200).flushHeaders()
+      const drip = setInterval(() => response.write('x'), 5)
+      response.on('close', () => clearInterval(drip))
+    }
+    expect(await send(post(), { wholeMs })).toBe(200)
+    await until(() => sockets.size === 0, 'the end of the connection')
+  })
+
+  test('when the body has no end, long before', async () => {
+    answer = (response) => {
+      const more = () => response.writableLength < 1e6 && response.write('x'.repeat(16_384), more)
+      response.writeHead(200)
+      more()
+    }
+    expect(await send()).toBe(200)
+    await until(() => sockets.size === 0, 'the end of the connection')
+  })
+
+  test('when a name is not resolved', async () => {
+    const resolve = () => new Promise<never>(() => {})
+    expect(await send(post('hooks.example'), { wholeMs, resolve })).toBe('timeout')
+  })
+
+  test('when the server stops', async () => {
+    answer = () => {}
+    const receivers = httpReceivers({ world: realWorld, allowed: ['127.0.0.1'] })
+    const sent = receivers.post(post())
+    await until(() => received.length === 1, 'the request')
+    receivers.close()
+    expect(await sent).toBe('timeout')
+  })
+})
+
+describe('only checked addresses are connected to', () => {
+  const addresses = (...all: string[]) => all.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+
+  test('a name that changes between check and connection', async () => {
+    const answers = [addresses('127.0.0.1'), addresses('10.0.0.1')]
+    const resolve = async () => answers.shift() ?? []
+    expect(await send(post('hooks.example'), { resolve })).toBe(204)
+    expect(await send(post('hooks.example'), { resolve })).toBe('address')
+    expect(received).toHaveLength(1)
+  })
+
+  test('a name with private and other addresses', async () => {
+    const resolve = async () => addresses('10.0.0.1', 'fe80::1', '127.0.0.1')
+    expect(await send(post('hooks.example'), { resolve })).toBe(204)
+  })
+
+  test.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['localhost', '127.0.0.1'],
+    ['a.localhost', '127.0.0.1'],
+    ['2130706433', '127.0.0.1'],
+    ['[::ffff:127.0.0.1]', '::ffff:127.0.0.1'],
+  ])('%s is loopback, which is refused unless it is allowed', async (host) => {
+    expect(await send(post(host), { allowed: [] })).toBe('address')
+    expect(await send(post(host), { allowed: ['127.0.0.0/8'] })).toBe(204)
+    expect(received).toHaveLength(1)
+  })
+
+  test('a host that is named is resolved by the system', async () => {
+    expect(await send(post('localhost'), { allowed: ['localhost'] })).toBe(204)
+  })
+})
+
+describe('a receiver that cannot be reached', () => {
+  test('nothing listens', async () => {
+    const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+    expect(await send({ ...post(), url: 'http://hooks.example:1/' }, { resolve })).toBe('connection')
+  })
+
+  test('the connection ends without an answer', async () => {
+    answer = (response) => response.destroy()
+    expect(await send()).toBe('connection')
+  })
+
+  test('its name is unknown', async () => {
+    const resolve = async () => {
+      throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' })
+    }
+    expect(await send(post('hooks.example'), { resolve })).toBe('dns')
+  })
+
+  test('it has no TLS', async () => {
+    expect(await send({ ...post(), url: `https://127.0.0.1:${port}/` })).toBe('tls')
+  })
+})
