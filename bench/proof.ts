@@ -4,6 +4,7 @@ import { thisMachine } from '#bench/harness/machine'
 import { clusterProof } from '#bench/proof/cluster/cluster'
 import { diskProof } from '#bench/proof/disk'
 import { killProof } from '#bench/proof/kill'
+import { mqttProof } from '#bench/proof/mqtt/mqtt'
 import { mutantsCommand } from '#bench/proof/mutants'
 import type { Proof } from '#bench/proof/outcome'
 import { overloadProof } from '#bench/proof/overload/overload'
@@ -20,9 +21,10 @@ const proofs: Readonly<Record<string, Proof>> = {
   overload: overloadProof,
   soak: soakProof,
   cluster: clusterProof,
+  mqtt: mqttProof,
 }
 /** Proofs that take as long as all others together, or need another program, only run when they are named. */
-const whole = Object.keys(proofs).filter((name) => name !== 'soak' && name !== 'cluster')
+const whole = Object.keys(proofs).filter((name) => !['soak', 'cluster', 'mqtt'].includes(name))
 
 const command = new Command('npm run proof --')
   .description(
