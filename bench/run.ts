@@ -9,6 +9,7 @@ import { history } from '#bench/benchmarks/history'
 import { ingest } from '#bench/benchmarks/ingest'
 import { latency } from '#bench/benchmarks/latency'
 import { memory } from '#bench/benchmarks/memory'
+import { mqtt } from '#bench/benchmarks/mqtt'
 import { peers } from '#bench/benchmarks/peers'
 import { restart } from '#bench/benchmarks/restart'
 import { rollout } from '#bench/benchmarks/rollout'
@@ -31,6 +32,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   auth,
   rollout,
   history,
+  mqtt,
   peers,
   worst,
   cluster,

@@ -2,7 +2,8 @@ import type { Authorizations } from '#bench/harness/identity'
 import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { payloadAt } from '#bench/load/frames'
 import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
-import { type Protocol, protocols } from '#bench/load/peer-protocols'
+import { protocols } from '#bench/load/peer-protocols'
+import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 import { pass } from '#bench/time'
@@ -121,8 +122,9 @@ export class LoadDashboards {
 
   #witness(): DeliveryHandler {
     if (this.#protocol === protocols.own) return this.#eventWitness()
-    return (bytes, _, end) => {
-      const value = Number.parseFloat(bytes.toString('latin1', lastColon(bytes, end), end))
+    const { valueAt } = this.#protocol
+    return (bytes, at, end) => {
+      const value = Number.parseFloat(bytes.toString('latin1', valueAt?.(bytes, at) ?? lastColon(bytes, end), end))
       if (Number.isFinite(value)) this.#options.onChange(numberOf(value))
       else this.#unexpected(bytes, Math.max(0, end - 300), end)
       return true

@@ -2,7 +2,7 @@ import type { Authorizations } from '#bench/harness/identity'
 import { LatencyHistogram } from '#bench/histogram'
 import { FleetLink, type NumberOf, type Reconnecting, reportingHello } from '#bench/load/fleet-link'
 import { firstPeerNumber, PeerLink } from '#bench/load/peer-link'
-import type { Protocol } from '#bench/load/peer-protocols'
+import type { Protocol } from '#bench/load/protocol'
 import { UpdateTemplate } from '#bench/load/update-template'
 import { pass } from '#bench/time'
 

@@ -1,7 +1,7 @@
 import { objectUpdated } from '#bench/bare/object-updated'
 import { identifierOf, type NumberOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { MessageCounter } from '#bench/load/messages'
-import type { Protocol } from '#bench/load/peer-protocols'
+import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId } from '#bench/load/update-template'
 
@@ -25,7 +25,10 @@ const firstAddress = 10_000
 /** The number of a change is the last value of its text, in hundredths, with seven digits. */
 export const firstPeerNumber = 1_000_000
 const sample = firstPeerNumber / 100 + 0.25
-const sampleDigits = '10000.25'
+export const sampleDigits = '10000.25'
+/** The number of a message in its session, where a system needs one: with seven digits. */
+export const firstSequence = 8_000_000
+const sampleSequence = String(firstSequence)
 const answerMsMax = 20_000
 
 /**
@@ -36,28 +39,21 @@ export class PeerLink {
   /** Stays 0 for a system that acknowledges nothing. */
   unacknowledged = 0
   readonly #options: PeerLinkOptions
-  readonly #templates: readonly Buffer[]
-  readonly #digitsAt: number
+  #templates: readonly Buffer[] = []
+  #digitsAt = 0
+  /** Negative: messages have no number of their own. */
+  #sequenceAt = -1
   readonly #sent: Uint32Array
   #socket: RawSocket | undefined
   #turn = 0
 
   constructor(options: PeerLinkOptions) {
     this.#options = options
-    const { protocol, prefix, first, step, count } = options
-    this.#sent = new Uint32Array(count)
-    this.#templates = Array.from({ length: count }, (_, place) => {
-      const device = first + place * step
-      const identifier = identifierOf(prefix, device)
-      return protocol.publish(identifier, payloadOf(device, identifier), { link: first, place })
-    })
-    this.#digitsAt = this.#templates[0]?.lastIndexOf(sampleDigits) ?? 0
-    if (this.#digitsAt <= 0 || this.#templates.some((each) => each.lastIndexOf(sampleDigits) !== this.#digitsAt))
-      throw new Error('messages differ in length')
+    this.#sent = new Uint32Array(options.count)
   }
 
   async open(): Promise<void> {
-    const { protocol, port, first, failed, acknowledged, onRead } = this.#options
+    const { protocol, port, prefix, first, step, count, failed, acknowledged, onRead } = this.#options
     const counter = new MessageCounter(protocol.lengthOf, () => {})
     const received = (bytes: Buffer) => {
       if (!protocol.acknowledges) return
@@ -71,8 +67,16 @@ export class PeerLink {
       }
     }
     const closed = () => failed(new Error('a link was closed'))
-    const steps = protocol.introduce({ port, number: first })
+    const devices = Array.from({ length: count }, (_, place) => identifierOf(prefix, first + place * step))
+    const steps = protocol.introduce({ port, number: first, devices })
     this.#socket = await RawSocket.connect({ port, received, closed, answerMsMax }, steps)
+    this.#templates = devices.map((identifier, place) =>
+      protocol.publish(identifier, payloadOf(first + place * step, identifier), { link: first, place }),
+    )
+    this.#digitsAt = this.#templates[0]?.lastIndexOf(sampleDigits) ?? 0
+    this.#sequenceAt = this.#templates[0]?.indexOf(sampleSequence) ?? -1
+    if (this.#digitsAt <= 0 || this.#templates.some((each) => each.lastIndexOf(sampleDigits) !== this.#digitsAt))
+      throw new Error('messages differ in length')
   }
 
   get isSettled(): boolean {
@@ -83,6 +87,7 @@ export class PeerLink {
     const templates = this.#templates
     const { protocol, first, step, acknowledged } = this.#options
     const numbers: number[] = []
+    const sequences: number[] = []
     while (numbers.length < count) {
       const place = (this.#turn + numbers.length) % templates.length
       const sequence = (this.#sent[place] as number) + 1
@@ -90,6 +95,7 @@ export class PeerLink {
       if (number === undefined) break
       this.#sent[place] = sequence
       numbers.push(number)
+      sequences.push(sequence)
     }
     if (numbers.length === 0) return
     const size = templates[0]?.length ?? 0
@@ -98,6 +104,8 @@ export class PeerLink {
       const template = templates[(this.#turn + at) % templates.length] as Buffer
       template.copy(bytes, at * size)
       writeNumber(bytes, at * size + this.#digitsAt, number)
+      if (this.#sequenceAt >= 0)
+        bytes.write(String(firstSequence + (sequences[at] as number)), at * size + this.#sequenceAt, 'latin1')
     }
     this.#turn = (this.#turn + numbers.length) % templates.length
     this.#socket?.write(bytes)

@@ -1,110 +1,13 @@
-import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
+import { askApi, authorizationHeader } from '#bench/harness/identity'
 import { clientFrame, frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
-import type { LengthOf } from '#bench/load/messages'
+import { mqtt, mqttStored, ownMqtt, ownMqttState, ownMqttStored } from '#bench/load/mqtt-protocols'
+import { ownJson } from '#bench/load/own-link'
+import { matching, type Protocol } from '#bench/load/protocol'
 import { type Step, upgradeStep } from '#bench/load/raw-socket'
-
-/** The part of a system's protocol that the load needs. */
-export interface Protocol {
-  readonly lengthOf: LengthOf
-  /** The answer to a message that is not a delivery, if it needs one. */
-  answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
-  /** The first steps of a subscriber to all devices. */
-  subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
-  introduce(place: Place): readonly Step[]
-  /** Whether the system answers each message when it has it; then only these answers count as deliveries. */
-  readonly acknowledges?: true
-  /** One whole message. `slot`: where the message is among those of its link. */
-  publish(device: string, payload: Buffer, slot: PublishSlot): Buffer
-}
-
-interface PublishSlot {
-  /** Number of the link, as in `introduce`. */
-  readonly link: number
-  /** Place of the device on its link. */
-  readonly place: number
-}
-
-interface Place {
-  readonly port: number
-  readonly number: number
-  readonly authorizations?: Authorizations | undefined
-}
 
 const newline = 0x0a
 const space = 0x20
 const zero = 0x30
-
-/** MQTT 3.1.1, quality of service 0. §2.2: a type, then the remaining length, seven bits a byte. */
-const mqttPublish = 3
-
-function mqttPacket(head: number, body: Buffer): Buffer {
-  const length: number[] = []
-  for (let rest = body.length; rest > 0 || length.length === 0; rest >>= 7)
-    length.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0))
-  return Buffer.concat([Buffer.of(head, ...length), body])
-}
-
-function mqttText(text: string): Buffer {
-  return Buffer.concat([Buffer.of(text.length >> 8, text.length & 0xff), Buffer.from(text)])
-}
-
-function exactly(...bytes: readonly number[]): Step['answered'] {
-  return (text) => (text === String.fromCharCode(...bytes) ? bytes.length : 0)
-}
-
-function matching(pattern: RegExp): Step['answered'] {
-  return (text) => (pattern.test(text) ? text.length : 0)
-}
-
-/** Without a keep-alive; a session that ends with the connection. */
-function mqttConnect({ number }: Place): Step {
-  const body = Buffer.concat([mqttText('MQTT'), Buffer.of(4, 2, 0, 0), mqttText(`load${process.pid}-${number}`)])
-  return { send: mqttPacket(0x10, body), answered: exactly(0x20, 2, 0, 0) }
-}
-
-const mqttSubscribe: Step = {
-  send: mqttPacket(0x82, Buffer.concat([Buffer.of(0, 1), mqttText('devices/+/changes'), Buffer.of(0)])),
-  answered: exactly(0x90, 3, 0, 1, 0),
-}
-
-const mqtt: Protocol = {
-  lengthOf(bytes, at) {
-    let length = 0
-    for (let place = at + 1, shift = 0; ; place++, shift += 7) {
-      if (place >= bytes.length) return 0
-      const byte = bytes[place] as number
-      length |= (byte & 0x7f) << shift
-      if (byte > 0x7f) continue
-      const whole = place + 1 - at + length
-      if ((bytes[at] as number) >> 4 === mqttPublish) return whole
-      return at + whole > bytes.length ? 0 : -whole
-    }
-  },
-  subscribe: (place) => [mqttConnect(place), mqttSubscribe],
-  introduce: (place) => [mqttConnect(place)],
-  publish: (device, payload) =>
-    mqttPacket(mqttPublish << 4, Buffer.concat([mqttText(`devices/${device}/changes`), payload])),
-}
-
-const mqttAcknowledged = 4
-/** Quality of service 1, retained: the broker has the last message of each topic in its database. */
-const mqttStoredHead = (mqttPublish << 4) | 0b0011
-
-/** PUBACK alone counts. §3.4: four bytes. */
-const mqttStored: Protocol = {
-  ...mqtt,
-  acknowledges: true,
-  lengthOf(bytes, at) {
-    const length = Math.abs(mqtt.lengthOf(bytes, at))
-    if (at + length > bytes.length) return 0
-    return (bytes[at] as number) >> 4 === mqttAcknowledged ? length : -length
-  },
-  publish(device, payload, { place }) {
-    // Free again when its turn comes: a link has more devices than messages in flight.
-    const packetId = Buffer.of((place + 1) >> 8, (place + 1) & 0xff)
-    return mqttPacket(mqttStoredHead, Buffer.concat([mqttText(`devices/${device}/changes`), packetId, payload]))
-  },
-}
 
 /** `MSG <subject> <sid> <bytes>`, a line break, as many bytes, a line break. */
 const letterM = 0x4d
@@ -294,6 +197,10 @@ export const protocols = {
   websocket,
   'socket.io': socketIo,
   'mqtt stored': mqttStored,
+  'own mqtt': ownMqtt,
+  'own mqtt, state': ownMqttState,
+  'own mqtt, stored': ownMqttStored,
+  'own json': ownJson,
   'nats stored': natsStored,
   'redis stored': redisStored,
 } as const

@@ -1,0 +1,40 @@
+import type { Authorizations } from '#bench/harness/identity'
+import type { LengthOf } from '#bench/load/messages'
+import type { Step } from '#bench/load/raw-socket'
+
+/** The part of a system's protocol that the load needs. */
+export interface Protocol {
+  readonly lengthOf: LengthOf
+  /** The answer to a message that is not a delivery, if it needs one. */
+  answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
+  /** Where the last value of a delivery begins; absent: after its last colon. */
+  valueAt?(bytes: Buffer, at: number): number
+  /** The first steps of a subscriber to all devices. */
+  subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
+  introduce(place: Place & { readonly devices: readonly string[] }): readonly Step[]
+  /** Whether the system answers each message when it has it; then only these answers count as deliveries. */
+  readonly acknowledges?: true
+  /** One whole message. `slot`: where the message is among those of its link. */
+  publish(device: string, payload: Buffer, slot: PublishSlot): Buffer
+}
+
+export interface PublishSlot {
+  /** Number of the link, as in `introduce`. */
+  readonly link: number
+  /** Place of the device on its link. */
+  readonly place: number
+}
+
+export interface Place {
+  readonly port: number
+  readonly number: number
+  readonly authorizations?: Authorizations | undefined
+}
+
+export function exactly(...bytes: readonly number[]): Step['answered'] {
+  return (text) => (text === String.fromCharCode(...bytes) ? bytes.length : 0)
+}
+
+export function matching(pattern: RegExp): Step['answered'] {
+  return (text) => (pattern.test(text) ? text.length : 0)
+}
