@@ -18,7 +18,7 @@ export interface Protocol {
   publish(device: string, payload: Buffer, slot: PublishSlot): Buffer
 }
 
-export interface PublishSlot {
+interface PublishSlot {
   /** Number of the link, as in `introduce`. */
   readonly link: number
   /** Place of the device on its link. */

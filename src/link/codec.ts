@@ -7,9 +7,10 @@ export interface LinkCodec {
   /**
    * Reads one frame. The caller may overwrite the bytes afterwards: the result shares no memory with them. Integers
    * that a number cannot hold exactly are bigint; binary values are bytes.
+   * `isNumbered` false: an UPDATE may leave out `seq`, which is 0 then.
    * @throws Problem `bad_request` if the bytes are no frame of this codec, or exceed a limit of `FrameCost`
    */
-  decode(data: Uint8Array, isBinary: boolean): DeviceFrame
+  decode(data: Uint8Array, isBinary: boolean, isNumbered?: boolean): DeviceFrame
   encode(message: ServerFrame): string | Uint8Array
   /**
    * Encodes ACK. The bytes are valid until the next call. Undefined: the transport acknowledges each message itself.

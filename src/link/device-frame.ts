@@ -22,9 +22,10 @@ interface OtherFrame {
   readonly message: unknown
 }
 
-export function deviceFrame(message: unknown): DeviceFrame {
+/** `isNumbered`: UPDATE must have `seq`; otherwise an absent one is 0. */
+export function deviceFrame(message: unknown, isNumbered = true): DeviceFrame {
   if (!isUpdate(message)) return { kind: 'other', message }
-  const read = readUpdate(message)
+  const read = readUpdate(message, isNumbered)
   return read instanceof Problem ? { kind: 'bad_update', problem: read, message } : read
 }
 
@@ -50,12 +51,17 @@ export function isUpdate(message: unknown): message is readonly unknown[] | { re
 }
 
 /** Returns the parts of an UPDATE, or its error. */
-export function readUpdate(frame: readonly unknown[] | { readonly type: 'UPDATE' }): UpdateFrame | Problem {
+export function readUpdate(
+  frame: readonly unknown[] | { readonly type: 'UPDATE' },
+  isNumbered = true,
+): UpdateFrame | Problem {
   const parts = Array.isArray(frame) ? shortParts(frame) : longParts(frame as Readonly<Record<string, unknown>>)
   if (parts instanceof Problem) return parts
-  const { flakeAddress, seq, timestamp, isShort, service, updates } = parts
+  const { flakeAddress, timestamp, isShort, service, updates } = parts
+  const seq = parts.seq === undefined && !isNumbered ? 0 : parts.seq
   if (!isInteger(flakeAddress, 1, uint32Max)) return bad('flakeAddress must be an integer from 1 to 4294967295')
-  if (!isInteger(seq, 1, Number.MAX_SAFE_INTEGER)) return bad('seq must be an integer from 1')
+  if (!isInteger(seq, parts.seq === undefined ? 0 : 1, Number.MAX_SAFE_INTEGER))
+    return bad('seq must be an integer from 1')
   if (timestamp !== undefined && !isInteger(timestamp, 0, timestampMsMax)) return bad('timestamp must be Unix ms')
   return { kind: 'update', flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
 }

@@ -12,9 +12,9 @@ const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: f
  * bits (INT64, UINT64, DATETIME, `seq`, times) use 64 bits. Contract 7.
  */
 export const msgpackCodec: LinkCodec = {
-  decode(data, isBinary) {
+  decode(data, isBinary, isNumbered) {
     if (!isBinary) throw notFrame('this link speaks msgpack in binary frames')
-    return readShortUpdate(data) ?? deviceFrame(readMsgpack(data))
+    return readShortUpdate(data) ?? deviceFrame(readMsgpack(data), isNumbered)
   },
   encode: (message) => packr.pack(wireMessage(message)),
   acknowledge: (flakeAddress, seq, isShort) =>

@@ -3,7 +3,7 @@ import type { Caller } from '#model/caller'
 import type { Delivery, Subscription } from '#mqtt/control-packets'
 import { Outgoing } from '#mqtt/outgoing'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
-import { type Publication, writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
+import { type Publication, writeAcknowledgement, writeDelivery, writeSharedDelivery } from '#mqtt/publish-packet'
 import { type Reason, reasons } from '#mqtt/reasons'
 import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
@@ -107,7 +107,9 @@ export class Client {
 
   deliver(message: Delivery): boolean {
     const { topicAliasMaximum } = this.#parts
-    if (topicAliasMaximum === 0) return this.send(writeDelivery(message, this.version))
+    if (topicAliasMaximum === 0) {
+      return this.send((message.qos === 0 ? writeSharedDelivery : writeDelivery)(message, this.version))
+    }
     const known = this.#aliases.get(message.topic)
     const topicAlias = known ?? this.#aliases.size + 1
     if (topicAlias > topicAliasMaximum) return this.send(writeDelivery(message, this.version))

@@ -304,7 +304,8 @@ export class Connection {
 
   #publish(client: Client, first: number, body: Uint8Array): void {
     const publication = readPublish(first, body, this.#version)
-    const message: ClientMessage = { ...publication, topic: this.#topicOf(publication) }
+    const topic = this.#topicOf(publication)
+    const message: ClientMessage = topic === publication.topic ? publication : { ...publication, topic }
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
     // Of 3.1.1 clients there can be as many as there are identifiers.
@@ -313,8 +314,12 @@ export class Connection {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
     }
     if (client.inFlight >= inFlightMax) this.#reader.pause()
-    this.#context.topics.publish(client, message, (refusal) => {
-      client.acknowledge(message, refusal)
+    // Without the payload, which would keep all bytes that were read together with it until the commit.
+    const { qos, packetId } = message
+    const { topics } = this.#context
+    topics.publish(client, message, (refusal) => {
+      if (refusal) topics.counts.refused++
+      client.acknowledge({ topic, qos, packetId }, refusal)
       this.#answered(client)
     })
   }

@@ -13,7 +13,7 @@ export interface ClientLink {
   readonly frames: PublishedFrames
 }
 
-/** Takes messages of devices, and answers each after its commit. Contract 10, Delivery. */
+/** Answers each message of a device after its commit. Contract 10, Delivery. */
 export class LinkExchange {
   readonly #links: Links
   readonly #sessions: Sessions
@@ -23,35 +23,40 @@ export class LinkExchange {
     this.#sessions = sessions
   }
 
+  /** Whether the message was taken before: it is only answered. */
+  isRepeated(client: Client, { qos, packetId }: ClientMessage): boolean {
+    return qos === 2 && client.open.has(packetId)
+  }
+
   /**
-   * `take` passes the message to its device, and is left out for a repetition; `taken` runs in the same commit. Never
+   * Answers a message that its device took, or that is repeated. `taken` runs in the commit of the message. Never
    * answered if the connection ends before the commit: the client sends the message again.
    */
-  receive(
+  answer(
     client: Client,
     { link, frames }: ClientLink,
     { qos, packetId }: ClientMessage,
-    { take, taken }: { readonly take: () => void; readonly taken?: () => void },
+    isRepeated: boolean,
     answer: Answer,
+    taken?: () => void,
   ): void {
-    const isRepeated = qos === 2 && client.open.has(packetId)
-    if (!isRepeated) take()
     if (qos === 2) client.open.add(packetId)
-    this.#whenStored(
-      link,
-      () => {
-        if (qos === 2 && !isRepeated) this.#sessions.received(client, packetId)
-        taken?.()
-      },
-      () => {
+    const { queue, port } = this.#links
+    const take = () => {
+      if (!link.isAccepting) return
+      if (qos === 2 && !isRepeated) this.#sessions.received(client, packetId)
+      taken?.()
+      port.whenStored(() => {
+        if (!link.isOpen) return
         const { refusal } = frames
         frames.refusal = undefined
         // In version 5 a refusal ends the exchange, and the client may use the identifier again. MQTT 5.0 §4.3.3.
         const isEnded = refusal !== undefined && qos === 2 && client.version === 5
         if (isEnded) this.release(client, packetId, () => answer(refusal))
         else answer(refusal)
-      },
-    )
+      })
+    }
+    queue.after(link, take)
   }
 
   /**
@@ -63,14 +68,5 @@ export class LinkExchange {
     this.#sessions.released(client, packetId)
     if (this.#sessions.has(client)) this.#links.port.whenStored(() => released(isKnown))
     else released(isKnown)
-  }
-
-  /** `taken` runs in the commit of all that was received so far, `stored` after it; neither if the link ends. */
-  #whenStored(link: Link, taken: () => void, stored: () => void): void {
-    this.#links.queue.after(link, () => {
-      if (!link.isAccepting) return
-      taken()
-      this.#links.port.whenStored(() => link.isOpen && stored())
-    })
   }
 }

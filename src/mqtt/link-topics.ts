@@ -16,13 +16,19 @@ export interface LinkTopicsParts {
   readonly exchange: LinkExchange
 }
 
+interface NativeClient extends ClientLink {
+  readonly socket: ClientSocket
+  /** Runs in the commit of each message. */
+  readonly taken: () => void
+}
+
 /**
  * Native devices: messages of the device link as publications on `v1/link`, and those of the server on `v1/link/down`.
  * The client enters `Links` as a socket. Contract 10.
  */
 export class LinkTopics {
   readonly #parts: LinkTopicsParts
-  readonly #clients = new Map<Client, ClientLink & { readonly socket: ClientSocket }>()
+  readonly #clients = new Map<Client, NativeClient>()
 
   constructor(parts: LinkTopicsParts) {
     this.#parts = parts
@@ -38,7 +44,10 @@ export class LinkTopics {
     socket.onMessage = (payload) => client.deliver({ topic: downTopic, payload, qos: 0 })
     socket.onPing = () => world.soon(() => links.ponged(socket))
     const link = links.opened(socket, { ...credentials, codec: frames, origin: '' })
-    this.#clients.set(client, { link, frames, socket })
+    const taken = () => {
+      if (frames.hasNewDevices) this.#noteDevices(client, { link, frames })
+    }
+    this.#clients.set(client, { link, frames, socket, taken })
     for (const [device, services] of Object.entries(devices)) links.hellos.restore(link, device, services)
   }
 
@@ -54,11 +63,9 @@ export class LinkTopics {
       answer({ reason: reasons.notAuthorized, message: 'only devices and gateways publish to v1/link' })
       return
     }
-    const take = () => links.received(known.socket, message.payload, false)
-    const taken = () => {
-      if (known.frames.hasNewDevices) this.#noteDevices(client, known)
-    }
-    exchange.receive(client, known, message, { take, taken }, answer)
+    const isRepeated = exchange.isRepeated(client, message)
+    if (!isRepeated) links.received(known.socket, message.payload, false)
+    exchange.answer(client, known, message, isRepeated, answer, known.taken)
   }
 
   /** Devices may have come and gone: the session has to know them before their next message. */

@@ -75,7 +75,7 @@ export function writeAcknowledgement(
   message = '',
 ): Uint8Array {
   const first = (type << 4) | (type === packetTypes.pubrel ? 2 : 0)
-  if (version === 4 || reason === reasons.success) return Uint8Array.of(first, 2, packetId >> 8, packetId & 0xff)
+  if (version === 4 || reason === reasons.success) return shortAcknowledgement(first, packetId)
   const text = Buffer.from(message.slice(0, reasonCharactersMax).toWellFormed())
   const properties = message === '' ? Buffer.of(0) : propertyOf(reasonString, text)
   return Buffer.concat([
@@ -84,6 +84,17 @@ export function writeAcknowledgement(
     Buffer.of(packetId >> 8, packetId & 0xff, reason),
     properties,
   ])
+}
+
+/** Of low packet identifiers, which most clients use again and again. */
+const shortAcknowledgements: (Uint8Array | undefined)[] = []
+const sharedIdentifiers = 1_024
+
+function shortAcknowledgement(first: number, packetId: number): Uint8Array {
+  if (packetId >= sharedIdentifiers) return Uint8Array.of(first, 2, packetId >> 8, packetId & 0xff)
+  const place = (first >> 4) * sharedIdentifiers + packetId
+  shortAcknowledgements[place] ??= Uint8Array.of(first, 2, packetId >> 8, packetId & 0xff)
+  return shortAcknowledgements[place]
 }
 
 const reasonString = 0x1f
@@ -111,6 +122,18 @@ export function writeDelivery(message: Delivery, version: ProtocolVersion): Uint
   if (version === 5) packet[at++] = 0
   if (typeof payload === 'string') packet.write(payload, at)
   else packet.set(payload, at)
+  return packet
+}
+
+/** By message, the last packet: many clients get the same message. */
+const packets = new WeakMap<Delivery, { readonly version: ProtocolVersion; readonly packet: Uint8Array }>()
+
+/** The same for a message without packet identifier, which is encoded once for all clients of a version. */
+export function writeSharedDelivery(message: Delivery, version: ProtocolVersion): Uint8Array {
+  const known = packets.get(message)
+  if (known?.version === version) return known.packet
+  const packet = writeDelivery(message, version)
+  packets.set(message, { version, packet })
   return packet
 }
 

@@ -1,9 +1,8 @@
 import type { LinkCodec, ServerFrame } from '#link/codec'
 import { jsonCodec } from '#link/codecs'
-import { type DeviceFrame, readUpdate } from '#link/device-frame'
+import type { DeviceFrame } from '#link/device-frame'
 import { msgpackCodec } from '#link/msgpack-codec'
 import type { LinkErrorCode } from '#model/problem'
-import { Problem } from '#model/problem'
 import type { Refusal } from '#mqtt/client'
 import { type Reason, reasons } from '#mqtt/reasons'
 
@@ -24,7 +23,8 @@ export class PublishedFrames implements LinkCodec {
   decode(data: Uint8Array): DeviceFrame {
     const isJson = data[0] === brace || data[0] === bracket
     this.#codec = isJson ? jsonCodec : msgpackCodec
-    const frame = withoutNumber(this.#codec.decode(data, !isJson))
+    // Repetitions are recognised by their packet identifiers.
+    const frame = this.#codec.decode(data, !isJson, false)
     if (frame.kind === 'other' && isAboutDevices(frame.message)) this.hasNewDevices = true
     return frame
   }
@@ -53,13 +53,4 @@ function isAboutDevices(message: unknown): boolean {
 const refusalReasons: Partial<Record<LinkErrorCode, Reason>> = {
   NOT_ALLOWED: reasons.notAuthorized,
   FLAPPING: reasons.quotaExceeded,
-}
-
-/** An UPDATE without `seq` gets the next number: repetitions are recognised by their packet identifiers. */
-function withoutNumber(frame: DeviceFrame): DeviceFrame {
-  if (frame.kind !== 'bad_update' || Array.isArray(frame.message)) return frame
-  const message = frame.message as { readonly type: 'UPDATE'; readonly seq?: unknown }
-  if (message.seq !== undefined) return frame
-  const read = readUpdate({ ...message, seq: 1 } as { readonly type: 'UPDATE' })
-  return read instanceof Problem ? { ...frame, problem: read } : { ...read, seq: 0 }
 }

@@ -4,8 +4,9 @@ import type { Hub } from '#events/hub'
 import type { DevicePort } from '#link/device-port'
 import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
+import type { Scope } from '#model/scope'
 import type { Client } from '#mqtt/client'
-import type { Subscription } from '#mqtt/control-packets'
+import type { Delivery, Subscription } from '#mqtt/control-packets'
 import type { Qos } from '#mqtt/packet'
 import { absentLevel, deviceOfFilter, eventFilterOf, levelOf, readerKindOf } from '#mqtt/reader-filter'
 import { reasons } from '#mqtt/reasons'
@@ -36,11 +37,20 @@ interface Reader {
   readonly client: Client
   /** By topic filter. */
   readonly filters: Map<string, Filter>
+  /** The tenant, the filters and their options: readers with the same key and rights get the same deliveries. */
+  key: string
   isListening: boolean
   /** The present values are sent one filter after another. */
   scans: Promise<void>
   /** Scans that did not end. */
   scanCount: number
+}
+
+/** An event, and its deliveries by the keys of readers. */
+interface ReceivedEvent {
+  readonly text: string
+  readonly event: StateEvent
+  readonly byKey: Map<string, { readonly scope: Scope | undefined; readonly deliveries: readonly Delivery[] }>
 }
 
 const resyncLevels = ['v1', 'events', '$resync']
@@ -57,7 +67,7 @@ export class ReaderTopics {
   readonly #parts: ReaderParts
   readonly #readers = new Map<Client, Reader>()
   /** Clients with the same rights get the same text, one after another. */
-  #last: { readonly text: string; readonly event: StateEvent } | undefined
+  #last: ReceivedEvent | undefined
 
   constructor(parts: ReaderParts) {
     this.#parts = parts
@@ -109,7 +119,7 @@ export class ReaderTopics {
   #readerOf(client: Client): Reader {
     let reader = this.#readers.get(client)
     if (!reader) {
-      reader = { client, filters: new Map(), isListening: false, scans: Promise.resolve(), scanCount: 0 }
+      reader = { client, filters: new Map(), key: '', isListening: false, scans: Promise.resolve(), scanCount: 0 }
       this.#readers.set(client, reader)
       const { hub, localTopics } = this.#parts
       const known = reader
@@ -124,6 +134,7 @@ export class ReaderTopics {
   #listen(reader: Reader, from?: Position | 'lost'): void {
     const { hub } = this.#parts
     const { socket, principal } = reader.client
+    reader.key = keyOf(reader)
     const before = reader.isListening ? (hub.positionOf(socket) ?? 'lost') : from
     this.#leave(reader)
     // A session that is over ends the connection.
@@ -146,7 +157,8 @@ export class ReaderTopics {
   }
 
   #receive(reader: Reader, text: string): void {
-    const event = this.#eventOf(text)
+    if (this.#last?.text !== text) this.#last = { text, event: JSON.parse(text) as StateEvent, byKey: new Map() }
+    const { event } = this.#last
     if (event.type === 'STREAM') {
       if (!(event as { readonly recovered?: boolean }).recovered) this.#resync(reader, text)
       return
@@ -155,19 +167,22 @@ export class ReaderTopics {
       this.#resync(reader, text)
       return
     }
-    const { deviceIdentifier: device, serviceIdentifier: service, offset } = event
-    const levels = ['v1', 'events', device, service].map((name) => (name === undefined ? absentLevel : levelOf(name)))
-    this.#send(reader, { levels, payload: text }, offset)
-    const caller = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
-      ? reader.client.principal.caller?.now()
-      : undefined
-    if (!caller) return
-    for (const message of changeMessages(this.#parts.system, caller, event)) this.#send(reader, message, offset)
+    const { offset } = event
+    for (const delivery of this.#deliveriesOf(reader, this.#last)) reader.client.outgoing.send(delivery, { offset })
   }
 
-  #eventOf(text: string): StateEvent {
-    if (this.#last?.text !== text) this.#last = { text, event: JSON.parse(text) as StateEvent }
-    return this.#last.event
+  /** The event itself, and the values that it changes. */
+  #deliveriesOf(reader: Reader, { text, event, byKey }: ReceivedEvent): readonly Delivery[] {
+    const hasValues = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
+    const caller = hasValues ? reader.client.principal.caller?.now() : undefined
+    const known = byKey.get(reader.key)
+    if (known && known.scope === caller?.scope) return known.deliveries
+    const { deviceIdentifier: device, serviceIdentifier: service } = event
+    const levels = ['v1', 'events', device, service].map((name) => (name === undefined ? absentLevel : levelOf(name)))
+    const values = caller ? changeMessages(this.#parts.system, caller, event) : []
+    const deliveries = [{ levels, payload: text }, ...values].flatMap((message) => deliveryTo(reader, message) ?? [])
+    byKey.set(reader.key, { scope: caller?.scope, deliveries })
+    return deliveries
   }
 
   /** The client reads everything again. */
@@ -180,24 +195,6 @@ export class ReaderTopics {
     }
     const others = filters.filter((filter) => !ofEvents.includes(filter))
     if (others.length > 0) this.#scan(reader, others)
-  }
-
-  /** Once for all filters that match, with the highest QoS. MQTT-3.3.4-2. */
-  #send(reader: Reader, { levels, payload }: StateMessage, offset?: number, isPresent = false): void {
-    const matching = [...reader.filters.values()].filter((filter) => isMatchingLevels(filter.levels, levels))
-    if (matching.length === 0) return
-    const subscriptions = matching.map(({ subscription }) => subscription)
-    const identifiers = subscriptions.flatMap(({ identifier }) => identifier ?? [])
-    reader.client.outgoing.send(
-      {
-        topic: levels.join('/'),
-        payload,
-        qos: Math.max(...subscriptions.map(({ qos }) => Math.min(qos, 1))) as Qos,
-        isRetained: isPresent || (levels[1] !== 'events' && subscriptions.some(({ rap }) => rap)),
-        ...(identifiers.length > 0 && { properties: { subscriptionIdentifier: identifiers } }),
-      },
-      { offset },
-    )
   }
 
   #scan(reader: Reader, filters: readonly Filter[]): void {
@@ -235,7 +232,8 @@ export class ReaderTopics {
         // The state may not be stored yet.
         if (messages.length > 0) {
           port.whenStored(() => {
-            for (const message of messages) this.#send(reader, message, undefined, true)
+            for (const delivery of messages.flatMap((message) => deliveryTo(reader, message, true) ?? []))
+              client.outgoing.send(delivery)
           })
         }
       }
@@ -251,4 +249,24 @@ export class ReaderTopics {
 function filterOf(subscription: Subscription): Filter {
   const { topic } = subscription
   return { text: topic, levels: topic.split('/'), subscription }
+}
+
+function keyOf({ client, filters }: Reader): string {
+  const subscriptions = [...filters.values()].map(({ subscription }) => subscription)
+  return JSON.stringify([client.principal.tenant, subscriptions])
+}
+
+/** Once for all filters that match, with the highest QoS. MQTT-3.3.4-2. */
+function deliveryTo(reader: Reader, { levels, payload }: StateMessage, isPresent = false): Delivery | undefined {
+  const matching = [...reader.filters.values()].filter((filter) => isMatchingLevels(filter.levels, levels))
+  if (matching.length === 0) return undefined
+  const subscriptions = matching.map(({ subscription }) => subscription)
+  const identifiers = subscriptions.flatMap(({ identifier }) => identifier ?? [])
+  return {
+    topic: levels.join('/'),
+    payload,
+    qos: Math.max(...subscriptions.map(({ qos }) => Math.min(qos, 1))) as Qos,
+    isRetained: isPresent || (levels[1] !== 'events' && subscriptions.some(({ rap }) => rap)),
+    ...(identifiers.length > 0 && { properties: { subscriptionIdentifier: identifiers } }),
+  }
 }

@@ -77,8 +77,10 @@ export class ThingsBoardTopics {
       answer({ reason: reasons.notAuthorized, message: 'only devices and gateways publish to this topic' })
       return
     }
-    const take = () => this.#attempt(peer, () => this.#take(client, peer, message))
-    this.#parts.exchange.receive(client, peer, message, { take }, answer)
+    const { exchange } = this.#parts
+    const isRepeated = exchange.isRepeated(client, message)
+    if (!isRepeated) this.#attempt(peer, () => this.#take(client, peer, message))
+    exchange.answer(client, peer, message, isRepeated, answer)
   }
 
   /** The device is connected from now on. Returns false if the client is neither a device nor a gateway. */

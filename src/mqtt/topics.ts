@@ -113,13 +113,9 @@ export class Topics {
     this.#sessions.positioned(client, this.#readers.positionOf(client))
   }
 
-  publish(client: Client, message: ClientMessage, answered: Answer): void {
+  publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic } = message
     this.counts.received++
-    const answer: Answer = (refusal) => {
-      if (refusal) this.counts.refused++
-      answered(refusal)
-    }
     if (topic === linkTopic) this.#links.publish(client, message, answer)
     else if (ThingsBoardTopics.isTopic(topic)) this.#thingsBoard.publish(client, message, answer)
     else if (SetTopics.isTopic(topic)) this.#writes.publish(client, message, answer)

@@ -77,8 +77,20 @@ export class TcpTransport implements Transport {
     this.#packets = []
     this.#packetBytes = 0
     if (packets.length === 0 || this.#socket.destroyed) return
-    if (this.#socket.write(packets.length === 1 ? (packets[0] as Uint8Array) : Buffer.concat(packets))) this.onDrained()
+    if (this.#socket.write(packets.length === 1 ? (packets[0] as Uint8Array) : joined(packets))) this.onDrained()
   }
+}
+
+let lastJoined: { readonly packets: readonly Uint8Array[]; readonly bytes: Uint8Array } | undefined
+
+/** Clients with the same subscriptions get the same packets, one after another: they are copied once. */
+function joined(packets: readonly Uint8Array[]): Uint8Array {
+  const last = lastJoined
+  if (last?.packets.length === packets.length && packets.every((packet, at) => packet === last.packets[at]))
+    return last.bytes
+  const bytes = Buffer.concat(packets)
+  lastJoined = { packets, bytes }
+  return bytes
 }
 
 /** A websocket: packets are sent in binary frames. MQTT 5.0 §6. */
