@@ -19,6 +19,7 @@ import { PacketReader } from '#mqtt/packet-reader'
 import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
 import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
+import { TopicAliases } from '#mqtt/topic-aliases'
 import type { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 import type { CommitCallback } from '#runtime/gate'
@@ -58,8 +59,7 @@ export class Connection {
   /** CONNACK was sent. */
   #isConnected = false
   #will: Connect['will']
-  /** By alias. MQTT 5.0 §3.3.2.3.4. */
-  #aliases: Map<number, string> | undefined
+  readonly #aliases = new TopicAliases(topicAliasMaximum)
   #isClosed = false
   /** World.monotonic; the connection ends then, unless a packet arrives. */
   deadlineMs: number
@@ -304,7 +304,7 @@ export class Connection {
 
   #publish(client: Client, first: number, body: Uint8Array): void {
     const publication = readPublish(first, body, this.#version)
-    const topic = this.#topicOf(publication)
+    const topic = this.#aliases.topicOf(publication)
     const message: ClientMessage = topic === publication.topic ? publication : { ...publication, topic }
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
@@ -322,17 +322,6 @@ export class Connection {
       client.acknowledge({ topic, qos, packetId }, refusal)
       this.#answered(client)
     })
-  }
-
-  #topicOf({ topic, properties }: Pick<ClientMessage, 'topic' | 'properties'>): string {
-    const alias = properties?.topicAlias
-    if (alias === undefined) return topic
-    if (alias === 0 || alias > topicAliasMaximum) throw new PacketFault(reasons.topicAliasInvalid, `alias ${alias}`)
-    this.#aliases ??= new Map()
-    if (topic !== '') this.#aliases.set(alias, topic)
-    const known = this.#aliases.get(alias)
-    if (known === undefined) throw protocolError(`alias ${alias} has no topic`)
-    return known
   }
 
   #acknowledgement(client: Client, type: number, first: number, body: Uint8Array): void {
