@@ -89,6 +89,6 @@ export class RequestAudit {
   }
 }
 
-function statusOf(error: unknown): number {
+export function statusOf(error: unknown): number {
   return error instanceof Problem ? error.kind.status : 500
 }

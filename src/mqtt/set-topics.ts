@@ -1,8 +1,10 @@
 import { deviceAddress } from '#actors/device/device'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/commands'
+import { type Audit, statusOf } from '#http/request-audit'
 import type { Links } from '#link/links'
 import type { Caller } from '#model/caller'
+import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
@@ -19,6 +21,7 @@ import type { System } from '#runtime/system'
 export interface SetParts {
   readonly system: System<Entry>
   readonly links: Links
+  readonly audit: Audit
 }
 
 const prefix = 'v1/set/'
@@ -40,7 +43,8 @@ export class SetTopics {
   }
 
   /** Answered when the write was sent to the device. A repetition of a message with QoS 2 is not written again. */
-  publish(client: Client, { topic, payload, qos, packetId }: ClientMessage, answer: Answer): void {
+  publish(client: Client, message: ClientMessage, answer: Answer): void {
+    const { topic, payload, qos, packetId } = message
     if (qos === 2 && client.open.has(packetId)) {
       answer()
       return
@@ -49,17 +53,24 @@ export class SetTopics {
     const refused = (error: unknown) => {
       // In version 5 a refusal ends the exchange. MQTT 5.0 §4.3.3.
       if (client.version === 5) client.open.delete(packetId)
+      void this.#record(client, topic, statusOf(error))
       answer(refusalOf(error))
     }
-    try {
-      this.#write(client.principal.caller?.now(), topic, payload).then(() => answer(), refused)
-    } catch (error) {
-      refused(error)
-    }
+    this.#write(client.principal.caller?.now(), topic, payload)
+      .then(() => this.#record(client, topic, 202))
+      .then(() => answer(), refused)
+  }
+
+  /** Only of people and programs. */
+  async #record({ principal: { caller }, address }: Client, topic: string, status: number): Promise<void> {
+    if (!caller) return
+    const device = deviceIdentifierOf(nameOfLevel(topic.slice(prefix.length).split('/', 1)[0] ?? '') ?? '')
+    const resourceIdentifier = device && formatCrn({ type: 'device', tenant: caller.tenant, name: device })
+    await this.#parts.audit.add({ user: caller, address, method: 'PUBLISH', path: topic, resourceIdentifier, status })
   }
 
   /** @throws Problem */
-  #write(caller: Caller | undefined, topic: string, payload: Uint8Array): Promise<unknown> {
+  async #write(caller: Caller | undefined, topic: string, payload: Uint8Array): Promise<unknown> {
     const { system, links } = this.#parts
     const [device, service, property] = namesIn(topic)
     const isPermitted = caller && reachesService(caller.scope, 'service', 'update', device, service)

@@ -1,3 +1,4 @@
+import type { Audit } from '#http/request-audit'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -22,6 +23,7 @@ export interface TopicsOptions extends Pick<ReaderParts, 'hub' | 'listing' | 'lo
   readonly system: System<Entry>
   readonly links: Links
   readonly intern: InternShape
+  readonly audit: Audit
   /** Topics outside `v1/`. */
   readonly hasFreeTopics: boolean
 }
@@ -40,7 +42,7 @@ export class Topics {
   readonly counts = { received: 0, refused: 0 }
   #ticks = 0
 
-  constructor({ world, system, links, intern, hub, listing, localTopics, hasFreeTopics }: TopicsOptions) {
+  constructor({ world, system, links, intern, audit, hub, listing, localTopics, hasFreeTopics }: TopicsOptions) {
     const sessions = new Sessions(system)
     const exchange = new LinkExchange(links, sessions)
     const reports = new FreeReports({ system, links, intern })
@@ -49,7 +51,7 @@ export class Topics {
     this.#links = new LinkTopics({ world, links, sessions, exchange })
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
-    this.#writes = new SetTopics({ system, links })
+    this.#writes = new SetTopics({ system, links, audit })
     this.#free = new FreeTopics({
       world,
       isOn: hasFreeTopics,

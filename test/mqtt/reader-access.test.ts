@@ -1,4 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
+import { auditIndex } from '#actors/tenant/audit'
+import { textOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
 
@@ -92,6 +94,13 @@ test.each([
   client.publish(`v1/set/${device}/svc/1`, '1', { qos: 1, messageId: 1 })
   await settle()
   expect(client.take('puback').reasonCode).toBe(reason)
+  const pages = identity.assembly.context.listing.entries(auditIndex, 'default')
+  const [newest = ''] = await identity.wait(pages.next(1))
+  await pages.close()
+  expect(JSON.parse(textOfEntry(newest))).toMatchObject({
+    ...{ name: 'ann', address: '192.0.2.7', method: 'PUBLISH', path: `v1/set/${device}/svc/1` },
+    ...{ resourceIdentifier: `crn#device:default/${device}`, status: reason === 0x87 ? 403 : 404 },
+  })
 })
 
 test.each<[string, readonly ('read' | 'update')[], number, number]>([

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { auditIndex } from '#actors/tenant/audit'
+import { textOfEntry } from '#actors/tenant/log'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
+import { during } from '#test/runtime/runtime-fixture'
 
 /** Events, values and the status of devices by subscription. */
 
@@ -276,6 +279,10 @@ describe('v1/set', () => {
   ])('writes: %s %s', async (topic, payload, expected) => {
     expect((await set(topic, payload)).reasonCode).toBe(0)
     expect(lastWrite()).toEqual([expected])
+    const pages = fixture.assembly.context.listing.entries(auditIndex, 'default')
+    const [newest = ''] = await during(fixture.world, pages.next(1))
+    await pages.close()
+    expect(JSON.parse(textOfEntry(newest))).toMatchObject({ path: `v1/set/${topic}`, status: 202 })
   })
 
   test.each<[string, string, string | Buffer, number]>([
