@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import type { Invitation } from '#dashboard/pages/administration/invitation-code'
 import { codeLifetimes, expiresIn } from '#dashboard/pages/administration/lifetimes'
-import type { Invitation } from '#dashboard/pages/administration/one-time-secret'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { ConcurrentEdit, changedFields, type Edit, replacedFields } from '#dashboard/parts/concurrent-edit'

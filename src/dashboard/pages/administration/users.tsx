@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { type Invitation, InvitationCode } from '#dashboard/pages/administration/one-time-secret'
+import { type Invitation, InvitationCode } from '#dashboard/pages/administration/invitation-code'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { EditForm, InviteForm, lastAdministrator, missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'

@@ -4,6 +4,7 @@ import { type Binding, bindingInWords, bodyOfBinding } from '#dashboard/binding/
 import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups } from '#dashboard/binding/known-names'
 import { boundDevices } from '#dashboard/binding/target'
+import { Deliveries } from '#dashboard/pages/functions/deliveries'
 import { FunctionTest } from '#dashboard/pages/functions/function-test'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import {
@@ -14,6 +15,7 @@ import {
   noFaults,
 } from '#dashboard/pages/functions/graph-faults'
 import { GraphEditor } from '#dashboard/pages/functions/node-card'
+import { WebhookSecrets, withSecretsKept } from '#dashboard/pages/functions/webhook-secrets'
 import { type Editing, EditPage } from '#dashboard/parts/edit-page'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -38,10 +40,12 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
       list="/functions"
       isNew={isNew}
       read={async () => (isNew ? undefined : client.call('GET /functions/:functionId', { parameters }))}
-      save={(body, precondition) =>
-        isNew
-          ? client.call('POST /functions', { body })
-          : client.call('PATCH /functions/:functionId', { ...precondition, parameters, body })
+      save={async (body, precondition) =>
+        withSecretsKept(
+          isNew
+            ? await client.call('POST /functions', { body })
+            : await client.call('PATCH /functions/:functionId', { ...precondition, parameters, body }),
+        )
       }
       remove={() => client.call('DELETE /functions/:functionId', { parameters })}
       mayDelete={mayI('functions', 'delete')}
@@ -58,7 +62,9 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
     >
       {(editing) => (
         <>
+          <WebhookSecrets functionId={id} />
           <FunctionForm {...editing} isReadOnly={!isNew && !mayI('functions', 'update')} />
+          {editing.start?.graph.nodes.some(({ type }) => type === 'webhook') && <Deliveries functionId={id} />}
           {editing.start && <FunctionTest id={id} graph={editing.start.graph} isDirty={editing.isDirty} />}
         </>
       )}

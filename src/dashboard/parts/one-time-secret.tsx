@@ -1,13 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Answer } from '#client/client'
-import { serverUrl } from '#dashboard/address'
 import { Button } from '#dashboard/parts/button'
 import { CopyButton } from '#dashboard/parts/copy'
-import { Command } from '#dashboard/parts/empty'
-import { pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
-import { dateTimeText } from '#dashboard/parts/time'
 import { useKeptInput } from '#dashboard/parts/unsaved'
 
 /**
@@ -49,34 +44,5 @@ export function OneTimeSecret({
         </p>
       </Section>
     </div>
-  )
-}
-
-/** The answer to an invitation or a new code: shown once. */
-export type Invitation = Answer<'POST /iam/users'>
-
-/** The sign-up address with name and code. The part after `#` reaches no server and no log. */
-function signUpAddress({ name, code }: Invitation): string {
-  return `${serverUrl()}/#${pathOf('sign-up', name, code)}`
-}
-
-export function InvitationCode({
-  invitation,
-  onDismiss,
-}: {
-  readonly invitation: Invitation
-  readonly onDismiss: () => void
-}) {
-  const { name, code, expiresAt, mailed } = invitation
-  return (
-    <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onDismiss={onDismiss}>
-      {mailed && <p>A mail with a link was sent to {name}.</p>}
-      {mailed === false && <p>The mail with a link was not sent: the mail server refused it.</p>}
-      <p>
-        {name} can choose a password with it until {dateTimeText(expiresAt)}.{' '}
-        {mailed ? 'The' : `Send it privately to ${name}. The`} address below includes name and code.
-      </p>
-      <Command command={signUpAddress(invitation)} />
-    </OneTimeSecret>
   )
 }

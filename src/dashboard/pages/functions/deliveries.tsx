@@ -1,0 +1,64 @@
+import type { Answer } from '#client/client'
+import { Button } from '#dashboard/parts/button'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
+
+type Delivery = Answer<'GET /functions/:functionId/deliveries'>[number]
+
+const reasons: Readonly<Record<NonNullable<Delivery['reason']>, string>> = {
+  timeout: 'no answer in 15 s',
+  connection: 'no connection',
+  dns: 'unknown host',
+  tls: 'no valid certificate',
+  address: 'the address is not public',
+  unbound: 'the function is disabled, or not bound to the device',
+  disabled: 'the step is disabled',
+  forbidden: 'the author may not read it',
+  secret: 'the secret cannot be read: remove the step and add it again',
+  overflow: 'too many were waiting',
+}
+
+const columns: readonly Column<Delivery>[] = [
+  { key: 'time', title: 'Time', cell: ({ time }) => <Time at={time} /> },
+  { key: 'node', title: 'Step', cell: ({ node }) => <span class="code">{node}</span> },
+  {
+    key: 'status',
+    title: 'Status',
+    cell: ({ status }) => <Status state={status} tone={status === 'DELIVERED' ? 'good' : undefined} />,
+  },
+  { key: 'answer', title: 'Answer', cell: ({ httpStatus, reason }) => httpStatus ?? (reason && reasons[reason]) },
+  { key: 'attempts', title: 'Attempts', align: 'end', cell: ({ attempts }) => attempts },
+  { key: 'next', title: 'Next attempt', cell: ({ nextAt }) => nextAt !== undefined && <Time at={nextAt} /> },
+]
+
+/** The last webhooks of a function. Contract 12. */
+export function Deliveries({ functionId }: { readonly functionId: string }) {
+  const parameters = { functionId }
+  const called = useCall(() => client.call('GET /functions/:functionId/deliveries', { parameters }), [functionId])
+  return (
+    <Section
+      title="Webhooks"
+      actions={
+        <Button kind="quiet" onPress={called.refresh}>
+          Refresh
+        </Button>
+      }
+    >
+      <CallResult call={called}>
+        {(rows) => (
+          <Table
+            caption="Last webhooks"
+            columns={columns}
+            rows={rows}
+            rowKey={({ id }) => id}
+            empty={<p class="hint">Nothing was sent yet.</p>}
+          />
+        )}
+      </CallResult>
+    </Section>
+  )
+}
