@@ -68,6 +68,7 @@ export const routes: readonly Route[] = [
       'users',
       'roles',
       'tenants',
+      'audit',
       // Keys for gateways.
       ['device', 'create'],
     ],

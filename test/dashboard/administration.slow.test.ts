@@ -275,8 +275,26 @@ describe('administration pages', () => {
     expect(await sam.isIn()).toBe(false)
   })
 
+  test('changes and sign-ins are listed, of all users and of one, for a user who may read only those', async () => {
+    await admin.putRole('auditor', grant({ audit: ['read'] }))
+    const auditor = await Visitor.open(browser, server)
+    await auditor.signIn(await admin.bring('auditor', ['auditor']))
+    await auditor.sees('Access denied')
+    await visit(auditor, '/administration')
+    await rowOf(auditor.page, 'PUT /iam/roles/auditor').getByText('root').waitFor()
+    expect(await auditor.page.getByRole('tab').allInnerTexts()).toEqual(['Audit'])
+    await auditor.field('User or key').fill('Auditor')
+    await auditor.button('Show').click()
+    await rowOf(auditor.page, 'PUT /iam/roles/auditor').waitFor({ state: 'detached' })
+    await rowOf(auditor.page, 'POST /auth/login').first().waitFor()
+    await auditor.field('User or key').fill('no such user')
+    await auditor.button('Show').click()
+    await auditor.reads('Nothing found')
+    await auditor.close()
+  })
+
   test('all tabs are accessible and fit a phone', async () => {
-    for (const where of ['users', 'roles', 'tenants', 'keys', 'sessions']) {
+    for (const where of ['users', 'roles', 'tenants', 'keys', 'sessions', 'audit']) {
       await visit(ann, `/administration/${where}`)
       await page().getByRole('tab', { selected: true }).waitFor()
       await until(async () => (await page().locator('.loading').count()) === 0, 'everything to be read')

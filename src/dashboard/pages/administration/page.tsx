@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { Audit } from '#dashboard/pages/administration/audit'
 import { ApiKeys, ProvisioningKeys } from '#dashboard/pages/administration/keys'
 import { Roles } from '#dashboard/pages/administration/roles'
 import { Sessions } from '#dashboard/pages/administration/sessions'
@@ -60,6 +61,7 @@ const tabs: readonly Tab[] = [
     isOfTenant: true,
     content: () => <Sessions />,
   },
+  { id: 'audit', title: 'Audit', isVisible: () => mayI('audit', 'read'), isOfTenant: false, content: () => <Audit /> },
 ]
 
 export default function AdministrationPage({ params }: PageProps) {
@@ -98,6 +100,7 @@ function AuthenticationOff() {
           roles or keys. Start it with authentication on; it prints the first administrator’s password once.
         </p>
       </Empty>
+      <Audit />
     </Page>
   )
 }

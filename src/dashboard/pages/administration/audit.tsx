@@ -1,0 +1,72 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/routes'
+import { Empty } from '#dashboard/parts/empty'
+import { Select, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, PagedTable } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { usePages } from '#dashboard/parts/use-pages'
+import { client } from '#dashboard/session'
+
+const pageSize = 100
+
+const spans = [
+  { value: '-1d', label: 'a day' },
+  { value: '-7d', label: '7 days' },
+  { value: '-30d', label: '30 days' },
+  { value: '-90d', label: '90 days' },
+]
+
+const columns: readonly Column<Item<'GET /audit'>>[] = [
+  { key: 'at', title: 'Time', cell: ({ at }) => <Time at={at} /> },
+  { key: 'user', title: 'User', cell: ({ user, name }) => <span title={user}>{name}</span> },
+  { key: 'address', title: 'Address', cell: ({ address }) => address },
+  {
+    key: 'request',
+    title: 'Request',
+    cell: ({ method, path, resourceIdentifier }) => (
+      <code title={resourceIdentifier}>
+        {method} {path.replace(/^\/api\/v1/, '')}
+      </code>
+    ),
+  },
+  {
+    key: 'status',
+    title: 'Status',
+    cell: ({ status }) => <Status state={`${status}`} tone={status < 400 ? 'good' : 'bad'} />,
+  },
+]
+
+/** The changes and sign-ins of users and keys. Contract 12, Audit. */
+export function Audit() {
+  const [typed, setTyped] = useState('')
+  const [user, setUser] = useState('')
+  const [from, setFrom] = useState('-7d')
+  const audit = usePages(
+    () => client.pages('GET /audit', { query: { from, limit: `${pageSize}`, ...(user && { user }) } }),
+    pageSize,
+    [user, from],
+  )
+  const show = () => {
+    const name = typed.trim()
+    if (name === user) audit.refresh()
+    else setUser(name)
+  }
+  return (
+    <Section title="Changes and sign-ins">
+      <Form label="Filter" submit="Show" onSubmit={show}>
+        <TextField label="User or key" hint="A name; empty: all." value={typed} onInput={setTyped} maxLength={64} />
+        <Select label="In the last" value={from} onChange={setFrom} options={spans} />
+      </Form>
+      <PagedTable
+        caption="Changes and sign-ins, newest first"
+        columns={columns}
+        paged={audit}
+        rowKey={JSON.stringify}
+        empty={<Empty title="Nothing found" command="npm run admin -- audit" />}
+      />
+    </Section>
+  )
+}
