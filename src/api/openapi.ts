@@ -236,7 +236,7 @@ const fieldNotes: Readonly<Record<string, string>> = {
   deviceIdentifier: 'Of a device; in a query it may be repeated.',
   exp: 'As signed.',
   filter:
-    'A condition (JsonLogic as JSON) over `deviceIdentifier`, `status`, `meta` and `services.<serviceIdentifier>.<name or 0x-id>`.',
+    'A condition (JsonLogic as JSON) over `deviceIdentifier`, `status`, `meta`, `services.<serviceIdentifier>` and `services.<serviceIdentifier>.<name or 0x-id>`.',
   firmware: 'A semantic version.',
   grant_type: 'The purpose of the token.',
   hardware: 'The hardware of the release, if there are several.',

@@ -9,7 +9,8 @@ import type { Property } from '#model/property'
 /** The part of the fleet that a state covers. */
 export interface StateScope {
   readonly depth: 0 | 1 | 2
-  readonly devices: ReadonlySet<string> | undefined
+  /** Undefined: all. */
+  readonly devices: Pick<ReadonlySet<string>, 'has'> | undefined
   readonly services: ReadonlySet<string> | undefined
 }
 
@@ -27,11 +28,10 @@ export class DeviceList implements ListKind {
   readonly #scope: StateScope
   readonly #layouts = new Layouts()
 
-  /** @param named identifiers for the query; undefined: all devices */
-  constructor(fleet: Fleet, scope: StateScope, named: readonly string[] | undefined) {
+  constructor(fleet: Fleet, scope: StateScope) {
     this.#fleet = fleet
     this.#scope = scope
-    this.query = { depth: scope.depth, deviceIdentifier: named }
+    this.query = { depth: scope.depth }
   }
 
   keyOf(event: StreamEvent): string {
@@ -104,18 +104,16 @@ export class DeviceList implements ListKind {
 /** Status and metadata of devices, by `GET /meta`. */
 export class MetaList implements ListKind {
   readonly route = 'GET /meta'
-  readonly query: Readonly<Record<string, unknown>>
+  readonly query = { depth: 1 }
   readonly firstPage = 500
   readonly weightPerPage = 2_000
   readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
   readonly #fleet: Fleet
   readonly #scope: StateScope
 
-  /** @param named identifiers for the query; undefined: all devices */
-  constructor(fleet: Fleet, scope: StateScope, named: readonly string[] | undefined) {
+  constructor(fleet: Fleet, scope: StateScope) {
     this.#fleet = fleet
     this.#scope = scope
-    this.query = { depth: 1, deviceIdentifier: named }
   }
 
   keyOf(event: StreamEvent): string {
@@ -161,15 +159,9 @@ function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefin
     const { status, lastMessage, lastConnect, numConnects } = event as EventOf<'META_STATUS_CHANGE'>
     return { status, lastMessage, lastConnect, numConnects, meta: before.meta }
   }
-  if (event.type === 'META_SET') return { ...connectionOf(before), meta: (event as EventOf<'META_SET'>).meta }
+  if (event.type === 'META_SET') return { ...before, meta: (event as EventOf<'META_SET'>).meta }
   if (event.type !== 'META_DELETE') return before
   const { key } = event as EventOf<'META_DELETE'>
-  return {
-    ...connectionOf(before),
-    meta: Object.fromEntries(Object.entries(before.meta).filter(([name]) => name !== key)),
-  }
-}
-
-function connectionOf({ status, lastMessage, lastConnect, numConnects }: DeviceMeta): Omit<DeviceMeta, 'meta'> {
-  return { status, lastMessage, lastConnect, numConnects }
+  const { [key]: _, ...meta } = before.meta
+  return { ...before, meta }
 }

@@ -11,8 +11,10 @@ export interface DeviceMeta {
   readonly meta: Readonly<Record<string, unknown>>
 }
 
+/** Contract 1.8; a page cannot load the schemas of the server. */
+const identifierPattern = /^(?!.*[#%*,/:?\\]|.{65})([!-~][ -~])?[A-Z0-9=-]+$/
+
 const noServices: ReadonlyMap<string, ServiceView> = new Map()
-const noMeta: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** A device that has never connected. */
 export const neverConnected: DeviceMeta = {
@@ -20,7 +22,7 @@ export const neverConnected: DeviceMeta = {
   lastMessage: 0,
   lastConnect: 0,
   numConnects: 0,
-  meta: noMeta,
+  meta: Object.freeze({}),
 }
 
 /** A device, combined from two lists, of which a caller may be permitted only one. Immutable. */
@@ -41,11 +43,12 @@ class FleetDevice implements DeviceView {
     meta: DeviceMeta | undefined,
   ) {
     this.deviceIdentifier = deviceIdentifier
+    const known = meta ?? neverConnected
     this.status = meta?.status
-    this.lastMessage = meta?.lastMessage ?? 0
-    this.lastConnect = meta?.lastConnect ?? 0
-    this.numConnects = meta?.numConnects ?? 0
-    this.meta = meta?.meta ?? noMeta
+    this.lastMessage = known.lastMessage
+    this.lastConnect = known.lastConnect
+    this.numConnects = known.numConnects
+    this.meta = known.meta
     this.services = services ?? noServices
     this.isListed = services !== undefined
   }
@@ -55,7 +58,7 @@ class FleetDevice implements DeviceView {
   }
 }
 
-/** All devices, combined from the lists of devices and of metadata. */
+/** Devices, combined from the lists of devices and of metadata. */
 export class Fleet {
   readonly #devices: LiveMap<string, DeviceView>
   /** Lists that are not complete. */
@@ -67,6 +70,16 @@ export class Fleet {
 
   get devices(): LiveMap<string, DeviceView> {
     return this.#devices
+  }
+
+  /** Whether it is known, or watched. */
+  has(device: string): boolean {
+    return this.#devices.has(device) || this.#devices.isWatched(device)
+  }
+
+  /** Without texts that no device has as its identifier, such as one that is being typed: they cannot be asked for. */
+  watched(): readonly string[] {
+    return [...this.#devices.watched()].filter((device) => identifierPattern.test(device))
   }
 
   /** Undefined: the list of devices does not contain it. */

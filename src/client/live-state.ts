@@ -1,6 +1,6 @@
 import { followDesired } from '#client/device-desired'
 import { readHistory } from '#client/device-history'
-import { DeviceList, MetaList, type StateScope } from '#client/device-list'
+import { DeviceList, MetaList } from '#client/device-list'
 import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
 import { Fleet } from '#client/fleet'
 import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/map-lists'
@@ -21,7 +21,7 @@ import type {
   StateOptions,
   Subscription,
 } from '#client/state'
-import { type ListKind, type ListReader, SyncedList } from '#client/synced-list'
+import { type ListKind, type ListReader, SyncedList, type WatchedDevices } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 
 /** The services of the client that a state uses. */
@@ -34,7 +34,10 @@ export interface StateContext extends StreamContext {
 /** The lists that are read on first use. */
 type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
-/** Longer lists of names do not fit into a URL: then everything is read, and most of it dropped. */
+/** Devices that a state of watched devices keeps, so that rows that return are shown at once. */
+const keptMax = 2_000
+
+/** Longer lists of names do not fit into a URL: then all events are received, and most of them dropped. */
 const namesCharactersMax = 4_000
 
 /** A connection without an answer for this time is not live. */
@@ -51,6 +54,7 @@ export class LiveState implements State, StreamListener {
   readonly #stream: EventStream
   readonly #fleet: Fleet
   readonly #lists: SyncedList[] = []
+  readonly #deviceList: SyncedList | undefined
   readonly #lazyLists = new Map<LazyListName, LiveMap<string, unknown>>()
   readonly #byType = new Map<string, SyncedList[]>()
   readonly #listeners = new Listeners<[StreamEvent]>()
@@ -70,13 +74,16 @@ export class LiveState implements State, StreamListener {
     this.#options = options
     this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() }, platform.nextTurn)
     this.#fleet = new Fleet(platform.nextFrame)
-    const scope = scopeOf(options)
-    const requested = scope.devices && [...scope.devices]
-    const queried = requested && requested.join().length <= namesCharactersMax ? requested : undefined
-    this.#add(new DeviceList(this.#fleet, scope, queried))
-    this.#add(new MetaList(this.#fleet, scope, queried))
+    const { depth = 2, devices, services } = options
+    const named = devices === 'watched' ? [] : devices?.map((device) => device.toUpperCase())
+    for (const device of named ?? []) this.#fleet.devices.subscribeKey(device, () => {})
+    const watched = devices && this.#fleet
+    this.#fleet.devices.onWatch = watched && (() => this.#deviceWatched())
+    const scope = { depth, devices: watched, services: services && new Set(services) }
+    this.#deviceList = this.#add(new DeviceList(this.#fleet, scope), watched)
+    this.#add(new MetaList(this.#fleet, scope), watched)
     this.#removalChecks = new RemovalChecks(platform, this.#checkRemoved)
-    this.#stream = new EventStream(context, this, this.connection, this.#query(queried))
+    this.#stream = new EventStream(context, this, this.connection, this.#query(named))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#sessionChanged(session.value)))
     this.#unsubscribe.push(platform.whenOnline(() => this.#stream.reconnectNow()))
@@ -169,7 +176,7 @@ export class LiveState implements State, StreamListener {
         this.#checkRemoved,
       )
     }
-    const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt?.offset ?? 0))
+    const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt ?? 0))
     return wasSynced && !signal.aborted ? this.#serverOffset(signal, read) : read
   }
 
@@ -186,8 +193,7 @@ export class LiveState implements State, StreamListener {
     const isConnecting = event.type === 'DEVICE_ADD' || event.type === 'DEVICE_DISCOVERY' || isOnline(event)
     if (!isConnecting || (this.#options.depth ?? 2) < 2) return
     const { deviceIdentifier } = event as EventOf<'DEVICE_ADD'>
-    if (!this.#fleet.devices.isWatched(deviceIdentifier)) return
-    for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain([deviceIdentifier])
+    if (this.#fleet.devices.isWatched(deviceIdentifier)) void this.#deviceList?.readAgain([deviceIdentifier])
   }
 
   readonly #checkRemoved = async (devices: readonly string[]): Promise<void> => {
@@ -212,7 +218,7 @@ export class LiveState implements State, StreamListener {
       const statuses = new Set<number | undefined>()
       for (const { kind } of this.#lists) {
         const query = { ...kind.query, depth: 0, limit: kind.firstPage && 1 }
-        const request = { ...requestOf(kind.route, { query, signal }), silenceMs: offsetTimeoutMs }
+        const request = requestOf(kind.route, { query, signal, silenceMs: offsetTimeoutMs })
         const answer = await this.#context.read(request).catch(() => undefined)
         const offset = answer?.headers.get('stream-offset')
         if (answer?.status === 200 && offset) return Number(offset)
@@ -229,16 +235,16 @@ export class LiveState implements State, StreamListener {
   #updatePosition(): void {
     const at = this.#stream.position
     if (!at || !this.#lists.every((list) => list.isSynced)) return
-    const read = this.#lists.map(({ readAt }) => readAt?.offset ?? 0)
-    const least = read.length > 0 ? Math.min(...read) : 0
-    this.#position = { epoch: at.epoch, offset: Math.max(at.offset, least) }
+    const read = this.#lists.map(({ readAt }) => readAt ?? 0)
+    this.#position = { epoch: at.epoch, offset: Math.max(at.offset, read.length > 0 ? Math.min(...read) : 0) }
   }
 
-  #add(kind: ListKind): SyncedList | undefined {
+  #add(kind: ListKind, watched?: WatchedDevices): SyncedList | undefined {
     const { types } = this.#options
     if (types && !kind.types.some((type) => types.includes(type))) return undefined
     const { platform, pages } = this.#context
-    const list = new SyncedList(kind, { platform, pages, failed: (problem, isFinal) => this.#failed(problem, isFinal) })
+    const failed = (problem: Error, isFinal: boolean) => this.#failed(problem, isFinal)
+    const list = new SyncedList(kind, { platform, pages, failed }, watched)
     this.#lists.push(list)
     for (const type of kind.types) this.#byType.set(type, [...(this.#byType.get(type) ?? []), list])
     return list
@@ -264,12 +270,23 @@ export class LiveState implements State, StreamListener {
   }
 
   /** The query of the websocket upgrade, contract 4.2. */
-  #query(requested: readonly string[] | undefined): Readonly<Record<string, string>> {
+  #query(devices: readonly string[] = []): Readonly<Record<string, string>> {
     const { types, services = [] } = this.#options
-    return {
-      ...(types && { types: types.join() }),
-      ...(requested && { devices: requested.join() }),
-      ...(services.length > 0 && services.join().length <= namesCharactersMax && { services: services.join() }),
+    const query: Record<string, string> = types ? { types: types.join() } : {}
+    for (const [field, names] of Object.entries({ devices, services })) {
+      const text = names.join()
+      if (text !== '' && text.length <= namesCharactersMax) query[field] = text
+    }
+    return query
+  }
+
+  /** Reads a device that is watched and not known, and drops the oldest ones that are not watched. */
+  #deviceWatched(): void {
+    const { devices } = this.#fleet
+    for (const list of this.#lists) void list.readDevices()
+    for (const device of devices.keys()) {
+      if (devices.size <= keptMax) break
+      if (!devices.isWatched(device)) for (const list of this.#lists) list.drop(device)
     }
   }
 
@@ -319,14 +336,6 @@ export class LiveState implements State, StreamListener {
     // Callers that do not await `ready` follow `connection` instead.
     ready.catch(() => {})
     return ready
-  }
-}
-
-function scopeOf({ depth = 2, devices, services }: StateOptions): StateScope {
-  return {
-    depth,
-    devices: devices && new Set(devices.map((device) => device.toUpperCase())),
-    services: services && new Set(services),
   }
 }
 

@@ -140,6 +140,8 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
   readonly #map: Map<K, V>
   readonly #listeners = new Listeners<[ReadonlySet<K>]>()
   readonly #ofKeys = new Map<K, Listeners<[]>>()
+  /** Called when an entry gets its first listener. */
+  onWatch?: (() => void) | undefined
   #changed = new Set<K>()
   #isComplete = false
   #isScheduled = false
@@ -164,6 +166,11 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
   /** Whether this entry has listeners. */
   isWatched(key: K): boolean {
     return this.#ofKeys.has(key)
+  }
+
+  /** The entries with listeners, present or not. */
+  watched(): MapIterator<K> {
+    return this.#ofKeys.keys()
   }
 
   set(key: K, value: V): void {
@@ -192,9 +199,11 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
   }
 
   subscribeKey(key: K, listener: () => void): () => void {
-    const listeners = this.#ofKeys.get(key) ?? new Listeners<[]>()
+    const known = this.#ofKeys.get(key)
+    const listeners = known ?? new Listeners<[]>()
     this.#ofKeys.set(key, listeners)
     const end = listeners.add(listener)
+    if (!known) this.onWatch?.()
     return () => {
       end()
       if (listeners.isEmpty && this.#ofKeys.get(key) === listeners) this.#ofKeys.delete(key)

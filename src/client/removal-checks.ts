@@ -5,7 +5,7 @@ const removalEventWaitMs = 1_000
 
 /**
  * Checks whether a device was deleted after its last visible service was removed. DEVICE_DELETE needs `read` on
- * `device` (contract 4), so callers without it have to ask. Devices are checked one after the other.
+ * `device` (contract 4), so callers without it have to ask.
  */
 export class RemovalChecks {
   readonly #platform: Platform
@@ -33,10 +33,10 @@ export class RemovalChecks {
 
   async #checkAll(round: AbortSignal): Promise<void> {
     await this.#platform.sleep(removalEventWaitMs, round)
-    for (const device of this.#devices) {
-      if (round.aborted) return
-      this.#devices.delete(device)
-      await this.#check([device])
+    while (this.#devices.size > 0 && !round.aborted) {
+      const devices = [...this.#devices]
+      this.#devices.clear()
+      await this.#check(devices)
     }
     if (!round.aborted) this.#round = undefined
   }
@@ -44,8 +44,6 @@ export class RemovalChecks {
 
 /** A deleted device without services stays visible for about this long, or longer if there are very many. */
 const silentDevicesEveryMs = 60_000
-/** This number of identifiers fits into a URL, and their entries fit into one page. */
-const devicesPerRequest = 50
 const devicesPerRound = 500
 
 /**
@@ -63,8 +61,8 @@ export async function checkSilentDevices(
   while (!round.aborted) {
     await sleep(silentDevicesEveryMs, round)
     const devices = all()
-    const end = Math.min(devices.length, at + devicesPerRound)
-    for (; at < end; at += devicesPerRequest) await check(devices.slice(at, at + devicesPerRequest))
+    await check(devices.slice(at, at + devicesPerRound))
+    at += devicesPerRound
     if (at >= devices.length) at = 0
   }
 }

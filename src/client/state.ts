@@ -9,8 +9,11 @@ import type { PropertyValue } from '#model/property-type'
 
 /** The part of the state that is wanted; without options, everything. */
 export interface StateOptions {
-  /** Only these devices. */
-  readonly devices?: readonly string[]
+  /**
+   * Only these devices. `'watched'`: only devices with a listener of their own, such as the rows on a screen, and some
+   * that had one; they are read when they get it. `isComplete` is then about these devices.
+   */
+  readonly devices?: readonly string[] | 'watched'
   /** Only these services of the devices. */
   readonly services?: readonly string[]
   /** Only events of these types. A list is not read if none of its events has one of these types. */

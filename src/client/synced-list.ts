@@ -2,7 +2,6 @@ import type { Platform } from '#client/platform'
 import { Problem, pauseAfter } from '#client/problem'
 import { nextOf, type Paged, requestOf } from '#client/requests'
 import type { ListName } from '#client/routes'
-import type { Position } from '#client/state'
 import type { Request } from '#client/transport'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 
@@ -33,6 +32,14 @@ export interface ListKind {
   complete(isComplete: boolean): void
 }
 
+/** The devices of a state of watched devices. */
+export interface WatchedDevices {
+  /** Those with a listener. */
+  watched(): readonly string[]
+  /** Whether it is one of them, or was. */
+  has(device: string): boolean
+}
+
 /** The means to read a list. */
 export interface ListReader {
   readonly platform: Platform
@@ -45,8 +52,8 @@ export interface ListReader {
 const stripAtLength = 32
 const pageMax = 5_000
 
-/** The server answers a page in milliseconds. After this silence the page is requested again. */
-const silenceMs = 30_000
+/** This number of identifiers fits into a URL. */
+const devicesPerRequest = 50
 
 /**
  * A list that is read once and then kept current by events.
@@ -57,12 +64,13 @@ const silenceMs = 30_000
 export class SyncedList {
   readonly kind: ListKind
   readonly #reader: ListReader
+  readonly #watched: WatchedDevices | undefined
   #state: 'idle' | 'reading' | 'synced' | 'refused' = 'idle'
   #round = new AbortController()
   /** A page must show the state at this offset or later. */
   #floor = 0
   /** Position of the first page: every later event must be applied. */
-  #readAt: Position | undefined
+  #readAt: number | undefined
   /** The path of the next page. */
   #next: string | undefined
   #limit: number | undefined
@@ -71,17 +79,18 @@ export class SyncedList {
   #nextEtag: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
-  /** Entries that are read again individually, each with the events since that request. */
-  readonly #rereads = new Map<string, StreamEvent[]>()
+  /** Devices that are read again. */
+  readonly #again = new Set<string>()
+  /** Devices that are being read one by one. */
+  #requested = new Set<string>()
+  #readingDevices: Promise<void> | undefined
   #waiters: (() => void)[] = []
 
-  constructor(kind: ListKind, reader: ListReader) {
+  /** @param watched only these devices are read, when they are watched, instead of the whole list */
+  constructor(kind: ListKind, reader: ListReader, watched?: WatchedDevices) {
     this.kind = kind
     this.#reader = reader
-  }
-
-  get isActive(): boolean {
-    return this.#state !== 'idle'
+    this.#watched = watched
   }
 
   /** The list is complete, or the caller may not read it. */
@@ -89,7 +98,8 @@ export class SyncedList {
     return this.#state === 'synced' || this.#state === 'refused'
   }
 
-  get readAt(): Position | undefined {
+  /** The offset of the first page. */
+  get readAt(): number | undefined {
     return this.#readAt
   }
 
@@ -98,8 +108,25 @@ export class SyncedList {
     this.stop()
     this.#floor = floor
     this.#state = 'reading'
-    this.#readAt = undefined
-    void this.#read(this.#round.signal)
+    this.#readAt = this.#watched && floor
+    void this.#read(this.#round.signal, this.#watched !== undefined)
+  }
+
+  /** Reads the devices that are watched and not known, or to be read again. */
+  async readDevices(): Promise<void> {
+    if (this.#state !== 'synced' || this.#unread().length === 0) return
+    if (this.#watched) {
+      this.#state = 'reading'
+      this.kind.complete(false)
+    }
+    this.#readingDevices ??= this.#read(this.#round.signal, true)
+    return this.#readingDevices
+  }
+
+  /** Forgets a device that is not watched. */
+  drop(device: string): void {
+    this.#seen.delete(device)
+    this.kind.removeDevice?.(device)
   }
 
   /** Stops reading, and ignores events. */
@@ -110,43 +137,34 @@ export class SyncedList {
     this.#next = undefined
     this.#seen = new Set()
     this.#waiting = new Map()
-    this.#rereads.clear()
+    this.#again.clear()
+    this.#readingDevices = undefined
     this.kind.complete(false)
   }
 
   received(event: StreamEvent): void {
-    if (this.#readAt && event.offset <= this.#readAt.offset) return
+    if (event.offset <= (this.#readAt ?? -1)) return
     // The caller may not read this list, even if other permissions let its events through.
     if (this.#state === 'idle' || this.#state === 'refused') return
-    const key = this.kind.keyOf(event)
-    if (this.#state === 'synced' || this.#seen.has(key)) this.kind.apply(event)
-    else this.#defer(key, event)
-    this.#rereads.get(key)?.push(event)
+    const { kind } = this
+    const key = kind.keyOf(event)
+    const isWhole = this.#state === 'synced' && !this.#watched
+    // Later answers about devices must include this event.
+    if (isWhole || this.#watched) this.#floor = event.offset
+    if (this.#watched?.has(key) === false) return void this.#seen.delete(key)
+    const isKnown = isWhole || this.#seen.has(key)
+    if (isKnown) kind.apply(event)
+    if (!isKnown || this.#again.has(key)) this.#defer(key, event)
   }
 
-  /**
-   * Reads the entries of some devices again, for changes without an event, including a deletion. The entries must fit
-   * into one page.
-   */
+  /** Reads the entries of some devices again, for changes without an event, including a deletion. */
   async readAgain(devices: readonly string[]): Promise<void> {
-    const requested = devices.filter((device) => !this.#rereads.has(device))
-    if (this.#state !== 'synced' || requested.length === 0) return
-    const { signal } = this.#round
-    const since: StreamEvent[] = []
-    for (const device of requested) this.#rereads.set(device, since)
-    const query = { ...this.kind.query, deviceIdentifier: requested, limit: pageMax }
-    try {
-      for await (const page of this.#reader.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
-        if (signal.aborted) break
-        const offset = Number(page.headers.get('stream-offset'))
-        const received = new Set(this.kind.store(page.items).keys)
-        for (const device of requested) if (!received.has(device)) this.kind.removeDevice?.(device)
-        for (const event of since) if (event.offset > offset) this.kind.apply(event)
-      }
-    } catch {
-      // The entries stay as they were; no guarantee was given.
+    if (this.#state !== 'synced' && !this.#watched) return
+    for (const device of devices) {
+      this.#again.add(device)
+      this.#requested.delete(device)
     }
-    for (const device of requested) if (this.#rereads.get(device) === since) this.#rereads.delete(device)
+    return this.readDevices()
   }
 
   /** Resolves when the whole list is read and all waiting events are applied. */
@@ -154,13 +172,14 @@ export class SyncedList {
     return this.isSynced ? Promise.resolve() : new Promise((resolve) => this.#waiters.push(resolve))
   }
 
-  async #read(round: AbortSignal): Promise<void> {
+  /** The whole list, or single devices. */
+  async #read(round: AbortSignal, isOfDevices: boolean): Promise<void> {
     const { platform } = this.#reader
     for (let attempt = 1; !round.aborted; attempt++) {
       const seen = this.#seen.size
       let failed: unknown
       try {
-        const isUnchanged = await this.#readPages(round)
+        const isUnchanged = await (isOfDevices ? this.#readEach(round) : this.#readPages(round))
         return await this.#finish(round, isUnchanged)
       } catch (error) {
         failed = error
@@ -168,7 +187,7 @@ export class SyncedList {
       if (round.aborted) return
       const status = failed instanceof Problem ? failed.status : 0
       if (status === 403) return this.#refused(round)
-      if (!(failed instanceof OutdatedPage)) this.#reader.failed(failed as Error, status === badRequest)
+      if (failed !== outdatedPage) this.#reader.failed(failed as Error, status === badRequest)
       if (status === badRequest) return
       if (this.#seen.size > seen) attempt = 1
       await platform.sleep(pauseAfter(failed, attempt, platform.random), round)
@@ -180,7 +199,7 @@ export class SyncedList {
     const { kind } = this
     for await (const page of this.#reader.pages(this.#request(round), () => this.#limit)) {
       if (round.aborted) return false
-      if (!this.#readAt && !this.#acceptFirstPage(page)) throw new OutdatedPage()
+      if (this.#readAt === undefined && !this.#acceptFirstPage(page)) throw outdatedPage
       if (page.isUnchanged) return true
       const { keys, weight } = kind.store(page.items)
       for (const key of keys) {
@@ -196,19 +215,55 @@ export class SyncedList {
     return false
   }
 
+  /** Returns whether all other entries stay. */
+  async #readEach(signal: AbortSignal): Promise<boolean> {
+    const { kind } = this
+    for (;;) {
+      // Many are watched in the same turn.
+      await this.#reader.platform.yieldToOthers()
+      const devices = this.#unread()
+      if (signal.aborted || devices.length === 0) return !this.#watched
+      const floor = this.#floor
+      this.#requested = new Set(devices)
+      const listed = new Set<string>()
+      let offset = 0
+      const query = { ...kind.query, deviceIdentifier: devices, limit: pageMax }
+      const request = requestOf(kind.route, { query, signal })
+      for await (const { items, headers } of this.#reader.pages(request, () => pageMax)) {
+        if (signal.aborted) return false
+        offset = Number(headers.get('stream-offset'))
+        if (offset < floor) throw outdatedPage
+        for (const key of kind.store(items).keys) listed.add(key)
+      }
+      for (const device of devices) if (!listed.has(device)) kind.removeDevice?.(device)
+      for (const device of this.#requested) {
+        this.#again.delete(device)
+        // One that is not watched any more was not stored.
+        if (this.#watched?.has(device) === false) continue
+        this.#seen.add(device)
+        this.#applyWaiting(device, offset)
+      }
+    }
+  }
+
+  /** Some of the devices to read. */
+  #unread(): readonly string[] {
+    const watched = this.#watched?.watched() ?? []
+    return [...this.#again, ...watched.filter((device) => !this.#seen.has(device))].slice(0, devicesPerRequest)
+  }
+
   #request(signal: AbortSignal): Request {
     const { route, query, firstPage } = this.kind
-    if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal, silenceMs }
+    if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal }
     const ifNoneMatch = this.#etag
-    return { ...requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal }), silenceMs }
+    return requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal })
   }
 
   /** Reads position and entity tag of the first page. Returns whether it is recent enough. */
   #acceptFirstPage({ headers, isUnchanged }: Paged): boolean {
     const offset = Number(headers.get('stream-offset'))
-    const epoch = headers.get('stream-epoch') ?? ''
     if (offset < this.#floor) return false
-    this.#readAt = { epoch, offset }
+    this.#readAt = offset
     if (!isUnchanged) {
       this.#etag = undefined
       this.#nextEtag = headers.get('etag') ?? undefined
@@ -226,6 +281,8 @@ export class SyncedList {
     if (round.aborted) return
     const { platform } = this.#reader
     if (!isUnchanged) this.kind.retainOnly((key) => this.#seen.has(key))
+    // Devices that are not watched any more.
+    if (this.#watched) this.#waiting.clear()
     let applied = 0
     for (const key of this.#waiting.keys()) {
       this.#seen.add(key)
@@ -235,10 +292,12 @@ export class SyncedList {
     }
     this.#state = state
     this.#next = undefined
-    this.#seen = new Set()
+    if (!this.#watched) this.#seen = new Set()
+    this.#readingDevices = undefined
     this.#etag = this.#nextEtag
     this.kind.complete(true)
     for (const resolve of this.#waiters.splice(0)) resolve()
+    void this.readDevices()
   }
 
   /** Forgets the entity tags, because the entries are removed: a 304 would then be useless. */
@@ -250,7 +309,7 @@ export class SyncedList {
   /** The caller may not read the list: it is empty. */
   async #refused(round: AbortSignal): Promise<void> {
     this.forget()
-    this.#readAt = { epoch: '', offset: this.#floor }
+    this.#readAt = this.#floor
     this.#waiting.clear()
     await this.#finish(round, false, 'refused')
   }
@@ -261,16 +320,17 @@ export class SyncedList {
     else if (waiting.push(event) % stripAtLength === 0 && key !== '') this.#waiting.set(key, strip(waiting))
   }
 
-  #applyWaiting(key: string): void {
+  /** @param after events up to this offset are in the entry already */
+  #applyWaiting(key: string, after = 0): void {
     const events = this.#waiting.get(key)
     if (!events) return
     this.#waiting.delete(key)
-    for (const event of events) this.kind.apply(event)
+    for (const event of events) if (event.offset > after) this.kind.apply(event)
   }
 }
 
 /** The page is older than an event that was already received. */
-class OutdatedPage extends Error {}
+const outdatedPage = new Error()
 
 /**
  * A repeated request would be refused again. Other statuses may come from a proxy, and the end of a session is handled

@@ -1,12 +1,12 @@
 import { client } from '#dashboard/session'
 
-/** The live state of everything that the session may read: one for the whole page, while a user is signed in. */
+/** The live state of what the page shows: one for the whole page, while a user is signed in. */
 
 let current: ReturnType<typeof client.state> | undefined
 
 /** Created on first use, by pages of a signed-in user. */
 export function state(): ReturnType<typeof client.state> {
-  current ??= client.state({ depth: 2 })
+  current ??= client.state({ devices: 'watched' })
   return current
 }
 

@@ -13,7 +13,8 @@ import { filterUnitsMax, serviceUnits, work } from '#rules/rule-work'
 
 /**
  * Conditions over whole devices, for searching. They read `deviceIdentifier`, `status`, `meta`, fields of it
- * (`meta.site.floor`), and properties (`services.<serviceIdentifier>.<name or 0x-id>`). Contract 3.7.
+ * (`meta.site.floor`), properties (`services.<serviceIdentifier>.<name or 0x-id>`), and whether the device has a service
+ * (`services.<serviceIdentifier>`). Contract 3.7.
  *
  * Identifiers, names and keys may contain dots. After `services.` follows the longest service identifier of the device
  * that is followed by a dot, and then one whole name. In `meta`, at every level, the whole rest is tried as a key
@@ -101,7 +102,7 @@ const servicesStart = 'services.'
 const metaStart = 'meta.'
 
 const mustName =
-  'must be deviceIdentifier, status, meta, meta.<key> or services.<serviceIdentifier>.<name or 0x-id of a property>'
+  'must be deviceIdentifier, status, meta, meta.<key>, services.<serviceIdentifier> or services.<serviceIdentifier>.<name or 0x-id of a property>'
 
 function getterOf(name: string): Get | undefined {
   if (name === 'deviceIdentifier') return ({ device }) => device
@@ -112,8 +113,20 @@ function getterOf(name: string): Get | undefined {
     return ({ device, meta }, source) => (source.mayReadMeta(device) ? valueIn(meta, path) : null)
   }
   const rest = name.startsWith(servicesStart) ? inNormalForm(name.slice(servicesStart.length)) : ''
-  const isPath = rest.indexOf('.') > 0 && rest.indexOf('.') < rest.length - 1
-  return isPath ? propertyGetter(rest) : undefined
+  return rest !== '' && !rest.startsWith('.') && !rest.endsWith('.') ? serviceGetter(rest) : undefined
+}
+
+/** A property; for the identifier of a service, whether the device has it. */
+function serviceGetter(path: string): Get {
+  const property = propertyGetter(path)
+  return (device, source) => {
+    const value = path.includes('.') ? property(device, source) : null
+    if (value !== null) return value
+    const isService = ({ shape }: FilteredService) => shape.serviceIdentifier === path
+    const has = device.services.some(isService) && source.mayReadService(device.device, path)
+    // With a dot it may also be a property without a value.
+    return has || (path.includes('.') ? null : false)
+  }
 }
 
 const uuidCharacters = 36
@@ -122,7 +135,7 @@ const uuidCharacters = 36
 function inNormalForm(path: string): string {
   const start = path.slice(0, uuidCharacters)
   const rest = path.slice(uuidCharacters)
-  return rest.startsWith('.') ? (serviceIdentifierOf(start) ?? start) + rest : path
+  return rest === '' || rest.startsWith('.') ? (serviceIdentifierOf(start) ?? start) + rest : path
 }
 
 /** Position of a name in a shape under this schema, −1 for none. */

@@ -16,7 +16,7 @@ export type Change =
       readonly items: readonly { readonly propId: number; readonly value?: number; readonly error?: string }[]
     }
 
-const devices = ['A', 'B', 'C', 'D', 'E', 'F']
+export const devices = ['A', 'B', 'C', 'D', 'E', 'F']
 const services = ['climate', 'light']
 const propIds = [1, 2, 3]
 
@@ -67,8 +67,10 @@ export class ListServer {
     const fields = { 'stream-epoch': 'e', 'stream-offset': String(this.head), etag }
     if (headers?.['if-none-match'] === etag) return { status: 304, headers: new Headers(fields), body: undefined }
     const limit = Number(query.get('limit'))
+    const named = query.getAll('deviceIdentifier')
     const left = [...this.state.devices]
       .sort(([a], [b]) => (a < b ? -1 : 1))
+      .filter(([name]) => named.length === 0 || named.includes(name))
       .filter(([name]) => name > (query.get('cursor') ?? ''))
     const page = left.slice(0, limit)
     const cursor = page.at(-1)?.[0]

@@ -8,7 +8,7 @@ import { ConnectionLost, Problem } from '#client/problem'
 import { pagesOf } from '#client/requests'
 import { SyncedList, strip } from '#client/synced-list'
 import type { RawAnswer, Request } from '#client/transport'
-import { anyChange, ListServer, propertyCount, type ReportEvent } from '#test/client/list-server'
+import { anyChange, devices, ListServer, propertyCount, type ReportEvent } from '#test/client/list-server'
 
 /** A list is read page by page while it changes and pages fail. Contract 3.4, 4. */
 
@@ -25,8 +25,9 @@ class ListFixture {
   readonly #pending: { request: Request; resolve(answer: RawAnswer): void; reject(error: Error): void }[] = []
   #deliveredCount = 0
 
-  constructor() {
-    const kind = new DeviceList(this.fleet, everything, undefined)
+  constructor(isWatched = false) {
+    const watched = isWatched ? this.fleet : undefined
+    const kind = new DeviceList(this.fleet, { ...everything, devices: watched })
     const sleep = async (ms: number) => {
       this.waits.push(ms)
     }
@@ -35,11 +36,13 @@ class ListFixture {
       this.requests.push(request)
       return new Promise<RawAnswer>((resolve, reject) => this.#pending.push({ request, resolve, reject }))
     }
-    this.list = new SyncedList(kind, {
+    const reader = {
       platform,
-      pages: (first) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, send),
-      failed: (problem, isFinal) => this.failures.push([(problem as Problem).status, isFinal]),
-    })
+      pages: (first: Request) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, send),
+      failed: (problem: Error, isFinal: boolean) => this.failures.push([(problem as Problem).status, isFinal]),
+    }
+    this.list = new SyncedList(kind, reader, watched)
+    this.fleet.devices.onWatch = () => void this.list.readDevices()
   }
 
   /** Answers the oldest request from the present state, or fails it. */
@@ -92,29 +95,59 @@ describe('a synchronized list', () => {
     { weight: 1, arbitrary: fc.constant({ kind: 'lose' as const }) },
     { weight: 3, arbitrary: fc.integer({ min: 1, max: 5 }).map((count) => ({ kind: 'deliver' as const, count })) },
     { weight: 1, arbitrary: fc.constant({ kind: 'start over' as const }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constantFrom('read again' as const, 'watch' as const, 'unwatch' as const, 'drop' as const),
+        device: fc.constantFrom(...devices),
+      }),
+    },
   )
 
-  test('equals the list of the server for any order of answers and events', async () => {
+  test.each([
+    ['list', false],
+    ['watched devices', true],
+  ])('equals the %s of the server for any order of answers and events', async (_, isWatched) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 80, size: 'max' }), async (steps) => {
-        const fixture = new ListFixture()
-        fixture.list.startOver(0)
+        const fixture = new ListFixture(isWatched)
+        const { list, server, fleet } = fixture
+        const watched = new Map<string, () => void>()
+        list.startOver(0)
         for (const step of steps) {
-          if (step.kind === 'change') fixture.server.apply(step.change)
+          if (step.kind === 'change') server.apply(step.change)
           else if (step.kind === 'answer') await fixture.answer()
           else if (step.kind === 'lose') await fixture.answer(new ConnectionLost('lost'))
           else if (step.kind === 'deliver') fixture.deliver(step.count)
           // Undelivered events never arrive after a new start.
-          else {
+          else if (step.kind === 'start over') {
             fixture.deliver()
-            fixture.list.startOver(fixture.server.head)
-          }
+            list.startOver(server.head)
+          } else if (step.kind === 'read again') void list.readAgain([step.device])
+          else if (step.kind === 'watch') {
+            if (!watched.has(step.device))
+              watched.set(
+                step.device,
+                fleet.devices.subscribeKey(step.device, () => {}),
+              )
+          } else if (step.kind === 'unwatch') {
+            watched.get(step.device)?.()
+            watched.delete(step.device)
+          } else if (isWatched && !watched.has(step.device)) list.drop(step.device)
           await fixture.turns()
         }
         await fixture.finish()
-        expect(fixture.list.isSynced).toBe(true)
+        expect(list.isSynced).toBe(true)
         expect(fixture.failures.every(([, isFinal]) => !isFinal)).toBe(true)
-        expect(fixture.folded.differences(fixture.server.state)).toEqual([])
+        const known = fixture.folded
+        if (isWatched) {
+          for (const device of devices) {
+            if (watched.has(device)) continue
+            known.devices.delete(device)
+            server.state.devices.delete(device)
+          }
+        }
+        expect(known.differences(server.state)).toEqual([])
       }),
       { numRuns: 300 },
     )

@@ -98,6 +98,10 @@ describe('a filter', () => {
     [{ '==': [{ var: 'services.climate.count.all' }, '18446744073709551615'] }, 'A'],
     [{ '==': [{ var: 'services.climate.hall.0x2000' }, 7] }, 'E'],
     [{ var: `services.${uuid}.0x1` }, 'E'],
+    [{ var: 'services.climate' }, 'ABCD'],
+    [{ '!': { var: 'services.climate' } }, 'EF'],
+    [{ var: 'services.climate.hall' }, 'E'],
+    [{ var: `services.${uuid.toUpperCase()}` }, 'E'],
     [{ and: [{ '==': [status, 'online'] }, { '>': [temperature, 20] }, { '==': [mode, 2] }] }, 'B'],
   ])('%j finds %s, in full and in pages', async (filter, found) => {
     const path = pathOf(filter)

@@ -116,7 +116,6 @@ describe('a path', () => {
     ['metadata'],
     ['services'],
     ['services.'],
-    ['services.Climate'],
     ['services.Climate.'],
     ['services..Temperature'],
     ['__proto__'],

@@ -1,10 +1,10 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { devicesIn, suggestedDevices } from '#dashboard/binding/device-list'
-import { nameOfDevice, useKnownDevices } from '#dashboard/binding/known-names'
+import { devicesIn } from '#dashboard/binding/device-list'
+import { nameOfDevice, useSuggestedDevices } from '#dashboard/binding/known-names'
 import { Warning } from '#dashboard/binding/service-field'
+import { devicesMax, useDevices } from '#dashboard/binding/use-devices'
 import { Button } from '#dashboard/parts/button'
 import { SuggestField, type SuggestFieldProps, useFault } from '#dashboard/parts/fields'
-import { useIsComplete } from '#dashboard/parts/use-observable'
 import { state } from '#dashboard/state'
 import '#dashboard/binding/binding.css'
 
@@ -22,18 +22,17 @@ const unknownNamedMax = 5
 
 /** Devices by name: typed, pasted as a list, or picked. They need not exist yet. */
 export function DevicePicker({ label, value, onChange, path }: DevicePickerProps) {
-  const known = useKnownDevices()
   const [text, setText] = useState('')
+  const suggested = useSuggestedDevices(text.trim())
   const [isExpanded, setExpanded] = useState(false)
   const frame = useRef<HTMLDivElement>(null)
   const typed = text.trim().toUpperCase()
   const chosen = useMemo(() => new Set(value), [value])
-  const suggested = useMemo(() => suggestedDevices(known, typed, chosen, nameOfDevice), [known, typed, chosen])
   const shown = isExpanded ? value : value.slice(0, shownMax)
-  const { devices } = state()
-  const isComplete = useIsComplete(devices)
   // Grants also take beginnings of identifiers with a star.
-  const unknown = isComplete ? value.filter((device) => !device.endsWith('*') && !devices.has(device)) : []
+  const named = value.filter((device) => !device.endsWith('*')).slice(0, devicesMax)
+  const isRead = useDevices(named)
+  const unknown = isRead ? named.filter((device) => !state().devices.has(device)) : []
   // Names the device instead of its index.
   const fault = useFault({ path })?.replace(/ \(at (\d+)\)/, (_, place) => ` (${value[Number(place)]})`)
   const add = () => {
@@ -51,7 +50,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
           onEnter={() => typed !== '' && add()}
           // Typed text counts even if the user does not press Add.
           onBlur={() => typed !== '' && add()}
-          suggestions={suggested.map((each) => ({ value: each, label: nameOfDevice(each) }))}
+          suggestions={suggested.filter((each) => !chosen.has(each.value))}
           placeholder="PUMP-7, SENSOR-1"
           problem={fault}
         />
@@ -98,20 +97,16 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
 
 /** One device, which need not exist yet. */
 export function DeviceField(props: Pick<SuggestFieldProps, 'hint' | 'problem' | 'path' | 'value' | 'onInput'>) {
-  const known = useKnownDevices()
-  const suggested = suggestedDevices(known, props.value.trim().toUpperCase(), nothingChosen, nameOfDevice)
   return (
     <SuggestField
       label="Device"
       {...props}
-      suggestions={suggested.map((value) => ({ value, label: nameOfDevice(value) }))}
+      suggestions={useSuggestedDevices(props.value.trim())}
       placeholder="PUMP-7"
       maxLength={64}
     />
   )
 }
-
-const nothingChosen: ReadonlySet<string> = new Set()
 
 /** After a removal by keyboard, moves the focus to the next device, or to the field. */
 function focusBeside(frame: HTMLElement | null, place: number): void {

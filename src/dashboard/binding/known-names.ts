@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { GroupOption } from '#dashboard/binding/binding'
 import { findTarget, type Target, type TargetMatch } from '#dashboard/binding/target'
+import { useDevices } from '#dashboard/binding/use-devices'
 import { useCall } from '#dashboard/parts/use-call'
-import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import { after } from '#dashboard/timers'
 import type { ServiceSchema } from '#model/service-schema'
 
 /** Known devices, services and groups: suggestions, not limits. */
@@ -12,24 +14,28 @@ import type { ServiceSchema } from '#model/service-schema'
 /** A fleet has few kinds of services: the first few hundred devices have nearly all of them. */
 const scannedMax = 500
 
-/** Sorted by name; updated only when the number of devices changes. */
-export function useKnownDevices(): readonly string[] {
-  const { devices } = state()
-  const size = useSize(devices)
-  return useMemo(() => [...devices.keys()].sort(), [devices, size])
+/** Requests follow typing with this pause. */
+const typingMs = 200
+const suggestedMax = 50
+
+/** The first devices that the search of the server finds for a typed text, with their names. */
+export function useSuggestedDevices(typed: string) {
+  const [search, setSearch] = useState(typed)
+  useEffect(() => after(typingMs, () => setSearch(typed)), [typed])
+  const { value } = useCall(() => client.call('GET /devices', { query: { search, limit: suggestedMax } }), [search])
+  const found = (value ?? []).map(({ deviceIdentifier }) => deviceIdentifier)
+  useDevices(found)
+  return found.map((device) => ({ value: device, label: nameOfDevice(device) }))
 }
 
 /** Services with a schema, and services of devices, sorted by the names of their schemas. */
 export function useKnownServices(): readonly { readonly value: string; readonly label: string }[] {
-  const { devices, schemas } = state()
-  const known = useObservable(schemas)
-  const size = useSize(devices)
+  const known = useObservable(state().schemas)
+  const { value } = useCall(() => client.call('GET /devices', { query: { depth: 1, limit: scannedMax } }), [])
   return useMemo(() => {
     const services = new Set(known.keys())
-    let left = scannedMax
-    for (const device of devices.values()) {
-      if (left-- === 0) break
-      for (const service of device.services.keys()) services.add(service)
+    for (const device of value ?? []) {
+      for (const { serviceIdentifier } of device.services ?? []) services.add(serviceIdentifier)
     }
     const names = [...known.values()].map(({ name }) => name)
     const labelOf = (service: string) => {
@@ -38,23 +44,13 @@ export function useKnownServices(): readonly { readonly value: string; readonly 
       return names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${service})`
     }
     return [...services]
-      .map((value) => ({ value, label: labelOf(value) }))
+      .map((service) => ({ value: service, label: labelOf(service) }))
       .sort((one, other) => one.label.localeCompare(other.label))
-  }, [devices, known, size])
+  }, [known, value])
 }
 
 export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
   return useObservable(state().schemas)
-}
-
-/** Renders again only when the number of entries changes, not with every change of ten thousand entries. */
-function useSize(map: { readonly size: number; subscribe(listener: () => void): () => void }): number {
-  const [size, setSize] = useState(map.size)
-  useEffect(() => {
-    setSize(map.size)
-    return map.subscribe(() => setSize(map.size))
-  }, [map])
-  return size
 }
 
 /** Undefined while loading, and for users who may not read groups. */
@@ -63,18 +59,23 @@ export function useGroups(): readonly GroupOption[] | undefined {
   return value
 }
 
-/** Scans again only when devices come or go, not with every value. */
-export function useTarget({ service, propId, devices }: Target): TargetMatch {
-  const { devices: all } = state()
-  const size = useSize(all)
-  const isComplete = useIsComplete(all)
-  return useMemo(() => {
-    const { sample, warning } = findTarget(all, { service, propId, devices })
-    return { sample, warning: isComplete ? warning : undefined }
-  }, [all, size, isComplete, service, propId, devices])
+/** A device with the service and property of an alarm or a trigger. */
+export function useTarget(target: Target): TargetMatch {
+  const find = async (filter: string, deviceIdentifier: readonly string[] | undefined) => {
+    const query = { filter, depth: 2, limit: 1, ...(deviceIdentifier && { deviceIdentifier: [...deviceIdentifier] }) }
+    const [device] = await client.call('GET /devices', { query })
+    return device
+  }
+  const { service, propId, devices } = target
+  const found = useCall(() => findTarget(find, target), [service, propId, devices?.join()]).value
+  useDevices(found?.device === undefined ? [] : [found.device])
+  const sample = state()
+    .devices.get(found?.device ?? '')
+    ?.services.get(service)
+  return { sample, warning: found?.warning }
 }
 
-/** Names that users gave devices in their metadata. */
+/** Names that users gave devices in their metadata, of devices that are shown. */
 export function nameOfDevice(device: string): string | undefined {
   return textInMeta(device, 'name')
 }

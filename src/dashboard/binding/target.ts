@@ -1,4 +1,4 @@
-import type { DeviceView, ServiceView } from '#client/client'
+import type { Item, ServiceView } from '#client/client'
 import { type Binding, type GroupOption, idOf, isAboutAll } from '#dashboard/binding/binding'
 import { hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
@@ -12,24 +12,36 @@ export interface Target {
 }
 
 export interface TargetMatch {
-  /** The service of the first device that has it, for values in lists of properties. */
+  /** The service of a device that has it, for values in lists of properties. */
   readonly sample?: ServiceView | undefined
   /** Shown before saving, if no device has the target. */
   readonly warning?: string | undefined
 }
 
-type Devices = { get(device: string): DeviceView | undefined; values(): Iterable<DeviceView> }
+/** The first device that matches a filter, among these. */
+type FindDevice = (filter: string, among: readonly string[] | undefined) => Promise<Item<'GET /devices'> | undefined>
 
-export function findTarget(all: Devices, { service, propId, devices }: Target): TargetMatch {
+/** This number of identifiers fits into a URL. */
+const namedMax = 100
+
+/** The identifier of a device with the target, or else with its service. */
+export async function findTarget(
+  find: FindDevice,
+  { service, propId, devices }: Target,
+): Promise<{ readonly device?: string; readonly warning?: string }> {
   if (service === '' || devices?.length === 0) return {}
-  let sample: ServiceView | undefined
-  for (const device of devices ? devices.map((each) => all.get(each)) : all.values()) {
-    const match = device?.services.get(service)
-    sample ??= match
-    if (match && (propId === undefined || match.has(propId))) return { sample: match }
-  }
+  const among = devices?.slice(0, namedMax)
+  // More of them are not asked for.
+  const mayWarn = among?.length === devices?.length
   const whose = devices ? 'None of the chosen devices has' : 'No device has'
-  return { sample, warning: `${whose} this ${sample ? 'property' : 'service'}.` }
+  const path = `services.${service}`
+  const first = await find(JSON.stringify({ var: path }), among)
+  if (!first) return mayWarn ? { warning: `${whose} this service.` } : {}
+  const properties = first.services?.find(({ serviceIdentifier }) => serviceIdentifier === service)?.properties
+  if (propId === undefined || (properties && propId in properties)) return { device: first.deviceIdentifier }
+  const match = await find(JSON.stringify({ '!': { missing: [`${path}.${hexOf(propId)}`] } }), among)
+  if (match) return { device: match.deviceIdentifier }
+  return { device: first.deviceIdentifier, ...(mayWarn && { warning: `${whose} this property.` }) }
 }
 
 /** Undefined: all devices, or not known because a group is not visible. */

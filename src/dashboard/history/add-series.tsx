@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import { nameOfDevice, useKnownDevices } from '#dashboard/binding/known-names'
+import { useSuggestedDevices } from '#dashboard/binding/known-names'
+import { useDevices } from '#dashboard/binding/use-devices'
 import { type ChartSeries, numericSeries, seriesKey } from '#dashboard/history/chart-series'
 import { DialogButton } from '#dashboard/parts/dialog'
 import { Select, SuggestField } from '#dashboard/parts/fields'
@@ -20,17 +21,13 @@ export function CompareButton(props: CompareProps) {
   )
 }
 
-/** The browser would not show more. */
-const suggestedMax = 200
-
 function CompareForm({ series, onAdd, onClose }: CompareProps & { readonly onClose: () => void }) {
   const [first] = series
   const [device, setDevice] = useState(first?.deviceIdentifier ?? '')
   const { devices, schemas } = state()
   const typed = device.trim().toUpperCase()
-  const known = useKnownDevices().filter(
-    (each) => each.includes(typed) || nameOfDevice(each)?.toUpperCase().includes(typed),
-  )
+  const suggestions = useSuggestedDevices(device.trim())
+  const isRead = useDevices([typed])
   const view = devices.get(typed)
   const shown = new Set(series.map(seriesKey))
   const offered = view ? numericSeries(view, schemas).filter((each) => !shown.has(seriesKey(each))) : []
@@ -58,8 +55,8 @@ function CompareForm({ series, onAdd, onClose }: CompareProps & { readonly onClo
         label="Device"
         value={device}
         onInput={setDevice}
-        suggestions={known.slice(0, suggestedMax).map((each) => ({ value: each, label: nameOfDevice(each) }))}
-        problem={view ? undefined : 'No such device.'}
+        suggestions={suggestions}
+        problem={view || !isRead ? undefined : 'No such device.'}
       />
       {chosen ? (
         <Select label="Property" value={seriesKey(chosen)} options={options} onChange={setChoice} />

@@ -24,7 +24,7 @@ export function valueText(property: PropertyView | undefined, about: PropertySch
 
 /** `1 device`, `12 devices`. */
 export function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`
+  return `${count.toLocaleString()} ${count === 1 ? one : several}`
 }
 
 export function withUnit(text: string, unit: string | undefined): string {

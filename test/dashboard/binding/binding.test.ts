@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Binding, bindingInWords, idOf, isAboutAll } from '#dashboard/binding/binding'
-import { devicesIn, suggestedDevices } from '#dashboard/binding/device-list'
+import { devicesIn } from '#dashboard/binding/device-list'
 import { findTarget } from '#dashboard/binding/target'
 
 const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]
@@ -34,34 +34,41 @@ test.each<[string, readonly string[]]>([
   expect(devicesIn(text)).toEqual(devices)
 })
 
-test('suggestions read only the first fitting devices of a large fleet', () => {
-  let readCount = 0
-  function* fleet() {
-    for (let number = 0; number < 100_000; number++) {
-      readCount++
-      yield `PUMP-${number}`
-    }
+describe('a target', () => {
+  const fleet = [
+    { deviceIdentifier: 'A', services: [{ serviceIdentifier: 'climate', properties: { 8192: {} } }] },
+    { deviceIdentifier: 'B', services: [{ serviceIdentifier: 'climate', properties: { 1: {} } }] },
+  ]
+  /** Answers as the server does: the first device that has the service or property. */
+  const find: Parameters<typeof findTarget>[0] = async (filter, among) => {
+    const [, service, propId] = /"services\.(\w+)(?:\.0x(\w+))?"/.exec(filter) ?? []
+    const device = fleet.find(
+      ({ deviceIdentifier, services: [only] }) =>
+        (among?.includes(deviceIdentifier) ?? true) &&
+        only?.serviceIdentifier === service &&
+        (propId === undefined || Number.parseInt(propId, 16) in (only?.properties ?? {})),
+    )
+    return device as unknown as Awaited<ReturnType<typeof find>>
   }
-  const chosen = new Set(Array.from({ length: 5_000 }, (_, number) => `PUMP-${number}`))
-  const fitting = suggestedDevices(fleet(), 'PUMP', chosen)
-  expect([fitting.length, fitting[0], readCount]).toEqual([200, 'PUMP-5000', 5_201])
-  expect(suggestedDevices(['PUMP-7', 'SENSOR-7', 'SENSOR-8'], '7', new Set(['PUMP-7']))).toEqual(['SENSOR-7'])
-})
 
-test('a target that no device has is warned about', () => {
-  const [climate, pump] = [new Map([[0x2000, {}]]), new Map([[1, {}]])]
-  const device = (services: object) => ({ services: new Map(Object.entries(services)) })
-  const all = new Map([
-    ['A', device({ climate })],
-    ['B', device({ climate: pump })],
-  ]) as unknown as Parameters<typeof findTarget>[0]
-  const found = (service: string, propId?: number, devices?: readonly string[]) =>
-    findTarget(all, { service, propId, devices })
-  expect(found('climate', 1)).toEqual({ sample: pump })
-  expect(found('climate', 2)).toEqual({ sample: climate, warning: 'No device has this property.' })
-  expect(found('level').warning).toBe('No device has this service.')
-  expect(found('climate', 1, ['A']).warning).toBe('None of the chosen devices has this property.')
-  expect(found('climate', 1, ['NEW']).warning).toBe('None of the chosen devices has this service.')
-  // The service is not chosen yet, or it applies to no device anyway.
-  expect([found(''), found('level', 1, [])]).toEqual([{}, {}])
+  test.each<[Parameters<typeof findTarget>[1], Awaited<ReturnType<typeof findTarget>>]>([
+    [{ service: 'climate', propId: 1, devices: undefined }, { device: 'B' }],
+    [
+      { service: 'climate', propId: 2, devices: undefined },
+      { device: 'A', warning: 'No device has this property.' },
+    ],
+    [{ service: 'level', devices: undefined }, { warning: 'No device has this service.' }],
+    [
+      { service: 'climate', propId: 1, devices: ['A'] },
+      { device: 'A', warning: 'None of the chosen devices has this property.' },
+    ],
+    [{ service: 'climate', propId: 1, devices: ['NEW'] }, { warning: 'None of the chosen devices has this service.' }],
+    // Not all of them are asked for.
+    [{ service: 'climate', devices: Array.from({ length: 101 }, (_, number) => `N-${number}`) }, {}],
+    // The service is not chosen yet, or it applies to no device anyway.
+    [{ service: '', devices: undefined }, {}],
+    [{ service: 'level', propId: 1, devices: [] }, {}],
+  ])('%j: %j', async (target, found) => {
+    expect(await findTarget(find, target)).toEqual(found)
+  })
 })

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { idOf } from '#dashboard/binding/binding'
 import { nameOfDevice, siteOfDevice } from '#dashboard/binding/known-names'
+import { useDevices } from '#dashboard/binding/use-devices'
 import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledge'
 import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
@@ -26,6 +27,7 @@ export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
   const [isOpenOnly, setOpenOnly] = useState(false)
   const [shown, setShown] = useState(pageRows)
   const acknowledged = useAcknowledgedColumn()
+  useDevices(rows.map(({ deviceIdentifier }) => deviceIdentifier))
   if (rows.length === 0) return null
   const names = new Map(alarms.map((alarm) => [alarm.resourceIdentifier, alarm.name]))
   const sites = [...new Set(rows.flatMap(({ deviceIdentifier }) => siteOfDevice(deviceIdentifier) ?? []))].sort()
@@ -78,6 +80,7 @@ export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
 }
 
 export function DeviceLink({ device }: { readonly device: string }) {
+  useDevices([device])
   return (
     <>
       <Link to={pathOf('devices', device)}>{device}</Link> <span class="soft">{nameOfDevice(device)}</span>

@@ -1,13 +1,15 @@
 import { useRef } from 'preact/hooks'
 import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { boundDevices } from '#dashboard/binding/target'
+import { useDevices } from '#dashboard/binding/use-devices'
 import { operandsOf } from '#dashboard/conditions/operands'
 import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import { LazyChart } from '#dashboard/history/lazy-chart'
 import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
 import { Section } from '#dashboard/parts/page'
-import { useIsComplete } from '#dashboard/parts/use-observable'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import type { StatusRow } from '#dashboard/values/alarm-order'
 import { aboutOf } from '#dashboard/values/format-value'
@@ -20,20 +22,29 @@ export interface AlarmChartProps {
 
 /** The user may add others. */
 const devicesShown = 3
+/** Not all have a number there. */
+const devicesTried = 20
 
 /** A chart of the property of an alarm, with its thresholds. It begins with devices on which the alarm is active. */
 export function AlarmChart({ alarm, rows }: AlarmChartProps) {
   const { devices, alarms } = state()
   const schema = useSchemas().get(alarm.serviceIdentifier)
   const groups = useGroups() ?? []
-  const isComplete = useIsComplete(devices) && alarms.isComplete
+  const { serviceIdentifier } = alarm
+  const some = useCall(() => {
+    const filter = JSON.stringify({ var: `services.${serviceIdentifier}` })
+    return client.call('GET /devices', { query: { filter, limit: devicesTried } })
+  }, [serviceIdentifier])
+  const active = rows.slice(0, devicesTried).map(({ deviceIdentifier }) => deviceIdentifier)
+  const bound = boundDevices(alarm, groups)?.slice(0, devicesTried)
+  const others = bound ?? some.value?.map(({ deviceIdentifier }) => deviceIdentifier)
+  const isRead = useDevices([...active, ...(others ?? [])]) && others !== undefined && alarms.isComplete
   const watched = watchedProperty(alarm.condition, operandsOf(schema))
   // The chart keeps its devices while the alarm changes on others.
   const shown = useRef<readonly ChartSeries[]>([])
-  if (watched && isComplete && shown.current[0]?.propId !== watched.propId) {
-    const bound = boundDevices(alarm, groups) ?? devices.keys()
-    shown.current = seriesAmong(rows.map(({ deviceIdentifier }) => deviceIdentifier))
-    if (shown.current.length === 0) shown.current = seriesAmong(bound)
+  if (watched && isRead && shown.current[0]?.propId !== watched.propId) {
+    shown.current = seriesAmong(active)
+    if (shown.current.length === 0) shown.current = seriesAmong(others)
   }
   if (!watched || shown.current.length === 0) return null
   return (
@@ -42,10 +53,9 @@ export function AlarmChart({ alarm, rows }: AlarmChartProps) {
     </Section>
   )
 
-  function seriesAmong(identifiers: Iterable<string>): readonly ChartSeries[] {
+  function seriesAmong(identifiers: readonly string[]): readonly ChartSeries[] {
     const found: ChartSeries[] = []
     for (const deviceIdentifier of identifiers) {
-      const { serviceIdentifier } = alarm
       const propId = watched?.propId ?? 0
       const property = devices.get(deviceIdentifier)?.services.get(serviceIdentifier)?.get(propId)
       if (!property || !isNumeric(property, aboutOf(schema, propId))) continue

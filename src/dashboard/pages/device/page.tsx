@@ -1,5 +1,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { nameOfDevice } from '#dashboard/binding/known-names'
+import { useDevices } from '#dashboard/binding/use-devices'
 import { firstMessage } from '#dashboard/commands'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection } from '#dashboard/pages/device/service-section'
@@ -26,12 +27,13 @@ export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()
   const { schemas, connection } = state()
   useObservable(schemas)
+  const isRead = useDevices([identifier])
   const device = useDevice(identifier)
   const connectionState = useObservable(connection).state
   const [isDeleted, setDeleted] = useState(false)
 
   if (!device) {
-    const isKnown = connectionState === 'live' || isDeleted
+    const isKnown = (connectionState === 'live' && isRead) || isDeleted
     return (
       <Page title={identifier}>
         {isKnown ? (

@@ -7,10 +7,11 @@ import { Sparkline } from '#dashboard/history/sparkline'
 import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/columns'
+import { sortedMax } from '#dashboard/pages/fleet/use-fleet'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { clock, duration, Time } from '#dashboard/parts/time'
-import { useKey, useObservable } from '#dashboard/parts/use-observable'
+import { useIsComplete, useKey, useObservable } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
 import type { StatusRow } from '#dashboard/values/alarm-order'
@@ -22,11 +23,15 @@ const narrow = '(max-width: 52rem)'
 /** Two lines, closer to each other than rows. */
 const stackedLines = 1.4
 
+const unsortedText = `Sorting needs ${sortedMax.toLocaleString()} devices or fewer: narrow the search.`
+
 export interface FleetGridProps {
   readonly identifiers: readonly string[]
   readonly columns: readonly FleetColumn[]
   readonly sort: string
   readonly isDescending: boolean
+  /** False: only by identifier. */
+  readonly canSort: boolean
   readonly onSort: (key: string) => void
   /** The user points at a row, or did a moment ago. */
   readonly onPoint: () => void
@@ -36,13 +41,14 @@ export interface FleetGridProps {
  * One row for each device. Each visible row subscribes to its own device, so changes of other devices cost nothing
  * here.
  */
-export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, onPoint }: FleetGridProps) {
+export function FleetGrid({ identifiers, columns, sort, isDescending, canSort, onSort, onPoint }: FleetGridProps) {
   const line = useRowHeight()
   // On phones: name and status, and below them the values and the last hour.
   const isStacked = columns.map(({ key }) => key).join() === 'device,status,trend,values' && matchMedia(narrow).matches
   const rowHeight = isStacked ? Math.round(line * stackedLines) : line
   const [shown, setShown] = useState<readonly string[]>([])
   const { devices, schemas } = state()
+  useIsComplete(devices)
   const trends = columns.some(({ key }) => key === 'trend')
     ? shown.flatMap((identifier) => {
         const device = devices.get(identifier)
@@ -63,8 +69,10 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, on
             {...(isSorted && { 'aria-sort': isDescending ? ('descending' as const) : ('ascending' as const) })}
             class={column.isNumber ? 'end' : ''}
           >
-            {column.isUnsorted ? (
-              <span class="sort-title">{column.title}</span>
+            {column.isUnsorted || (!canSort && column.key !== 'device') ? (
+              <span class="sort-title" title={canSort ? undefined : unsortedText}>
+                {column.title} {column.unit && <span class="unit">{column.unit}</span>}
+              </span>
             ) : (
               <button type="button" class="sort" title={column.title} onClick={() => onSort(column.key)}>
                 <span class="sort-title">{column.title}</span>

@@ -3,19 +3,21 @@ import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
 import { ColumnsButton } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
+import { fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
-import { type ScrollHold, useFleet } from '#dashboard/pages/fleet/use-fleet'
+import { type ScrollHold, useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
 import { defaultView, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
 import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
 import { Loading, Page } from '#dashboard/parts/page'
+import { problemText } from '#dashboard/parts/problem-text'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { now } from '#dashboard/timers'
-import { aboutOf } from '#dashboard/values/format-value'
+import { aboutOf, counted } from '#dashboard/values/format-value'
 import '#dashboard/pages/fleet/fleet.css'
 import { fleetCommand } from '#dashboard/commands'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
@@ -23,22 +25,22 @@ import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 /** While the user points at rows, they do not move, so that a click hits the intended row. */
 const holdMs = 1_000
 
-/** All visible devices, live. */
+/** The devices that the user may see, live. */
 export default function FleetPage() {
-  const { devices, schemas, connection } = state()
+  const { schemas, connection } = state()
   useObservable(schemas)
   const connectionState = useObservable(connection).state
   const [view, change] = useView()
   const [choice, setChoice] = useState(0)
   const [isAdding, setAdding] = useState(false)
 
-  const sorted = columnOf(view.sort, schemas)
   const { condition } = view
   const about = condition && aboutOf(schemas.get(condition.serviceIdentifier), condition.propId)
   const wanted = condition && wantedOf(condition.value, about)
   const [hold] = useState<ScrollHold>({ until: 0 })
-  const fleet = useFleet(devices, { view, sortKey: sorted?.sortKey, wanted }, [view, wanted], hold)
-  const { identifiers, total, counts, offers } = fleet
+  const { sortKey } = useMemo(() => columnOf(view.sort, schemas), [view.sort, schemas.value]) ?? {}
+  const { identifiers, isComplete, canSort, problem } = useFleet({ view, sortKey, wanted, hold })
+  const offers = useOffers()
 
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
@@ -46,16 +48,19 @@ export default function FleetPage() {
     return columnsOf(storedColumns(view.service) ?? defaults, schemas)
   }, [view.service, offered, choice, schemas.value])
 
-  const isLoading = total === 0 && !devices.isComplete
+  const isFiltered = Object.keys(fleetQueryOf(view, wanted)).length > 0
+  const count = identifiers?.length ?? 0
+  const isEmpty = count === 0 && isComplete
+  const hasDevices = count > 0 || isFiltered
   return (
     <Page
       title="Fleet"
       isFilling
-      beside={total > 0 && <Count shown={identifiers.length} total={total} isComplete={devices.isComplete} />}
+      beside={count > 0 && <Count {...{ count, isComplete, isFiltered }} />}
       actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
-      {total > 0 && (
-        <FleetToolbar view={view} change={change} counts={counts} offers={offers} schemas={schemas}>
+      {hasDevices && (
+        <FleetToolbar view={view} change={change} offers={offers} schemas={schemas}>
           <ColumnsButton
             chosen={columns.map(({ key }) => key)}
             service={view.service}
@@ -67,21 +72,25 @@ export default function FleetPage() {
           />
         </FleetToolbar>
       )}
-      {isLoading && (connectionState === 'closed' ? <NotLoaded /> : <Loading text="Loading the fleet…" />)}
-      {total === 0 && !isLoading && <NoDevices onAdd={() => setAdding(true)} />}
-      {total > 0 && identifiers.length === 0 && (
+      {problem !== undefined && <p class="problem">{problemText(problem)}</p>}
+      {!identifiers &&
+        problem === undefined &&
+        (connectionState === 'closed' ? <NotLoaded /> : <Loading text="Loading the fleet…" />)}
+      {isEmpty && !isFiltered && <NoDevices onAdd={() => setAdding(true)} />}
+      {isEmpty && isFiltered && (
         <Empty title="No devices found">
-          <p>None of the {total.toLocaleString()} devices matches the search and the filters.</p>
+          <p>No device matches the search and the filters.</p>
           <Button kind="primary" onPress={() => change(defaultView)}>
             Show all
           </Button>
         </Empty>
       )}
-      {identifiers.length > 0 && (
+      {identifiers && count > 0 && (
         <FleetGrid
           identifiers={identifiers}
           columns={columns}
-          sort={view.sort}
+          sort={canSort || view.sort === 'device' ? view.sort : ''}
+          canSort={canSort}
           isDescending={view.isDescending}
           onPoint={() => {
             hold.until = now() + holdMs
@@ -95,14 +104,14 @@ export default function FleetPage() {
 }
 
 interface CountProps {
-  readonly shown: number
-  readonly total: number
+  readonly count: number
   readonly isComplete: boolean
+  readonly isFiltered: boolean
 }
 
-function Count({ shown, total, isComplete }: CountProps) {
-  const all = `${total.toLocaleString()} ${total === 1 ? 'device' : 'devices'}${isComplete ? '' : ' so far'}`
-  return <span class="soft number">{shown === total ? all : `${shown.toLocaleString()} of ${all}`}</span>
+function Count({ count, isComplete, isFiltered }: CountProps) {
+  const text = `${counted(count, 'device')}${isFiltered ? ' found' : ''}`
+  return <span class="soft number">{isComplete ? text : `${text} so far`}</span>
 }
 
 /** The view in the address, and a function to change parts of it. The back button returns to the same view. */

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Arrangement } from '#dashboard/pages/fleet/arrangement'
 import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
 import { operatorsFor } from '#dashboard/pages/fleet/condition'
 import type { Condition, FleetView, Operator, StatusFilter } from '#dashboard/pages/fleet/view'
@@ -13,7 +12,6 @@ import { aboutOf, nameOf } from '#dashboard/values/format-value'
 export interface FleetToolbarProps {
   readonly view: FleetView
   readonly change: (part: Partial<FleetView>) => void
-  readonly counts: Arrangement['counts']
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
   readonly children: ComponentChildren
@@ -27,7 +25,7 @@ const statuses: readonly (readonly [StatusFilter, string])[] = [
 ]
 
 /** Search, filters and columns. `/` focuses the search from anywhere on the page. */
-export function FleetToolbar({ view, change, counts, offers, schemas, children }: FleetToolbarProps) {
+export function FleetToolbar({ view, change, offers, schemas, children }: FleetToolbarProps) {
   const search = useRef<HTMLInputElement>(null)
   useSearchKey(() => search.current?.focus())
   const services = [...offers.keys()]
@@ -40,7 +38,7 @@ export function FleetToolbar({ view, change, counts, offers, schemas, children }
         class="input search"
         type="search"
         placeholder="Search, or press /"
-        aria-label="Search in identifiers and metadata"
+        aria-label="Search identifiers, names, sites, tags and versions"
         value={view.search}
         onInput={({ currentTarget }) => change({ search: currentTarget.value })}
         onKeyDown={({ key }) => key === 'Escape' && change({ search: '' })}
@@ -50,7 +48,7 @@ export function FleetToolbar({ view, change, counts, offers, schemas, children }
           <legend class="hidden">Status</legend>
           {statuses.map(([status, title]) => (
             <Button key={status} isPressed={view.status === status} onPress={() => change({ status })}>
-              {title} <span class="number soft">{counts[status].toLocaleString()}</span>
+              {title}
             </Button>
           ))}
         </fieldset>

@@ -1,24 +1,27 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeviceView, ObservableMap } from '#client/client'
-import { type Arrangement, type ArrangeOptions, arrange, isSameOrder } from '#dashboard/pages/fleet/arrangement'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Problem } from '#client/client'
+import { useDevices } from '#dashboard/binding/use-devices'
+import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/arrangement'
+import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
+import { type AskFleet, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
+import type { FleetView } from '#dashboard/pages/fleet/view'
+import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
+import { client, mayI } from '#dashboard/session'
+import { state } from '#dashboard/state'
 import { after, measureMs, now } from '#dashboard/timers'
 
-/** The live fleet for a view. */
-export interface Fleet extends Arrangement {
-  readonly total: number
-  /** The property ids of each service, from the first device that has it. */
-  readonly offers: ReadonlyMap<string, readonly number[]>
-}
+/** The server sorts by identifier. Other orders need the values of all devices. */
+export const sortedMax = 1_000
+
+/** Requests follow typing with this pause. */
+const typingMs = 200
 
 /**
- * Minimum pause between two scans of all devices. After a slow scan the pause is ten times as long, so that scans take
- * at most a tenth of the time.
+ * Minimum pause between two sorts. After a slow one the pause is ten times as long, so that they take at most a tenth of
+ * the time.
  */
 const pauseMsMin = 250
 const pausePerCost = 10
-const offersMs = 5_000
-
-type Devices = ObservableMap<string, DeviceView>
 
 /** Rows do not move before this time, because the user points at them. */
 export interface ScrollHold {
@@ -26,105 +29,134 @@ export interface ScrollHold {
   until: number
 }
 
-/**
- * The rows of the view. Values inside of rows update by themselves. A changed view is applied at once, changed devices
- * a few times a second.
- */
-export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[], hold: ScrollHold): Fleet {
-  const order = useRef<FleetOrder>()
-  order.current ??= new FleetOrder(devices)
-  const scan = (): Fleet => (order.current as FleetOrder).scan(options)
-  const [fleet, setFleet] = useState(scan)
-  const latest = useRef(scan)
-  latest.current = scan
+interface FleetOptions {
+  readonly view: FleetView
+  readonly wanted: number | string | undefined
+  /** Absent: sorted by identifier. */
+  readonly sortKey: SortKey | undefined
+  readonly hold: ScrollHold
+}
 
-  useEffect(() => setFleet((before) => reuseUnchanged(before, latest.current())), deps)
+export interface Fleet extends FleetResult {
+  readonly canSort: boolean
+}
+
+/** The devices of a view, in its order. The previous ones stay until the first ones of a changed view are known. */
+export function useFleet({ view, wanted, sortKey, hold }: FleetOptions): Fleet {
+  const result = useSearch(view, wanted, hold)
+  const { identifiers = [], isComplete } = result
+  const canSort = isComplete && identifiers.length <= sortedMax
+  const sorted = useSorted(canSort && sortKey ? identifiers : [], sortKey, view.isDescending, hold)
+  const isReversed = !sortKey && view.isDescending && isComplete
+  const reversed = useMemo(() => (isReversed ? identifiers.toReversed() : identifiers), [isReversed, identifiers])
+  const isSorted = sorted.length > 0 && canSort && sortKey
+  return { ...result, identifiers: result.identifiers && (isSorted ? sorted : reversed), canSort }
+}
+
+function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: ScrollHold): FleetResult {
+  const live = state()
+  const [result, setResult] = useState<FleetResult>({ identifiers: undefined, isComplete: false })
+  const isFirst = useRef(true)
+  const query = fleetQueryOf(view, wanted)
   useEffect(() => {
-    let cancelRescan: (() => void) | undefined
-    let pauseMs = pauseMsMin
-    const rescan = () => {
+    let search: FleetSearch | undefined
+    let cancelHeld: (() => void) | undefined
+    const show = (next: FleetResult) => {
+      cancelHeld?.()
       const holdMs = hold.until - now()
-      cancelRescan = holdMs > 0 ? after(holdMs, rescan) : undefined
-      if (cancelRescan) return
-      const cost = measureMs(() => setFleet((before) => reuseUnchanged(before, latest.current())))
-      pauseMs = Math.max(pauseMsMin, cost * pausePerCost)
+      cancelHeld = holdMs > 0 ? after(holdMs, () => show(next)) : undefined
+      if (!cancelHeld) setResult((before) => reuseUnchanged(before, next))
     }
-    const unsubscribe = devices.subscribe((changed) => {
-      order.current?.markChanged(changed)
-      cancelRescan ??= after(pauseMs, rescan)
+    const cancelStart = after(isFirst.current ? 0 : typingMs, () => {
+      search = new FleetSearch(query, askFleet, show)
     })
-    // Includes changes between the rendering and this effect.
-    order.current?.markChanged(undefined)
-    rescan()
+    isFirst.current = false
+    const endEvents = live.events((event) => {
+      const shown = { isShown: (device: string) => search?.has(device) ?? false, receivesAdded: mayI('device', 'read') }
+      const device = deviceToCheck(event, view, wanted, shown)
+      if (device !== undefined) search?.check(device)
+    })
+    let wasLive = true
+    const endConnection = live.connection.subscribe(() => {
+      const isLive = live.connection.value.state === 'live'
+      if (isLive && !wasLive) search?.readAgain()
+      wasLive = isLive
+    })
+    return () => {
+      cancelStart()
+      cancelHeld?.()
+      endEvents()
+      endConnection()
+      search?.stop()
+    }
+  }, [live, JSON.stringify(query)])
+  return result
+}
+
+/** The same list of rows if they are the same, so that nothing is rendered. */
+function reuseUnchanged(before: FleetResult, after: FleetResult): FleetResult {
+  const isSame = before.identifiers && after.identifiers && isSameOrder(before.identifiers, after.identifiers)
+  return isSame ? { ...after, identifiers: before.identifiers } : after
+}
+
+const askFleet: AskFleet = async (query) => {
+  const { status, body, headers } = await client.answer('GET /devices', { query })
+  if (status !== 200) throw new Problem(status, body, headers)
+  const [, cursor] = /[?&]cursor=([^&>]*)/.exec(headers.get('link') ?? '') ?? []
+  return { identifiers: (body as { deviceIdentifier: string }[]).map((device) => device.deviceIdentifier), cursor }
+}
+
+/** Sorted by values: a changed view at once, changed values a few times a second. Empty until they are read. */
+function useSorted(
+  identifiers: readonly string[],
+  sortKey: SortKey | undefined,
+  isDescending: boolean,
+  hold: ScrollHold,
+): readonly string[] {
+  const { devices } = state()
+  const isRead = useDevices(identifiers)
+  const [sorted, setSorted] = useState<readonly string[]>([])
+  const isActive = identifiers.length > 0 && sortKey !== undefined && (isRead || sorted.length > 0)
+  const latest = useRef(() => {})
+  latest.current = () => {
+    if (!isActive) return
+    const next = sortedBy(identifiers, devices, sortKey, isDescending)
+    setSorted((before) => (isSameOrder(before, next) ? before : next))
+  }
+  useEffect(() => latest.current(), [identifiers, sortKey, isDescending, isActive])
+  useEffect(() => {
+    if (!isActive) return setSorted([])
+    let cancel: (() => void) | undefined
+    let pauseMs = pauseMsMin
+    const sort = () => {
+      const holdMs = hold.until - now()
+      cancel = holdMs > 0 ? after(holdMs, sort) : undefined
+      if (!cancel) pauseMs = Math.max(pauseMsMin, measureMs(latest.current) * pausePerCost)
+    }
+    const unsubscribe = devices.subscribe(() => {
+      cancel ??= after(pauseMs, sort)
+    })
     return () => {
       unsubscribe()
-      cancelRescan?.()
+      cancel?.()
     }
-  }, [devices])
-  return fleet
+  }, [devices, isActive])
+  return sorted
 }
 
-/** Reuses unchanged objects, so that nothing is rendered, or only the counts. */
-function reuseUnchanged(before: Fleet, after: Fleet): Fleet {
-  if (!isSameOrder(before.identifiers, after.identifiers)) return after
-  const { counts, total, offers } = after
-  const isSame = total === before.total && offers === before.offers && isSameCounts(counts, before.counts)
-  return isSame ? before : { ...after, identifiers: before.identifiers }
-}
-
-function isSameCounts(one: Fleet['counts'], other: Fleet['counts']): boolean {
-  return (['any', 'online', 'idle', 'offline'] as const).every((status) => one[status] === other[status])
-}
-
-/** All identifiers in order, sorted again only when devices were added or removed. */
-class FleetOrder {
-  readonly #devices: Devices
-  #identifiers: readonly string[] = []
-  #known: ReadonlySet<string> = new Set()
-  #isOutdated = true
-  #offers: ReadonlyMap<string, readonly number[]> = new Map()
-  #offersAt = 0
-
-  constructor(devices: Devices) {
-    this.#devices = devices
-  }
-
-  /** The changed devices; undefined: any device may have changed. */
-  markChanged(changed: ReadonlySet<string> | undefined): void {
-    if (this.#isOutdated) return
-    if (changed === undefined || this.#devices.size !== this.#known.size) this.#isOutdated = true
-    else for (const identifier of changed) this.#isOutdated ||= !this.#known.has(identifier)
-  }
-
-  scan(options: ArrangeOptions): Fleet {
-    if (this.#isOutdated) {
-      this.#identifiers = [...this.#devices.keys()].sort()
-      this.#known = new Set(this.#identifiers)
-      this.#isOutdated = false
-      this.#offersAt = 0
+/** The property ids of each service: those of its schema, or of a device that is shown. */
+export function useOffers(): ReadonlyMap<string, readonly number[]> {
+  const { devices, schemas } = state()
+  const known = useObservable(schemas)
+  const isComplete = useIsComplete(devices)
+  return useMemo(() => {
+    const offers = new Map<string, readonly number[]>()
+    for (const [service, { properties }] of known) offers.set(service, Object.keys(properties).map(Number))
+    for (const { services } of devices.values()) {
+      for (const [service, properties] of services) {
+        if (!offers.has(service)) offers.set(service, [...properties.keys()])
+      }
     }
-    if (now() - this.#offersAt > offersMs) {
-      const offers = offersOf(this.#devices.values())
-      if (String([...offers]) !== String([...this.#offers])) this.#offers = offers
-      this.#offersAt = now()
-    }
-    return { ...arrange(this.#ordered(), options), total: this.#identifiers.length, offers: this.#offers }
-  }
-
-  *#ordered(): Generator<DeviceView> {
-    for (const identifier of this.#identifiers) {
-      const device = this.#devices.get(identifier)
-      if (device) yield device
-    }
-  }
-}
-
-function offersOf(devices: Iterable<DeviceView>): ReadonlyMap<string, readonly number[]> {
-  const offers = new Map<string, readonly number[]>()
-  for (const { services } of devices) {
-    for (const [serviceIdentifier, service] of services) {
-      if (!offers.has(serviceIdentifier)) offers.set(serviceIdentifier, [...service.keys()])
-    }
-  }
-  return offers
+    return offers
+  }, [known, devices, isComplete])
 }
