@@ -69,6 +69,7 @@ export function openIdentity(options: IdentityOptions) {
   const removal = new TenantRemoval({
     world,
     system,
+    listing: options.listing,
     sweep: options.sweep,
     // The sweep skipped an offset: clients of the next tenant with that name begin after it.
     swept: (tenant) => hub.load(tenant, system.registry.head(tenant).committed),

@@ -1,6 +1,7 @@
 import type { PasswordEngine } from '#access/passwords'
 import type { Hub } from '#events/hub'
 import type { Entry } from '#model/entry'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
@@ -76,6 +77,7 @@ export interface IdentityOptions extends IdentitySettings {
   readonly hub: Hub
   readonly links: CredentialLinks
   readonly rules: AuthoredRules
+  readonly listing: Listing
   readonly sweep: Sweep
   readonly log: IdentityLog
 }

@@ -1,12 +1,16 @@
 import type { Sweep } from '#access/options'
+import { deviceAddress, tokenRecord } from '#actors/device/device'
+import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { directoryAddress } from '#actors/directory/commands'
 import type { Entry } from '#model/entry'
+import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 export interface TenantRemovalParts {
   readonly world: World
   readonly system: System<Entry>
+  readonly listing: Listing
   readonly sweep: Sweep
   /** Everything except the name is removed. Called before the name can be used again. */
   readonly swept: (tenant: string) => void
@@ -15,10 +19,12 @@ export interface TenantRemovalParts {
 
 /** The delay before a failed removal is tried again. */
 const againAfterMs = 60_000
+/** Their tokens are looked up in one go. */
+const devicesAtOnce = 128
 
 /**
- * Removes the data of deleted tenants, one after the other, in the background: its users' names, then everything
- * under its name, then the name itself. It may stop at any point, and continues from the state of the store: the
+ * Removes the data of deleted tenants, one after the other, in the background: its users' names and the tokens of its
+ * devices, then everything under its name, then the name itself. It may stop at any point, and continues from the state of the store: the
  * tenant's row stays until nothing is left.
  */
 export class TenantRemoval {
@@ -77,8 +83,20 @@ export class TenantRemoval {
     const { system, sweep, swept } = this.#parts
     if (system.wake(directoryAddress).tenants.get(tenant)?.state !== 'deleting') return
     while (((await system.ask(directoryAddress, { type: 'forget_users', tenant })) as number) > 0);
+    await this.#disownTokens(tenant)
     await sweep.run(tenant)
     swept(tenant)
     await system.ask(directoryAddress, { type: 'tenant_swept', tenant })
+  }
+
+  async #disownTokens(tenant: string): Promise<void> {
+    const { world, system, listing } = this.#parts
+    for await (const page of pagesIn(listing.actors('device', tenant), devicesAtOnce)) {
+      for (const device of page) {
+        const hash = system.recordOf(deviceAddress(tenant, device), tokenRecord)
+        if (typeof hash === 'string') await system.ask(deviceTokenAddress(hash), { type: 'disown', tenant, device })
+      }
+      await new Promise<void>((resolve) => world.soon(resolve))
+    }
   }
 }

@@ -277,6 +277,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         },
         tenantEnded: (tenant) => components.tenantEnded(tenant),
       },
+      listing,
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
       log,
     })

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { deviceAddress } from '#actors/device/device'
+import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import { type SubscriberState, topicIndex, topicRow } from '#actors/subscriber/state'
 import { IdentityFixture, place } from '#test/access/identity-fixture'
@@ -49,6 +51,17 @@ test('the data of a deleted tenant is removed, and a new tenant of the name is e
   expect(fixture.tenantState('acme')).toMatchObject({ counters: { devices: 0 } })
   expect(fixture.tenantState('acme').roles.size).toBe(0)
   expect(await fixture.judge(() => fixture.bearer(token))).toBe('unauthorized session over')
+})
+
+test('tokens of devices of a deleted tenant can be used by others', async () => {
+  const { fixture } = await withAcme()
+  const { system } = fixture.assembly.context
+  const hash = 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'
+  await fixture.wait(system.ask(deviceAddress('acme', 'SENSOR-1'), { type: 'set_token', hash }))
+  expect(system.peek(deviceTokenAddress(hash))).toEqual({ owner: { tenant: 'acme', device: 'SENSOR-1' } })
+  await fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
+  await fixture.world.advance(10_000)
+  expect([system.peek(deviceTokenAddress(hash)), fixture.errors]).toEqual([{ owner: undefined }, []])
 })
 
 test('subscriptions of a deleted tenant are removed without an event', async () => {

@@ -5,8 +5,10 @@ import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
+import { deviceTokenActor } from '#actors/device-token/device-token'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
+import { mqttSessionActor } from '#actors/mqtt-session/mqtt-session'
 import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
@@ -69,6 +71,8 @@ test('every record of an actor has a sample', () => {
     actionPageActor,
     noopUpdates,
     updateScheduleActor,
+    mqttSessionActor,
+    deviceTokenActor,
     subscriberActor(new RecordingTopics()),
   ]
   for (const { kind, formats } of definitions) {

@@ -45,6 +45,7 @@ import {
   tenant,
   written,
 } from '#test/store/samples-of/entries'
+import { mqttSamples } from '#test/store/samples-of/mqtt'
 import { functionSamples, notificationSamples } from '#test/store/samples-of/notifications'
 import { watchedSamples } from '#test/store/samples-of/tenant'
 import { updateSamples } from '#test/store/samples-of/update'
@@ -328,6 +329,7 @@ const accessSamples: readonly (readonly [
     },
   ],
   ...notificationSamples,
+  ...mqttSamples,
 ]
 
 export const storedSamples: readonly StoredSample[] = [
