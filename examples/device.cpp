@@ -1,7 +1,8 @@
-// A thermostat on the device link, in C++17 with nothing but POSIX sockets.
+// A thermostat in C++17 with nothing but POSIX sockets, which connects by websocket or MQTT.
 //
 //   g++ -std=c++17 -O2 -o device device.cpp
 //   DEVICE_SECRET=... ./device http://127.0.0.1:8080 THERMOSTAT-1 [seconds between reports]
+//   DEVICE_SECRET=... ./device mqtt://127.0.0.1:1883 THERMOSTAT-1 [seconds between reports]
 //
 // It does what device.py does: says what it has (HELLO), reports what it measures (UPDATE) until that is acknowledged
 // (ACK), does what it is asked (WRITE, RESULT), and comes back by itself after a break, with what the server does not
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "json.hpp"
+#include "mqtt.hpp"
 #include "websocket.hpp"
 
 using std::chrono::steady_clock;
@@ -51,7 +54,7 @@ class Thermostat {
   }
 
   // Talks on an open link until it is over, by an exception.
-  void serve(WebSocket& open) {
+  void serve(Connection& open) {
     link = &open;
     inFlight = flakeAddress = 0;
     link->send("{\"type\":\"HELLO\",\"deviceIdentifier\":" + quoted(identifier) + ",\"session\":" + quoted(session) +
@@ -95,7 +98,7 @@ class Thermostat {
   double temperature = 18, setpoint = 21;
   unsigned long reports = 0;
   steady_clock::time_point dueAt = steady_clock::now();
-  WebSocket* link = nullptr;
+  Connection* link = nullptr;
   unsigned long flakeAddress = 0;  // the number that the server calls us by, from WELCOME on
   size_t window = 0;
   size_t inFlight = 0;  // of `unacknowledged` those that were sent on this link, from the left
@@ -174,14 +177,18 @@ class Thermostat {
   }
 };
 
+std::unique_ptr<Connection> connect(const Place& place, const std::string& identifier, const std::string& secret) {
+  if (place.isMqtt) return std::make_unique<Mqtt>(place, identifier, secret);
+  return std::make_unique<WebSocket>(place, "/api/v1/link", "link.v1.json", identifier, secret);
+}
+
 [[noreturn]] void run(const Place& place, const std::string& identifier, const std::string& secret, Seconds every) {
   Thermostat thermostat(identifier, every);
   double pause = 1;
   for (;;) {
     std::string why;
     try {
-      WebSocket link(place, "/api/v1/link", "link.v1.json", identifier, secret);
-      thermostat.serve(link);
+      thermostat.serve(*connect(place, identifier, secret));
     } catch (const Refused&) {
       throw;
     } catch (const Closed& closed) {

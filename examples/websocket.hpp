@@ -1,38 +1,10 @@
-// The client's side of RFC 6455 over a POSIX socket, as far as the device link needs it. Plain TCP: on the way over a
-// network that is not yours put TLS around it, with a library or with a proxy beside the device.
+// The client's side of RFC 6455, as far as the device connection needs it.
 #pragma once
 
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <optional>
 #include <random>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
-// The link is over. By `code` one knows whether to come back; docs/api.md lists them.
-struct Closed : std::runtime_error {
-  int code;
-  Closed(int code, const std::string& reason)
-      : std::runtime_error("closed with " + std::to_string(code) + " " + reason), code(code) {}
-};
-
-// The server did not let us in.
-struct Refused : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+#include "connection.hpp"
 
 inline std::string base64(const std::string& bytes) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -83,106 +55,45 @@ inline std::string sha1(std::string message) {
   return digest;
 }
 
-// http://host:port/prefix
-struct Place {
-  std::string host, port, prefix;
-
-  explicit Place(std::string url) {
-    for (const std::string scheme : {"http://", "ws://"})
-      if (url.compare(0, scheme.size(), scheme) == 0) {
-        url.erase(0, scheme.size());
-        const size_t slash = std::min(url.find('/'), url.size());
-        prefix = url.substr(slash);
-        while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
-        host = url.substr(0, slash);
-        const size_t colon = host.rfind(':');
-        port = colon == std::string::npos ? "80" : host.substr(colon + 1);
-        if (colon != std::string::npos) host.erase(colon);
-        return;
-      }
-    throw std::invalid_argument("an address such as http://127.0.0.1:8080 is needed");
-  }
-};
-
-class WebSocket {
+class WebSocket : public Connection {
  public:
   WebSocket(const Place& place, const std::string& path, const std::string& subprotocol, const std::string& name,
             const std::string& secret)
-      : descriptor(connected(place)) {
-    try {
-      upgrade(place, path, subprotocol, base64(name + ":" + secret));
-    } catch (...) {
-      close(descriptor);
-      throw;
-    }
+      : Connection(place) {
+    upgrade(place, path, subprotocol, base64(name + ":" + secret));
   }
-  WebSocket(const WebSocket&) = delete;
-  ~WebSocket() { close(descriptor); }
 
-  void send(const std::string& text) { send(0x1, text); }
+  void send(const std::string& text) override { send(0x1, text); }
 
-  // The next message; nothing when there was none for so long. Answers pings on the way.
-  std::optional<std::string> receive(std::chrono::milliseconds patience) {
-    const auto until = Clock::now() + patience;
-    for (;;) {
-      if (const auto frame = takeFrame()) {
-        if (frame->opcode == 0x8)
-          throw Closed(frame->payload.size() < 2 ? 1005 : byteAt(frame->payload, 0) << 8 | byteAt(frame->payload, 1),
-                       frame->payload.substr(std::min<size_t>(2, frame->payload.size())));
-        if (frame->opcode == 0x9) send(0xa, frame->payload);
-        if (frame->opcode > 0x1) continue;
-        message += frame->payload;
-        if (frame->isLast) return std::exchange(message, {});
-        continue;
-      }
-      if (Clock::now() - heardAt > silenceMax) throw Closed(1006, "silence");
-      const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-      pollfd readable = {descriptor, POLLIN, 0};
-      if (poll(&readable, 1, static_cast<int>(std::max<long>(rest, 0))) <= 0) return {};
-      receiveMore();
+ protected:
+  // Answers pings on the way.
+  std::optional<std::string> takeMessage() override {
+    while (const auto frame = takeFrame()) {
+      if (frame->opcode == 0x8)
+        throw Closed(frame->payload.size() < 2 ? 1005 : byteAt(frame->payload, 0) << 8 | byteAt(frame->payload, 1),
+                     frame->payload.substr(std::min<size_t>(2, frame->payload.size())));
+      if (frame->opcode == 0x9) send(0xa, frame->payload);
+      if (frame->opcode > 0x1) continue;
+      message += frame->payload;
+      if (frame->isLast) return std::exchange(message, {});
     }
+    return {};
+  }
+
+  // The server pings every 30 s.
+  void onSilence(Clock::duration silence) override {
+    if (silence > std::chrono::seconds(75)) throw Closed(1006, "silence");
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  // The server pings every 30 s: behind two of them the line is dead.
-  static constexpr std::chrono::seconds silenceMax{75};
-
   struct Frame {
     bool isLast;
     int opcode;
     std::string payload;
   };
 
-  int descriptor;
-  std::string buffer, message;
-  Clock::time_point heardAt = Clock::now();
+  std::string message;
   std::random_device chance;
-
-  static unsigned byteAt(const std::string& bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
-
-  static int connected(const Place& place) {
-    addrinfo wish{}, *found = nullptr;
-    wish.ai_socktype = SOCK_STREAM;
-    if (const int code = getaddrinfo(place.host.c_str(), place.port.c_str(), &wish, &found))
-      throw std::runtime_error(gai_strerror(code));
-    int descriptor = -1;
-    for (const addrinfo* each = found; each && descriptor < 0; each = each->ai_next) {
-      descriptor = socket(each->ai_family, each->ai_socktype, each->ai_protocol);
-      const timeval patience = {10, 0};
-      setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-      setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-      const int isOn = 1;
-      setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &isOn, sizeof isOn);
-      if (descriptor >= 0 && connect(descriptor, each->ai_addr, each->ai_addrlen) < 0) {
-        close(descriptor);
-        descriptor = -1;
-      }
-    }
-    freeaddrinfo(found);
-    if (descriptor < 0) throw std::runtime_error("nobody answers");
-    return descriptor;
-  }
 
   void upgrade(const Place& place, const std::string& path, const std::string& subprotocol,
                const std::string& credentials) {
@@ -213,23 +124,6 @@ class WebSocket {
     frame += mask;
     for (size_t at = 0; at < size; at++) frame += static_cast<char>(payload[at] ^ mask[at % 4]);
     sendAll(frame);
-  }
-
-  void sendAll(const std::string& bytes) {
-    for (size_t sent = 0; sent < bytes.size();) {
-      const ssize_t count = ::send(descriptor, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (count < 0 && errno != EINTR) throw Closed(1006, std::strerror(errno));
-      sent += static_cast<size_t>(std::max<ssize_t>(count, 0));
-    }
-  }
-
-  void receiveMore() {
-    char bytes[65536];
-    const ssize_t count = recv(descriptor, bytes, sizeof bytes, 0);
-    if (count < 0 && errno == EINTR) return;
-    if (count <= 0) throw Closed(1006, count == 0 ? "without a word" : std::strerror(errno));
-    buffer.append(bytes, static_cast<size_t>(count));
-    heardAt = Clock::now();
   }
 
   // One frame of what came already; nothing while its rest is on its way.

@@ -18,26 +18,24 @@ const examples = join(projectRoot, 'examples')
 
 interface Language {
   readonly tool: string
+  readonly isMqtt?: true
   /** Returns the command line; throws the error of the compiler. */
   readonly build: (folder: string) => readonly [string, ...string[]]
 }
 
 const languages: readonly (readonly [string, Language])[] = [
   ['device.py', { tool: 'python3', build: () => ['python3', '-B', join(examples, 'device.py')] }],
-  [
-    'device.cpp',
-    {
-      tool: 'g++',
-      build: (folder) => {
-        const program = join(folder, 'device')
-        const line = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-o', program, join(examples, 'device.cpp')]
-        const { status, stderr } = spawnSync('g++', line, { encoding: 'utf8' })
-        if (status !== 0) throw new Error(stderr)
-        return [program]
-      },
-    },
-  ],
+  ['device.cpp', { tool: 'g++', build: compiled }],
+  ['device.cpp by MQTT', { tool: 'g++', build: compiled, isMqtt: true }],
 ]
+
+function compiled(folder: string): readonly [string] {
+  const program = join(folder, 'device')
+  const line = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-o', program, join(examples, 'device.cpp')]
+  const { status, stderr } = spawnSync('g++', line, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+  return [program]
+}
 
 const [temperature, setpoint, reports] = [0x2000, 0x2001, 0x2002]
 const reportSeconds = 0.02
@@ -47,8 +45,8 @@ class Device {
   output = ''
   ending: number | undefined
 
-  constructor([program, ...args]: readonly [string, ...string[]], server: StartedServer, name: string, secret: string) {
-    this.#child = spawn(program, [...args, `http://127.0.0.1:${server.port}`, name, `${reportSeconds}`], {
+  constructor([program, ...args]: readonly [string, ...string[]], url: string, name: string, secret: string) {
+    this.#child = spawn(program, [...args, url, name, `${reportSeconds}`], {
       cwd: tmpdir(),
       env: { PATH: process.env.PATH, DEVICE_SECRET: secret },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -88,7 +86,7 @@ class Device {
   }
 }
 
-describe.each(languages)('%s', (_, { tool, build }) => {
+describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   const isInstalled = spawnSync(tool, ['--version']).status === 0
   let folder: string
   let server: StartedServer
@@ -104,7 +102,8 @@ describe.each(languages)('%s', (_, { tool, build }) => {
     if (!isInstalled && !process.env.CI) return
     folder = mkdtempSync(join(tmpdir(), 'examples-'))
     program = build(folder)
-    server = await StartedServer.start({ ...identityOn, PORT: String(await freePort()) })
+    const ports = { PORT: String(await freePort()), MQTT_PORT: isMqtt ? String(await freePort()) : 'off' }
+    server = await StartedServer.start({ ...identityOn, ...ports })
     admin = await Person.signIn(server)
   })
   afterEach(async () => {
@@ -115,10 +114,11 @@ describe.each(languages)('%s', (_, { tool, build }) => {
     if (folder) rmSync(folder, { recursive: true, force: true })
   })
 
+  const url = () => (isMqtt ? `mqtt://127.0.0.1:${server.mqttPorts.plain}` : `http://127.0.0.1:${server.port}`)
   const start = async (name: string) => {
     const made = await admin.post('/devices', { deviceIdentifier: name })
     expect(made.status).toBe(201)
-    device = new Device(program, server, name, (made.json as { secret: string }).secret)
+    device = new Device(program, url(), name, (made.json as { secret: string }).secret)
     await device.welcomed(1)
     return device
   }
@@ -179,9 +179,9 @@ describe.each(languages)('%s', (_, { tool, build }) => {
     const attic = await start('ATTIC')
     expect((await admin.post('/devices/ATTIC/secret')).status).toBe(200)
     expect(await attic.ended()).toBe(1)
-    expect(attic.output).toContain('closed with 4401')
+    expect(attic.output).toContain(isMqtt ? 'name and secret do not fit' : 'closed with 4401')
 
-    device = new Device(program, server, 'ATTIC', 'wrong')
+    device = new Device(program, url(), 'ATTIC', 'wrong')
     expect(await device.ended()).toBe(1)
     expect(device.output).toContain('name and secret do not fit')
     expect(device.welcomes).toEqual([])

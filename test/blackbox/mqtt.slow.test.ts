@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -64,9 +64,12 @@ describe('other clients', () => {
   afterAll(() => server?.finish())
 
   const isMissing = (program: string, ...args: readonly string[]) => spawnSync(program, args).status !== 0
+  // In CI the programs are required.
+  const isSkipped = (isThere: boolean) => !isThere && !process.env.CI
 
   test('mosquitto_pub and mosquitto_sub', async (context) => {
-    if (isMissing('which', 'mosquitto_pub')) context.skip('mosquitto_pub is missing: apt-get install mosquitto-clients')
+    if (isSkipped(!isMissing('which', 'mosquitto_pub')))
+      context.skip('mosquitto_pub is missing: apt-get install mosquitto-clients')
     for (const version of ['mqttv311', 'mqttv5']) {
       for (const quality of ['0', '1', '2']) {
         const args = ['-h', '127.0.0.1', '-p', port, '-V', version, '-q', quality, '-t', 'v1/link', '-m', hello]
@@ -89,8 +92,8 @@ describe('other clients', () => {
     const python = ['python3', '/usr/bin/python3'].find(
       (program) => !isMissing(program, '-c', 'import paho.mqtt.client'),
     )
-    if (!python) return context.skip('paho is missing: apt-get install python3-paho-mqtt')
-    const child = spawn(python, ['-c', pahoDevice, port], { stdio: ['ignore', 'pipe', 'inherit'] })
+    if (isSkipped(python !== undefined)) context.skip('paho is missing: apt-get install python3-paho-mqtt')
+    const child = spawn(python ?? 'python3', ['-c', pahoDevice, port], { stdio: ['ignore', 'pipe', 'inherit'] })
     let output = ''
     child.stdout.on('data', (text) => {
       output += text
@@ -98,6 +101,43 @@ describe('other clients', () => {
     expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
     expect(output.trim().split('\n')).toEqual(['connected 0', 'WELCOME', 'published 20'])
     expect((await server.get('/devices/PAHO-1/services/svc')).text).toContain('"value":19')
+  })
+})
+
+describe('15 000 connections at once', () => {
+  const count = 15_000
+  const openFilesMax = Number(spawnSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).stdout)
+  const connect = (port: number, name: string) =>
+    new Promise<Socket>((resolve, reject) => {
+      const socket = createConnection(port, '127.0.0.1')
+      socket.once('error', reject)
+      const body = [0, 4, ...Buffer.from('MQTT'), 4, 0x82, 0, 0, 0, name.length, ...Buffer.from(name)]
+      const packet = Buffer.from([0x10, body.length + 2 + name.length, ...body, 0, name.length, ...Buffer.from(name)])
+      socket.once('connect', () => socket.write(packet))
+      socket.once('data', (answer) => {
+        expect(answer).toEqual(Buffer.of(0x20, 2, 0, 0))
+        resolve(socket)
+      })
+    })
+
+  test('are accepted, and another client is served', async (context) => {
+    if (openFilesMax < count + 1_000) context.skip(`at most ${openFilesMax} open files, ${count + 1_000} are needed`)
+    const server = await StartedServer.start({ MQTT_PORT: '0' })
+    const port = server.mqttPorts.plain as number
+    const sockets: Socket[] = []
+    while (sockets.length < count) {
+      const names = Array.from({ length: 500 }, (_, at) => `D-${sockets.length + at}`)
+      sockets.push(...(await Promise.all(names.map((name) => connect(port, name)))))
+    }
+    const metric = async () => {
+      const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text()
+      return Number(/^ddb_mqtt_connections (\d+)$/m.exec(text)?.[1])
+    }
+    expect(await metric()).toBe(count)
+    expect((await server.get('/devices?limit=1')).status).toBe(200)
+    for (const socket of sockets) socket.destroy()
+    await until(async () => (await metric()) === 0, 'the end of the connections')
+    await server.finish()
   })
 })
 
