@@ -1,4 +1,5 @@
 import { securitySchemes } from '#api/access'
+import { mqttTopics } from '#api/asyncapi-mqtt'
 import { about } from '#api/document'
 import { clientMessages, eventMessages, streamMessages } from '#api/event-messages'
 import { EventsQuery } from '#api/events'
@@ -11,7 +12,7 @@ import { closeCodes } from '#runtime/close-codes'
 
 const intro = `The server has two websockets. Devices send their description and their values over the **device link**. Applications
 receive **events**. Messages go both ways; this document takes the view of the server: it *receives* the messages of devices
-and applications. Paths are relative to \`/api/v1\`; the OpenAPI document describes the HTTP routes.`
+and applications. The same messages, and values as text, are topics of **MQTT**. Paths are relative to \`/api/v1\`; the OpenAPI document describes the HTTP routes.`
 
 const linkText = `For one device or, with a provisioning key, for many (a gateway). After HELLO and WELCOME devices number
 their messages, and send unacknowledged ones again on the next link. Unknown fields are ignored. A frame has
@@ -55,6 +56,12 @@ export function asyncApiDocument(): JsonSchema {
     eventSocket('eventsByTicket', '/events/{ticket}', [], collection),
     eventSocket('events', '/events', ['bearer', 'dpop', 'apiKey'], collection),
   ]
+  const namesOf = (messages: readonly SocketMessage[]) => messages.map(({ name }) => name)
+  const topics = mqttTopics({
+    device: namesOf(deviceMessages),
+    server: namesOf(serverMessages).filter((name) => name !== 'ACK' && name !== 'A'),
+    events: namesOf(eventMessages),
+  })
   return collection.complete({
     asyncapi: '3.0.0',
     info: { ...about, description: intro },
@@ -62,9 +69,13 @@ export function asyncApiDocument(): JsonSchema {
     servers: {
       plain: server('ws', 'A server without a proxy.'),
       encrypted: server('wss', 'Behind a proxy with a certificate.'),
+      mqtt: mqttServer,
     },
-    channels: Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, collection)])),
-    operations: Object.fromEntries(sockets.flatMap(operationsOf)),
+    channels: {
+      ...Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, collection)])),
+      ...topics.channels,
+    },
+    operations: { ...Object.fromEntries(sockets.flatMap(operationsOf)), ...topics.operations },
     components: { securitySchemes: asyncSchemes() },
   })
 }
@@ -77,6 +88,13 @@ function server(protocol: 'ws' | 'wss', description: string): object {
     description,
     variables: { host: { default: 'localhost:8080', description: 'Name or address, and the port.' } },
   }
+}
+
+const mqttServer = {
+  host: '{host}',
+  protocol: 'mqtt',
+  description: 'MQTT 3.1.1 and 5.0, also by TLS and as a websocket; see `docs/mqtt.md`.',
+  variables: { host: { default: 'localhost:1883', description: 'Name or address, and the port.' } },
 }
 
 function linkSocket(form: keyof typeof subprotocols): Socket {
@@ -157,7 +175,8 @@ function channelOf({ channel, contentType, received, sent }: Socket, collection:
     ...received.map((message) => [message.name, messageOf(message, true)] as const),
     ...sent.map((message) => [message.name, messageOf(message, false)] as const),
   ]
-  return { ...channel, messages: Object.fromEntries(messages) }
+  const servers = ['plain', 'encrypted'].map((name) => ({ $ref: `#/servers/${name}` }))
+  return { ...channel, servers, messages: Object.fromEntries(messages) }
 }
 
 /** One operation for each message: most have no reply. */
@@ -193,5 +212,6 @@ function operationsOf({ name, received, sent, replies, security }: Socket): [str
 /** The same schemes in the terms of AsyncAPI. */
 function asyncSchemes(): object {
   const { bearer, dpop, apiKey, link } = securitySchemes
-  return { bearer, dpop, apiKey: { ...apiKey, type: 'httpApiKey' }, link }
+  const mqtt = { type: 'userPassword', description: 'See `docs/mqtt.md`.' }
+  return { bearer, dpop, apiKey: { ...apiKey, type: 'httpApiKey' }, link, mqtt }
 }

@@ -164,7 +164,7 @@ describe('AsyncAPI', () => {
     addFormats.default(ajv)
     const check = validatorOf(ajv, 'asyncapi', asyncApi)
     for (const { messages: shown } of Object.values(asyncApi.channels)) {
-      for (const { payload, examples } of Object.values(shown)) {
+      for (const { payload, examples = [] } of Object.values(shown)) {
         for (const example of examples) expect(check(payload, example.payload)).toEqual([])
       }
     }

@@ -10,8 +10,9 @@ interface Channel {
   readonly address: string
   readonly title: string
   readonly description: string
-  readonly bindings: { readonly ws: { readonly query?: Query } }
-  readonly messages: Readonly<Record<string, Message>>
+  /** Absent: a topic of MQTT. */
+  readonly bindings?: { readonly ws: { readonly query?: Query } }
+  readonly messages: Readonly<Record<string, Message | Reference>>
 }
 
 interface Query {
@@ -26,13 +27,18 @@ interface Message {
   readonly examples: readonly { readonly payload: unknown }[]
 }
 
-interface Operation {
-  readonly action: 'send' | 'receive'
-  readonly channel: { readonly $ref: string }
-  readonly messages: readonly { readonly $ref: string }[]
+/** Of a message in another channel. */
+interface Reference {
+  readonly $ref: string
 }
 
-/** The document as sections of a page: each websocket with its messages, then the schemas they refer to. */
+interface Operation {
+  readonly action: 'send' | 'receive'
+  readonly channel: Reference
+  readonly messages: readonly Reference[]
+}
+
+/** The document as sections of a page: each websocket and topic with its messages, then the schemas they refer to. */
 export function socketChapters({ info, channels, operations, components }: AsyncDocument): string {
   const actions = new Map(
     Object.values(operations).flatMap(({ action, messages }) => messages.map(({ $ref }) => [$ref, action] as const)),
@@ -42,7 +48,7 @@ export function socketChapters({ info, channels, operations, components }: Async
   const schemas = Object.entries(components.schemas).map(
     ([name, schema]) => `<details id="schema-${name}"><summary><code>${name}</code></summary>${json(schema)}</details>`,
   )
-  return `<h1>${escaped(info.title)}: websockets</h1>
+  return `<h1>${escaped(info.title)}: websockets and MQTT</h1>
 ${prose(info.description)}
 <ul>
 ${contents.join('\n')}
@@ -55,15 +61,17 @@ ${schemas.join('\n')}`
 
 function chapterOf(id: string, channel: Channel, actions: ReadonlyMap<string, 'send' | 'receive'>): string {
   const { address, title, description, bindings, messages } = channel
-  const query = Object.entries(bindings.ws.query?.properties ?? {}).map(
+  const query = Object.entries(bindings?.ws.query?.properties ?? {}).map(
     ([name, field]) => `<dt><code>${name}</code></dt><dd>${inline(field.description ?? '')}</dd>`,
   )
   const shown = Object.entries(messages).map(([name, message]) =>
-    messageOf(message, actions.get(`#/channels/${id}/messages/${name}`) === 'receive'),
+    '$ref' in message
+      ? `<p><code>${escaped(name)}</code>, as in <a href="#${message.$ref.split('/')[2]}">${message.$ref.split('/')[2]}</a></p>`
+      : messageOf(message, actions.get(`#/channels/${id}/messages/${name}`) === 'receive'),
   )
   return `<section aria-labelledby="${id}">
 <h2 id="${id}">${escaped(title)}</h2>
-<pre><code>GET /api/v1${escaped(address)}</code></pre>
+<pre><code>${bindings ? 'GET /api/v1' : ''}${escaped(address)}</code></pre>
 ${prose(description)}
 ${query.length > 0 ? `<h3>Query</h3>\n<dl>${query.join('\n')}</dl>` : ''}
 <h3>Messages</h3>
