@@ -77,6 +77,23 @@ export const readDevice = defineRoute('readDevice', {
   },
 })
 
+export const readConnection = defineRoute('readConnection', {
+  route: 'GET /devices/:deviceIdentifier/connection',
+  source: 'contract 10',
+  summary: 'Read how a device is connected',
+  access: { resource: 'meta', action: 'read', within: 'device' },
+  parameters: device,
+  answers: {
+    200: {
+      description: 'The protocol; null: the device is not connected',
+      schema: z.object({ protocol: z.enum(['websocket', 'mqtt']).nullable() }),
+    },
+    404: notFound,
+    ...errorAnswers(401, 403),
+  },
+  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: { protocol: null } },
+})
+
 export const deleteDevice = defineRoute('deleteDevice', {
   route: 'DELETE /devices/:deviceIdentifier',
   source: 'contract 3.11',

@@ -43,7 +43,7 @@ export class LinkTopics {
     const frames = new PublishedFrames()
     socket.onMessage = (payload) => client.deliver({ topic: downTopic, payload, qos: 0 })
     socket.onPing = () => world.soon(() => links.ponged(socket))
-    const link = links.opened(socket, { ...credentials, codec: frames, origin: '' })
+    const link = links.opened(socket, { ...credentials, codec: frames, isMqtt: true, origin: '' })
     const taken = () => {
       if (frames.hasNewDevices) this.#noteDevices(client, { link, frames })
     }

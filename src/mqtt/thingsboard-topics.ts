@@ -108,7 +108,7 @@ export class ThingsBoardTopics {
     const { links, system } = this.#parts
     const socket = new ClientSocket(client)
     const frames = new PublishedFrames()
-    const link = links.opened(socket, { ...credentials, codec: frames, origin: '' })
+    const link = links.opened(socket, { ...credentials, codec: frames, isMqtt: true, origin: '' })
     const peer: Peer = { socket, link, frames, names: new Map(), requests: new Map() }
     socket.onPing = () => system.world.soon(() => links.ponged(socket))
     socket.onMessage = (text) => {

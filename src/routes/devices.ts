@@ -35,6 +35,12 @@ export function deviceRoutes(context: RouteContext): Binding[] {
       const { state, text } = readable(context, call, call.parameters, call.query)
       return partsReply(context, call, text.device(state))
     }),
+    bind(api.readConnection, ({ caller, parameters: { deviceIdentifier } }) => {
+      existingDevice(context, caller.tenant, deviceIdentifier)
+      const link = context.links.linkedOf(caller.tenant, deviceIdentifier)?.link
+      const protocol = link ? (link.opening.isMqtt ? 'mqtt' : 'websocket') : null
+      return { status: 200, json: { protocol } }
+    }),
     bind(api.deleteDevice, (call) => remove(context, call, call.parameters.deviceIdentifier)),
     bind(api.rotateDeviceSecret, (call) => rotate(context, call, call.parameters.deviceIdentifier)),
     bind(api.setDeviceToken, (call) => setToken(context, call, call.parameters.deviceIdentifier, call.body?.token)),

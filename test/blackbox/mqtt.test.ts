@@ -56,7 +56,11 @@ describe.each(places)('over %s', (name, url) => {
     expect(await readText()).toContain('"value":6')
     await client.publishAsync('v1/link', report(7), { qos: 0 })
     await until(async () => (await readText()).includes('"value":7'), 'the report of QoS 0')
+    const protocol = async () =>
+      ((await server.get(`/devices/${device}/connection`)).json as { protocol: unknown }).protocol
+    expect(await protocol()).toBe('mqtt')
     await client.endAsync()
+    await until(async () => (await protocol()) === null, 'the end of the connection')
     expect(messages.map(({ type }) => type)).toEqual(['WELCOME'])
   })
 })

@@ -79,11 +79,14 @@ describe('devices', () => {
     expect((await setToken('DEVICE-9999', given)).status).toBe(404)
   })
 
-  test('a new secret replaces the old one and closes the link', async () => {
+  test('a new secret replaces the old one and ends the connection', async () => {
     const device = newName()
     const first = secretIn((await create({ deviceIdentifier: device })).json)
     const link = await LinkClient.open(server, 'json')
+    const readConnection = async () => (await server.get(`/devices/${device}/connection`)).json
+    expect(await readConnection()).toEqual({ protocol: null })
     await link.hello(device, sensor)
+    expect(await readConnection()).toEqual({ protocol: 'websocket' })
     const other = await LinkClient.open(server, 'json')
     await other.hello(newName(), sensor)
     const { status, json, headers } = await rotate(device)

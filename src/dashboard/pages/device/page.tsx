@@ -75,8 +75,9 @@ export default function DevicePage({ params }: PageProps) {
         </div>
         <div class="device-beside">
           {device.status && (
-            <Section title="Link">
+            <Section title="Connection">
               <dl class="facts">
+                <Protocol identifier={identifier} status={device.status} />
                 <dt>Last message</dt>
                 <dd>
                   <Time at={lastMessageAt(device)} />
@@ -99,6 +100,22 @@ export default function DevicePage({ params }: PageProps) {
         </div>
       </div>
     </Page>
+  )
+}
+
+/** How the device is connected. A device that connects has another status first. */
+function Protocol({ identifier, status }: { readonly identifier: string; readonly status: string }) {
+  const route = 'GET /devices/:deviceIdentifier/connection'
+  const { value } = useCall(
+    () => client.call(route, { parameters: { deviceIdentifier: identifier } }),
+    [identifier, status === 'offline'],
+  )
+  if (!value?.protocol) return null
+  return (
+    <>
+      <dt>Connected by</dt>
+      <dd>{value.protocol === 'mqtt' ? 'MQTT' : 'websocket'}</dd>
+    </>
   )
 }
 
