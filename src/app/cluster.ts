@@ -139,18 +139,25 @@ export async function joinCluster(
             images: context.firmware.images,
           }),
       }),
-    handOverTo: (other, { context: { system } }) =>
-      clusterNode.handOver(other, async () => system.gate.isOpen && (await system.gate.settled().catch(() => {}))),
-    async handOver({ context: { system }, database }) {
+    handOverTo: (other, assembly) => clusterNode.handOver(other, () => settled(assembly)),
+    async handOver(assembly) {
       const timeout = new Promise<void>((resolve) => realWorld.after(handOverMs, resolve))
-      if (system.gate.isOpen) await Promise.race([system.gate.settled().catch(() => {}), timeout])
-      await database.close()
+      await Promise.race([settled(assembly), timeout])
+      await assembly.database.close()
     },
     async close() {
       trim.stop()
       forwarder.close()
       await nats.close()
     },
+  }
+}
+
+/** Twice: the audit records what the first commits have changed. */
+async function settled({ context: { system } }: Assembly): Promise<void> {
+  for (let times = 0; times < 2 && system.gate.isOpen; times++) {
+    await system.gate.settled().catch(() => {})
+    await new Promise<void>((resolve) => realWorld.soon(resolve))
   }
 }
 
