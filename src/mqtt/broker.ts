@@ -4,6 +4,8 @@ import { bytesOf, type KeptMessages } from '#mqtt/outgoing'
 import type { Qos } from '#mqtt/packet'
 import { isMatchingLevels } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
+import { inSlices } from '#runtime/slices'
+import type { World } from '#runtime/world'
 
 /** A message on a free topic. */
 export interface FreeMessage {
@@ -36,6 +38,19 @@ interface FreeSubscription {
   readonly share: string | undefined
 }
 
+interface RetainedMessage {
+  readonly levels: readonly string[]
+  readonly message: FreeMessage
+}
+
+/** Retained messages that are compared with a new subscription. */
+interface RetainedScan {
+  readonly client: Client
+  readonly subscription: Subscription
+  readonly levels: readonly string[]
+  readonly retained: Iterator<RetainedMessage>
+}
+
 interface FreeDelivery {
   readonly message: FreeMessage
   readonly delivery: Delivery
@@ -44,7 +59,10 @@ interface FreeDelivery {
 /** Contract 10. */
 const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
-const subscriptionsMax = 100_000
+/** A message to as many clients takes up to 20 ms. */
+const subscriptionsMax = 50_000
+/** Each takes some milliseconds. */
+const scansMax = 1_000
 /** Comparing a topic with this many takes some milliseconds. */
 const openLevelsMax = 20_000
 const queuedMax = 10_000
@@ -59,8 +77,7 @@ export function sharedFilterOf(filter: string): { readonly name: string; readonl
 }
 
 export interface BrokerOptions {
-  /** World.monotonic. */
-  readonly now: () => number
+  readonly world: World
   readonly mayReceive: (client: Client) => boolean
 }
 
@@ -69,7 +86,8 @@ export class Broker {
   readonly #options: BrokerOptions
   readonly #subscribers = new Map<string, Subscriber>()
   readonly #tree = new TopicTree<FreeSubscription>()
-  readonly #retained = new Map<string, { readonly levels: readonly string[]; readonly message: FreeMessage }>()
+  readonly #retained = new Map<string, RetainedMessage>()
+  readonly #scans: RetainedScan[] = []
   /** Of retained messages, and of those for sessions whose clients are away. */
   #bytes = 0
   /** The last member of each shared subscription that got a message. */
@@ -86,7 +104,7 @@ export class Broker {
     const before = subscriber.subscriptions.get(topic)
     const isFull =
       this.#tree.size >= subscriptionsMax || (topic.includes('+') && this.#tree.openLevels >= openLevelsMax)
-    if (!before && isFull) return false
+    if ((!before && isFull) || this.#scans.length >= scansMax) return false
     const shared = sharedFilterOf(topic)
     const filter = shared?.filter ?? topic
     const added = { subscriber, subscription, share: shared && topic }
@@ -145,7 +163,7 @@ export class Broker {
 
   /** Sessions end, and retained messages expire. */
   expire(): void {
-    const now = this.#options.now()
+    const now = this.#options.world.monotonic()
     for (const { key, client, endsAt } of [...this.#subscribers.values()])
       if (!client && endsAt <= now) this.forget(key)
     for (const { message } of [...this.#retained.values()])
@@ -167,12 +185,22 @@ export class Broker {
     return true
   }
 
-  /** Sends the retained messages that match a new subscription. */
+  /** Sends the retained messages that match a new subscription: in slices, one subscription after another. */
   sendRetained(client: Client, subscription: Subscription): void {
-    const filter = subscription.topic.split('/')
-    for (const { levels, message } of this.#retained.values()) {
-      if (isMatchingLevels(filter, levels)) this.#send(client, message, deliveryOf(message, [subscription], true))
+    this.#scans.push({ client, subscription, levels: subscription.topic.split('/'), retained: this.#retained.values() })
+    if (this.#scans.length === 1) inSlices(this.#options.world, () => this.#scanNext())
+  }
+
+  /** A message that changes meanwhile moves to the end, so that none is sent after a newer one. */
+  #scanNext(): boolean {
+    const { client, subscription, levels, retained } = this.#scans[0] as RetainedScan
+    const next = retained.next()
+    if (next.done || client.isClosed) this.#scans.shift()
+    else if (isMatchingLevels(levels, next.value.levels)) {
+      const { message } = next.value
+      this.#send(client, message, deliveryOf(message, [subscription], true))
     }
+    return this.#scans.length > 0
   }
 
   publish(message: FreeMessage, from: Client | undefined, isRetained: boolean): void {
@@ -180,8 +208,11 @@ export class Broker {
     const shares = new Map<string, FreeSubscription[]>()
     for (const found of this.#tree.matching(message.topic)) {
       const { subscriber, subscription, share } = found
-      if (share !== undefined) shares.set(share, [...(shares.get(share) ?? []), found])
-      else if (!subscription.nl || subscriber.client !== from) {
+      if (share !== undefined) {
+        const members = shares.get(share)
+        if (members) members.push(found)
+        else shares.set(share, [found])
+      } else if (!subscription.nl || subscriber.client !== from) {
         const others = bySubscriber.get(subscriber)
         if (others) others.push(subscription)
         else bySubscriber.set(subscriber, [subscription])
@@ -220,7 +251,7 @@ export class Broker {
   }
 
   #send(client: Client, { expiresAt }: FreeMessage, delivery: Delivery): void {
-    const leftS = Math.ceil((expiresAt - this.#options.now()) / 1_000)
+    const leftS = Math.ceil((expiresAt - this.#options.world.monotonic()) / 1_000)
     if (leftS <= 0 || (delivery.qos === 0 && client.unsentBytes() > unreadBytesMax)) return
     const expiry = Number.isFinite(leftS) ? { messageExpiryInterval: leftS } : {}
     const properties = { ...delivery.properties, ...expiry }

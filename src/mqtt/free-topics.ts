@@ -100,8 +100,7 @@ export class FreeTopics {
     const broker = this.#brokerOf(client)
     if (!broker.subscribe(keyOf(client), client, subscription)) return reasons.quotaExceeded
     const hasRetained = !shared && (rh === 0 || (rh === 1 && isNew))
-    // After SUBACK.
-    if (hasRetained) this.#world.soon(() => !client.isClosed && broker.sendRetained(client, subscription))
+    if (hasRetained) broker.sendRetained(client, subscription)
     return subscription.qos
   }
 
@@ -156,7 +155,7 @@ export class FreeTopics {
   #brokerOf({ principal: { tenant } }: Client): Broker {
     let broker = this.#brokers.get(tenant)
     if (!broker) {
-      broker = new Broker({ now: () => this.#world.monotonic(), mayReceive })
+      broker = new Broker({ world: this.#world, mayReceive })
       this.#brokers.set(tenant, broker)
     }
     return broker

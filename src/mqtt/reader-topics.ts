@@ -14,6 +14,7 @@ import { changeMessages, type StateEvent, type StateMessage, stateMessages } fro
 import { isMatchingLevels } from '#mqtt/topic'
 import type { Position } from '#runtime/journal'
 import type { LocalTopics } from '#runtime/local-topics'
+import { readTurnsOf } from '#runtime/read-turns'
 import { Slices } from '#runtime/slices'
 import { type Listing, namesOf, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
@@ -218,9 +219,15 @@ export class ReaderTopics {
     const isNamed = named.every((device) => device !== undefined)
     const names = isNamed ? namesOf(new Set(named)) : listing.actors('device', tenant)
     const slice = new Slices(world, undefined, Slices.notBegun)
+    const turns = readTurnsOf(world)
     for await (const page of pagesIn(names, namesAtOnce)) {
       for (const device of page) {
-        if (slice.isOver) await slice.next()
+        const reading = client.principal.caller?.now()
+        if (!reading) return
+        if (slice.isOver) {
+          await turns.next(reading)
+          slice.begin()
+        }
         while (client.socket.bufferedBytes() > unreadBytesMax && !client.isClosed) {
           await new Promise<void>((resolve) => world.after(unreadPauseMs, resolve))
         }

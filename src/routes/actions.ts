@@ -17,8 +17,9 @@ import { propIdOfName } from '#model/service-schema'
 import { boundWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
-import { ReadSlices, readTurnsOf } from '#routes/read-slices'
+import { ReadSlices } from '#routes/read-slices'
 import { streamed } from '#routes/streamed'
+import { readTurnsOf } from '#runtime/read-turns'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for actions, which change many devices, and for their results. Contract 3.6. */

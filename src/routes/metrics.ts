@@ -4,7 +4,7 @@ import { type Binding, bind, type Call } from '#http/call'
 import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 import { mustBeLocal } from '#routes/local-request'
-import { readTurnsOf } from '#routes/read-slices'
+import { readTurnsOf } from '#runtime/read-turns'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 

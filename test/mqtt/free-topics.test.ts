@@ -271,6 +271,18 @@ test('filters that make each message slow are refused above a limit', async () =
   expect(await subscribe('a/b')).toBe(0)
 })
 
+test('subscriptions are refused while a thousand wait for their retained messages', async () => {
+  const client = await fixture.connected({ clientId: 'many' })
+  const subscriptions = Array.from({ length: 100 }, (_, number) => ({ topic: `a/${number}`, qos: 0 }))
+  const granted = Array.from({ length: 11 }, (_, round) => {
+    client.transmit({ cmd: 'subscribe', messageId: round + 1, subscriptions })
+    return new Set(client.take('suback').granted as number[])
+  })
+  expect(granted).toEqual([...Array(10).fill(new Set([0])), new Set([0x97])])
+  await client.settle()
+  expect(await subscribe('a/1')).toBe(0)
+})
+
 test('device data is never mixed with free topics', async () => {
   await subscribe('#')
   const device = await fixture.connected({ username: 'PUMP-1', clientId: 'device' })
