@@ -9,6 +9,7 @@ import {
   namesText,
   parseNames,
   permissionsText,
+  reachFilter,
   resourceRows,
   singleActions,
   withActions,
@@ -79,4 +80,24 @@ test('a grant without permissions, devices or services is idle', () => {
   expect(isEmptyGrant(firstGrant)).toBe(false)
   expect(isEmptyGrant({ ...firstGrant, devices: [], services: [] })).toBe(true)
   expect(isEmptyGrant(grantOf({ service: [] }))).toBe(true)
+})
+
+test.each<[Partial<Grant>, unknown]>([
+  [{ devices: ['*', 'A'] }, true],
+  [{ devices: ['a', 'B'] }, { or: [{ in: [{ var: 'deviceIdentifier' }, ['A', 'B']] }] }],
+  [
+    { devices: ['P-*'], groups: ['5Kd9tVw3Cx'] },
+    {
+      or: [
+        { in: [{ var: 'deviceIdentifier' }, ['M']] },
+        { and: [{ '>=': [{ var: 'deviceIdentifier' }, 'P-'] }, { '<=': [{ var: 'deviceIdentifier' }, 'P-~'] }] },
+      ],
+    },
+  ],
+  // A group that the user may not see, and more names than fit into a request.
+  [{ devices: [], groups: ['unknown'] }, undefined],
+  [{ devices: Array.from({ length: 301 }, (_, number) => `D-${number}`) }, undefined],
+])('the devices of %j are found by %j', (part, filter) => {
+  const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall', devices: ['M'] }]
+  expect(reachFilter({ ...grantOf({}), ...part }, groups)).toEqual(filter)
 })

@@ -137,8 +137,17 @@ describe('administration pages', () => {
     await permission('schemas').selectOption('selected actions')
     expect(await dialog.getByLabel('read schemas').isChecked()).toBe(true)
     await dialog.getByLabel('create schemas').check()
+    const devices = ['LAMP-1', 'LAMP-3', 'PUMP-1']
+    for (const deviceIdentifier of devices) await admin.ask('/devices', { method: 'POST', body: { deviceIdentifier } })
     await dialog.getByLabel('All devices').uncheck()
+    await dialog.getByLabel('Devices', { exact: true }).fill('LAMP-*')
+    await page().keyboard.press('Enter')
+    await dialog.getByText('Reaches 2 devices now.').waitFor()
+    await button('Remove LAMP-*').click()
     await dialog.getByLabel('Devices', { exact: true }).fill('LAMP-1, lamp-2')
+    await page().keyboard.press('Enter')
+    await dialog.getByText('Reaches 1 device now.').waitFor()
+    for (const device of devices) await admin.ask(`/devices/${device}`, { method: 'DELETE' })
     await button('Save role').click()
     await toast('Role wall is saved')
     const saved = async () => ((await admin.get('/iam/roles/wall')).json as { grants: unknown }).grants

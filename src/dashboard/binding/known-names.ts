@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { GroupOption } from '#dashboard/binding/binding'
-import { findTarget, type Target, type TargetMatch } from '#dashboard/binding/target'
+import { findTarget, namedMax, type Target, type TargetMatch } from '#dashboard/binding/target'
 import { useDevices } from '#dashboard/binding/use-devices'
 import { useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
@@ -67,7 +67,10 @@ export function useTarget(target: Target): TargetMatch {
     return device
   }
   const { service, propId, devices } = target
-  const found = useCall(() => findTarget(find, target), [service, propId, devices?.join()]).value
+  const found = useCall(
+    () => findTarget(find, target),
+    [service, propId, devices?.length, devices?.slice(0, namedMax).join()],
+  ).value
   useDevices(found?.device === undefined ? [] : [found.device])
   const sample = state()
     .devices.get(found?.device ?? '')

@@ -22,7 +22,7 @@ export interface TargetMatch {
 type FindDevice = (filter: string, among: readonly string[] | undefined) => Promise<Item<'GET /devices'> | undefined>
 
 /** This number of identifiers fits into a URL. */
-const namedMax = 100
+export const namedMax = 100
 
 /** The identifier of a device with the target, or else with its service. */
 export async function findTarget(

@@ -12,6 +12,9 @@ export interface VirtualListProps<Row> {
   readonly label: string
   /** By click, or by Enter on the marked row. */
   readonly onRow?: ((row: Row) => void) | undefined
+  /** Rows can be selected: also by Space, with Shift up to the one before. */
+  readonly selected?: ReadonlySet<Row> | undefined
+  readonly onSelect?: ((row: Row, isRange: boolean) => void) | undefined
   /** A fixed header above the rows. Makes it a grid: one `headRow` of `headCell`s. */
   readonly head?: ComponentChildren
   readonly columns?: number | undefined
@@ -40,7 +43,7 @@ const marginRows = 8
  * mark, Enter opens the marked row. The mark follows its row when that moves.
  */
 export function VirtualList<Row>(props: VirtualListProps<Row>) {
-  const { rows, rowHeight, render, rowKey, label, onRow, head, columns, onShown } = props
+  const { rows, rowHeight, render, rowKey, label, onRow, head, columns, onShown, selected, onSelect } = props
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
   const { first, count } = useWindow(frame, rowHeight)
@@ -64,6 +67,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
     const row = rows[mark]
     if (to !== undefined && rows.length > 0) move(to)
     else if (event.key === 'Enter' && row !== undefined) onRow?.(row)
+    else if (event.key === ' ' && row !== undefined && onSelect) onSelect(row, event.shiftKey)
     else return
     event.preventDefault()
   }
@@ -78,7 +82,12 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
       class="virtual"
       {...{
         ...(isGrid
-          ? { role: 'grid' as const, 'aria-rowcount': rows.length + 1, 'aria-colcount': columns }
+          ? {
+              role: 'grid' as const,
+              'aria-rowcount': rows.length + 1,
+              'aria-colcount': columns,
+              'aria-multiselectable': onSelect && true,
+            }
           : { role: 'listbox' as const }),
         'aria-label': label,
         'aria-activedescendant': mark >= from && mark < from + shown.length ? `${id}-${mark}` : undefined,
@@ -100,7 +109,10 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
               id={`${id}-${index}`}
               class={`virtual-row ${index === mark ? 'marked' : ''} ${onRow ? 'pressable' : ''}`}
               style={{ height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
-              {...{ ...attributesOf(isGrid, index, rows.length, index === mark), onClick: onClickOf(row, index) }}
+              {...{
+                ...attributesOf(isGrid, index, rows.length, isGrid ? onSelect && selected?.has(row) : index === mark),
+                onClick: onClickOf(row, index),
+              }}
             >
               {render(row, index)}
             </div>
@@ -129,9 +141,9 @@ function groupOf(isGrid: boolean) {
 }
 
 /** The index in the whole list, because not all rows are in the page. The header is the first row of a grid. */
-function attributesOf(isGrid: boolean, index: number, count: number, isMarked: boolean) {
-  if (isGrid) return { role: 'row' as const, 'aria-rowindex': index + 2 }
-  return { role: 'option' as const, 'aria-posinset': index + 1, 'aria-setsize': count, 'aria-selected': isMarked }
+function attributesOf(isGrid: boolean, index: number, count: number, isSelected: boolean | undefined) {
+  if (isGrid) return { role: 'row' as const, 'aria-rowindex': index + 2, 'aria-selected': isSelected }
+  return { role: 'option' as const, 'aria-posinset': index + 1, 'aria-setsize': count, 'aria-selected': isSelected }
 }
 
 const moves: Readonly<Record<string, (at: number, rows: number, page: number) => number>> = {

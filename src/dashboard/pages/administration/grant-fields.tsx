@@ -3,6 +3,7 @@ import { useId, useState } from 'preact/hooks'
 import { GroupCheckboxes } from '#dashboard/binding/binding-editor'
 import { DevicePicker } from '#dashboard/binding/device-picker'
 import { useGroups, useKnownServices } from '#dashboard/binding/known-names'
+import { useDeviceCount } from '#dashboard/pages/administration/grant-reach'
 import {
   devicesText,
   type Level,
@@ -21,6 +22,7 @@ import {
 } from '#dashboard/pages/administration/grants'
 import { Button } from '#dashboard/parts/button'
 import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/parts/fields'
+import { counted } from '#dashboard/values/format-value'
 import type { Grant } from '#model/scope'
 
 interface GrantFieldsProps {
@@ -34,6 +36,8 @@ interface GrantFieldsProps {
 /** One grant: its permissions, and its devices and services. Read-only without `onChange`. */
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
   const groups = useGroups()
+  const count = useDeviceCount(grant, groups)
+  const reach = count !== undefined && <p class="hint">Reaches {counted(count, 'device')} now.</p>
   return (
     <Field label={`Grant ${number}`}>
       {onChange ? (
@@ -52,14 +56,18 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
               onChange={(chosen) => onChange(withGroups(grant, chosen))}
             />
           </AllOrSome>
+          {reach}
           <AllOrSome what="services" names={grant.services} onChange={(services) => onChange({ ...grant, services })}>
             <Services names={grant.services} onChange={(services) => onChange({ ...grant, services })} />
           </AllOrSome>
         </>
       ) : (
-        <p>
-          {permissionsText(grant)} — on {devicesText(grant)}, {namesText(grant.services, 'service')}.
-        </p>
+        <>
+          <p>
+            {permissionsText(grant)} — on {devicesText(grant)}, {namesText(grant.services, 'service')}.
+          </p>
+          {reach}
+        </>
       )}
       {onRemove && (
         <div>

@@ -1,3 +1,4 @@
+import { type GroupOption, idOf } from '#dashboard/binding/binding'
 import type { Action, Grant, Resource } from '#model/scope'
 
 /** A grant in the editor: the level of each resource, and its single actions. Contract 2, Model. */
@@ -124,4 +125,25 @@ export function parseNames(text: string): string[] {
 export function isEmptyGrant({ permissions, devices, groups = [], services }: Grant): boolean {
   const hasPermission = Object.values(permissions).some((given) => (given?.length ?? 0) > 0)
   return !hasPermission || (devices.length + groups.length === 0 && services.length === 0)
+}
+
+/** More names do not fit into a filter. */
+const namesMax = 300
+
+/** Finds the devices of a grant. Undefined: they cannot be found by a filter. */
+export function reachFilter({ devices, groups = [] }: Grant, known: readonly GroupOption[]): object | true | undefined {
+  if (devices.includes('*')) return true
+  const members = groups.map((id) => known.find(({ resourceIdentifier }) => idOf(resourceIdentifier) === id)?.devices)
+  if (members.includes(undefined)) return undefined
+  const names = [...devices.filter((name) => !name.endsWith('*')), ...members.flatMap((each) => each ?? [])]
+  if (names.length > namesMax) return undefined
+  const device = { var: 'deviceIdentifier' }
+  const prefixes = devices.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1).toUpperCase())
+  return {
+    or: [
+      { in: [device, names.map((name) => name.toUpperCase())] },
+      // Identifiers are ASCII: none is behind the tilde.
+      ...prefixes.map((prefix) => ({ and: [{ '>=': [device, prefix] }, { '<=': [device, `${prefix}~`] }] })),
+    ],
+  }
 }

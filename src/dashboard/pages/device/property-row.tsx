@@ -4,9 +4,9 @@ import { isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import { LazyChart } from '#dashboard/history/lazy-chart'
 import { Sparkline } from '#dashboard/history/sparkline'
 import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
-import { isTrigger, isWritable, limitsOf, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
+import { ValueField } from '#dashboard/pages/device/value-field'
+import { isTrigger, isWritable, parseValue, textOf } from '#dashboard/pages/device/write-value'
 import { Button } from '#dashboard/parts/button'
-import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
@@ -193,57 +193,4 @@ function WriteForm({ place, property, about, isConnected, onClose }: WriteFormPr
       )}
     </Form>
   )
-}
-
-interface ValueFieldProps {
-  readonly label: string
-  readonly property: PropertyView
-  readonly about: PropertySchema | undefined
-  readonly text: string
-  readonly onText: (text: string) => void
-  readonly problem: string | undefined
-}
-
-function ValueField({ label, property, about, text, onText, problem }: ValueFieldProps) {
-  const kind = writeKindOf(property, about)
-  const shared = { label, problem, hint: about?.description || undefined }
-  if (kind === 'number') {
-    const { min, max, below, isInteger } = limitsOf(property, about)
-    return (
-      <NumberField
-        {...shared}
-        hint={rangeText(min, below, max) ?? shared.hint}
-        value={text === '' ? undefined : Number(text)}
-        onInput={(number) => onText(number === undefined ? '' : String(number))}
-        step={isInteger ? 1 : 'any'}
-        unit={about?.unit}
-        hasFocus
-      />
-    )
-  }
-  if (kind === 'boolean' || kind === 'enumeration') {
-    const options = kind === 'boolean' ? booleans : namesOf(about)
-    return <Select {...shared} value={text} options={options} onChange={onText} hasFocus />
-  }
-  return <TextField {...shared} hint={hints[kind] ?? shared.hint} value={text} onInput={onText} isCode hasFocus />
-}
-
-const booleans = [
-  { value: 'true', label: 'Yes' },
-  { value: 'false', label: 'No' },
-]
-
-const hints: Readonly<Record<string, string>> = {
-  time: 'For example 2026-01-31T12:00:00, in local time',
-  list: 'For example [1, 2, 3]',
-}
-
-function namesOf(about: PropertySchema | undefined) {
-  return Object.entries(about?.enum ?? {}).map(([value, { name }]) => ({ value, label: name }))
-}
-
-function rangeText(min: number | undefined, below: number | undefined, max: number | undefined): string | undefined {
-  const top = below !== undefined ? `below ${below}` : max !== undefined ? `at most ${max}` : undefined
-  if (min === undefined) return top && `${top.charAt(0).toUpperCase()}${top.slice(1)}`
-  return top === undefined ? `At least ${min}` : `At least ${min}, ${top}`
 }

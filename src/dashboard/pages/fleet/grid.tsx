@@ -8,6 +8,7 @@ import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/columns'
 import { sortedMax } from '#dashboard/pages/fleet/use-fleet'
+import type { Selection } from '#dashboard/pages/fleet/use-selection'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { clock, duration, Time } from '#dashboard/parts/time'
@@ -33,6 +34,8 @@ export interface FleetGridProps {
   /** False: only by identifier. */
   readonly canSort: boolean
   readonly onSort: (key: string) => void
+  /** Absent: the user may not do anything with many devices. */
+  readonly selection?: Selection | undefined
   /** The user points at a row, or did a moment ago. */
   readonly onPoint: () => void
 }
@@ -41,7 +44,8 @@ export interface FleetGridProps {
  * One row for each device. Each visible row subscribes to its own device, so changes of other devices cost nothing
  * here.
  */
-export function FleetGrid({ identifiers, columns, sort, isDescending, canSort, onSort, onPoint }: FleetGridProps) {
+export function FleetGrid(props: FleetGridProps) {
+  const { identifiers, columns, sort, isDescending, canSort, onSort, onPoint } = props
   const line = useRowHeight()
   // On phones: name and status, and below them the values and the last hour.
   const isStacked = columns.map(({ key }) => key).join() === 'device,status,trend,values' && matchMedia(narrow).matches
@@ -57,9 +61,16 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, canSort, o
     : []
   const pointsOf = useSparklines(trends)
   const alarms = useActiveAlarms()
-  const style = useMemo(() => (isStacked ? {} : layoutOf(columns)), [columns, isStacked])
+  const selection = isStacked ? undefined : props.selection
+  const isSelectable = selection !== undefined
+  const style = useMemo(() => (isStacked ? {} : layoutOf(columns, isSelectable)), [columns, isStacked, isSelectable])
   const head = (
     <div {...headRow} class="fleet-cells">
+      {selection && (
+        <div {...headCell}>
+          <Check label="Select all" isChecked={selection.isAll} onPress={selection.onAll} />
+        </div>
+      )}
       {columns.map((column) => {
         const isSorted = column.key === sort
         return (
@@ -93,18 +104,20 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, canSort, o
         rowHeight={rowHeight}
         rowKey={(identifier) => identifier}
         head={head}
-        columns={columns.length}
+        columns={columns.length + Number(isSelectable)}
+        selected={selection?.selected}
+        onSelect={selection?.onSelect}
         onRow={(identifier) => go(pathOf('devices', identifier))}
         onShown={setShown}
         render={(identifier) => (
-          <Cells identifier={identifier} columns={columns} pointsOf={pointsOf} alarms={alarms.get(identifier)} />
+          <Cells {...{ identifier, columns, pointsOf, selection }} alarms={alarms.get(identifier)} />
         )}
       />
     </div>
   )
 }
 
-interface CellsProps {
+interface CellsProps extends Pick<FleetGridProps, 'selection'> {
   readonly identifier: string
   readonly columns: readonly FleetColumn[]
   /** By key of a series. */
@@ -113,12 +126,21 @@ interface CellsProps {
   readonly alarms: readonly StatusRow[] | undefined
 }
 
-function Cells({ identifier, columns, pointsOf, alarms }: CellsProps) {
+function Cells({ identifier, columns, pointsOf, alarms, selection }: CellsProps) {
   const { devices, schemas } = state()
   const device = useKey(devices, identifier)
   const name = nameOfDevice(identifier)
   return (
     <div class="fleet-cells" role="presentation">
+      {selection && (
+        <div {...gridCell}>
+          <Check
+            label={`Select ${identifier}`}
+            isChecked={selection.selected.has(identifier)}
+            onPress={(isRange) => selection.onSelect(identifier, isRange)}
+          />
+        </div>
+      )}
       {columns.map(({ key, isNumber, text }) => (
         <div key={key} {...gridCell} class={isNumber ? 'end' : ''}>
           {key === 'device' && (
@@ -142,6 +164,27 @@ function Cells({ identifier, columns, pointsOf, alarms }: CellsProps) {
         </div>
       ))}
     </div>
+  )
+}
+
+interface CheckProps {
+  readonly label: string
+  readonly isChecked: boolean
+  readonly onPress: (isRange: boolean) => void
+}
+
+/** The label is the whole cell, so that a press beside the box does not open the device. */
+function Check({ label, isChecked, onPress }: CheckProps) {
+  return (
+    <label class="fleet-check">
+      <input
+        type="checkbox"
+        aria-label={label}
+        tabIndex={-1}
+        checked={isChecked}
+        onClick={({ shiftKey }) => onPress(shiftKey)}
+      />
+    </label>
   )
 }
 
@@ -174,9 +217,9 @@ function DeviceStatus({ device }: { readonly device: DeviceView }) {
 }
 
 /** One layout for the header and all rows; on a narrow screen it scrolls sideways. */
-function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
+function layoutOf(columns: readonly FleetColumn[], isSelectable: boolean): Record<string, string> {
   return {
-    '--fleet-columns': columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' '),
+    '--fleet-columns': `${isSelectable ? '2rem ' : ''}${columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' ')}`,
     '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,
   }
 }

@@ -20,7 +20,9 @@ import { now } from '#dashboard/timers'
 import { aboutOf, counted } from '#dashboard/values/format-value'
 import '#dashboard/pages/fleet/fleet.css'
 import { fleetCommand } from '#dashboard/commands'
+import { LazySelectionBar, mayChangeMany } from '#dashboard/pages/fleet/lazy-selection-bar'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
+import { useSelection } from '#dashboard/pages/fleet/use-selection'
 
 /** While the user points at rows, they do not move, so that a click hits the intended row. */
 const holdMs = 1_000
@@ -41,6 +43,7 @@ export default function FleetPage() {
   const { sortKey } = useMemo(() => columnOf(view.sort, schemas), [view.sort, schemas.value]) ?? {}
   const { identifiers, isComplete, canSort, problem } = useFleet({ view, sortKey, wanted, hold })
   const offers = useOffers()
+  const selection = useSelection(identifiers)
 
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
@@ -72,6 +75,7 @@ export default function FleetPage() {
           />
         </FleetToolbar>
       )}
+      {selection.selected.size > 0 && <LazySelectionBar {...selection} />}
       {problem !== undefined && <p class="problem">{problemText(problem)}</p>}
       {!identifiers &&
         problem === undefined &&
@@ -91,6 +95,7 @@ export default function FleetPage() {
           columns={columns}
           sort={canSort || view.sort === 'device' ? view.sort : ''}
           canSort={canSort}
+          selection={mayChangeMany() ? selection : undefined}
           isDescending={view.isDescending}
           onPoint={() => {
             hold.until = now() + holdMs

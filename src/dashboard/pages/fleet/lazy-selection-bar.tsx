@@ -1,0 +1,24 @@
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { SelectionBarProps } from '#dashboard/pages/fleet/many/selection-bar'
+import { Loading } from '#dashboard/parts/page'
+import { notify } from '#dashboard/parts/toasts'
+import { mayI } from '#dashboard/session'
+
+/** Whether the user may do anything with selected devices. */
+export function mayChangeMany(): boolean {
+  const isAny = (['service', 'functions', 'meta', 'updates'] as const).some((resource) => mayI(resource, 'update'))
+  return isAny || mayI('device', 'delete')
+}
+
+/** The actions for selected devices, whose code is loaded with the first selection. */
+export function LazySelectionBar(props: SelectionBarProps) {
+  const [loaded, setLoaded] = useState<{ readonly Bar: ComponentType<SelectionBarProps> }>()
+  useEffect(() => {
+    import('#dashboard/pages/fleet/many/selection-bar').then(
+      (module) => setLoaded({ Bar: module.default }),
+      () => notify('The actions could not be loaded: the server cannot be reached, or was updated.', 'failed'),
+    )
+  }, [])
+  return loaded ? <loaded.Bar {...props} /> : <Loading />
+}

@@ -1,0 +1,16 @@
+/** The selected devices after a press on the box of one, or with Shift of all from the one pressed before. */
+export function toggled(
+  selected: ReadonlySet<string>,
+  identifiers: readonly string[],
+  pressed: string,
+  from = pressed,
+): ReadonlySet<string> {
+  const next = new Set(selected)
+  const ends = [identifiers.indexOf(from), identifiers.indexOf(pressed)]
+  const range = ends.includes(-1) ? [pressed] : identifiers.slice(Math.min(...ends), Math.max(...ends) + 1)
+  for (const identifier of range) {
+    if (selected.has(pressed)) next.delete(identifier)
+    else next.add(identifier)
+  }
+  return next
+}

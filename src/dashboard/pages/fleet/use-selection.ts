@@ -1,0 +1,34 @@
+import { useMemo, useRef, useState } from 'preact/hooks'
+import { toggled } from '#dashboard/pages/fleet/selection'
+
+/** Selected devices: they stay selected while the search and the filters change. */
+export interface Selection {
+  readonly selected: ReadonlySet<string>
+  /** Whether all devices of the view are selected. */
+  readonly isAll: boolean
+  readonly onSelect: (identifier: string, isRange: boolean) => void
+  readonly onAll: () => void
+  readonly onClear: () => void
+}
+
+const nothing: ReadonlySet<string> = new Set()
+
+export function useSelection(identifiers: readonly string[] = []): Selection {
+  const [selected, setSelected] = useState(nothing)
+  const pressed = useRef<string>()
+  const isAll = useMemo(
+    () =>
+      identifiers.length > 0 && selected.size >= identifiers.length && identifiers.every((each) => selected.has(each)),
+    [identifiers, selected],
+  )
+  return {
+    selected,
+    isAll,
+    onSelect(identifier, isRange) {
+      setSelected(toggled(selected, identifiers, identifier, isRange ? pressed.current : undefined))
+      pressed.current = identifier
+    },
+    onAll: () => setSelected(isAll ? nothing : new Set([...selected, ...identifiers])),
+    onClear: () => setSelected(nothing),
+  }
+}

@@ -1,0 +1,166 @@
+import type { Browser } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { StartedServer } from '#test/blackbox/started-server'
+import { Boilers } from '#test/dashboard/boilers'
+import { dialogOf } from '#test/dashboard/page-queries'
+import { openPages, Visitor } from '#test/dashboard/visitor'
+
+/** Actions on many devices at once, in a browser, on a server without authentication. */
+describe('selected devices in a browser', () => {
+  let server: StartedServer
+  let browser: Browser
+  let boilers: Boilers
+  let ann: Visitor
+  openPages(
+    () => StartedServer.start(),
+    async (opened) => {
+      ;({ server, browser } = opened)
+      boilers = await Boilers.connect(server, 30)
+      await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'SPARE-1' } })
+      ann = await Visitor.open(browser, server)
+      return ann
+    },
+    () => boilers?.cut(),
+  )
+
+  const box = (identifier: string) => ann.page.getByRole('checkbox', { name: `Select ${identifier}`, exact: true })
+  const outcome = (text: string | RegExp) => dialogOf(ann.page).getByRole('status').filter({ hasText: text }).waitFor()
+  const setpointOf = async (identifier: string) => {
+    const path = `/devices/${identifier}/services/boiler/properties?raw=false`
+    return ((await server.get(path)).json as { Setpoint: number }).Setpoint
+  }
+
+  /** Writes a setpoint to the selected devices. */
+  async function write(value: string): Promise<void> {
+    await ann.button('Write…').click()
+    await dialogOf(ann.page).getByLabel('Service').selectOption('Boiler')
+    await ann.field('Property').selectOption({ value: '0x2001' })
+    await ann.field('Value').fill(value)
+  }
+
+  test('boxes, a range with Shift, the keyboard, and all that the search finds', async () => {
+    await ann.reads('31 devices')
+    await box('BOILER-002').click()
+    await ann.reads('1 device selected')
+    await box('BOILER-005').click({ modifiers: ['Shift'] })
+    await ann.reads('4 devices selected')
+    await box('BOILER-003').click()
+    await ann.reads('3 devices selected')
+    await ann.isAccessible()
+    await ann.page.getByRole('grid', { name: 'Devices' }).focus()
+    await ann.page.keyboard.press('Home')
+    await ann.page.keyboard.press('Space')
+    await ann.reads('4 devices selected')
+    await ann.button('Clear').click()
+    await ann.page.getByRole('searchbox').fill('boiler-01')
+    await ann.reads('10 devices found')
+    await ann.page.getByRole('checkbox', { name: 'Select all' }).click()
+    await ann.reads('10 devices selected')
+    // The selection stays while the search changes.
+    await ann.page.getByRole('searchbox').fill('spare')
+    await ann.reads('1 device found')
+    await box('SPARE-1').click()
+    await ann.reads('11 devices selected')
+  })
+
+  test('a value is written, with an outcome for each device, and failed ones are tried again', async () => {
+    await write('95')
+    await ann.button('Continue').click()
+    await ann.reads('Must be below 90.')
+    await ann.field('Value').fill('13')
+    await ann.button('Continue').click()
+    await ann.reads('Write Setpoint = 13 °C to 11 devices?')
+    await ann.isAccessible()
+    await ann.button('Apply to 11 devices').click()
+    await outcome('0 of 11 devices done, 11 failed')
+    await dialogOf(ann.page).getByRole('option').filter({ hasText: 'BOILER-010' }).getByText('(unlucky)').waitFor()
+    await dialogOf(ann.page).getByRole('option').filter({ hasText: 'SPARE-1' }).getByText('The device').waitFor()
+    await ann.isAccessible()
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await write('61')
+    await ann.button('Continue').click()
+    await ann.button('Apply to 11 devices').click()
+    await outcome('10 of 11 devices done, 1 failed')
+    expect(await setpointOf('BOILER-019')).toBe(61)
+    await ann.button('Try 1 failed again').click()
+    await outcome('10 of 11 devices done, 1 failed')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+  })
+
+  test('a value is stored for devices that are offline', async () => {
+    boilers.cut()
+    await ann.page.getByRole('searchbox').fill('')
+    await ann.button('Offline').click()
+    await ann.reads('31 devices found')
+    await ann.page.getByRole('searchbox').fill('spare')
+    await ann.reads('1 device found')
+    await box('SPARE-1').click()
+    await ann.reads('10 devices selected')
+    await write('62')
+    await ann.field('Also for devices that are offline').check()
+    await ann.button('Continue').click()
+    await ann.button('Apply to 10 devices').click()
+    await outcome('10 of 10 devices done')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await boilers.reconnect()
+    await expect.poll(() => setpointOf('BOILER-011')).toBe(62)
+    await ann.button('All').click()
+    await ann.page.getByRole('searchbox').fill('')
+    await ann.reads('31 devices')
+  })
+
+  test('groups and tags', async () => {
+    const created = await server.ask('/groups', { method: 'POST', body: { name: 'Cellar', devices: ['BOILER-001'] } })
+    const id = (created.json as { resourceIdentifier: string }).resourceIdentifier.replace('crn#group:', '')
+    await ann.button('Groups…').click()
+    await ann.field('Group').selectOption('Cellar')
+    await ann.isAccessible()
+    await ann.button('Continue').click()
+    await ann.reads('Add to the group Cellar: 10 devices?')
+    await ann.button('Apply to 10 devices').click()
+    await outcome('10 of 10 devices done')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    const members = async () => ((await server.get(`/groups/${id}`)).json as { devices: string[] }).devices
+    expect((await members()).length).toBe(11)
+    await ann.button('Groups…').click()
+    await ann.field('Change').selectOption('Remove')
+    await ann.field('Group').selectOption('Cellar')
+    await ann.button('Continue').click()
+    await ann.button('Apply to 10 devices').click()
+    await outcome('10 of 10 devices done')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    expect(await members()).toEqual(['BOILER-001'])
+
+    const tags = async () => ((await server.get('/meta/BOILER-012')).json as { meta: { tags?: string[] } }).meta.tags
+    for (const [direction, expected] of [
+      ['Add', ['cellar']],
+      ['Remove', undefined],
+    ] as const) {
+      await ann.button('Tags…').click()
+      await ann.field('Change').selectOption(direction)
+      await ann.field('Tag').fill('cellar')
+      await ann.button('Continue').click()
+      await ann.button('Apply to 10 devices').click()
+      await outcome('10 of 10 devices done')
+      await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+      expect(await tags()).toEqual(expected)
+    }
+  })
+
+  test('firmware is updated, and devices are deleted after their number is typed', async () => {
+    await ann.button('Update firmware…').click()
+    await ann.button('Apply to 10 devices').click()
+    await outcome('10 of 10 devices done')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    boilers.cut()
+    await ann.button('Delete…').click()
+    expect(await ann.button('Delete 10 devices').isDisabled()).toBe(true)
+    await ann.field('Type 10 to confirm').fill('10')
+    await ann.isAccessible()
+    await ann.button('Delete 10 devices').click()
+    await outcome('10 of 10 devices done')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    await ann.reads('21 devices')
+    expect((await server.get('/devices/BOILER-012')).status).toBe(404)
+  })
+})
