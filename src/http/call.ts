@@ -63,6 +63,8 @@ export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
+  /** A repeat under the `Idempotency-Key` gets this, because `json` contains a secret, which is stored nowhere. */
+  readonly repeatedJson?: unknown
   readonly text?: string
   readonly chunks?: AsyncIterable<string | Uint8Array>
 }

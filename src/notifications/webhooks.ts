@@ -236,9 +236,9 @@ export class Webhooks implements WebhookNotices {
     end(after.tookMs)
     if (--this.#underWayCount === 0) this.#settled()
     const isKnown = this.#tenants.get(waiting.tenant)?.waiting.get(waiting.key) === waiting
-    if (this.#isStopped || !isKnown) return
-    if (after.waitMs === undefined) this.#remove(waiting)
-    else this.#schedule(waiting, after.waitMs)
+    if (this.#isStopped) return
+    if (isKnown && after.waitMs === undefined) this.#remove(waiting)
+    else if (isKnown) this.#schedule(waiting, after.waitMs ?? 0)
     this.#start()
   }
 

@@ -4,7 +4,7 @@ import { deliveryAddress } from '#actors/delivery/state'
 import { type PutFunction, tenantAddress } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
-import { type Binding, bind } from '#http/call'
+import { type Binding, bind, type Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import {
   alarmsIn,
@@ -52,8 +52,8 @@ export function functionRoutes(context: RouteContext): Binding[] {
         made = put.made
         return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
       })
-      const headers = { Location: `/api/v1/functions/${id}`, ...notStored(made) }
-      return { status: 201, headers, json: entryWith(id, stored as StoredFunction, made) }
+      const entry = functionEntryOf(id, stored as StoredFunction)
+      return withSecrets({ status: 201, headers: { Location: `/api/v1/functions/${id}` }, json: entry }, entry, made)
     }),
 
     bind(api.readFunction, (call) => {
@@ -84,8 +84,9 @@ export function functionRoutes(context: RouteContext): Binding[] {
         return { to: tenantAddress(caller.tenant), command: put.command, bytes: bodyBytes.byteLength }
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
-      const reply = changedReply(mayRead, entryWith(id, stored as StoredFunction, made), 'resourceIdentifier')
-      return { ...reply, headers: notStored(made) }
+      const entry = functionEntryOf(id, stored as StoredFunction)
+      const reply = changedReply(mayRead, entry, 'resourceIdentifier')
+      return mayRead ? withSecrets(reply, entry, made) : reply
     }),
 
     bind(api.deleteFunction, async (call) => {
@@ -155,15 +156,11 @@ function putOf(
   return { command: { type: 'put_function', id, isNew: !before, body, ...(secrets && { secrets }), ...author }, made }
 }
 
-/** With the secrets that were made: this is the only answer that contains them. */
-function entryWith(id: string, stored: StoredFunction, made: SealedBody['made']): FunctionEntry {
-  const entry = functionEntryOf(id, stored)
-  return made.size === 0 ? entry : { ...entry, graph: withMadeSecrets(entry.graph, made) }
-}
-
-/** An answer with a secret is stored nowhere. */
-function notStored(made: SealedBody['made']): Record<string, string> {
-  return made.size === 0 ? {} : { 'Cache-Control': 'no-store' }
+/** The answer with the secrets that were made. It is the only one with them, so no copy of it is stored. */
+function withSecrets(reply: Reply, entry: FunctionEntry, made: SealedBody['made']): Reply {
+  if (made.size === 0) return reply
+  const json = { ...entry, graph: withMadeSecrets(entry.graph, made) }
+  return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'no-store' }, json, repeatedJson: entry }
 }
 
 function servicesNamed({ nodes }: Graph): readonly string[] {

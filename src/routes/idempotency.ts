@@ -127,14 +127,15 @@ class KeyedRequests implements IdempotencyGuard {
       await this.#ask(address, { type: 'forget' }, 0)
       return reply
     }
-    const { status, headers } = reply
+    const { status, headers, repeatedJson } = reply
     const body = bodyOf(reply)
+    const storedBody = repeatedJson === undefined ? body : JSON.stringify(repeatedJson)
     // A larger answer is not stored. A repeated request runs again with the same key and finds what the first one
     // created.
     if (Buffer.byteLength(body) > storedBytesMax) return reply
-    const stored: StoredReply = { status, location: headerOf(reply, 'location') ?? null, body }
+    const stored: StoredReply = { status, location: headerOf(reply, 'location') ?? null, body: storedBody }
     await this.#ask(address, { type: 'finish', reply: stored }, 0)
-    this.#stored.add(caller, Buffer.byteLength(body))
+    this.#stored.add(caller, Buffer.byteLength(storedBody))
     return { status, ...(headers && { headers }), text: body }
   }
 
@@ -176,6 +177,7 @@ function isFinal(status: number): boolean {
 }
 
 function mayBeStored(reply: Reply): boolean {
+  if (reply.repeatedJson !== undefined) return true
   return !reply.chunks && !headerOf(reply, 'cache-control')?.includes('no-store')
 }
 

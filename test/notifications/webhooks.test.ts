@@ -253,6 +253,20 @@ test('a receiver that hangs delays no other one', async () => {
   await expectIdle()
 })
 
+test('a function that is deleted during an attempt does not hold others to the same receiver', async () => {
+  await fixture.putWebhook(undefined, 'G')
+  const release = hold()
+  await fixture.callWebhook(1)
+  await fixture.advance()
+  await fixture.callWebhook(2, 'G')
+  await fixture.askTenant({ type: 'delete_function', id: 'F' })
+  fixture.receivers.onPost = () => 204
+  release()
+  await fixture.advance()
+  expect(valuesOf()).toEqual([1, 2])
+  await expectIdle()
+})
+
 test('a stop waits for answers, and what is not answered is sent again after a start', async () => {
   const release = hold()
   await fixture.callWebhook(1)

@@ -153,6 +153,15 @@ describe('a stored answer', () => {
     expect(fixture.calls.map(({ isRepeated }) => isRepeated)).toEqual([false, true])
   })
 
+  test('is stored without a secret that only the first one contains', async () => {
+    const fixture = await IdempotencyFixture.open()
+    const headers = { 'Cache-Control': 'no-store', Location: '/p/1' }
+    const answer = () => ({ status: 201, headers, json: { id: 1, secret: 's' }, repeatedJson: { id: 1 } })
+    expect(await fixture.send(same, answer)).toBe('201 /p/1 {"id":1,"secret":"s"}')
+    expect(await fixture.send(same, answer)).toBe('201 /p/1 {"id":1}')
+    expect(fixture.calls).toHaveLength(1)
+  })
+
   const forgotten: Readonly<Record<string, () => Reply>> = {
     'that may not be stored': () => ({ status: 200, headers: { 'cache-control': 'private, no-store' }, json: 'x' }),
     'that is streamed': () => ({ status: 200, chunks: (async function* () {})() }),

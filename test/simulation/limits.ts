@@ -1,5 +1,6 @@
 import type { SeededRandom } from '#bench/random'
 import { SimulatedMailServer } from '#test/simulation/simulated-mail'
+import { SimulatedReceivers } from '#test/simulation/simulated-receivers'
 import type { SimulatedLimits } from '#test/simulation/simulated-server'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
@@ -15,6 +16,7 @@ export function randomLimits(random: SeededRandom, now: () => number): Simulated
     tokenMs: pick([200_000, 3_600_000]),
     mails: {
       server: new SimulatedMailServer(random),
+      receivers: new SimulatedReceivers(random),
       // Either small, so that most mails become digests, or large enough for single mails.
       perHourMax: pick([2, 5, 1_000]),
       // Either small, so that some requests are only counted, or large enough for all.

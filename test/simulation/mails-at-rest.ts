@@ -12,7 +12,10 @@ import { type SimulatedLimits, tenant } from '#test/simulation/simulated-server'
 import type { KnownSubscription } from '#test/simulation/simulated-subscribers'
 import type { Witness } from '#test/simulation/witness'
 
-type Parts = Pick<Participants, 'people' | 'alarms' | 'functions' | 'subscribers' | 'mails' | 'mailServer'>
+type Parts = Pick<
+  Participants,
+  'people' | 'alarms' | 'functions' | 'subscribers' | 'mails' | 'mailServer' | 'webhooks' | 'receivers'
+>
 
 /** A count that a device reported. */
 interface Counted {
@@ -37,7 +40,7 @@ const roundsMax = 60
 const everyMs = 2_200
 
 /**
- * Waits for all mails and checks that no notification is missing: computed plainly from counts for which all conditions were
+ * Waits for all mails and webhooks, and checks that no notification is missing: computed plainly from counts for which all conditions were
  * unchanged. Also compares the stored indexes with the subscriptions. Contract 5.7.
  */
 export class MailsAtRest {
@@ -49,6 +52,7 @@ export class MailsAtRest {
   readonly #counted: Counted[] = []
   /** Expected notifications by address. */
   #expected: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
+  #expectedWebhooks: { readonly fn: KnownFunction; readonly counted: Counted }[] = []
 
   constructor(
     witness: Witness,
@@ -74,8 +78,9 @@ export class MailsAtRest {
 
   /** For a server without new requests: waits until the queue is empty, for any length of time. */
   async end(): Promise<void> {
-    const { mailServer, mails } = this.#parts
+    const { mailServer, mails, receivers, webhooks } = this.#parts
     mailServer.isHealthy = true
+    receivers.isHealthy = true
     this.#expectMails()
     for (let round = 0, ms = 1_000; !(await this.#isOver()); round++, ms = Math.min(1_800_000, ms * 2)) {
       if (round > roundsMax) throw new Error('the mail queue does not become empty')
@@ -87,10 +92,12 @@ export class MailsAtRest {
       await this.#run.comeToRest()
     }
     mails.settle()
+    webhooks.settle()
     this.#checkReceived()
     await this.#checkCounts()
     this.#checkThrottles()
     mailServer.isHealthy = false
+    receivers.isHealthy = false
   }
 
   /** Call after functions and subscriptions were read. */
@@ -111,7 +118,8 @@ export class MailsAtRest {
   /** No requests are stored, and no subscribers are pending. */
   async #isOver(): Promise<boolean> {
     const { waiting } = await this.#outbox()
-    if (this.#parts.mailServer.underWay > 0 || waiting.requests > 0 || waiting.subscribers > 0) return false
+    const { mailServer, receivers } = this.#parts
+    if (mailServer.underWay + receivers.underWay > 0 || waiting.requests > 0 || waiting.subscribers > 0) return false
     return (await this.#entriesOf(deliveringIndex)).length === 0
   }
 
@@ -123,6 +131,7 @@ export class MailsAtRest {
     for (const counted of this.#counted) {
       for (const fn of counted.isStored ? functions.there : []) {
         if (!this.#mustNotify(fn, counted)) continue
+        this.#expectedWebhooks.push({ fn, counted })
         for (const known of subscribers.there) {
           if (known.function !== fn.id || !known.locale.isSteadySince(counted.moment)) continue
           const address = known.account === people.root ? rootAddress : this.#addressOf(known, fn, counted)
@@ -171,6 +180,13 @@ export class MailsAtRest {
         this.#witness.report(`${address} gets no mail that ${device} has ${count}, by ${fn.plan.name}`)
     }
     this.#expected = []
+    for (const { fn, counted } of this.#expectedWebhooks) {
+      const { device, count } = counted
+      this.#witness.count('webhook as required')
+      if (!this.#parts.webhooks.wasCalled(fn.plan.name, device, count))
+        this.#witness.report(`no webhook reports that ${device} has ${count}, by ${fn.plan.name}`)
+    }
+    this.#expectedWebhooks = []
   }
 
   /** All events of a permanent function reach a permanent subscriber: as text, or as a number. */

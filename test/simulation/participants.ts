@@ -7,6 +7,7 @@ import { SimulatedFunctions } from '#test/simulation/simulated-functions'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
+import type { SimulatedReceivers } from '#test/simulation/simulated-receivers'
 import { SimulatedRequests } from '#test/simulation/simulated-requests'
 import { SimulatedSchema } from '#test/simulation/simulated-schema'
 import type { SimulatedLimits, SimulatedServer } from '#test/simulation/simulated-server'
@@ -14,6 +15,7 @@ import { SimulatedSessions } from '#test/simulation/simulated-sessions'
 import { SimulatedSubscribers } from '#test/simulation/simulated-subscribers'
 import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
+import { WebhookChecker } from '#test/simulation/webhook-checker'
 import type { Witness } from '#test/simulation/witness'
 
 /** Moments: the earliest at which it may have been sent, and at which it may have been received. */
@@ -37,6 +39,8 @@ export class Participants {
 
   readonly mails: MailChecker
   readonly mailServer: SimulatedMailServer
+  readonly webhooks: WebhookChecker
+  readonly receivers: SimulatedReceivers
 
   constructor(
     server: SimulatedServer,
@@ -69,6 +73,9 @@ export class Participants {
     this.mails = new MailChecker(witness, { people, alarms, functions, subscribers }, mails.perHourMax, server.now)
     this.mailServer = mails.server
     this.mailServer.watcher = this.mails
+    this.webhooks = new WebhookChecker(witness, { people, functions })
+    this.receivers = mails.receivers
+    this.receivers.watcher = this.webhooks
     for (const device of devices) {
       device.onWrite = (updates) => {
         this.writes.writeReceived(updates)

@@ -81,16 +81,25 @@ export function needsOfSubscribing(bound: readonly string[]): readonly Need[] {
 
 /** To be notified about one device. */
 export function needsOfNotification(bound: readonly string[], device: string, cause: Cause): readonly Need[] {
-  const isCauseMet: Need[1] = (grants) => {
+  return [
+    ['notifications', (grants) => mayRead(grants, 'notifications')],
+    needOfCause(device, cause),
+    ...needsOfSubscribing(bound),
+  ]
+}
+
+/** Of the author, to send a webhook about one device. */
+export function needsOfSending(device: string, cause: Cause): readonly Need[] {
+  return [[`functions of ${device}`, (grants) => mayRead(grants, 'functions', device)], needOfCause(device, cause)]
+}
+
+function needOfCause(device: string, cause: Cause): Need {
+  const isMet: Need[1] = (grants) => {
     if (cause === 'alarm') return mayRead(grants, 'alarms', device)
     if (cause === 'status') return mayRead(grants, 'meta', device)
     return mayRead(grants, 'service', device, cause)
   }
-  return [
-    ['notifications', (grants) => mayRead(grants, 'notifications')],
-    [`${cause} of ${device}`, isCauseMet],
-    ...needsOfSubscribing(bound),
-  ]
+  return [`${cause} of ${device}`, isMet]
 }
 
 interface Hour {

@@ -177,8 +177,9 @@ export class SimulatedFunctions {
         return ({ status, body }) => {
           if (status !== 201 || !isFirst) return
           check()
-          const id = idIn(JSON.parse(body).resourceIdentifier)
-          if (!this.#known.has(id)) this.#learn(id, name, { ...bound, enabled })
+          const { resourceIdentifier, updatedBy } = JSON.parse(body)
+          const id = idIn(resourceIdentifier)
+          if (!this.#known.has(id)) this.#learn(id, name, { ...bound, enabled }).author = updatedBy
         }
       },
     })
@@ -264,8 +265,16 @@ export class SimulatedFunctions {
       { id: 'mail', type: 'email', template: 'mail' },
     ]
     const edges = nodes.slice(1).map(({ id }, index) => [nodes[index]?.id, id])
+    edges.push([nodes.at(-2)?.id, 'call'])
+    const call = { id: 'call', type: 'webhook', url: 'https://receiver' }
     const name = `f${this.#plans.size}`
-    const plan = { name, cause: actualCause, every: isCounted ? every : 1, throttleMs, graph: { nodes, edges } }
+    const plan = {
+      name,
+      cause: actualCause,
+      every: isCounted ? every : 1,
+      throttleMs,
+      graph: { nodes: [...nodes, call], edges },
+    }
     this.#plans.set(name, plan)
     return plan
   }

@@ -12,7 +12,6 @@ import { seedBytes } from '#model/seeded-random'
 import { bindingsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
-import { MemoryReceivers } from '#test/notifications/memory-receivers'
 import { operationOf } from '#test/routes/operation-of'
 import '#test/simulation/immediate-signatures'
 import type { AssemblyOptions } from '#app/assembly-options'
@@ -20,6 +19,7 @@ import type { UpdateSettings } from '#firmware/options'
 import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
+import type { SimulatedReceivers } from '#test/simulation/simulated-receivers'
 import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 import { watchTurns } from '#test/simulation/watched-turns'
@@ -39,6 +39,7 @@ export interface SimulatedLimits {
   readonly tokenMs: number
   readonly mails: {
     readonly server: SimulatedMailServer
+    readonly receivers: SimulatedReceivers
     readonly perHourMax: number
     readonly storedRequestsMax: number
   }
@@ -75,7 +76,7 @@ export class SimulatedServer {
   firmwareSent: (id: string) => void = () => {}
   readonly #kill: () => void
   #isDead = false
-  readonly #mailServer: SimulatedMailServer
+  readonly #outside: SimulatedLimits['mails']
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
 
@@ -84,8 +85,8 @@ export class SimulatedServer {
     this.#kill = process.kill
     this.now = () => process.world.now()
     this.sockets = new SimulatedSockets(process.world)
-    const { server: mailServer, perHourMax: mailsPerHourMax, storedRequestsMax } = limits.mails
-    this.#mailServer = mailServer
+    const { server: mailServer, receivers, perHourMax: mailsPerHourMax, storedRequestsMax } = limits.mails
+    this.#outside = limits.mails
     const note = (fields: object, message: string) => {
       const { err } = fields as { err?: unknown }
       if (err instanceof PublishFault) return
@@ -108,7 +109,7 @@ export class SimulatedServer {
       writeTimeoutMs,
       notifications: {
         mail: mailServer.seenBy(process.world),
-        receivers: new MemoryReceivers(),
+        receivers: receivers.seenBy(process.world),
         mailsPerHourMax,
         storedRequestsMax,
       },
@@ -143,7 +144,8 @@ export class SimulatedServer {
   die(): void {
     this.#kill()
     this.#isDead = true
-    this.#mailServer.senderDied()
+    this.#outside.server.senderDied()
+    this.#outside.receivers.senderDied()
     for (const socket of [...this.sockets.sockets]) socket.vanish()
   }
 

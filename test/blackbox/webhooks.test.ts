@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeDevice } from '#test/blackbox/alarm-calls'
+import { makeFunction, pathOf } from '#test/blackbox/notification-calls'
+import { Person, report, startWithIdentity } from '#test/blackbox/people'
+import { climate, temperature } from '#test/blackbox/sensor'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+/** Webhooks from a process to a receiver. `test/notifications` tests every step of a delivery. Contract 12. */
+
+let receiver: Server
+let url: string
+let answer: (response: ServerResponse) => void
+const received: { headers: IncomingHttpHeaders; body: string }[] = []
+let server: StartedServer
+
+beforeEach(async () => {
+  received.length = 0
+  receiver = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      received.push({ headers: request.headers, body })
+      answer(response)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+  server = await startWithIdentity({ WEBHOOK_ALLOW: '127.0.0.1' })
+})
+afterEach(async () => {
+  await server?.finish()
+  receiver.closeAllConnections()
+  receiver.close()
+})
+
+test('killed before the answer, the server sends a webhook again under its id and with a valid signature', async () => {
+  answer = () => {}
+  const admin = await Person.signIn(server)
+  const nodes = [
+    { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: climate, propId: temperature },
+    { id: 'call', type: 'webhook', url },
+  ]
+  const fn = await makeFunction(admin, { graph: { nodes, edges: [['heat', 'call']] } })
+  const { secret = '' } = (fn as unknown as { graph: { nodes: { secret?: string }[] } }).graph.nodes[1] ?? {}
+  await report(server, await makeDevice(admin, 'OVEN'), 40)
+  await until(() => received.length === 1, 'the first attempt')
+  await server.kill()
+  answer = (response) => response.writeHead(204).end()
+  await server.startAgain()
+  await until(() => received.length === 2, 'the second attempt')
+  const [first, second] = received.map(({ headers, body }) => ({
+    id: headers['webhook-id'],
+    message: new Webhook(secret).verify(body, headers as Record<string, string>),
+  }))
+  expect(second).toEqual(first)
+  expect(first?.message).toMatchObject({
+    type: 'property.changed',
+    data: { function: 'Heat', device: 'OVEN', service: climate, property: '0x2000', value: 40 },
+  })
+  const again = await Person.signIn(server)
+  const deliveries = async () => (await again.get(`${pathOf(fn)}/deliveries`)).json
+  const delivered = [{ id: first?.id, node: 'call', status: 'DELIVERED', httpStatus: 204 }]
+  await until(async () => JSON.stringify(await deliveries()).includes('DELIVERED'), 'the result')
+  expect(await deliveries()).toMatchObject(delivered)
+  expect((await again.get(pathOf(fn))).text).not.toContain(secret)
+})
