@@ -65,7 +65,7 @@ export async function openMqtt(
     if (!cluster || cluster.node.isOwner) return connections.opened(transport)
     return new CarriedConnection(transport, (client) => cluster.tunnels.connect(socket.path, client))
   }
-  cluster?.node.onOwnerChanged(() => void connections.endAll('another node answers now'))
+  cluster?.node.onOwnerChanged(() => void connections.ownerChanged())
   const tls = await tlsOf(config)
   const listeners: Listener[] = []
   const open = async (name: string, given: number | undefined, fallback: number, files?: TlsFiles) => {

@@ -25,6 +25,7 @@ export class Connections {
   readonly world: World
   readonly #context: ConnectionContext
   readonly #sessions: ConnectionsOptions['sessions']
+  readonly #isWritable: () => boolean
   readonly #open = new Set<Connection>()
   /** By principal and client identifier. */
   readonly #clients = new Map<string, Connection>()
@@ -34,6 +35,7 @@ export class Connections {
   constructor({ isWritable, sessions, ...options }: ConnectionsOptions) {
     this.world = options.world
     this.#sessions = sessions
+    this.#isWritable = isWritable
     this.#context = {
       ...options,
       principalOf: (connect, address) => {
@@ -66,11 +68,17 @@ export class Connections {
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#cancelTick?.()
-    await this.endAll('the server is stopping')
+    await this.#endAll('the server is stopping')
+  }
+
+  /** All clients have to connect to the new owner. */
+  async ownerChanged(): Promise<void> {
+    await this.#endAll('another node answers now')
+    if (!this.#isWritable()) this.#context.topics.clear()
   }
 
   /** Disconnects all clients, in batches. */
-  async endAll(message: string): Promise<void> {
+  async #endAll(message: string): Promise<void> {
     for (const [place, connection] of [...this.#open].entries()) {
       if (place % endedAtOnceMax === 0) await new Promise<void>((resolve) => this.world.soon(resolve))
       connection.end(reasons.serverStopping, message)

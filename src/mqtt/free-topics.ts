@@ -84,6 +84,13 @@ export class FreeTopics {
     broker?.left(keyOf(client), expiryMs > 0 ? this.#world.monotonic() + expiryMs : undefined)
   }
 
+  /** Drops all messages and subscriptions: another node answers now. */
+  clear(): void {
+    this.#brokers.clear()
+    for (const { cancel } of this.#wills.values()) cancel()
+    this.#wills.clear()
+  }
+
   /** Called every second. */
   tick(): void {
     for (const broker of this.#brokers.values()) broker.expire()

@@ -103,6 +103,11 @@ export class Topics {
     this.#exchange.release(client, packetId, released)
   }
 
+  /** Another node answers now, and no client is connected here. */
+  clear(): void {
+    this.#free.clear()
+  }
+
   /** Called every second. */
   tick(): void {
     if (++this.#ticks % positionedEveryTicks === 0)

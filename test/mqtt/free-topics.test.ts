@@ -119,6 +119,19 @@ describe('retained messages', () => {
     expect(publisher.take('puback').reasonCode).toBe(0)
   })
 
+  test('are gone on a node that is not the owner any more', async () => {
+    await publish('a', '1', { retain: true })
+    fixture.isWritable = false
+    const changed = fixture.connections.ownerChanged()
+    await publisher.settle()
+    await changed
+    expect([publisher.isClosed, subscriber.isClosed]).toEqual([true, true])
+    fixture.isWritable = true
+    const client = await fixture.connected({ clientId: 'later' })
+    await subscribe('#', {}, client)
+    expect(messages(client)).toEqual([])
+  })
+
   test('expire', async () => {
     await publish('a', 'x', { retain: true, properties: { messageExpiryInterval: 10 } })
     await fixture.world.advance(4_000)
