@@ -42,7 +42,7 @@ export const callRows: readonly MetricRow[] = [
   {
     name: 'ddb_http_refusals_total',
     type: 'counter',
-    help: 'Requests and upgrades that were refused or failed by a fault of the server',
+    help: 'Requests and upgrades that were refused, or failed because of a fault of the server',
     labels: { code: 'the reason, by its name in the server', status: 'of the answer' },
     from: 'http',
     read: ({ http }) =>

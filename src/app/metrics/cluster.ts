@@ -44,7 +44,7 @@ export const clusterRows: readonly MetricRow[] = [
   {
     name: 'ddb_cluster_lag_seconds',
     type: 'gauge',
-    help: 'Age of the oldest of those messages',
+    help: 'Age of the oldest message of the log that other nodes have stored, and this one has not',
     from: 'cluster',
     read: ofStatus(({ lag }) => lag.ms / 1000),
   },

@@ -19,14 +19,14 @@ export const eventRows: readonly MetricRow[] = [
   {
     name: 'ddb_event_deliveries_total',
     type: 'counter',
-    help: 'Published events, counted once for each socket of those classes, also for sockets that are behind',
+    help: 'Published events, counted once for each socket that may receive them, also for sockets that are behind',
     from: 'hub',
     read: ({ hub }) => hub.counts.deliveries,
   },
   {
     name: 'ddb_event_delivered_bytes_total',
     type: 'counter',
-    help: 'Bytes of those deliveries; a character beyond ASCII counts as one',
+    help: 'Bytes of ddb_event_deliveries_total; a character beyond ASCII counts as one',
     from: 'hub',
     read: ({ hub }) => hub.counts.bytes,
   },
@@ -47,7 +47,7 @@ export const eventRows: readonly MetricRow[] = [
   {
     name: 'ddb_event_sockets_behind',
     type: 'gauge',
-    help: 'Of those, the ones that are not live: they resume, or are too slow',
+    help: 'Websockets of applications that are not live: they resume, or are too slow',
     from: 'hub',
     read: ({ hub }) => hub.behindCount(),
   },

@@ -26,7 +26,7 @@ export const linkRows: readonly MetricRow[] = [
   {
     name: 'ddb_link_received_bytes_total',
     type: 'counter',
-    help: 'Bytes of those frames',
+    help: 'Bytes of frames received on device connections',
     from: 'links',
     read: ({ links }) => links.counts.bytes,
   },
@@ -40,7 +40,7 @@ export const linkRows: readonly MetricRow[] = [
   {
     name: 'ddb_link_changes_total',
     type: 'counter',
-    help: 'Properties in those UPDATE frames',
+    help: 'Properties in UPDATE frames that were passed to the state of their device',
     from: 'links',
     read: ({ links }) => links.counts.changes,
   },

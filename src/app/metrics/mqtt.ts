@@ -12,14 +12,14 @@ export const mqttRows: readonly MetricRow[] = [
   {
     name: 'ddb_mqtt_messages_total',
     type: 'counter',
-    help: 'PUBLISH packets received, and wills',
+    help: 'PUBLISH packets and wills that were received',
     from: 'mqtt',
     read: ({ mqtt }) => mqtt()?.counts.received ?? [],
   },
   {
     name: 'ddb_mqtt_refused_total',
     type: 'counter',
-    help: 'Those that were refused',
+    help: 'PUBLISH packets and wills that were refused',
     from: 'mqtt',
     read: ({ mqtt }) => mqtt()?.counts.refused ?? [],
   },

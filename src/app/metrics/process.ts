@@ -33,7 +33,7 @@ export const processRows: readonly MetricRow[] = [
   {
     name: 'process_cpu_system_seconds_total',
     type: 'counter',
-    help: 'Of that, the time in the kernel',
+    help: 'CPU time of all threads in the kernel',
     from: 'process',
     read: () => process.cpuUsage().system / microsecondsPerSecond,
   },

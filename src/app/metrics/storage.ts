@@ -42,14 +42,14 @@ export const storageRows: readonly MetricRow[] = [
   {
     name: 'ddb_commit_failures_total',
     type: 'counter',
-    help: 'Commits that failed: waiting changes were refused, and the store was read again',
+    help: 'Commits that failed: waiting changes were refused, and the state was read from the store again',
     from: 'gate',
     read: ({ system }) => system.gate.counts.failed,
   },
   {
     name: 'ddb_uncommitted_bytes',
     type: 'gauge',
-    help: 'Bytes that wait to be stored or sent; above 64 MiB more is refused as OVERLOADED',
+    help: 'Bytes that wait to be stored or sent; above 64 MiB further changes are refused as OVERLOADED',
     from: 'gate',
     read: ({ system }) => system.gate.waitingBytes,
   },

@@ -111,7 +111,7 @@ export const workRows: readonly MetricRow[] = [
   {
     name: 'ddb_updates_under_way',
     type: 'gauge',
-    help: 'Firmware updates that run, for any trigger',
+    help: 'Firmware updates in progress, however they were started',
     labels: { state: 'of the update: `checking` … `rebooting`' },
     from: 'updates',
     read: ({ updates }) => samplesBy('state', runningOnly(updates.updater.states)),
@@ -126,7 +126,7 @@ export const workRows: readonly MetricRow[] = [
   {
     name: 'ddb_updates_total',
     type: 'counter',
-    help: 'Firmware updates that were offered to a device, and that ended',
+    help: 'Firmware updates, counted when they are offered to a device and when they end',
     labels: { outcome: '`offered`, `done`, `failed` (including updates that the device refused)' },
     from: 'updates',
     read: ({ updates }) => samplesBy('outcome', updates.updater.counts),
