@@ -89,9 +89,9 @@ export class Client {
   }
 
   /** Returns false if the packet is too large for the client: it gets no part of it. MQTT-3.1.2-24. */
-  send(packet: Uint8Array): boolean {
+  send(packet: Uint8Array, mayWait = false): boolean {
     if (this.isClosed || packet.length > this.#parts.packetBytesMax) return false
-    this.#parts.transport.send(packet)
+    this.#parts.transport.send(packet, mayWait)
     if (this.unsentBytes() > unsentBytesMax) this.endUnread()
     return true
   }
@@ -108,14 +108,14 @@ export class Client {
   deliver(message: Delivery): boolean {
     const { topicAliasMaximum } = this.#parts
     if (topicAliasMaximum === 0) {
-      return this.send((message.qos === 0 ? writeSharedDelivery : writeDelivery)(message, this.version))
+      return this.send((message.qos === 0 ? writeSharedDelivery : writeDelivery)(message, this.version), true)
     }
     const known = this.#aliases.get(message.topic)
     const topicAlias = known ?? this.#aliases.size + 1
-    if (topicAlias > topicAliasMaximum) return this.send(writeDelivery(message, this.version))
+    if (topicAlias > topicAliasMaximum) return this.send(writeDelivery(message, this.version), true)
     const properties = { ...message.properties, topicAlias }
     const topic = known === undefined ? message.topic : ''
-    const isSent = this.send(writeDelivery({ ...message, topic, properties }, this.version))
+    const isSent = this.send(writeDelivery({ ...message, topic, properties }, this.version), true)
     if (isSent) this.#aliases.set(message.topic, topicAlias)
     return isSent
   }

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { CannotListen } from '#http/server'
 import type { Connection } from '#mqtt/connection'
 import { connectionsMax } from '#mqtt/connections'
-import { TcpTransport } from '#mqtt/transport'
+import { PacketFlush, TcpTransport } from '#mqtt/transport'
 import type { World } from '#runtime/world'
 
 export interface ListenerOptions {
@@ -38,10 +38,13 @@ const backlog = 4_096
 
 /** Listens for MQTT over TCP or TLS. Rejects with `CannotListen` if the address is not available. */
 export function listen({ world, opened, host, port, tls }: ListenerOptions): Promise<Listener> {
+  const packetFlush = new PacketFlush(world)
   const server: Server = tls
     ? createTlsServer({ cert: Buffer.from(tls.cert), key: Buffer.from(tls.key), handshakeTimeout: handshakeMsMax })
     : createServer({ noDelay: true })
-  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => accept(world, opened, socket))
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) =>
+    accept(opened, socket, new TcpTransport(world, socket, packetFlush)),
+  )
   server.maxConnections = connectionsMax
   // A client that does not speak TLS.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
@@ -56,9 +59,8 @@ export function listen({ world, opened, host, port, tls }: ListenerOptions): Pro
   })
 }
 
-function accept(world: World, opened: ListenerOptions['opened'], socket: Socket): void {
+function accept(opened: ListenerOptions['opened'], socket: Socket, transport: TcpTransport): void {
   socket.on('error', () => socket.destroy())
-  const transport = new TcpTransport(world, socket)
   const connection = opened(transport)
   if (!connection) return
   transport.onDrained = () => connection.drained?.()

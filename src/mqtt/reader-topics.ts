@@ -40,6 +40,8 @@ interface Reader {
   readonly filters: Map<string, Filter>
   /** The tenant, the filters and their options: readers with the same key and rights get the same deliveries. */
   key: string
+  /** Some filters are of values or of the status. */
+  hasValues: boolean
   isListening: boolean
   /** The present values are sent one filter after another. */
   scans: Promise<void>
@@ -120,7 +122,15 @@ export class ReaderTopics {
   #readerOf(client: Client): Reader {
     let reader = this.#readers.get(client)
     if (!reader) {
-      reader = { client, filters: new Map(), key: '', isListening: false, scans: Promise.resolve(), scanCount: 0 }
+      reader = {
+        client,
+        filters: new Map(),
+        key: '',
+        hasValues: false,
+        isListening: false,
+        scans: Promise.resolve(),
+        scanCount: 0,
+      }
       this.#readers.set(client, reader)
       const { hub, localTopics } = this.#parts
       const known = reader
@@ -136,6 +146,7 @@ export class ReaderTopics {
     const { hub } = this.#parts
     const { socket, principal } = reader.client
     reader.key = keyOf(reader)
+    reader.hasValues = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
     const before = reader.isListening ? (hub.positionOf(socket) ?? 'lost') : from
     this.#leave(reader)
     // A session that is over ends the connection.
@@ -174,8 +185,7 @@ export class ReaderTopics {
 
   /** The event itself, and the values that it changes. */
   #deliveriesOf(reader: Reader, { text, event, byKey }: ReceivedEvent): readonly Delivery[] {
-    const hasValues = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
-    const caller = hasValues ? reader.client.principal.caller?.now() : undefined
+    const caller = reader.hasValues ? reader.client.principal.caller?.now() : undefined
     const known = byKey.get(reader.key)
     if (known && known.scope === caller?.scope) return known.deliveries
     const { deviceIdentifier: device, serviceIdentifier: service } = event

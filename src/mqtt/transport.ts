@@ -1,4 +1,5 @@
 import type { Socket as NetSocket } from 'node:net'
+import { inSlices } from '#runtime/slices'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
@@ -9,7 +10,8 @@ import type { World } from '#runtime/world'
 export interface Transport {
   /** Of the client, as far as it is known. */
   readonly address: string
-  send(packet: Uint8Array): void
+  /** `mayWait`: later packets may be sent together with it. */
+  send(packet: Uint8Array, mayWait?: boolean): void
   /** Bytes that the client has not read yet. */
   unsentBytes(): number
   /** Stops reading, if the transport can: packets that still arrive have to be kept. */
@@ -22,29 +24,91 @@ export interface Transport {
 /** The time for a client to read what was sent before the connection was closed. */
 const lingerMs = 5_000
 
+/** Bytes of packets that wait, above which they are sent at once. */
+const waitingBytesMax = 16 * 1024
+/** Between two reads of the clock. */
+const flushedAtOnce = 16
+
+/**
+ * Sends packets that may wait, of all connections together. A write costs as much as some hundred packets in it, so the
+ * next ones wait twice as long as the last ones took: with few connections hardly at all.
+ */
+export class PacketFlush {
+  readonly #world: World
+  readonly #waiting = new Set<TcpTransport>()
+  #isScheduled = false
+  /** World.monotonic. */
+  #dueAt = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  add(transport: TcpTransport): void {
+    this.#waiting.add(transport)
+    if (!this.#isScheduled) this.#schedule()
+  }
+
+  #schedule(): void {
+    this.#isScheduled = true
+    const waitMs = this.#dueAt - this.#world.monotonic()
+    if (waitMs > 1) this.#world.after(waitMs, () => this.#run())
+    else this.#run()
+  }
+
+  #run(): void {
+    let transports: readonly TcpTransport[] | undefined
+    let place = 0
+    let spentMs = 0
+    inSlices(this.#world, () => {
+      if (!transports) {
+        transports = [...this.#waiting]
+        this.#waiting.clear()
+      }
+      const startedAt = this.#world.monotonic()
+      for (let count = 0; count < flushedAtOnce; count++) transports[place++]?.flush()
+      const now = this.#world.monotonic()
+      spentMs += now - startedAt
+      if (place < transports.length) return true
+      this.#isScheduled = false
+      this.#dueAt = now + 2 * spentMs
+      if (this.#waiting.size > 0) this.#schedule()
+      return false
+    })
+  }
+}
+
 /** A TCP or TLS connection. All packets of one cycle of the event loop are one write. */
 export class TcpTransport implements Transport {
   readonly address: string
   readonly #socket: NetSocket
   readonly #world: World
+  readonly #packetFlush: PacketFlush
   #packets: Uint8Array[] = []
   /** Of these packets. */
   #packetBytes = 0
+  #isFlushDue = false
   #isClosing = false
   /** Called when the client has read what was sent. */
   onDrained: () => void = () => {}
 
-  constructor(world: World, socket: NetSocket) {
+  constructor(world: World, socket: NetSocket, packetFlush: PacketFlush) {
     this.#world = world
     this.#socket = socket
+    this.#packetFlush = packetFlush
     socket.on('drain', () => this.onDrained())
     this.address = socket.remoteAddress ?? ''
   }
 
-  send(packet: Uint8Array): void {
+  send(packet: Uint8Array, mayWait = false): void {
     if (this.#isClosing) return
+    this.#packets.push(packet)
     this.#packetBytes += packet.length
-    if (this.#packets.push(packet) === 1) this.#world.soon(() => this.#flush())
+    if (mayWait && this.#packetBytes < waitingBytesMax) this.#packetFlush.add(this)
+    else if (!this.#isFlushDue) {
+      this.#isFlushDue = true
+      this.#world.soon(() => this.flush())
+    }
   }
 
   unsentBytes(): number {
@@ -63,7 +127,7 @@ export class TcpTransport implements Transport {
     if (this.#isClosing) return
     this.#isClosing = true
     this.#world.soon(() => {
-      this.#flush()
+      this.flush()
       // Reading on: unread bytes would turn the end of the connection into a reset, which discards the last packet.
       this.#socket.resume()
       this.#socket.end()
@@ -72,7 +136,9 @@ export class TcpTransport implements Transport {
     this.#socket.once('close', cancel)
   }
 
-  #flush(): void {
+  /** Sends all packets now. */
+  flush(): void {
+    this.#isFlushDue = false
     const packets = this.#packets
     this.#packets = []
     this.#packetBytes = 0
