@@ -1,9 +1,34 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useIsComplete } from '#dashboard/parts/use-observable'
 import { state } from '#dashboard/state'
+import { after } from '#dashboard/timers'
 
 /** The page keeps only devices that it shows. More than these are left out. */
 export const devicesMax = 1_000
+
+/** While rows pass by, nothing else is rendered. */
+const restMs = 150
+
+/** Another number after devices were read, when no more are being read. */
+export function useReadings(): number {
+  const { devices } = state()
+  const [readings, setReadings] = useState(0)
+  useEffect(() => {
+    let cancel: (() => void) | undefined
+    let wasComplete = devices.isComplete
+    const unsubscribe = devices.subscribe(() => {
+      if (devices.isComplete === wasComplete) return
+      wasComplete = devices.isComplete
+      cancel?.()
+      cancel = after(restMs, () => setReadings((before) => before + 1))
+    })
+    return () => {
+      unsubscribe()
+      cancel?.()
+    }
+  }, [devices])
+  return readings
+}
 
 /**
  * Reads these devices into `state().devices`, and keeps them current while the component is shown. Returns whether they

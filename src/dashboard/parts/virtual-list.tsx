@@ -54,6 +54,11 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   useEffect(() => onShown?.(shown), [rows, from, shown.length])
   const mark = useMemo(() => placeOf(marked, rows, keyOf), [marked, rows])
   const isGrid = head !== undefined
+  // Scrolling renders only rows that were not there before: the parent has not changed.
+  const contents = useRef({ render, of: new Map<Row, ComponentChildren>() })
+  const known = contents.current.render === render ? contents.current.of : undefined
+  const of = new Map(shown.map((row, place) => [row, known?.get(row) ?? render(row, from + place)]))
+  contents.current = { render, of }
 
   const move = (to: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, to))
@@ -114,7 +119,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
                 onClick: onClickOf(row, index),
               }}
             >
-              {render(row, index)}
+              {of.get(row)}
             </div>
           )
         })}

@@ -1,7 +1,8 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
 import { AlarmMark, useActiveAlarms } from '#dashboard/alarm-counts'
 import { nameOfDevice } from '#dashboard/binding/known-names'
+import { useReadings } from '#dashboard/binding/use-devices'
 import { seriesKey } from '#dashboard/history/chart-series'
 import { Sparkline } from '#dashboard/history/sparkline'
 import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
@@ -12,9 +13,10 @@ import type { Selection } from '#dashboard/pages/fleet/use-selection'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { clock, duration, Time } from '#dashboard/parts/time'
-import { useIsComplete, useKey, useObservable } from '#dashboard/parts/use-observable'
+import { useKey, useObservable } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
+import { after } from '#dashboard/timers'
 import type { StatusRow } from '#dashboard/values/alarm-order'
 import { numberOf } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
@@ -23,6 +25,9 @@ const narrow = '(max-width: 52rem)'
 
 /** Two lines, closer to each other than rows. */
 const stackedLines = 1.4
+
+/** Nothing is asked about rows that pass by. */
+const restMs = 150
 
 const unsortedText = `Sorting needs ${sortedMax.toLocaleString()} devices or fewer: narrow the search.`
 
@@ -51,8 +56,14 @@ export function FleetGrid(props: FleetGridProps) {
   const isStacked = columns.map(({ key }) => key).join() === 'device,status,trend,values' && matchMedia(narrow).matches
   const rowHeight = isStacked ? Math.round(line * stackedLines) : line
   const [shown, setShown] = useState<readonly string[]>([])
+  const cancelShown = useRef<() => void>()
+  const show = (rows: readonly string[]) => {
+    cancelShown.current?.()
+    cancelShown.current = after(restMs, () => setShown(rows))
+  }
+  useEffect(() => () => cancelShown.current?.(), [])
   const { devices, schemas } = state()
-  useIsComplete(devices)
+  useReadings()
   const trends = columns.some(({ key }) => key === 'trend')
     ? shown.flatMap((identifier) => {
         const device = devices.get(identifier)
@@ -108,7 +119,7 @@ export function FleetGrid(props: FleetGridProps) {
         selected={selection?.selected}
         onSelect={selection?.onSelect}
         onRow={(identifier) => go(pathOf('devices', identifier))}
-        onShown={setShown}
+        onShown={show}
         render={(identifier) => (
           <Cells {...{ identifier, columns, pointsOf, selection }} alarms={alarms.get(identifier)} />
         )}
@@ -170,7 +181,8 @@ function Cells({ identifier, columns, pointsOf, alarms, selection }: CellsProps)
 interface CheckProps {
   readonly label: string
   readonly isChecked: boolean
-  readonly onPress: (isRange: boolean) => void
+  /** Absent: it is not possible now. */
+  readonly onPress: ((isRange: boolean) => void) | undefined
 }
 
 /** The label is the whole cell, so that a press beside the box does not open the device. */
@@ -182,7 +194,8 @@ function Check({ label, isChecked, onPress }: CheckProps) {
         aria-label={label}
         tabIndex={-1}
         checked={isChecked}
-        onClick={({ shiftKey }) => onPress(shiftKey)}
+        disabled={!onPress}
+        onClick={({ shiftKey }) => onPress?.(shiftKey)}
       />
     </label>
   )

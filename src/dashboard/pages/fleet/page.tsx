@@ -4,6 +4,7 @@ import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/c
 import { ColumnsButton } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
 import { fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
+import { identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
 import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
@@ -41,9 +42,10 @@ export default function FleetPage() {
   const wanted = condition && wantedOf(condition.value, about)
   const [hold] = useState<ScrollHold>({ until: 0 })
   const { sortKey } = useMemo(() => columnOf(view.sort, schemas), [view.sort, schemas.value]) ?? {}
-  const { identifiers, isComplete, canSort, problem } = useFleet({ view, sortKey, wanted, hold })
+  const { identifiers, isComplete, isOutdated, canSort, problem } = useFleet({ view, sortKey, wanted, hold })
   const offers = useOffers()
-  const selection = useSelection(identifiers)
+  const isAllKnown = !isOutdated && (isComplete || identifiers?.length === identifiersMax)
+  const selection = useSelection(identifiers, isAllKnown)
 
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
@@ -59,7 +61,7 @@ export default function FleetPage() {
     <Page
       title="Fleet"
       isFilling
-      beside={count > 0 && <Count {...{ count, isComplete, isFiltered }} />}
+      beside={count > 0 && <Count {...{ count, isComplete, isOutdated, isFiltered }} />}
       actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
       {hasDevices && (
@@ -111,12 +113,15 @@ export default function FleetPage() {
 interface CountProps {
   readonly count: number
   readonly isComplete: boolean
+  readonly isOutdated: boolean
   readonly isFiltered: boolean
 }
 
-function Count({ count, isComplete, isFiltered }: CountProps) {
+function Count({ count, isComplete, isOutdated, isFiltered }: CountProps) {
+  if (isOutdated) return <span class="soft">Searching…</span>
   const text = `${counted(count, 'device')}${isFiltered ? ' found' : ''}`
-  return <span class="soft number">{isComplete ? text : `${text} so far`}</span>
+  const shown = isComplete ? text : count < identifiersMax ? `${text} so far` : `The first ${text}`
+  return <span class="soft number">{shown}</span>
 }
 
 /** The view in the address, and a function to change parts of it. The back button returns to the same view. */

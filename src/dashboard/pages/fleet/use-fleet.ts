@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Problem } from '#client/client'
-import { useDevices } from '#dashboard/binding/use-devices'
+import { useDevices, useReadings } from '#dashboard/binding/use-devices'
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/arrangement'
 import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { type AskFleet, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
 import type { FleetView } from '#dashboard/pages/fleet/view'
-import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { after, measureMs, now } from '#dashboard/timers'
@@ -38,6 +38,8 @@ interface FleetOptions {
 }
 
 export interface Fleet extends FleetResult {
+  /** The devices are those of the previous view. */
+  readonly isOutdated: boolean
   readonly canSort: boolean
 }
 
@@ -53,11 +55,12 @@ export function useFleet({ view, wanted, sortKey, hold }: FleetOptions): Fleet {
   return { ...result, identifiers: result.identifiers && (isSorted ? sorted : reversed), canSort }
 }
 
-function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: ScrollHold): FleetResult {
+function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: ScrollHold): Omit<Fleet, 'canSort'> {
   const live = state()
-  const [result, setResult] = useState<FleetResult>({ identifiers: undefined, isComplete: false })
+  const [result, setResult] = useState<FleetResult & { readonly key?: string }>(nothingRead)
   const isFirst = useRef(true)
   const query = fleetQueryOf(view, wanted)
+  const key = JSON.stringify(query)
   useEffect(() => {
     let search: FleetSearch | undefined
     let cancelHeld: (() => void) | undefined
@@ -65,7 +68,7 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
       cancelHeld?.()
       const holdMs = hold.until - now()
       cancelHeld = holdMs > 0 ? after(holdMs, () => show(next)) : undefined
-      if (!cancelHeld) setResult((before) => reuseUnchanged(before, next))
+      if (!cancelHeld) setResult((before) => ({ ...reuseUnchanged(before, next), key }))
     }
     const cancelStart = after(isFirst.current ? 0 : typingMs, () => {
       search = new FleetSearch(query, askFleet, show)
@@ -89,9 +92,11 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
       endConnection()
       search?.stop()
     }
-  }, [live, JSON.stringify(query)])
-  return result
+  }, [live, key])
+  return { ...result, isOutdated: result.key !== key }
 }
+
+const nothingRead: FleetResult = { identifiers: undefined, isComplete: false }
 
 /** The same list of rows if they are the same, so that nothing is rendered. */
 function reuseUnchanged(before: FleetResult, after: FleetResult): FleetResult {
@@ -148,7 +153,7 @@ function useSorted(
 export function useOffers(): ReadonlyMap<string, readonly number[]> {
   const { devices, schemas } = state()
   const known = useObservable(schemas)
-  const isComplete = useIsComplete(devices)
+  const readings = useReadings()
   return useMemo(() => {
     const offers = new Map<string, readonly number[]>()
     for (const [service, { properties }] of known) offers.set(service, Object.keys(properties).map(Number))
@@ -158,5 +163,5 @@ export function useOffers(): ReadonlyMap<string, readonly number[]> {
       }
     }
     return offers
-  }, [known, devices, isComplete])
+  }, [known, devices, readings])
 }

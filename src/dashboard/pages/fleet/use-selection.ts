@@ -7,13 +7,16 @@ export interface Selection {
   /** Whether all devices of the view are selected. */
   readonly isAll: boolean
   readonly onSelect: (identifier: string, isRange: boolean) => void
-  readonly onAll: () => void
+  /** Absent while not all are known. */
+  readonly onAll: (() => void) | undefined
   readonly onClear: () => void
 }
 
 const nothing: ReadonlySet<string> = new Set()
+const none: readonly string[] = []
 
-export function useSelection(identifiers: readonly string[] = []): Selection {
+export function useSelection(shown: readonly string[] | undefined, isAllKnown: boolean): Selection {
+  const identifiers = shown ?? none
   const [selected, setSelected] = useState(nothing)
   const pressed = useRef<string>()
   const isAll = useMemo(
@@ -28,7 +31,7 @@ export function useSelection(identifiers: readonly string[] = []): Selection {
       setSelected(toggled(selected, identifiers, identifier, isRange ? pressed.current : undefined))
       pressed.current = identifier
     },
-    onAll: () => setSelected(isAll ? nothing : new Set([...selected, ...identifiers])),
+    onAll: isAllKnown ? () => setSelected(isAll ? nothing : new Set([...selected, ...identifiers])) : undefined,
     onClear: () => setSelected(nothing),
   }
 }
