@@ -151,5 +151,6 @@ const tlsCode = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_|ALTNAME|EPROTO/
 
 function faultOf(error: unknown): WebhookFault {
   if (error instanceof AttemptFailed) return error.fault
-  return tlsCode.test((error as { readonly code?: string }).code ?? '') ? 'tls' : 'connection'
+  // A connection may also end without an error.
+  return tlsCode.test((error as { readonly code?: string } | undefined)?.code ?? '') ? 'tls' : 'connection'
 }

@@ -193,6 +193,20 @@ describe('a receiver that cannot be reached', () => {
     expect(await send()).toBe('connection')
   })
 
+  test('it answers with another protocol', async () => {
+    answer = (_, { socket }) =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
+    expect(await send()).toBe('connection')
+  })
+
+  test.each(['nonsense\r\n\r\n', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`])(
+    'it answers with %s',
+    async (text) => {
+      answer = (_, { socket }) => socket.write(text)
+      expect(await send()).toBe('connection')
+    },
+  )
+
   test('its name is unknown', async () => {
     const resolve = async () => {
       throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ServiceSchema } from '#model/service-schema'
-import { dataOf, type RunData, type RunSurroundings } from '#notifications/mail-data'
+import { dataOf, type RunData, type RunSurroundings, webhookDataOf } from '#notifications/mail-data'
 
 const run: RunData = {
   device: 'PUMP-7',
@@ -57,5 +57,46 @@ describe('the data of a template', () => {
     ['a status', { on: 'status' }, {}, { on: 'status' }],
   ])('%s', (_, cause, more, expected) => {
     expect(dataOf({ ...run, cause }, { ...around, ...more })).toEqual({ ...common, ...expected })
+  })
+})
+
+describe('the data of a webhook', () => {
+  const acknowledged = { by: 'crn#user:2Vb7qYx9Kd', name: 'ann', at: 1_700_000_000_000, comment: null }
+  const alarm = { resourceIdentifier: 'crn#alarm:2Vb7qYx9Kd' }
+
+  test.each<[string, Partial<RunData>, Partial<RunSurroundings>, object]>([
+    [
+      'a property with a schema',
+      { value: 31, previous: null, cause: { on: 'property', service: 'heat', propId: 0x2000 } },
+      { schema },
+      { value: 31, service: 'heat', property: 'temperature' },
+    ],
+    [
+      'a property without one',
+      { value: false, previous: true, cause: { on: 'property', service: 'heat', propId: 1 } },
+      {},
+      { value: false, previous: true, service: 'heat', property: '0x0001' },
+    ],
+    [
+      'an acknowledged alarm',
+      { value: true, previous: false, cause: { on: 'alarm', alarm: '2Vb7qYx9Kd' } },
+      { alarm: { name: 'Fire', severity: 'critical' }, acknowledged },
+      { value: true, previous: false, alarm: { ...alarm, name: 'Fire', severity: 'critical', acknowledged } },
+    ],
+    [
+      'an alarm that the author may not read',
+      { value: true, previous: false, cause: { on: 'alarm', alarm: '2Vb7qYx9Kd' } },
+      {},
+      { value: true, previous: false, alarm: { ...alarm, acknowledged: null } },
+    ],
+    [
+      'a status',
+      { value: 'offline', previous: 'online', cause: { on: 'status' } },
+      {},
+      { value: 'offline', previous: 'online' },
+    ],
+  ])('about %s', (_, more, surroundings, expected) => {
+    const data = webhookDataOf({ ...run, ...more }, { ...around, ...surroundings })
+    expect(data).toEqual({ function: around.functionName, device: run.device, meta: around.meta, ...expected })
   })
 })
