@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { auth } from '#bench/benchmarks/auth'
 import { cluster } from '#bench/benchmarks/cluster'
 import { fullState } from '#bench/benchmarks/full-state'
+import { groups } from '#bench/benchmarks/groups'
 import { growth } from '#bench/benchmarks/growth'
 import { history } from '#bench/benchmarks/history'
 import { ingest } from '#bench/benchmarks/ingest'
@@ -29,6 +30,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   memory,
   restart,
   growth,
+  groups,
   auth,
   rollout,
   history,
@@ -39,7 +41,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
 }
 
 /** Benchmarks whose description states for each measurement whether IAM is on. */
-const statesIam: readonly string[] = ['auth', 'peers', 'worst']
+const statesIam: readonly string[] = ['auth', 'groups', 'peers', 'worst']
 
 const roundsDefault = 5
 
