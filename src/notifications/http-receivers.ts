@@ -16,13 +16,12 @@ export interface HttpReceiversOptions {
   readonly world: World
   /** `WEBHOOK_ALLOW`. */
   readonly allowed?: readonly string[]
-  /** For one attempt in total, from resolving the host to the status. Contract 12. */
-  readonly wholeMs?: number
   /** The addresses of a host; for tests. */
   readonly resolve?: (host: string) => Promise<readonly Resolved[]>
 }
 
-const usualWholeMs = 15_000
+/** For one attempt in total, from resolving the host to the end of the answer. Contract 12. */
+const attemptMs = 15_000
 /** More of an answer is not read: only its status matters. */
 const answerBytesMax = 64 * 1024
 
@@ -30,12 +29,7 @@ const answerBytesMax = 64 * 1024
  * Sends webhooks over HTTP. Each attempt resolves the host itself and connects only to addresses that it checked, so a
  * name that changes meanwhile reaches nothing else. Redirects are not followed.
  */
-export function httpReceivers({
-  world,
-  allowed,
-  wholeMs = usualWholeMs,
-  resolve,
-}: HttpReceiversOptions): WebhookReceivers {
+export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions): WebhookReceivers {
   const addresses = new WebhookAddresses(allowed)
   const resolver = new Resolver({ timeout: 3_000, tries: 2 })
   const underWay = new Set<AbortController>()
@@ -96,7 +90,7 @@ export function httpReceivers({
     async post(post): Promise<WebhookAnswer> {
       const controller = new AbortController()
       underWay.add(controller)
-      const cancel = world.after(wholeMs, () => controller.abort())
+      const cancel = world.after(attemptMs, () => controller.abort())
       try {
         return await attempt(post, controller.signal)
       } catch (error) {

@@ -97,31 +97,62 @@ describe('an answer counts by its status', () => {
 })
 
 describe('an attempt ends in time', () => {
-  const wholeMs = 50
+  /** Ends the time of the attempt. */
+  let expire = () => {}
+  const world = {
+    ...realWorld,
+    after(_: number, task: () => void) {
+      expire = task
+      return () => {}
+    },
+  }
+  const slowly = (what = post(), more: Partial<HttpReceiversOptions> = {}) => send(what, { world, ...more })
+  const ended = () => until(() => sockets.size === 0, 'the end of the connection')
+
+  /** Calls `drip` again and again while the connection is open. Returns how often it was called. */
+  function dripping(socket: Socket, drip: () => void): () => number {
+    let count = 0
+    const interval = setInterval(() => {
+      drip()
+      count++
+    }, 2)
+    socket.on('close', () => clearInterval(interval))
+    return () => count
+  }
 
   test('when the receiver does not answer', async () => {
     answer = () => {}
-    expect(await send(post(), { wholeMs })).toBe('timeout')
-    await until(() => sockets.size === 0, 'the end of the connection')
+    const sent = slowly()
+    await until(() => received.length === 1, 'the request')
+    expire()
+    expect(await sent).toBe('timeout')
+    await ended()
   })
 
   test('when the headers of the answer come in drops', async () => {
+    let count = () => 0
     answer = (_, { socket }) => {
       socket.write('HTTP/1.1 200 OK\r\n')
-      const drip = setInterval(() => socket.write('x: y\r\n'), 5)
-      socket.on('close', () => clearInterval(drip))
+      count = dripping(socket, () => socket.write('x: y\r\n'))
     }
-    expect(await send(post(), { wholeMs })).toBe('timeout')
+    const sent = slowly()
+    await until(() => count() > 5, 'some drops')
+    expire()
+    expect(await sent).toBe('timeout')
+    await ended()
   })
 
   test('when the body comes in drops: the status counts', async () => {
-    answer = (response) => {
+    let count = () => 0
+    answer = (response, { socket }) => {
       response.writeHead(200).flushHeaders()
-      const drip = setInterval(() => response.write('x'), 5)
-      response.on('close', () => clearInterval(drip))
+      count = dripping(socket, () => response.write('x'))
     }
-    expect(await send(post(), { wholeMs })).toBe(200)
-    await until(() => sockets.size === 0, 'the end of the connection')
+    const sent = slowly()
+    await until(() => count() > 20, 'some drops')
+    expire()
+    expect(await sent).toBe(200)
+    await ended()
   })
 
   test('when the body has no end, long before', async () => {
@@ -136,7 +167,9 @@ describe('an attempt ends in time', () => {
 
   test('when a name is not resolved', async () => {
     const resolve = () => new Promise<never>(() => {})
-    expect(await send(post('hooks.example'), { wholeMs, resolve })).toBe('timeout')
+    const sent = slowly(post('hooks.example'), { resolve })
+    expire()
+    expect(await sent).toBe('timeout')
   })
 
   test('when the server stops', async () => {
