@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { ActorAddress } from '#runtime/actor'
 import type { ReminderDue } from '#runtime/system'
 
-/** The part of a lasting MQTT session that outlives this process. Contract 10. */
+/** The part of a persistent MQTT session that outlives this process. Contract 10. */
 export interface MqttSessionState {
   session: StoredMqttSession | undefined
   devices: SessionDevices

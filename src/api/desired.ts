@@ -23,7 +23,7 @@ const example = {
 
 const read = {
   source,
-  summary: 'Read the values that a device should have',
+  summary: 'Read the desired values of a service of a device',
   access: { ...update, action: 'read' },
   parameters,
   answers: { 200: { description, schema: DesiredValues }, ...errorAnswers(401, 403, 404) },
@@ -42,12 +42,12 @@ const change = {
   example: { ...example, body: { '0x2000': 22.5 } },
 } as const
 
-const put = { ...change, summary: 'Replace the values that a device should have' } as const
-const patch = { ...change, summary: 'Change some values that a device should have; null removes one' } as const
+const put = { ...change, summary: 'Replace the desired values of a service of a device' } as const
+const patch = { ...change, summary: 'Change some desired values of a service of a device; null removes one' } as const
 
 const remove = {
   source,
-  summary: 'Remove all values that a device should have',
+  summary: 'Remove all desired values of a service of a device',
   access: update,
   parameters,
   answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 503) },

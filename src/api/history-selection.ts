@@ -174,7 +174,7 @@ export const importHistory = defineRoute('importHistory', {
   access: { resource: 'device', action: 'update', within: 'list' },
   body: { schema: z.unknown(), contentTypes: 'any', isStreamed: true },
   answers: {
-    200: { description: 'The rows were stored, except those that are counted otherwise', schema: HistoryImport },
+    200: { description: 'The rows were stored, except those that are counted as rejected', schema: HistoryImport },
     404: { description: 'History is off', schema: ErrorBody },
     413: { description: 'The body is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
     ...errorAnswers(400, 401, 403, 429, 503),
@@ -189,7 +189,7 @@ export const importHistory = defineRoute('importHistory', {
 export const compactHistory = defineRoute('compactHistory', {
   route: 'POST /history/compact',
   source: 'contract 9',
-  summary: 'Delete at once what of the history is kept no longer, and free its disk space',
+  summary: 'Delete expired values of the history at once, and free their disk space',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   answers: {
     204: { description: 'It has begun' },

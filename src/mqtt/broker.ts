@@ -17,10 +17,10 @@ export interface FreeMessage {
   readonly expiresAt: number
 }
 
-/** A client with subscriptions, or the lasting session of one that is away. */
+/** A client with subscriptions, or the persistent session of a client that is disconnected. */
 interface Subscriber {
   readonly key: string
-  /** Undefined: away. */
+  /** Undefined: disconnected. */
   client: Client | undefined
   readonly subscriptions: Map<string, FreeSubscription>
   /** Of the session while its client is away. */
@@ -59,9 +59,9 @@ interface FreeDelivery {
 /** Contract 10. */
 const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
-/** A message to as many clients takes up to 20 ms. */
+/** Publishing one message to this many clients takes up to 20 ms. */
 const subscriptionsMax = 50_000
-/** Each takes some milliseconds. */
+/** Scans that wait: each takes some milliseconds. */
 const scansMax = 1_000
 /** Comparing a topic with this many takes some milliseconds. */
 const openLevelsMax = 20_000
@@ -161,7 +161,7 @@ export class Broker {
     }
   }
 
-  /** Sessions end, and retained messages expire. */
+  /** Ends expired sessions, and removes expired retained messages. */
   expire(): void {
     const now = this.#options.world.monotonic()
     for (const { key, client, endsAt } of [...this.#subscribers.values()])
@@ -185,13 +185,13 @@ export class Broker {
     return true
   }
 
-  /** Sends the retained messages that match a new subscription: in slices, one subscription after another. */
+  /** Sends the retained messages that match a new subscription, in slices. Subscriptions are processed in turn. */
   sendRetained(client: Client, subscription: Subscription): void {
     this.#scans.push({ client, subscription, levels: subscription.topic.split('/'), retained: this.#retained.values() })
     if (this.#scans.length === 1) inSlices(this.#options.world, () => this.#scanNext())
   }
 
-  /** A message that changes meanwhile moves to the end, so that none is sent after a newer one. */
+  /** A message that changes during the scan moves to its end, so no old message is sent after a newer one. */
   #scanNext(): boolean {
     const { client, subscription, levels, retained } = this.#scans[0] as RetainedScan
     const next = retained.next()
@@ -226,7 +226,7 @@ export class Broker {
     }
   }
 
-  /** One after the other; a member that is away only if all are. */
+  /** Members take turns. A disconnected member is only chosen if all are disconnected. */
   #next(share: string, members: readonly FreeSubscription[]): FreeSubscription | undefined {
     const present = members.filter(({ subscriber: { client } }) => client && this.#options.mayReceive(client))
     const among = present.length > 0 ? present : members.filter(({ subscriber }) => !subscriber.client)

@@ -10,7 +10,7 @@ import type { CloseReason } from '#runtime/close-codes'
 import type { LocalTopics } from '#runtime/local-topics'
 import type { Socket } from '#runtime/socket'
 
-/** The device, gateway or program that signed in. With authentication off, everyone is all of them. */
+/** The device, gateway or program that signed in. With authentication off, a client may act as each of them. */
 export interface Principal {
   /** Names the principal among all tenants: a client identifier belongs to one principal. */
   readonly key: string
@@ -155,7 +155,7 @@ const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
 
 /**
  * A client as a socket of `src/runtime`: messages become publications on one topic. MQTT has no pings of the server, so
- * a ping is answered here: the keep alive of the client decides whether it is there.
+ * a ping is answered here: the keep alive detects a client that has gone.
  */
 export class ClientSocket implements Socket {
   readonly #client: Client

@@ -32,8 +32,8 @@ const packetBytesMax = 256 * 1024
 const receiveMaximum = 1_024
 const topicAliasMaximum = 64
 /**
- * Messages in work above which nothing is read until half of them are answered. The window of a device connection is not
- * larger.
+ * Unanswered messages above which nothing is read until half of them are answered. The window of a device connection is
+ * not larger.
  */
 const inFlightMax = 1_000
 /** What all connections share. */
@@ -201,11 +201,11 @@ export class Connection {
     }
     this.#version = connect.protocolVersion
     if (connect.properties?.authenticationMethod !== undefined) {
-      this.#refuse(this.#version, reasons.badAuthenticationMethod, 'only name and password')
+      this.#refuse(this.#version, reasons.badAuthenticationMethod, 'only user name and password are supported')
       return
     }
     if (connect.clientId === '' && this.#version === 4 && !connect.clean) {
-      this.#refuse(4, reasons.clientIdentifierInvalid, 'a lasting session needs a client identifier')
+      this.#refuse(4, reasons.clientIdentifierInvalid, 'a persistent session needs a client identifier')
       return
     }
     try {
@@ -217,7 +217,7 @@ export class Connection {
     }
   }
 
-  /** A signature is checked: later packets are kept. */
+  /** Keeps later packets while a signature is checked. */
   #awaitPrincipal(connect: Connect, principal: Promise<Principal>): void {
     this.#reader.pause()
     principal.then(
@@ -262,7 +262,7 @@ export class Connection {
     this.#context.accepted(this, client)
     const { topics } = this.#context
     const { isPresent, session } = topics.begin(client, connect.clean, expiryS * 1_000)
-    const expiryMs = topics.isLasting(client) ? session.expiryMs : 0
+    const expiryMs = topics.isPersistent(client) ? session.expiryMs : 0
     const properties: ConnackProperties = {
       receiveMaximum,
       maximumPacketSize: packetBytesMax,
@@ -308,7 +308,7 @@ export class Connection {
     const message: ClientMessage = topic === publication.topic ? publication : { ...publication, topic }
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
-    // Of 3.1.1 clients there can be as many as there are identifiers.
+    // 3.1.1 has no receive maximum: only the number of packet identifiers is a limit.
     const isNew = message.qos === 2 && !client.open.has(message.packetId)
     if (client.version === 5 && isNew && client.open.size >= receiveMaximum) {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
@@ -353,7 +353,7 @@ export class Connection {
     const { topics, afterCommit } = this.#context
     topics.saveSubscriptions(client)
     const failed = () => this.end(reasons.serverBusy, 'the session could not be stored')
-    if (topics.isLasting(client)) afterCommit({ committed: answer, failed })
+    if (topics.isPersistent(client)) afterCommit({ committed: answer, failed })
     else answer()
   }
 
@@ -369,7 +369,7 @@ export class Connection {
     const { reasonCode = reasons.success, properties } = readDisconnect(first, body, this.#version)
     const expiryS = properties?.sessionExpiryInterval
     // MQTT-3.14.2-2.
-    if (expiryS && !this.#context.topics.isLasting(client)) throw protocolError('this session does not last')
+    if (expiryS && !this.#context.topics.isPersistent(client)) throw protocolError('the session is not persistent')
     if (expiryS !== undefined) this.#context.topics.setExpiry(client, expiryS * 1_000)
     if (reasonCode !== reasons.disconnectWithWill) this.#will = undefined
     this.#transport.close()

@@ -124,7 +124,7 @@ export class FreeReports {
     )
   }
 
-  /** At once, unless that was done a moment ago: then all that are added meanwhile together. */
+  /** Publishes new names at once, but then not for some time: names that are added until then are published together. */
   #publishNames(tenant: string, service: FreeService): void {
     const { system } = this.#parts
     const names = system.wake(tenantAddress(tenant)).jsonNames.get(service)
@@ -139,7 +139,7 @@ export class FreeReports {
     }
     if (last === undefined || now - last >= publishedEveryMs) publish()
     else if (last <= now) {
-      // The time of the next one: no other is planned meanwhile.
+      // In the future, so that no second publication is planned before it.
       this.#published.set(key, last + publishedEveryMs)
       system.world.after(last + publishedEveryMs - now, publish)
     }

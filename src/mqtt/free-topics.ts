@@ -124,7 +124,7 @@ export class FreeTopics {
     }
     if (serverTopic.test(topic)) answer({ reason: reasons.topicNameInvalid, message: 'only servers use this topic' })
     else if (!mayPublish(client)) {
-      answer({ reason: reasons.notAuthorized, message: 'this needs update on service' })
+      answer({ reason: reasons.notAuthorized, message: 'publishing here needs the permission update on service' })
     } else if (this.#publish(client, message)) {
       if (qos === 2) this.#received(client, packetId, answer)
       else answer()
@@ -177,7 +177,7 @@ function mayReceive(client: Client): boolean {
   return isAllowed(client, 'read')
 }
 
-/** No program is, while the store is closed: its rights are not known then. */
+/** While the store is closed, the rights of programs are unknown: they are allowed nothing. */
 function isAllowed({ principal: { link, caller } }: Client, action: 'read' | 'update'): boolean {
   if (link) return true
   try {

@@ -68,7 +68,7 @@ export class LinkTopics {
     exchange.answer(client, known, message, isRepeated, answer, known.taken)
   }
 
-  /** Devices may have come and gone: the session has to know them before their next message. */
+  /** Devices were added or removed: the session has to store them before their next message. */
   #noteDevices(client: Client, { link, frames }: ClientLink): void {
     const { sessions } = this.#parts
     frames.hasNewDevices = false

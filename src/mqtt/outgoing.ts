@@ -81,7 +81,7 @@ export class Outgoing {
     return this.#queue.find(({ offset }) => offset !== undefined)?.offset
   }
 
-  /** Whether messages are not acknowledged that belong to no event, and that the session does not keep. */
+  /** Whether there are unacknowledged messages that belong to no event, and that the session does not keep. */
   get hasOthers(): boolean {
     const messages = [...this.#sent.values(), ...this.#queue]
     return messages.some(({ offset, isKept }) => offset === undefined && !isKept)

@@ -27,7 +27,7 @@ const sessionsOfOneMax = 10_000
 /** Devices of one session that are connected again before their HELLO. Each HELLO stores the names of all. */
 export const sessionDevicesMax = 128
 
-/** A lasting session whose client is connected. */
+/** A persistent session whose client is connected. */
 export interface Session {
   /** Identifiers of QoS 2 whose messages are stored. */
   readonly stored: Set<number>
@@ -41,8 +41,8 @@ export interface Session {
 }
 
 /**
- * Lasting sessions, stored by their actors. A command to the actor belongs to the commit of the message that caused it,
- * because both turns run synchronously. Contract 10, Delivery.
+ * Persistent sessions, stored by their actors. A command to the actor belongs to the commit of the message that caused
+ * it, because both turns run synchronously. Contract 10, Delivery.
  */
 export class Sessions {
   readonly #system: System<Entry>

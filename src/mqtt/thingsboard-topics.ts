@@ -216,7 +216,7 @@ export class ThingsBoardTopics {
   /** The device that the client is. @throws Problem `forbidden` */
   #own({ principal }: Client, peer: Peer): LinkedDevice | undefined {
     const device = principal.link?.device ?? principal.me
-    if (device === undefined) throw new Problem('forbidden', 'these credentials belong to no single device')
+    if (device === undefined) throw new Problem('forbidden', 'these credentials are not those of a single device')
     return this.#connected(peer, device)
   }
 
@@ -323,7 +323,7 @@ export class ThingsBoardTopics {
     if (requests.size > requestsMax && oldest !== undefined) requests.delete(oldest)
   }
 
-  /** An answer to a request that is over is no mistake. */
+  /** An answer that comes too late is not an error. */
   #result({ requests }: Peer, number: number, body: unknown): void {
     const request = requests.get(number)
     if (!request) return

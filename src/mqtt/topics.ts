@@ -89,7 +89,7 @@ export class Topics {
     this.#sessions.left(client)
   }
 
-  isLasting(client: Client): boolean {
+  isPersistent(client: Client): boolean {
     return this.#sessions.has(client)
   }
 
@@ -174,7 +174,7 @@ export class Topics {
     return client.subscriptions.delete(topic)
   }
 
-  /** Stores the subscriptions of a lasting session. */
+  /** Stores the subscriptions of a persistent session. */
   saveSubscriptions(client: Client): void {
     this.#position(client)
     this.#sessions.subscribed(client)

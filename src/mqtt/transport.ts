@@ -31,7 +31,7 @@ const flushedAtOnce = 16
 
 /**
  * Sends packets that may wait, of all connections together. A write costs as much as some hundred packets in it, so the
- * next ones wait twice as long as the last ones took: with few connections hardly at all.
+ * next ones wait twice as long as the last write took. With few connections this wait is negligible.
  */
 export class PacketFlush {
   readonly #world: World

@@ -141,7 +141,7 @@ describe('15 000 connections at once', () => {
   })
 })
 
-/** A device with a lasting session that reports twenty values with QoS 2. */
+/** A device with a persistent session that reports twenty values with QoS 2. */
 const pahoDevice = `
 import json, sys, threading
 import paho.mqtt.client as mqtt

@@ -15,7 +15,7 @@ beforeEach(async () => {
   subscriber = await fixture.connected({ clientId: 'subscriber' })
 })
 
-const lasting = { clientId: 'lasting', clean: false, properties: { sessionExpiryInterval: 60 } }
+const persistent = { clientId: 'persistent', clean: false, properties: { sessionExpiryInterval: 60 } }
 
 async function subscribe(topic: string, more: object = {}, client = subscriber): Promise<unknown> {
   const { properties, ...options } = more as Record<string, unknown>
@@ -173,44 +173,44 @@ test('members of a shared subscription take turns', async () => {
   expect(messages().at(-1)).toBe('a/b 5')
 })
 
-describe('a lasting session', () => {
+describe('a persistent session', () => {
   test('gets what it missed, and again what it did not acknowledge', async () => {
-    const first = await fixture.connected(lasting)
+    const first = await fixture.connected(persistent)
     await subscribe('a', { qos: 2 }, first)
     await publish('a', '1', { qos: 1 })
     await publish('a', '2', { qos: 2 })
     first.cut()
     await publish('a', '3', { qos: 1 })
     await publish('a', '4', { qos: 0 })
-    const second = await fixture.connected(lasting)
+    const second = await fixture.connected(persistent)
     expect(messages(second)).toEqual(['a 1 QoS 1 again', 'a 2 QoS 2 again', 'a 3 QoS 1'])
   })
 
   test('after PUBREC only PUBREL is sent again', async () => {
-    const first = await fixture.connected(lasting)
+    const first = await fixture.connected(persistent)
     await subscribe('a', { qos: 2 }, first)
     await publish('a', '1', { qos: 2 })
     const { messageId } = first.take('publish')
     first.transmit({ cmd: 'pubrec', messageId })
     first.cut()
-    const second = await fixture.connected(lasting)
+    const second = await fixture.connected(persistent)
     expect(second.lines).toEqual([`pubrel ${messageId}`])
   })
 
   test('keeps its subscriptions over a restart, but no messages', async () => {
-    const first = await fixture.connected(lasting)
+    const first = await fixture.connected(persistent)
     await subscribe('a', { qos: 1 }, first)
     await publish('a', '1', { qos: 1 })
     fixture = await fixture.restart()
-    const second = await fixture.connected(lasting)
+    const second = await fixture.connected(persistent)
     publisher = await fixture.connected({ clientId: 'publisher' })
     await publish('a', '2', { qos: 1 })
     expect(messages(second)).toEqual(['a 2 QoS 1'])
   })
 
   test('ends with a clean start, and after its expiry', async () => {
-    for (const end of [{ ...lasting, clean: true }, lasting]) {
-      const first = await fixture.connected(lasting)
+    for (const end of [{ ...persistent, clean: true }, persistent]) {
+      const first = await fixture.connected(persistent)
       await subscribe('a', { qos: 1 }, first)
       first.cut()
       await publish('a', '1', { qos: 1 })

@@ -167,7 +167,7 @@ describe('QoS 1', () => {
   })
 })
 
-describe('a lasting session', () => {
+describe('a persistent session', () => {
   const valuesOf = (client: TestClient) =>
     events(client).flatMap(([, { updates = [] }]) => updates.map(({ value }: { value: unknown }) => value))
   const acknowledgeAll = (client: TestClient) => {

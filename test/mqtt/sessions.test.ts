@@ -9,7 +9,7 @@ beforeEach(async () => {
 })
 
 const dayMs = 24 * 60 * 60_000
-const lasting = (version: 4 | 5, expiryS = 3_600) => ({
+const persistent = (version: 4 | 5, expiryS = 3_600) => ({
   clean: false,
   ...(version === 5 && { properties: { sessionExpiryInterval: expiryS } }),
 })
@@ -20,22 +20,22 @@ const isPresent = async (connect: Record<string, unknown>, version: 4 | 5 = 5) =
 
 describe('a session', () => {
   test.each([4, 5] as const)('lasts over connections and processes (version %s)', async (version) => {
-    const first = await isPresent(lasting(version), version)
+    const first = await isPresent(persistent(version), version)
     first.client.cut()
-    const second = await isPresent(lasting(version), version)
+    const second = await isPresent(persistent(version), version)
     fixture = await fixture.restart()
-    const third = await isPresent(lasting(version), version)
+    const third = await isPresent(persistent(version), version)
     expect([first, second, third].map((each) => each.isPresent)).toEqual([false, true, true])
   })
 
   test('ends with a clean start, and belongs to its client identifier', async () => {
-    const first = await isPresent(lasting(5))
+    const first = await isPresent(persistent(5))
     first.client.cut()
-    expect((await isPresent({ ...lasting(5), clientId: 'another' })).isPresent).toBe(false)
+    expect((await isPresent({ ...persistent(5), clientId: 'another' })).isPresent).toBe(false)
     const clean = await isPresent({ clean: true })
     expect(clean.isPresent).toBe(false)
     clean.client.cut()
-    expect((await isPresent(lasting(5))).isPresent).toBe(false)
+    expect((await isPresent(persistent(5))).isPresent).toBe(false)
   })
 
   test('without an expiry it ends with its connection', async () => {
@@ -45,19 +45,19 @@ describe('a session', () => {
   })
 
   test('expires after the connection, not during it', async () => {
-    const first = await isPresent({ ...lasting(5), keepalive: 0 })
+    const first = await isPresent({ ...persistent(5), keepalive: 0 })
     await fixture.world.advance(10 * 3_600_000)
     first.client.cut()
     await fixture.world.advance(3_599_000)
-    const second = await isPresent(lasting(5))
+    const second = await isPresent(persistent(5))
     expect(second.isPresent).toBe(true)
     second.client.cut()
     await fixture.world.advance(3_601_000)
-    expect((await isPresent(lasting(5))).isPresent).toBe(false)
+    expect((await isPresent(persistent(5))).isPresent).toBe(false)
   })
 
-  test('DISCONNECT sets another expiry; a session that does not last gets none', async () => {
-    const first = await isPresent(lasting(5))
+  test('DISCONNECT sets another expiry; a session that is not persistent gets none', async () => {
+    const first = await isPresent(persistent(5))
     first.client.transmit({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
     const second = await isPresent({ clean: false })
     expect(second.isPresent).toBe(false)
@@ -67,17 +67,17 @@ describe('a session', () => {
 
   test('is kept at most seven days, and CONNACK announces it', async () => {
     const client = fixture.client()
-    const connack = await client.connect(lasting(5, 0xffff_ffff))
+    const connack = await client.connect(persistent(5, 0xffff_ffff))
     expect(connack.properties).toMatchObject({ sessionExpiryInterval: (7 * dayMs) / 1_000 })
     client.cut()
     await fixture.world.advance(7 * dayMs + 1_000)
-    expect((await isPresent(lasting(5))).isPresent).toBe(false)
+    expect((await isPresent(persistent(5))).isPresent).toBe(false)
   })
 
   test('CONNACK follows its commit; if the commit fails, the client is refused', async () => {
     const client = fixture.client()
     fixture.faults.next = { fail: 'io', reachedDisk: false }
-    expect((await client.connect(lasting(5))).reasonCode).toBe(0x88)
+    expect((await client.connect(persistent(5))).reasonCode).toBe(0x88)
     expect([client.isClosed, client.received.length]).toEqual([true, 1])
   })
 })
@@ -95,7 +95,7 @@ interface InFlight {
   isReceived: boolean
 }
 
-/** Publishes one report for each property, in a lasting session, as the standard requires. */
+/** Publishes one report for each property, in a persistent session, as the standard requires. */
 class Publisher {
   readonly #version: 4 | 5
   readonly #qos: 1 | 2
@@ -123,7 +123,7 @@ class Publisher {
     this.#client = client
     this.#seen = 0
     this.#isConnected = false
-    client.transmit({ cmd: 'connect', clientId: 'publisher', keepalive: 0, ...lasting(this.#version) })
+    client.transmit({ cmd: 'connect', clientId: 'publisher', keepalive: 0, ...persistent(this.#version) })
   }
 
   /** Reads what arrived, and sends what is due. */
@@ -210,7 +210,7 @@ test.each(rows)('version %s, QoS %s: no hole and no repeat over kills of the pro
 })
 
 test('QoS 2: a repeated PUBREL is answered when the first one is stored', async () => {
-  const { client } = await isPresent(lasting(4), 4)
+  const { client } = await isPresent(persistent(4), 4)
   client.report({ type: 'HELLO', deviceIdentifier: 'A', services }, { qos: 2, messageId: 7 })
   await client.settle()
   client.received.length = 0
@@ -221,12 +221,12 @@ test('QoS 2: a repeated PUBREL is answered when the first one is stored', async 
 })
 
 test('devices of a session are connected again after CONNACK, before their HELLO', async () => {
-  const { client } = await isPresent(lasting(5))
+  const { client } = await isPresent(persistent(5))
   client.report({ type: 'HELLO', deviceIdentifier: 'A', session: 'one', services }, { qos: 1, messageId: 1 })
   await client.settle()
   fixture = await fixture.restart()
   const again = fixture.client()
-  await again.connect(lasting(5))
+  await again.connect(persistent(5))
   await again.settle()
   expect(again.received.map(({ cmd }) => cmd)).toEqual(['connack', 'publish'])
   expect(again.lines).toEqual(['publish v1/link/down WELCOME 0'])

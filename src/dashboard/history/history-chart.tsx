@@ -231,7 +231,7 @@ function NoValues({ edges: { to } }: { readonly edges: Edges }) {
     <p class="notice">
       {isPast
         ? 'The history has no values in this span.'
-        : 'The history has no values in this span yet. New values appear here by themselves; a longer span may have older ones.'}
+        : 'The history has no values in this span yet. New values appear here automatically; a longer span may have older ones.'}
     </p>
   )
 }

@@ -66,13 +66,13 @@ export function PropertyRow(props: PropertyRowProps) {
           {desired && (
             <div>
               <small>
-                wanted {withUnit(valueText({ ...property, ...desired, tag: 'value' }, about), unit)}{' '}
+                desired {withUnit(valueText({ ...property, ...desired, tag: 'value' }, about), unit)}{' '}
                 <Status state={desired.status}>{desired.message}</Status>
               </small>{' '}
               {mayWrite && (
                 <Button
                   kind="quiet"
-                  label={`Remove the wanted value of ${name}`}
+                  label={`Remove the desired value of ${name}`}
                   onPress={() => want(place, propId, null)}
                 >
                   ×
