@@ -24,8 +24,8 @@ export interface ImageFetch {
 const tryAgainMs = 1_000
 
 /**
- * Fetches the data of another node if this one has none, or if the log does not have any more what follows its data.
- * Waits for another node if there is no other way. Contract 11, Joining.
+ * Fetches the data of another node if this one has none, or if the log no longer has the messages after its data.
+ * Waits for another node if necessary. Contract 11, Joining.
  */
 export async function fetchImage({ world, folder, place, extent, others, key, log }: ImageFetch): Promise<void> {
   await finishImages(folder)

@@ -79,9 +79,9 @@ const program = new URL(
 const bufferBytesMin = 1024 * 1024
 
 /**
- * History in a thread of its own, so that nothing of it takes time from the event loop, except that chunks are copied into
- * memory that both threads share: other memory would have to be made for each batch, which triggers full garbage
- * collections. A thread that ended is started again by the next `open`.
+ * History in a thread of its own, so that it takes no time from the event loop, except to copy chunks into memory that
+ * both threads share. Without shared memory, each batch would allocate its own, which triggers full garbage collections.
+ * A thread that ended is started again by the next `open`.
  */
 export class HistoryThread implements HistoryService {
   readonly name = 'history'

@@ -1,5 +1,5 @@
 /**
- * A log that all nodes of a cluster share: one order of messages for everyone.
+ * A log that all nodes of a cluster share: all of them see its messages in the same order.
  *
  * Obligations:
  * - Sequences rise; a message never changes and never moves.

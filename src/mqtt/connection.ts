@@ -25,7 +25,7 @@ import type { Transport } from '#mqtt/transport'
 import type { CommitCallback } from '#runtime/gate'
 import type { World } from '#runtime/world'
 
-/** Contract 10. Larger names and passwords do not exist. */
+/** Contract 10. No valid user name or password is larger. */
 const connectBytesMax = 4 * 1024
 const connectMsMax = 10_000
 const packetBytesMax = 256 * 1024

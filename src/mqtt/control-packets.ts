@@ -188,7 +188,7 @@ function unpack<S extends z.ZodType>(schema: S, first: number, body: Uint8Array,
   try {
     reader.parse(Buffer.concat([Buffer.of(first), lengthOf(body), body]))
   } catch {
-    // The package reads behind the end of a packet that is too short.
+    // The package reads beyond the end of a packet that is too short.
     throw malformed('the packet is too short')
   }
   if (fault || !packet) throw malformed(fault?.message ?? 'the packet is too short')
@@ -197,7 +197,7 @@ function unpack<S extends z.ZodType>(schema: S, first: number, body: Uint8Array,
   if (checked.success) return checked.data
   const [issue] = checked.error.issues
   const where = `${issue?.path.join('.')}: ${issue?.message}`
-  // Text that is not text is malformed; a misplaced property or packet identifier 0 is against the protocol.
+  // Invalid UTF-8 is a malformed packet; a misplaced property or packet identifier 0 is a protocol error.
   throw issue?.message.startsWith('must be UTF-8') ? malformed(where) : protocolError(where)
 }
 

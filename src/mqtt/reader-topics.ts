@@ -40,12 +40,12 @@ interface Reader {
   readonly filters: Map<string, Filter>
   /** The tenant, the filters and their options: readers with the same key and rights get the same deliveries. */
   key: string
-  /** Some filters are of values or of the status. */
+  /** Whether a filter matches topics of values or of the status. */
   hasValues: boolean
   isListening: boolean
-  /** The present values are sent one filter after another. */
+  /** Resolves when the current values for all filters so far are sent: filters are processed in turn. */
   scans: Promise<void>
-  /** Scans that did not end. */
+  /** Scans that have not ended. */
   scanCount: number
 }
 

@@ -61,7 +61,7 @@ export class SetTopics {
       .then(() => answer(), refused)
   }
 
-  /** Only of people and programs. */
+  /** Adds a write of a person or a program to the audit. Devices have no entries. */
   async #record({ principal: { caller }, address }: Client, topic: string, status: number): Promise<void> {
     if (!caller) return
     const device = deviceIdentifierOf(nameOfLevel(topic.slice(prefix.length).split('/', 1)[0] ?? '') ?? '')

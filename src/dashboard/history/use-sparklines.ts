@@ -5,7 +5,7 @@ import { usePolling } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 import { after } from '#dashboard/timers'
 
-/** Nothing is asked while rows pass by: only when the same ones were visible for this time. */
+/** While rows are scrolled, nothing is requested: only when the same rows were visible for this time. */
 const restMs = 300
 /** How often points are checked for their age. */
 const checkMs = 10_000
