@@ -29,7 +29,7 @@ export function addHistoryCommands(program: Command, act: CommandAction): void {
     .option('--to <time>', 'the same; not included; now by default')
     .option('--interval <span>', 'a row for each span of time, such as 5m, instead of each point')
     .option('--aggregates <names>', 'with --interval: the columns, such as min,avg,max')
-    .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'ndjson']).default('csv'))
+    .addOption(new Option('--format <format>', 'format of the output').choices(['csv', 'ndjson']).default('csv'))
     .action(act(exportRows))
   history
     .command('import')
@@ -38,7 +38,7 @@ export function addHistoryCommands(program: Command, act: CommandAction): void {
     .action(act(importRows))
   history
     .command('compact')
-    .description('delete at once what is kept no longer, and free its disk space')
+    .description('delete expired values at once, and free their disk space')
     .action(act(compact))
 }
 

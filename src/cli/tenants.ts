@@ -25,7 +25,7 @@ export function addTenantCommands(program: Command, act: CommandAction): void {
   tenant
     .command('add <id>')
     .description('create a tenant')
-    .requiredOption('--name <name>', 'for people')
+    .requiredOption('--name <name>', 'the name that users see')
     .option('--host <host>', 'permit sign-in under this host only; repeatable', collectValues)
     .addOption(policy())
     .option('--no-basic', 'refuse the Basic scheme: sign-in needs the DPoP scheme')
@@ -33,7 +33,7 @@ export function addTenantCommands(program: Command, act: CommandAction): void {
   tenant
     .command('set <id>')
     .description('change the given properties of a tenant')
-    .option('--name <name>', 'for people')
+    .option('--name <name>', 'the name that users see')
     .option('--host <host>', 'replace all hosts; repeatable', collectValues)
     .option('--no-host', 'permit sign-in under all hosts')
     .addOption(policy())
