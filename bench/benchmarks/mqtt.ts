@@ -57,7 +57,7 @@ function fullSpeed({ start, protocol }: System, load: Load, round: Round): Promi
     withLoad(server, shape, async ({ run }) => {
       // Subscribers of values are sent the present ones, of which there are none yet.
       if (load.dashboards > 0) await pass(round.isQuick ? 1_000 : 8_000)
-      return costsOf(await run(timesOf(round, 1_000, 2_500)))
+      return costsOf(await run(timesOf(round, 2_000, 4_000)))
     }),
   )
 }
@@ -128,7 +128,7 @@ async function besideMqtt(connections: number, round: Round): Promise<Figures> {
   return started(start, async (server) => {
     const close = connections > 0 ? await openIdle({ ...server, port: mqttPort }, connections, false, 0) : () => {}
     const load = { ...standardLoad, devices: 5_000, dashboards: 1 }
-    const figures = await withLoad(server, load, async ({ run }) => costsOf(await run(timesOf(round, 1_000, 2_500))))
+    const figures = await withLoad(server, load, async ({ run }) => costsOf(await run(timesOf(round, 2_000, 4_000))))
     close()
     return figures
   })
