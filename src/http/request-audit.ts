@@ -81,7 +81,9 @@ export class RequestAudit {
 
   /** Refused before its handler ran; other errors were recorded. A challenge is a step of a request that follows. */
   refused(error: unknown): void {
-    if (!this.#isHandled && !isNonceChallenge(error)) void this.#add(statusOf(error), undefined)
+    if (this.#isHandled || isNonceChallenge(error)) return
+    this.#isHandled = true
+    void this.#add(statusOf(error), undefined)
   }
 
   #add(status: number, resourceIdentifier: string | undefined): Promise<void> {

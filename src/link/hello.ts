@@ -144,12 +144,13 @@ export class Hellos {
     }
     const before = deviceLinks.get(tenant, device)
     if (before && before.link !== link && deviceLinks.isFlapping(tenant, device)) {
-      link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
+      const reason = `${device} changed links more than ${takeOversMax} times in a minute`
+      port.inOrder(() => link.error('FLAPPING', reason, about))
       return
     }
     if (!declarations.take(tenant, device, newShapeCount(awake.state as DeviceState, services))) {
       port.releaseIfEmpty(awake)
-      link.error('FLAPPING', tooManyShapes(device), about)
+      port.inOrder(() => link.error('FLAPPING', tooManyShapes(device), about))
       return
     }
     const admission = port.admit(link.opening, device, {

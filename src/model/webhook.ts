@@ -36,8 +36,10 @@ export const WebhookSecret = z
 
 function isWebhookSecret(text: string): boolean {
   const match = /^whsec_([A-Za-z0-9+/]{1,88}={0,2})$/.exec(text)
-  const { length } = Buffer.from(match?.[1] ?? '', 'base64')
-  return length >= secretBytes.min && length <= secretBytes.max
+  const [, encoded = ''] = match ?? []
+  const bytes = Buffer.from(encoded, 'base64')
+  // Libraries read other forms differently.
+  return bytes.length >= secretBytes.min && bytes.length <= secretBytes.max && bytes.toString('base64') === encoded
 }
 
 export function newWebhookSecret(random: (byteCount: number) => Uint8Array): string {

@@ -61,8 +61,6 @@ const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
 /** Publishing one message to this many clients takes up to 20 ms. */
 const subscriptionsMax = 50_000
-/** Scans that wait: each takes some milliseconds. */
-const scansMax = 1_000
 /** Comparing a topic with this many takes some milliseconds. */
 const openLevelsMax = 20_000
 const queuedMax = 10_000
@@ -104,7 +102,7 @@ export class Broker {
     const before = subscriber.subscriptions.get(topic)
     const isFull =
       this.#tree.size >= subscriptionsMax || (topic.includes('+') && this.#tree.openLevels >= openLevelsMax)
-    if ((!before && isFull) || this.#scans.length >= scansMax) return false
+    if (!before && isFull) return false
     const shared = sharedFilterOf(topic)
     const filter = shared?.filter ?? topic
     const added = { subscriber, subscription, share: shared && topic }
@@ -194,8 +192,10 @@ export class Broker {
   /** A message that changes during the scan moves to its end, so no old message is sent after a newer one. */
   #scanNext(): boolean {
     const { client, subscription, levels, retained } = this.#scans[0] as RetainedScan
-    const next = retained.next()
-    if (next.done || client.isClosed) this.#scans.shift()
+    // Unsubscribed, or subscribed again.
+    const isOver = client.isClosed || client.subscriptions.get(subscription.topic) !== subscription
+    const next = isOver || !this.#options.mayReceive(client) ? undefined : retained.next()
+    if (!next || next.done) this.#scans.shift()
     else if (isMatchingLevels(levels, next.value.levels)) {
       const { message } = next.value
       this.#send(client, message, deliveryOf(message, [subscription], true))

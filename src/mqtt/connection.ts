@@ -20,7 +20,7 @@ import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/pu
 import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
 import { TopicAliases } from '#mqtt/topic-aliases'
-import type { Topics } from '#mqtt/topics'
+import { subscriptionsMax, type Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 import type { CommitCallback } from '#runtime/gate'
 import type { World } from '#runtime/world'
@@ -340,11 +340,13 @@ export class Connection {
   #subscribe(client: Client, first: number, body: Uint8Array): void {
     const { messageId, subscriptions, properties } = readSubscribe(first, body, this.#version)
     const identifier = properties?.subscriptionIdentifier
-    const granted = subscriptions.map((subscription) =>
-      isTopicFilter(subscription.topic)
+    const granted = subscriptions.map((subscription, place) => {
+      // Each costs time, also a repeated one.
+      if (place >= subscriptionsMax) return reasons.quotaExceeded
+      return isTopicFilter(subscription.topic)
         ? this.#context.topics.subscribe(client, { ...subscription, ...(identifier && { identifier }) })
-        : reasons.topicFilterInvalid,
-    )
+        : reasons.topicFilterInvalid
+    })
     this.#whenSaved(client, () => client.send(writeSuback(this.#version, messageId, granted)))
   }
 

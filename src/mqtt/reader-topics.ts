@@ -58,6 +58,8 @@ interface ReceivedEvent {
 
 const resyncLevels = ['v1', 'events', '$resync']
 const namesAtOnce = 64
+/** Subscriptions of a client that wait for their present values. */
+const scansMax = 100
 /** With more unread bytes, a client gets no more of the present values. */
 const unreadBytesMax = 128 * 1024
 const unreadPauseMs = 100
@@ -80,6 +82,7 @@ export class ReaderTopics {
   subscribe(client: Client, subscription: Subscription, isNew: boolean): number {
     if (!client.principal.caller?.now()) return reasons.notAuthorized
     const reader = this.#readerOf(client)
+    if (reader.scanCount >= scansMax) return reasons.quotaExceeded
     const filter = filterOf(subscription)
     reader.filters.set(filter.text, filter)
     this.#listen(reader)

@@ -183,7 +183,7 @@ export class Topics {
 
 const linkTopic = 'v1/link'
 /** Contract 10. */
-const subscriptionsMax = 100
+export const subscriptionsMax = 100
 /** After a kill of the process, events of this time are sent again. */
 const positionedEveryTicks = 10
 

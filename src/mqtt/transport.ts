@@ -26,6 +26,8 @@ const lingerMs = 5_000
 
 /** Bytes of packets that wait, above which they are sent at once. */
 const waitingBytesMax = 16 * 1024
+/** A pause of the process counts as time of the writes. */
+const waitMsMax = 100
 /** Between two reads of the clock. */
 const flushedAtOnce = 16
 
@@ -71,7 +73,7 @@ export class PacketFlush {
       spentMs += now - startedAt
       if (place < transports.length) return true
       this.#isScheduled = false
-      this.#dueAt = now + 2 * spentMs
+      this.#dueAt = now + Math.min(2 * spentMs, waitMsMax)
       if (this.#waiting.size > 0) this.#schedule()
       return false
     })

@@ -24,6 +24,8 @@ export interface HttpReceiversOptions {
 const attemptMs = 15_000
 /** More of an answer is not read: only its status matters. */
 const answerBytesMax = 64 * 1024
+/** Answers before the final one (1xx). */
+const informationMax = 10
 
 /**
  * Sends webhooks over HTTP. Each attempt resolves the host itself and connects only to addresses that it checked, so a
@@ -76,6 +78,10 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
         })
         // After the status, it does not matter how the answer ends.
         response.on('error', () => {})
+      })
+      let informationCount = 0
+      request.on('information', () => {
+        if (++informationCount > informationMax) request.destroy()
       })
       request.on('error', (error) => {
         failure = error

@@ -82,9 +82,10 @@ export class WebhookAddresses {
     const { protocol, hostname } = new URL(url)
     const host = hostOf(hostname)
     const isAddress = isIP(host) > 0
+    const isLocal = /(^|\.)localhost$/i.test(host)
     if (isAddress ? this.mayConnect(protocol, host, host) : this.isNamed(host)) return undefined
     // A name may resolve to an allowed network.
-    if (protocol === 'https:' ? !isAddress : !isAddress && this.#hasNetworks) return undefined
+    if (!isAddress && (protocol === 'https:' ? !isLocal : this.#hasNetworks)) return undefined
     return protocol === 'https:'
       ? 'must have a public address; WEBHOOK_ALLOW can name others'
       : 'must begin with https:, except for hosts that WEBHOOK_ALLOW names'

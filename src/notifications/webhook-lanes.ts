@@ -71,8 +71,12 @@ export class WebhookLanes<T> {
     return undefined
   }
 
-  remove(tenant: string, item: T): void {
-    for (const lane of this.#lanes.get(tenant)?.values() ?? []) if (lane.ready.delete(item)) this.#enqueue(lane)
+  remove(tenant: string, receiver: string, item: T): void {
+    const lanes = this.#lanes.get(tenant)
+    const lane = lanes?.get(receiver)
+    if (!lanes || !lane?.ready.delete(item)) return
+    this.#enqueue(lane)
+    this.#forgetIdle(lanes, lane)
   }
 
   /** The tenant has nothing to send. */
@@ -98,7 +102,12 @@ export class WebhookLanes<T> {
       lane.window = lane.pool === 'slow' ? 1 : Math.min(lane.window + 1, windowMax)
     }
     if (lane.ready.size > 0) this.#enqueue(lane)
-    else if (lane.underWay === 0 && (lane.pool === 'fast' || lanes.size > slowKeptMax)) lanes.delete(lane.id)
+    else this.#forgetIdle(lanes, lane)
+  }
+
+  #forgetIdle(lanes: Map<string, Lane<T>>, { id, ready, underWay, pool }: Lane<T>): void {
+    const isIdle = ready.size === 0 && underWay === 0
+    if (isIdle && (pool === 'fast' || lanes.size > slowKeptMax)) lanes.delete(id)
   }
 
   #enqueue(lane: Lane<T>): void {

@@ -38,6 +38,8 @@ interface Waiting {
   readonly id: string
   readonly node: string
   readonly bytes: number
+  /** Its origin, when it may be sent. */
+  receiver: string
   isUnderWay: boolean
 }
 
@@ -127,7 +129,7 @@ export class Webhooks implements WebhookNotices {
     if (this.#isStopped || queue.waiting.has(key)) return
     const bytes = JSON.stringify([webhook.value, webhook.previous]).length
     const { id, node } = webhook
-    const added: Waiting = { key, tenant, function: fn, id, node, bytes, isUnderWay: false }
+    const added: Waiting = { key, tenant, function: fn, id, node, bytes, receiver: '', isUnderWay: false }
     this.#tenants.set(tenant, queue)
     queue.waiting.set(key, added)
     queue.bytes += bytes
@@ -200,7 +202,8 @@ export class Webhooks implements WebhookNotices {
   #becomesReady(waiting: Waiting): void {
     const { tenant, function: fn } = waiting
     const node = nodeOf(this.#parts.functions.storedOf(tenant, fn), waiting.node)
-    this.#lanes.add(tenant, node ? new URL(node.url).origin : '', waiting)
+    waiting.receiver = node ? new URL(node.url).origin : ''
+    this.#lanes.add(tenant, waiting.receiver, waiting)
     this.#start()
   }
 
@@ -305,7 +308,7 @@ export class Webhooks implements WebhookNotices {
     queue.waiting.delete(key)
     queue.bytes -= bytes
     this.#waiting.delete(key)
-    this.#lanes.remove(tenant, removed)
+    this.#lanes.remove(tenant, removed.receiver, removed)
     if (queue.waiting.size > 0) return
     this.#tenants.delete(tenant)
     this.#lanes.forget(tenant)
@@ -317,9 +320,9 @@ export class Webhooks implements WebhookNotices {
 
   /** Retries while the store takes no writes. */
   async #store(tenant: string, ask: () => Promise<unknown>): Promise<void> {
-    while (isTenantActive(this.#parts.system, tenant)) {
+    for (;;) {
       try {
-        await ask()
+        if (isTenantActive(this.#parts.system, tenant)) await ask()
         return
       } catch (error) {
         if (!(error instanceof Problem) || error.code !== 'storage') throw error
@@ -331,7 +334,7 @@ export class Webhooks implements WebhookNotices {
   /** Returns the pause in ms. */
   #afterError(error: unknown): number {
     // The write failed, which is logged elsewhere.
-    if (error instanceof Problem) return retryMs
+    if (error instanceof Problem && error.code === 'storage') return retryMs
     this.#parts.log.error({ err: error }, 'a bug: sending a webhook failed')
     return bugMs
   }

@@ -6,7 +6,7 @@ import type { StoredTemplate } from '#model/template'
 import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
 import { noFunctionCounts } from '#rules/function-counts'
-import { Overflows, rateOfAll, rateOfFunction, webhookRateOfAll, webhookRateOfFunction } from '#rules/request-rate'
+import { Overflows, rateOfAll, rateOfFunction, webhookRateOfFunction, webhookRateOfTenant } from '#rules/request-rate'
 import { turnUnitsMax } from '#rules/rule-work'
 import { TenantFunctions } from '#rules/tenant-functions'
 
@@ -46,7 +46,6 @@ export class FunctionViews {
   readonly #active = new Map<string, TenantFunctions>()
   /** For all functions together. */
   readonly #rate = rateOfAll()
-  readonly #webhookRate = webhookRateOfAll()
   /** Unique across tenants and reloads: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
@@ -159,13 +158,14 @@ export class FunctionViews {
     if (known) return known
     const { mailsPerHourMax, storedRequestsMax: storedMax = storedRequestsMax(mailsPerHourMax) } = this.#parts
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
+    const webhookRate = webhookRateOfTenant()
     const view = new TenantFunctions({
       reaches,
       inSlices: this.#parts.inSlices,
       next: () => ++this.#last,
       newRates: () => ({
         rate: rateOfFunction(this.#rate, storedMax, mailsPerHourMax),
-        webhookRate: webhookRateOfFunction(this.#webhookRate),
+        webhookRate: webhookRateOfFunction(webhookRate),
       }),
       reportSilenced: (fn, { updatedBy }) =>
         this.#parts.log.info(

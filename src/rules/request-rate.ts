@@ -62,15 +62,15 @@ export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHour
   return new RequestRate(all, storedMax, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
 }
 
-/** Webhooks: more at once than may wait, so that then the oldest is dropped, and in a second about what can be sent. */
-const webhooks = { allAtOnce: 40_000, allPerSecond: 1_000, atOnce: 20_000, perSecond: 200 }
+/** Webhooks of a tenant, and of a function: more at once than may wait, so that then the oldest is dropped, and in a second about what can be sent. */
+const webhooks = { ofTenantAtOnce: 40_000, ofTenantPerSecond: 1_000, atOnce: 20_000, perSecond: 200 }
 
-export function webhookRateOfAll(): RequestRate {
-  return new RequestRate(undefined, webhooks.allAtOnce, webhooks.allPerSecond)
+export function webhookRateOfTenant(): RequestRate {
+  return new RequestRate(undefined, webhooks.ofTenantAtOnce, webhooks.ofTenantPerSecond)
 }
 
-export function webhookRateOfFunction(all: RequestRate): RequestRate {
-  return new RequestRate(all, webhooks.atOnce, webhooks.perSecond)
+export function webhookRateOfFunction(ofTenant: RequestRate): RequestRate {
+  return new RequestRate(ofTenant, webhooks.atOnce, webhooks.perSecond)
 }
 
 /** Number of requests above the rate, by function; drained periodically. */

@@ -251,3 +251,14 @@ describe('a receiver that cannot be reached', () => {
     expect(await send({ ...post(), url: `https://127.0.0.1:${port}/` })).toBe('tls')
   })
 })
+
+test('answers before the final one are limited', async () => {
+  const information = (count: number) => (response: ServerResponse) => {
+    for (let sent = 0; sent < count; sent++) response.writeProcessing()
+    response.writeHead(204).end()
+  }
+  answer = information(10)
+  expect(await send()).toBe(204)
+  answer = information(11)
+  expect(await send()).toBe('connection')
+})

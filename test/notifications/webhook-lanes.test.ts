@@ -86,7 +86,7 @@ test('what is removed or forgotten does not start', () => {
   lanes = new WebhookLanes()
   add('a', 'x', '1', '2', '3')
   add('b', 'x', '4')
-  lanes.remove('a', '1')
+  lanes.remove('a', 'x', '1')
   const [first] = startAll()
   expect(first?.item).toBe('2')
   lanes.forget('a')
