@@ -69,8 +69,9 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
     return new Promise((done, failed) => {
       let status: number | undefined
       let failure: unknown
+      let informationCount = 0
       const request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
-        status = response.statusCode
+        if (informationCount <= informationMax) status = response.statusCode
         let bytes = 0
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length
@@ -79,7 +80,6 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
         // After the status, it does not matter how the answer ends.
         response.on('error', () => {})
       })
-      let informationCount = 0
       request.on('information', () => {
         if (++informationCount > informationMax) request.destroy()
       })
