@@ -73,7 +73,7 @@ export class PacketFlush {
       spentMs += now - startedAt
       if (place < transports.length) return true
       this.#isScheduled = false
-      this.#dueAt = now + Math.min(2 * spentMs, waitMsMax)
+      this.#dueAt = now + Math.min(3 * spentMs, waitMsMax)
       if (this.#waiting.size > 0) this.#schedule()
       return false
     })

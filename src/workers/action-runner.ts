@@ -324,14 +324,17 @@ export class ActionRunner {
         // Offline devices are not activated, because no request can be sent to them.
         const decision = decideWrite(state, { type: 'write', service, values, schema })
         if (decision.type === 'refuse') return outcomeOfRefusal(decision.problem)
-        return this.#mayReconnect(state) ? undefined : { status: 'DEVICE_OFFLINE' }
+        return this.#mayReconnect(state) ? undefined : absenceOf(action, device)
       }
       const asked = { tenant, user: createdBy, device, service, values, schema, isWaiting: true, isRepeated: false }
       return outcomeOfWrite(await links.writes.ask({ ...asked, id: `a:${id}:${state.flakeAddress}` }))
     } catch (error) {
-      if (error instanceof Problem) return outcomeOfRefusal(error)
-      this.#parts.failed(error)
-      return undefined
+      if (!(error instanceof Problem)) {
+        this.#parts.failed(error)
+        return undefined
+      }
+      if (error.code === 'device_timeout') action.unanswered.add(device)
+      return error.code === 'device_offline' ? absenceOf(action, device) : outcomeOfRefusal(error)
     }
   }
 
@@ -376,6 +379,11 @@ export class ActionRunner {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
   }
+}
+
+/** The outcome of a device without a connection. */
+function absenceOf({ unanswered }: RunningAction, device: string): DeviceOutcome {
+  return { status: unanswered.has(device) ? 'DEVICE_TIMEOUT' : 'DEVICE_OFFLINE' }
 }
 
 /** The device did not answer, which is only an outcome as long as its answer would have been received. */

@@ -36,6 +36,8 @@ export class RunningAction {
   isEnded = false
   /** Pages with devices that have no outcome. */
   readonly open: Set<number>
+  /** Devices that did not answer, and may have executed the write, although this could not be stored. */
+  readonly unanswered = new Set<string>()
   /** Serializes the writes. */
   storing: Promise<boolean> = Promise.resolve(true)
   readonly #system: System<Entry>

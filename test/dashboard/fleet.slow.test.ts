@@ -186,11 +186,11 @@ describe('the fleet in a browser', () => {
     const body = { Setpoint: 13 }
     await server.ask('/devices/BOILER-002/services/boiler/desired', { method: 'PATCH', body })
     const row = ann.page.getByRole('row', { name: /^Setpoint/ })
-    await row.getByText('wanted 13 °C').waitFor()
+    await row.getByText('desired 13 °C').waitFor()
     await row.getByText('unlucky').waitFor()
     await ann.isAccessible()
-    await ann.button('Remove the wanted value of Setpoint').click()
-    await row.getByText('wanted').waitFor({ state: 'detached' })
+    await ann.button('Remove the desired value of Setpoint').click()
+    await row.getByText('desired').waitFor({ state: 'detached' })
   })
 
   test('an active alarm is shown at the top', async () => {

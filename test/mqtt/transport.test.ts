@@ -45,7 +45,7 @@ test('a packet that may not wait takes earlier ones with it', async () => {
   expect(writes).toEqual(['ab'])
 })
 
-test('after writes of 10 ms, packets wait 20 ms, unless they are many', async () => {
+test('after writes of 10 ms, packets wait 30 ms, unless they are many', async () => {
   writeMs = 5
   for (const of of [0, 1]) send('a', true, of)
   await world.settle()
@@ -55,7 +55,7 @@ test('after writes of 10 ms, packets wait 20 ms, unless they are many', async ()
   send('x'.repeat(16 * 1024), true, 1)
   await world.settle()
   expect(writes).toEqual(['a', 'a', `c${'x'.repeat(16 * 1024)}`])
-  await world.advance(19)
+  await world.advance(29)
   expect(writes).toHaveLength(3)
   await world.advance(1)
   expect(writes.slice(3)).toEqual(['b'])
