@@ -25,7 +25,7 @@ const refusalsAtOnce = 1_000
 const tenantsMax = 65_536
 const refusalsPerSecond = { ofCallers: 10, ofOthers: 0.1 }
 
-/** What a part of a path names by the next part. */
+/** By part of a path: the type of the resource that the next part names. */
 const resourceTypes: Readonly<Record<string, CrnType>> = {
   alarms: 'alarm',
   'api-keys': 'key',

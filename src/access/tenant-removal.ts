@@ -24,8 +24,8 @@ const devicesAtOnce = 128
 
 /**
  * Removes the data of deleted tenants, one after the other, in the background: its users' names and the tokens of its
- * devices, then everything under its name, then the name itself. It may stop at any point, and continues from the state of the store: the
- * tenant's row stays until nothing is left.
+ * devices, then everything under its name, then the name itself. It may stop at any point, and continues from the state
+ * of the store: the tenant's row stays until nothing is left.
  */
 export class TenantRemoval {
   readonly #parts: TenantRemovalParts

@@ -18,8 +18,8 @@ export interface SealedBody {
 }
 
 /**
- * Secrets of webhooks: they are stored beside the graph, sealed, so that no read of a function contains them. Contract
- * 12.
+ * Secrets of webhooks. They are stored encrypted and apart from the graph, so that no read of a function contains them.
+ * Contract 12.
  */
 export class WebhookSecrets {
   readonly #key: () => Uint8Array | undefined

@@ -1,4 +1,4 @@
-/** What a topic carries: messages of the websockets, or a text. */
+/** A topic of MQTT, with messages of the websockets, or with a text. */
 interface Topic {
   readonly name: string
   readonly address: string

@@ -58,10 +58,10 @@ export function readUpdate(
   const parts = Array.isArray(frame) ? shortParts(frame) : longParts(frame as Readonly<Record<string, unknown>>)
   if (parts instanceof Problem) return parts
   const { flakeAddress, timestamp, isShort, service, updates } = parts
-  const seq = parts.seq === undefined && !isNumbered ? 0 : parts.seq
+  const hasNumber = isNumbered || parts.seq !== undefined
+  const seq = hasNumber ? parts.seq : 0
   if (!isInteger(flakeAddress, 1, uint32Max)) return bad('flakeAddress must be an integer from 1 to 4294967295')
-  if (!isInteger(seq, parts.seq === undefined ? 0 : 1, Number.MAX_SAFE_INTEGER))
-    return bad('seq must be an integer from 1')
+  if (!isInteger(seq, hasNumber ? 1 : 0, Number.MAX_SAFE_INTEGER)) return bad('seq must be an integer from 1')
   if (timestamp !== undefined && !isInteger(timestamp, 0, timestampMsMax)) return bad('timestamp must be Unix ms')
   return { kind: 'update', flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
 }

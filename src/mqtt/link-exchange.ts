@@ -11,6 +11,8 @@ export type Answer = (refusal?: Refusal) => void
 export interface ClientLink {
   readonly link: Link
   readonly frames: PublishedFrames
+  /** Runs in the commit of each message. */
+  readonly taken?: () => void
 }
 
 /** Answers each message of a device after its commit. Contract 10, Delivery. */
@@ -29,17 +31,12 @@ export class LinkExchange {
   }
 
   /**
-   * Answers a message that its device took, or that is repeated. `taken` runs in the commit of the message. Never
-   * answered if the connection ends before the commit: the client sends the message again.
+   * Answers a message that its device took, or that is repeated. Never answered if the connection ends before the
+   * commit: the client sends the message again.
    */
-  answer(
-    client: Client,
-    { link, frames }: ClientLink,
-    { qos, packetId }: ClientMessage,
-    isRepeated: boolean,
-    answer: Answer,
-    taken?: () => void,
-  ): void {
+  answer(client: Client, { link, frames, taken }: ClientLink, message: ClientMessage, answer: Answer): void {
+    const { qos, packetId } = message
+    const isRepeated = this.isRepeated(client, message)
     if (qos === 2) client.open.add(packetId)
     const { queue, port } = this.#links
     const take = () => {

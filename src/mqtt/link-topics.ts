@@ -16,19 +16,13 @@ export interface LinkTopicsParts {
   readonly exchange: LinkExchange
 }
 
-interface NativeClient extends ClientLink {
-  readonly socket: ClientSocket
-  /** Runs in the commit of each message. */
-  readonly taken: () => void
-}
-
 /**
  * Native devices: messages of the device link as publications on `v1/link`, and those of the server on `v1/link/down`.
  * The client enters `Links` as a socket. Contract 10.
  */
 export class LinkTopics {
   readonly #parts: LinkTopicsParts
-  readonly #clients = new Map<Client, NativeClient>()
+  readonly #clients = new Map<Client, ClientLink & { readonly socket: ClientSocket }>()
 
   constructor(parts: LinkTopicsParts) {
     this.#parts = parts
@@ -63,9 +57,8 @@ export class LinkTopics {
       answer({ reason: reasons.notAuthorized, message: 'only devices and gateways publish to v1/link' })
       return
     }
-    const isRepeated = exchange.isRepeated(client, message)
-    if (!isRepeated) links.received(known.socket, message.payload, false)
-    exchange.answer(client, known, message, isRepeated, answer, known.taken)
+    if (!exchange.isRepeated(client, message)) links.received(known.socket, message.payload, false)
+    exchange.answer(client, known, message, answer)
   }
 
   /** Devices were added or removed: the session has to store them before their next message. */

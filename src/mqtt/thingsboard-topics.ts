@@ -78,9 +78,8 @@ export class ThingsBoardTopics {
       return
     }
     const { exchange } = this.#parts
-    const isRepeated = exchange.isRepeated(client, message)
-    if (!isRepeated) this.#attempt(peer, () => this.#take(client, peer, message))
-    exchange.answer(client, peer, message, isRepeated, answer)
+    if (!exchange.isRepeated(client, message)) this.#attempt(peer, () => this.#take(client, peer, message))
+    exchange.answer(client, peer, message, answer)
   }
 
   /** The device is connected from now on. Returns false if the client is neither a device nor a gateway. */

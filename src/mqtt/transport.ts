@@ -26,14 +26,15 @@ const lingerMs = 5_000
 
 /** Bytes of packets that wait, above which they are sent at once. */
 const waitingBytesMax = 16 * 1024
-/** A pause of the process counts as time of the writes. */
+const waitPerWriteTime = 3
+/** A pause of the process during the writes must not delay the next ones for long. */
 const waitMsMax = 100
 /** Between two reads of the clock. */
 const flushedAtOnce = 16
 
 /**
  * Sends packets that may wait, of all connections together. A write costs as much as some hundred packets in it, so the
- * next ones wait twice as long as the last write took. With few connections this wait is negligible.
+ * next packets wait three times as long as the last writes took. With few connections this wait is negligible.
  */
 export class PacketFlush {
   readonly #world: World
@@ -73,7 +74,7 @@ export class PacketFlush {
       spentMs += now - startedAt
       if (place < transports.length) return true
       this.#isScheduled = false
-      this.#dueAt = now + Math.min(3 * spentMs, waitMsMax)
+      this.#dueAt = now + Math.min(waitPerWriteTime * spentMs, waitMsMax)
       if (this.#waiting.size > 0) this.#schedule()
       return false
     })

@@ -38,7 +38,7 @@ interface Waiting {
   readonly id: string
   readonly node: string
   readonly bytes: number
-  /** Its origin, when it may be sent. */
+  /** Origin of the receiver; empty until the webhook may be sent. */
   receiver: string
   isUnderWay: boolean
 }

@@ -62,7 +62,10 @@ export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHour
   return new RequestRate(all, storedMax, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
 }
 
-/** Webhooks of a tenant, and of a function: more at once than may wait, so that then the oldest is dropped, and in a second about what can be sent. */
+/**
+ * Webhooks of a tenant, and of a function. At once there may be more than may wait, so the oldest ones are dropped; the
+ * number per second is about what can be sent.
+ */
 const webhooks = { ofTenantAtOnce: 40_000, ofTenantPerSecond: 1_000, atOnce: 20_000, perSecond: 200 }
 
 export function webhookRateOfTenant(): RequestRate {

@@ -147,6 +147,26 @@ test('in 5.0 a refused message of QoS 2 frees its identifier', async () => {
   expect(readValue()).toBe(7)
 })
 
+test('a refused HELLO is not the answer to the report before it', async () => {
+  const { client, flakeAddress } = await greeted()
+  const declared = (round: number) => ({
+    ...hello,
+    services: Array.from({ length: 64 }, (_, number) => ({ ...services[0], serviceIdentifier: `s${round}-${number}` })),
+  })
+  const several = [0, 1, 2].map(declared)
+  for (const [place, each] of several.entries()) {
+    client.report({ ...each, services: [...services, ...each.services.slice(1)] }, { qos: 1, messageId: 10 + place })
+    await client.settle()
+  }
+  client.received.length = 0
+  client.report(update(flakeAddress, 7), { qos: 2, messageId: 20 })
+  client.report(declared(3), { qos: 1, messageId: 21 })
+  client.report(declared(4), { qos: 1, messageId: 22 })
+  await client.settle()
+  const answers = client.lines.filter((line) => line.startsWith('pub') && !line.startsWith('publish'))
+  expect(answers).toEqual(['pubrec 20', 'puback 21', 'puback 22 0x97'])
+})
+
 test('msgpack is answered in msgpack', async () => {
   const client = await fixture.connected()
   const last = () => unpack(client.take('publish').payload as Buffer)

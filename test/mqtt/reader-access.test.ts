@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
+import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { auditIndex } from '#actors/tenant/audit'
 import { textOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
@@ -45,6 +46,27 @@ async function signIn(name = 'ann', clientId = 'c'): Promise<TestClient> {
 
 const subscriptionTo = (topic: string) => ({ topic, qos: 0, nl: false, rap: false, rh: 0 })
 
+/** A gateway that reports a value of a device in the form of ThingsBoard. */
+async function gateway(): Promise<(value: number) => Promise<void>> {
+  const key = provisioningKeyText(
+    '2Vb7qYx9Kd',
+    newSecret((byteCount) => identity.world.random(byteCount)),
+  )
+  const limits = { expiresAt: null, maxDevices: null }
+  await identity.tenant('default', {
+    ...{ type: 'add_provisioning_key', id: '2Vb7qYx9Kd', name: 'a gateway', hash: hashOf(key), ...limits },
+  })
+  const client = fixture.client()
+  await client.connect({ clientId: 'gateway', username: key })
+  return async (value) => {
+    client.publish('v1/gateway/telemetry', JSON.stringify({ 'PUMP-9': [{ temperature: value }] }))
+    await settle()
+    // A new name is stored within a second.
+    await identity.world.advance(2_000)
+    await settle()
+  }
+}
+
 async function subscribed(...topics: readonly string[]): Promise<TestClient> {
   const client = await signIn()
   client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: topics.map(subscriptionTo) })
@@ -77,6 +99,23 @@ test('after a change of a role the client reads everything again, under the new 
   client.received.length = 0
   for (const device of ['PUMP-1', 'PUMP-2']) await setStatus(device)
   expect(new Set(topicsOf(client))).toEqual(new Set(['v1/meta/PUMP-2', 'v1/events/PUMP-2/~']))
+})
+
+test('clients with the same filter get the names that each of them may read', async () => {
+  const grant = (more: object) => [{ permissions: { ...permissions, ...more }, devices: ['PUMP-9'], services: ['*'] }]
+  await identity.putRole('ops', grant({}) as never)
+  await identity.putRole('named', grant({ schemas: ['read'] }) as never)
+  await identity.addUser('bob', { roles: ['named'] })
+  const report = await gateway()
+  await report(1)
+  const clients = [await signIn('ann', 'a'), await signIn('bob', 'b'), await signIn('ann', 'c')]
+  for (const client of clients) {
+    client.transmit({ cmd: 'subscribe', messageId: 1, subscriptions: [{ ...subscriptionTo('v1/state/#'), rh: 2 }] })
+  }
+  await settle()
+  await report(2)
+  const state = (name: string) => [`v1/state/PUMP-9/telemetry/${name}`]
+  expect(clients.map(topicsOf)).toEqual([state('0x2000'), state('temperature'), state('0x2000')])
 })
 
 test('without any right to read events, the client is disconnected', async () => {

@@ -152,6 +152,15 @@ test('a client has at most 100 subscriptions', async () => {
   expect(await subscribe('v1/events/D1/+')).toBe(0)
 })
 
+test('a hundred subscriptions may wait for their values, also repeated ones', async () => {
+  const subscriptions = Array(100).fill({ topic: 'v1/state/#', qos: 0 })
+  const granted = [1, 2].map((messageId) => {
+    reader.transmit({ cmd: 'subscribe', messageId, subscriptions })
+    return new Set(reader.take('suback').granted as number[])
+  })
+  expect(granted).toEqual([new Set([0]), new Set([0x97])])
+})
+
 describe('QoS 1', () => {
   test('no more is in flight than the client takes, and the rest follows in order', async () => {
     reader = await fixture.connected({ clientId: 'slow', properties: { receiveMaximum: 2 } })

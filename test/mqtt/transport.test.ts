@@ -45,6 +45,17 @@ test('a packet that may not wait takes earlier ones with it', async () => {
   expect(writes).toEqual(['ab'])
 })
 
+test('after a pause of the process, packets wait 100 ms', async () => {
+  writeMs = 60_000
+  send('a', true)
+  await world.settle()
+  send('b', true)
+  await world.advance(99)
+  expect(writes).toEqual(['a'])
+  await world.advance(1)
+  expect(writes).toEqual(['a', 'b'])
+})
+
 test('after writes of 10 ms, packets wait 30 ms, unless they are many', async () => {
   writeMs = 5
   for (const of of [0, 1]) send('a', true, of)

@@ -87,7 +87,7 @@ class Publisher {
   }
 }
 
-/** What is wrong with the stored numbers of a publisher that published 1 to `published`. */
+/** The faults in the stored numbers of a publisher that published 1 to `published`. */
 export function faultsOf(stored: readonly number[], published: number, isRepeatAllowed: boolean): readonly string[] {
   const faults: string[] = []
   const seen = new Set<number>()
