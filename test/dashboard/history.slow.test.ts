@@ -162,7 +162,8 @@ describe('charts in a browser', () => {
     }
     await boilers.report('BOILER-001', 98)
     await ann.goTo(`/alarms/${resourceIdentifier.slice('crn#alarm:'.length)}`)
-    await rowOf(ann.page, 'BOILER-001').getByText('active').waitFor()
+    const activeDevices = ann.page.getByRole('region', { name: 'Devices on which Too hot is' })
+    await activeDevices.getByRole('row').filter({ hasText: 'BOILER-001' }).getByText('active').waitFor()
     await chart().waitFor()
     await ann.reads(/The dashed line is the threshold of the alarm: 80 °C\./)
     await legend(/^Temperature/).waitFor()
