@@ -10,6 +10,8 @@ import {
   type TunnelRecord,
   type TunnelRefusal,
   type TunnelRequest,
+  takenBytes,
+  takenData,
 } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
@@ -81,7 +83,9 @@ export class DeviceTunnels {
         else room.dropped(socket)
       },
       drained(socket) {
-        if (!links.has(socket)) room.drained(socket)
+        const link = links.get(socket)
+        if (link) link.drained()
+        else room.drained(socket)
       },
       ponged(socket) {
         const link = links.get(socket)
@@ -254,6 +258,8 @@ class TunnelledLink {
   #socket: Socket | undefined
   /** Records that arrived before the connection of the device was open. */
   #early: TunnelRecord[] = []
+  /** Bytes from the owner that are not reported as read yet. */
+  #unreportedBytes = 0
   #isOver = false
   #hasLost = false
   #cancelWait: () => void = () => {}
@@ -297,9 +303,12 @@ class TunnelledLink {
   }
 
   #pass(socket: Socket, { kind, data }: TunnelRecord): void {
-    if (kind === recordKinds.text) socket.send(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString())
-    else if (kind === recordKinds.binary) socket.send(data)
-    else if (kind === recordKinds.ping) socket.ping()
+    if (kind === recordKinds.text || kind === recordKinds.binary) {
+      const isText = kind === recordKinds.text
+      socket.send(isText ? Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString() : data)
+      this.#unreportedBytes += data.byteLength
+      this.drained()
+    } else if (kind === recordKinds.ping) socket.ping()
     else if (kind === recordKinds.pause) socket.pause?.()
     else if (kind === recordKinds.resume) socket.resume?.()
     else {
@@ -316,6 +325,15 @@ class TunnelledLink {
     if (this.#hasLost) return false
     if (!this.#isOver) this.#tunnel.add(this.id, isBinary ? recordKinds.binary : recordKinds.text, data)
     return true
+  }
+
+  /** The device may have read what was sent: the owner sends no more than the device reads. */
+  drained(): void {
+    if (!this.#socket || this.#unreportedBytes < takenBytes) return
+    const bytes = this.#unreportedBytes - this.#socket.bufferedBytes()
+    if (this.#isOver || bytes < takenBytes) return
+    this.#unreportedBytes -= bytes
+    this.#tunnel.add(this.id, recordKinds.taken, takenData(bytes))
   }
 
   /** The device itself answers, so that the owner notices a dead one. */

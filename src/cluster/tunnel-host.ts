@@ -8,6 +8,7 @@ import {
   type TunnelRecord,
   type TunnelRefusal,
   type TunnelRequest,
+  takenOf,
 } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
@@ -45,7 +46,8 @@ export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
     received: (socket, data) => tunnels.get(socket)?.received(data),
     // A lost batch must not be followed by later ones.
     dropped: (socket) => world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason)),
-    drained: (socket) => tunnels.get(socket)?.drained(),
+    // Devices report themselves what they have read.
+    drained() {},
     ponged: (socket) => tunnels.get(socket)?.noteReceived(),
     closed(socket) {
       tunnels.get(socket)?.closed()
@@ -116,6 +118,7 @@ class HostedTunnel {
     this.#attempt(device, () => {
       if (kind === recordKinds.closed) this.release(device, closeOf(data).code)
       else if (kind === recordKinds.pong) device.room.ponged(device)
+      else if (kind === recordKinds.taken) device.taken(takenOf(data))
       else device.room.received(device, data, kind === recordKinds.binary)
     })
   }
@@ -162,12 +165,9 @@ class HostedTunnel {
     }
   }
 
-  add(id: number, kind: number, data?: Uint8Array | string): void {
-    if (!this.#isClosed) this.#batches.add(id, kind, data)
-  }
-
-  get bufferedBytes(): number {
-    return this.#isClosed ? 0 : this.#socket.bufferedBytes() + this.#batches.bytes
+  /** Returns the number of bytes of the data. */
+  add(id: number, kind: number, data?: Uint8Array | string): number {
+    return this.#isClosed ? 0 : this.#batches.add(id, kind, data)
   }
 
   release(device: HostedSocket, code: number): void {
@@ -176,10 +176,6 @@ class HostedTunnel {
 
   isOpen(device: HostedSocket): boolean {
     return this.#devices.has(device.id)
-  }
-
-  drained(): void {
-    for (const device of [...this.#devices.values()]) this.#attempt(device, () => device.room.drained(device))
   }
 
   closed(): void {
@@ -195,8 +191,8 @@ class HostedSocket implements Socket {
   readonly id: number
   readonly remoteAddress: string
   readonly room: SocketHandler<unknown>
-  /** Since the tunnel had no unsent bytes. */
-  #sentBytes = 0
+  /** Bytes that were sent, and that the device has not read as far as this node knows. */
+  #unreadBytes = 0
   readonly #tunnel: HostedTunnel
 
   constructor(tunnel: HostedTunnel, id: number, remoteAddress: string, room: SocketHandler<unknown>) {
@@ -208,9 +204,8 @@ class HostedSocket implements Socket {
 
   send(message: string | Uint8Array): boolean {
     if (!this.#tunnel.isOpen(this)) return false
-    if (this.#tunnel.bufferedBytes === 0) this.#sentBytes = 0
-    this.#sentBytes += message.length
-    this.#tunnel.add(this.id, typeof message === 'string' ? recordKinds.text : recordKinds.binary, message)
+    const kind = typeof message === 'string' ? recordKinds.text : recordKinds.binary
+    this.#unreadBytes += this.#tunnel.add(this.id, kind, message)
     return true
   }
 
@@ -218,9 +213,14 @@ class HostedSocket implements Socket {
     task()
   }
 
-  /** At most the buffered bytes of all devices of the node. */
+  /** With up to `takenBytes` that the device has read. */
   bufferedBytes(): number {
-    return this.#tunnel.isOpen(this) ? Math.min(this.#sentBytes, this.#tunnel.bufferedBytes) : 0
+    return this.#tunnel.isOpen(this) ? this.#unreadBytes : 0
+  }
+
+  taken(bytes: number): void {
+    this.#unreadBytes -= bytes
+    this.room.drained(this)
   }
 
   /** Devices get no published messages. */

@@ -17,7 +17,12 @@ export const recordKinds = {
   /** From the owner: nothing more is read from the device until `resume`. */
   pause: 8,
   resume: 9,
+  /** From the node of the device: how many bytes of messages the device has read since the last one (four bytes). */
+  taken: 10,
 } as const
+
+/** Bytes of one connection after which `taken` is sent. */
+export const takenBytes = 16 * 1024
 
 /** An upgrade request as the owner needs it. */
 export interface TunnelRequest {
@@ -77,6 +82,16 @@ export function closeOf(data: Uint8Array): { code: number; reason: string } {
   return { code: bytes.readUInt16BE(), reason: bytes.toString('utf8', 2) }
 }
 
+export function takenData(bytes: number): Uint8Array {
+  const data = Buffer.alloc(4)
+  data.writeUInt32BE(bytes)
+  return data
+}
+
+export function takenOf(data: Uint8Array): number {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).readUInt32BE()
+}
+
 /** Combines records to batches: one write for many device connections. */
 export class RecordBatches {
   readonly #world: World
@@ -91,13 +106,8 @@ export class RecordBatches {
     this.#send = send
   }
 
-  /** Bytes that are not sent yet. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  /** Text is sent as UTF-8. */
-  add(id: number, kind: number, data: Uint8Array | string = ''): void {
+  /** Text is sent as UTF-8. Returns the number of bytes of the data. */
+  add(id: number, kind: number, data: Uint8Array | string = ''): number {
     const dataBytes = typeof data === 'string' ? Buffer.byteLength(data) : data.byteLength
     const at = this.#reserve(headBytes + dataBytes)
     this.#buffer.writeUInt32BE(id, at)
@@ -107,6 +117,7 @@ export class RecordBatches {
     else this.#buffer.set(data, at + headBytes)
     if (this.#bytes >= batchBytes) this.flush()
     else this.#schedule()
+    return dataBytes
   }
 
   flush(): void {

@@ -6,11 +6,10 @@ import type { Socket } from '#runtime/socket'
 interface Carrier {
   /** Returns false if too many bytes wait. */
   send(data: Uint8Array, isBinary: boolean): boolean
+  /** The client has read what was sent. */
+  drained(): void
   leave(code: number): void
 }
-
-/** Unsent bytes of a client above which it is disconnected. */
-const unsentBytesMax = 4 * 1024 * 1024
 
 /** A client of a port of this node, whose packets the owner of the cluster answers. It looks like a websocket there. */
 export class CarriedConnection implements Socket {
@@ -38,6 +37,11 @@ export class CarriedConnection implements Socket {
     if (this.#carrier?.send(chunk, true) === false) this.end()
   }
 
+  /** The client has read what was sent. */
+  drained(): void {
+    this.#carrier?.drained()
+  }
+
   /** The client has gone. */
   closed(): void {
     this.#isClosed = true
@@ -50,7 +54,6 @@ export class CarriedConnection implements Socket {
 
   send(message: string | Uint8Array): boolean {
     this.#transport.send(typeof message === 'string' ? Buffer.from(message) : message)
-    if (this.#transport.unsentBytes() > unsentBytesMax) this.end()
     return true
   }
 

@@ -223,13 +223,15 @@ describe('a device connection at another node', () => {
 class Client implements Transport {
   readonly address = '192.0.2.9'
   readonly steps: string[] = []
+  unreadBytes = 0
 
   send(packet: Uint8Array): void {
-    this.steps.push(Buffer.from(packet).toString())
+    if (packet.length < 1_000) this.steps.push(Buffer.from(packet).toString())
+    else this.unreadBytes += packet.length
   }
 
   unsentBytes(): number {
-    return 0
+    return this.unreadBytes
   }
 
   pause(): void {
@@ -263,6 +265,22 @@ describe('a client of another port of a node', () => {
     expect(client.steps).toEqual(['pause', 'resume', 'pause', 'resume', 'answer', 'close'])
   })
 
+  test('gets from the owner what it reads, like a client of the owner', async () => {
+    await openEdge()
+    const client = new Client()
+    const carried = new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    await until(() => client.steps.includes('resume'))
+    const socket = room.get('opened')?.socket
+    const message = new Uint8Array(1024 * 1024)
+    socket?.send(message)
+    await until(() => client.unreadBytes === message.length)
+    expect(socket?.bufferedBytes()).toBe(message.length)
+    client.unreadBytes = 100_000
+    carried.drained()
+    await until(() => room.count('drained') === 1)
+    expect(socket?.bufferedBytes()).toBe(100_000)
+  })
+
   test('sends nothing more after a lost message', async () => {
     await openEdge()
     const sent: string[] = []
@@ -273,6 +291,7 @@ describe('a client of another port of a node', () => {
         return !isFull
       },
       leave: () => void sent.push('left'),
+      drained() {},
     }
     const client = new Client()
     const carried = new CarriedConnection(client, () => Promise.resolve(carrier))
