@@ -19,8 +19,10 @@ import type { DelivererLog } from '#notifications/deliverer'
 import { nodeOf, type PreparationParts, preparedOf } from '#notifications/prepared-webhook'
 import { type Started, WebhookLanes } from '#notifications/webhook-lanes'
 import type { WebhookReceivers } from '#notifications/webhook-receivers'
+import { backgroundSliceMs } from '#runtime/slices'
 import { type Listing, pagesIn } from '#runtime/storage'
 import { LoadLimit } from '#workers/load-limit'
+import { Pace, WorkStopped } from '#workers/pace'
 
 export interface WebhooksParts extends PreparationParts {
   readonly listing: Listing
@@ -57,6 +59,7 @@ interface After {
 
 const sentAtMost = { idle: 20, busy: 5, full: 1 }
 const listedAtATime = 256
+const pace = { sliceMs: backgroundSliceMs, underWayMax: 1 }
 const retryMs = 1_000
 /** The pause after a failure caused by a bug, so that it is not retried in a loop. */
 const bugMs = 60_000
@@ -76,6 +79,7 @@ export class Webhooks implements WebhookNotices {
   readonly #waiting: DelayQueue<Waiting>
   readonly #lanes = new WebhookLanes<Waiting>()
   readonly #limit: LoadLimit
+  readonly #pace: Pace
   #underWayCount = 0
   #isPaused = false
   #isStopped = false
@@ -90,27 +94,12 @@ export class Webhooks implements WebhookNotices {
     const { world } = parts.system
     this.#waiting = new DelayQueue(world, (waiting) => this.#becomesReady(waiting))
     this.#limit = new LoadLimit(world, sentAtMost)
+    this.#pace = new Pace(world, pace)
   }
 
-  /** Call after the store was read and functions and permissions are loaded. */
-  async open(): Promise<void> {
-    const { system, listing, log } = this.#parts
-    try {
-      for (const tenant of activeTenants(system)) {
-        const stored: (readonly [fn: string, webhook: StoredWebhook])[] = []
-        for await (const ids of pagesIn(listing.entries(deliveringIndex, tenant), listedAtATime)) {
-          if (this.#isStopped || !isTenantActive(system, tenant)) break
-          for (const fn of ids) for (const each of this.#stateOf(tenant, fn).webhooks.values()) stored.push([fn, each])
-        }
-        stored.sort(([, one], [, other]) => one.at - other.at)
-        for (const [fn, webhook] of stored) this.webhookAdded(tenant, fn, webhook)
-      }
-    } catch (error) {
-      // After a failed write, `reloaded` calls `open` again.
-      if (this.#isStopped || error instanceof Problem) return
-      log.warn({ err: error }, 'could not resume sending webhooks; retrying')
-      system.world.after(retryMs, () => void this.open())
-    }
+  /** Call after the store was read and functions and permissions are loaded. Finds stored webhooks in the background. */
+  open(): void {
+    void this.#resume()
   }
 
   /** The store was read again after a failed write. */
@@ -120,7 +109,7 @@ export class Webhooks implements WebhookNotices {
     for (const { waiting } of this.#tenants.values()) {
       for (const each of [...waiting.values()]) if (!each.isUnderWay) this.#remove(each)
     }
-    void this.open()
+    this.open()
   }
 
   webhookAdded(tenant: string, fn: string, webhook: StoredWebhook): void {
@@ -159,6 +148,7 @@ export class Webhooks implements WebhookNotices {
   /** Starts nothing new. Call before the store is closed. */
   stop(): void {
     this.#isStopped = true
+    this.#pace.stop()
     this.#waiting.clear()
     this.#lanes.clear()
   }
@@ -177,6 +167,34 @@ export class Webhooks implements WebhookNotices {
         resolve()
       }
     })
+  }
+
+  /** Oldest first. Webhooks that end meanwhile are skipped at their attempt. */
+  async #resume(): Promise<void> {
+    const { system, log } = this.#parts
+    try {
+      for (const tenant of activeTenants(system)) {
+        const stored: (readonly [fn: string, webhook: StoredWebhook])[] = []
+        await this.#pace.each(this.#deliveringOf(tenant), (fn) => {
+          if (!isTenantActive(system, tenant)) return
+          for (const each of this.#stateOf(tenant, fn).webhooks.values()) stored.push([fn, each])
+        })
+        stored.sort(([, one], [, other]) => one.at - other.at)
+        await this.#pace.each(stored, ([fn, webhook]) => {
+          if (isTenantActive(system, tenant)) this.webhookAdded(tenant, fn, webhook)
+        })
+      }
+    } catch (error) {
+      // After a failed write, `reloaded` calls `open` again.
+      if (error instanceof WorkStopped || error instanceof Problem) return
+      log.warn({ err: error }, 'could not resume sending webhooks; retrying')
+      system.world.after(retryMs, () => this.open())
+    }
+  }
+
+  async *#deliveringOf(tenant: string): AsyncGenerator<string> {
+    const { listing } = this.#parts
+    for await (const ids of pagesIn(listing.entries(deliveringIndex, tenant), listedAtATime)) yield* ids
   }
 
   #dropOldest({ waiting, bytes }: TenantQueue): void {

@@ -283,3 +283,31 @@ test('a stop waits for answers, and what is not answered is sent again after a s
   await fixture.advance()
   expect(valuesOf()).toEqual([1, 2])
 })
+
+test('stored webhooks are found in slices, and the start does not wait for them', async () => {
+  fixture.receivers.onPost = () => 503
+  const functions = ['E', 'D', 'C', 'B']
+  for (const fn of functions) {
+    await fixture.putWebhook(undefined, fn)
+    await fixture.callWebhook(1, fn)
+  }
+  await fixture.advance(second)
+  const { registry } = fixture.runtime.system
+  const wake = registry.wake.bind(registry)
+  let wokenInSlice = 0
+  registry.wake = (address) => {
+    if (address.kind === 'delivery') wokenInSlice++
+    fixture.world.spend(2)
+    return wake(address)
+  }
+  let longest = 0
+  fixture.webhooks.reloaded()
+  expect(fixture.webhooks.waitingCount).toBe(0)
+  while (fixture.webhooks.waitingCount < functions.length) {
+    wokenInSlice = 0
+    fixture.world.step()
+    await new Promise((resolve) => setImmediate(resolve))
+    longest = Math.max(longest, wokenInSlice)
+  }
+  expect(longest).toBe(1)
+})
