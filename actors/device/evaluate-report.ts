@@ -14,8 +14,8 @@ import { type DeviceState, neverActive } from '#actors/device/state'
 import { type DeviceChange, stateAfter } from '#actors/device/state-changes'
 import type { Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
+import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
 import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
-import { turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import { answer, type Decision, type Recorded, record, type Turn } from '#runtime/actor'
 
@@ -91,7 +91,7 @@ function evaluateChanged(
       if (reading === undefined || isSame(items[at + 1] as PropertyState, service.stateOf(place))) continue
       if (!isBegun) {
         after.begin(service, items, serviceRules.rules.length)
-        work.begin(turnUnitsMax, authorCount)
+        ruleBudget.begin(turnUnitsMax, authorCount)
       }
       isBegun = true
       for (let index = 0; index < reading.length; index++) {
@@ -118,7 +118,7 @@ function evaluateChanged(
   } finally {
     if (isBegun) {
       after.end()
-      work.end()
+      ruleBudget.end()
     }
   }
 }

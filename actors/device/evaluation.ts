@@ -4,8 +4,8 @@ import type { RulesKnown } from '#actors/device/state-changes'
 import type { AlarmChanged, Waits } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { AlarmRule, ShapedRule, ValueSource } from '#rules/alarm-rule'
+import { ruleBudget, transitionUnits, turnUnitsMax } from '#rules/rule-budget'
 import { noRules, type RuleList } from '#rules/rule-list'
-import { transitionUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { IndexChange } from '#runtime/actor'
 
@@ -101,7 +101,7 @@ export class EvaluationBuilder {
   /** Records the new state of an alarm, if it differs. */
   changeAlarm(shaped: ShapedRule, current: AlarmState, next: AlarmState, source: ValueSource): void {
     const { id, forMs } = shaped.rule
-    if (next !== current) work.charge(transitionUnits)
+    if (next !== current) ruleBudget.charge(transitionUnits)
     if (next.isActive !== current.isActive) this.#recordChange(id, next, current.since === 0, shaped.valueIn(source))
     else if (next !== current) this.#waiting.push(id, next.waitingSince)
     const deadline = next.waitingSince + forMs
@@ -137,7 +137,7 @@ export class EvaluationBuilder {
   outcome(remindedAt: () => number | null): Evaluation | undefined {
     const isSkipping = this.#skippedCount > 0
     const hasChanged = this.#entries.length + this.#waiting.length > 0
-    if (isSkipping && (hasChanged || work.hasCompiled))
+    if (isSkipping && (hasChanged || ruleBudget.hasCompiled))
       this.#deadline = Math.min(this.#deadline, this.#now + evaluateAgainMs)
     const deadline = this.#deadline
     const isReminded = deadline === Number.POSITIVE_INFINITY || deadline >= (remindedAt() ?? Number.POSITIVE_INFINITY)
@@ -182,7 +182,7 @@ export function evaluateWhole(
 ): Evaluation | undefined {
   const list = rules?.listOf(after.device) ?? noRules
   const builder = new EvaluationBuilder(after.device, now)
-  work.begin(turnUnitsMax, list.authorCount)
+  ruleBudget.begin(turnUnitsMax, list.authorCount)
   for (const service of after.services) {
     const source = { at: (place: number) => service.stateOf(place) }
     for (const shaped of list.of(service.shape)?.rules ?? []) {
@@ -193,7 +193,7 @@ export function evaluateWhole(
       else builder.changeAlarm(shaped, current, nextOf(verdict, current, now, rule), source)
     }
   }
-  work.end()
+  ruleBudget.end()
   let endingsLeft = endings
   for (const [id, current] of after.alarms) {
     const rule = list.rule(id)

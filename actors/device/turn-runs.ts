@@ -15,7 +15,7 @@ import {
   type ShapedTrigger,
 } from '#rules/function-list'
 import type { Overflows, RequestedCounts, RequestRate } from '#rules/request-rate'
-import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
+import { overflowUnits, requestUnits, ruleBudget, triggerUnits, turnUnitsMax } from '#rules/rule-budget'
 import type { TenantFunctions } from '#rules/tenant-functions'
 import type { Tell, Turn } from '#runtime/actor'
 
@@ -106,7 +106,7 @@ export class TurnRuns implements RunSink {
     this.#tenant = turn.tenant
     this.#input.device = state.device
     this.#input.time = turn.now
-    work.begin(turnUnitsMax, list.authorCount)
+    ruleBudget.begin(turnUnitsMax, list.authorCount)
   }
 
   /** Runs each trigger that matches this value. `place`: for an entry about properties, the position in its shape. */
@@ -124,7 +124,7 @@ export class TurnRuns implements RunSink {
     this.#place = place
     for (let index = 0; index < byAuthor.length; index++) {
       const { author, triggers } = byAuthor[index] as AuthorTriggers
-      work.turnTo(author)
+      ruleBudget.turnTo(author)
       this.#runEach(triggers, input)
     }
   }
@@ -133,9 +133,9 @@ export class TurnRuns implements RunSink {
   #runEach(triggers: readonly ShapedTrigger[], input: RunInput): void {
     const { counts } = this.#functions
     let index = 0
-    for (; index < triggers.length && !work.isOver; index++) {
+    for (; index < triggers.length && !ruleBudget.isOver; index++) {
       const { rule, trigger } = triggers[index] as ShapedTrigger
-      work.charge(triggerUnits)
+      ruleBudget.charge(triggerUnits)
       if (!rule.graph.fits(trigger, input.value)) continue
       this.#rule = rule
       counts.runs++
@@ -165,13 +165,13 @@ export class TurnRuns implements RunSink {
     const requestCount = this.#requested.get(rate) ?? 0
     const ofAll = isMail ? this.#mailCount : (this.#requests?.length ?? 0) - this.#mailCount
     // Beyond the share of the turn a mail is only counted for the digest, as beyond the rate.
-    if (work.isOver || !rate.mayTake(time, requestCount, ofAll)) {
-      work.charge(overflowUnits)
+    if (ruleBudget.isOver || !rate.mayTake(time, requestCount, ofAll)) {
+      ruleBudget.charge(overflowUnits)
       if (isMail) this.#overflow(rule)
       else this.#functions.counts.webhooksDropped++
       return
     }
-    work.charge(requestUnits)
+    ruleBudget.charge(requestUnits)
     if (this.#requested === noRequests) this.#requested = new Map()
     const requested = this.#requested as Map<Pick<RequestRate, 'take'>, number>
     requested.set(rate, requestCount + 1)
@@ -276,7 +276,7 @@ export class TurnRuns implements RunSink {
     this.#effects = undefined
     this.#input.value = null
     this.#input.previous = null
-    work.end()
+    ruleBudget.end()
   }
 }
 

@@ -4,7 +4,7 @@ import { folderBytes, temporaryFolder } from '#bench/harness/temporary-folder'
 import { installedServer, isInstalled } from '#bench/peers/installed-server'
 import { processUsage } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
-import { answerAcross } from '#history/across'
+import { answerFleetAggregate } from '#history/fleet-aggregate'
 import type { HistoryAnswer } from '#history/history-query'
 import { answerQuery } from '#history/query'
 
@@ -131,7 +131,7 @@ async function ours(): Promise<History> {
       const names = Array.from({ length: devices }, (_, device) => deviceName(device)).join('\n')
       const asked = { service: historyService, propId: 0, aggregate: 'avg', across: 'avg' } as const
       const query = { ...span, ...asked, devices: names, interval: hourMs, zone: 'UTC' }
-      return parsed(await answerAcross(history, query)).value
+      return parsed(await answerFleetAggregate(history, query)).value
     },
     cpuMs: ownCpuMs,
     end: async () => (await writer.end()).bytes,

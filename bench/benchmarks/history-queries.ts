@@ -1,7 +1,7 @@
 import { deviceName, HistoryWriter, historyService, historyTenant, type Report } from '#bench/benchmarks/history-writer'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { SeededRandom } from '#bench/random'
-import { answerAcross } from '#history/across'
+import { answerFleetAggregate } from '#history/fleet-aggregate'
 import type { HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { answerQuery } from '#history/query'
 
@@ -127,7 +127,7 @@ export const queries: Case = {
           const { tenant, from, to, now } = queryOf({})
           const asked = { service: historyService, propId: 0, aggregate: 'avg', across: 'avg' } as const
           const names = list(devices).map(deviceName).join('\n')
-          return answerAcross(history, {
+          return answerFleetAggregate(history, {
             tenant,
             from,
             to,

@@ -16,7 +16,7 @@ import {
   schemeProblem,
   tokenProblem,
 } from '#http/authentication'
-import { isPromiseLike, onward } from '#http/reply'
+import { isPromiseLike, mapMaybePromise } from '#http/reply'
 import { type Caller, unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 
@@ -74,7 +74,7 @@ class Authenticator {
     if (authorization !== '' && apiKey !== '') throw moreThanOne()
     if (access === 'user or proof' && authorization === '' && apiKey === '') return this.#proven(request)
     const known = apiKey === '' ? this.#bySession(request, authorization, access) : this.#byKey(request, apiKey)
-    return onward(known, (caller) => {
+    return mapMaybePromise(known, (caller) => {
       if (isForPeople(access) && caller.session?.kind !== 'session') throw new Problem('forbidden')
       this.#parts.counts[apiKey === '' ? kindOf(authorization) : 'api_key'].accepted++
       return caller
@@ -124,7 +124,7 @@ class Authenticator {
   #unbound(request: AuthenticationRequest, text: string, access: RouteAccess): Caller | Promise<Caller> {
     const { tokens, isOperator } = this.#parts
     if (isOperator(text)) return operator
-    return onward(tokens.read(text), ({ token, fault }) => {
+    return mapMaybePromise(tokens.read(text), ({ token, fault }) => {
       if (token?.jkt !== undefined) throw schemeProblem()
       if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'Bearer')
       if (access === 'user or proof' && request.header('dpop') !== '') return this.#alsoProven(request, text, token)

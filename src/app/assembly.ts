@@ -33,7 +33,7 @@ import { defaultMailsPerHourMax } from '#notifications/options'
 import { Webhooks } from '#notifications/webhooks'
 import type { RouteContext } from '#routes/context'
 import { DeviceSearch } from '#routes/device-search'
-import { EventRoom } from '#routes/event-socket-room'
+import { EventSocketHandler } from '#routes/event-socket-handler'
 import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
@@ -72,7 +72,7 @@ export interface Assembly {
   readonly context: RouteContext
   readonly database: Database
   readonly metricParts: MetricParts
-  readonly eventRoom: EventRoom
+  readonly eventSocketHandler: EventSocketHandler
   /** Undefined: authentication is off. */
   readonly identity: Identity | undefined
   readonly components: Pick<Components, 'isOpen'>
@@ -329,7 +329,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     audit,
     startedAt,
   }
-  const eventRoom = new EventRoom(world, hub, limits.socketsPerUserMax, identity?.sockets)
+  const eventSocketHandler = new EventSocketHandler(world, hub, limits.socketsPerUserMax, identity?.sockets)
   const expiryOf = (what: string) => ({ system, listing, failed: messages.failed(`could not delete ${what}`) })
 
   let whenFollowing: (() => void) | undefined
@@ -379,14 +379,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     webhooks,
     new Expiry(expiryOf('expired idempotency keys'), expireKeysEveryMs, expireKeys),
     new Expiry(expiryOf('the oldest entries of the audit and of the history of alarms'), expireLogsEveryMs, expireLogs),
-    { close: () => eventRoom.stop() },
+    { close: () => eventSocketHandler.stop() },
   ])
 
   return {
     context,
     database,
     metricParts: { journal, follower, rules, functions, updates, deliveries, webhooks },
-    eventRoom,
+    eventSocketHandler,
     identity,
     components,
     async open(following) {

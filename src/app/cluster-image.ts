@@ -5,7 +5,7 @@ import type { NodeState } from '#cluster/nats-nodes'
 import { positionIn } from '#cluster/replica'
 import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { everyKey, keys } from '#store/keys'
+import { everyKey, keys } from '#store/key-space'
 import { finishImages, receiveImage } from '#store/node-image'
 import { firstRowOf } from '#store/pages'
 

@@ -19,7 +19,7 @@ import { clusterRoutes, ticketUser } from '#routes/cluster'
 import type { BlobStore } from '#runtime/blobs'
 import type { StoragePlace } from '#runtime/storage'
 import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
-import { everyKeyOfNode } from '#store/keys'
+import { everyKeyOfNode } from '#store/key-space'
 import { makeImage } from '#store/node-image'
 
 /** This server as a node of a cluster. Contract 11. */

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import type { HistoryService } from '#history/history'
 import type { HistoryLimits } from '#history/history-limits'
-import type { AcrossQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
+import type { FleetAggregateQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import type { ImportedSeries } from '#history/points-import'
 import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, StreamChunk } from '#runtime/projection'
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 import { shapeIdsOf } from '#store/chunk'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 
 export interface ThreadData {
   readonly folder: string
@@ -31,7 +31,7 @@ type Method =
   | 'skip'
   | 'removeTenant'
   | 'query'
-  | 'across'
+  | 'fleetAggregate'
   | 'importPoints'
   | 'flush'
   | 'compact'
@@ -137,8 +137,8 @@ export class HistoryThread implements HistoryService {
     return this.#call('query', [query])
   }
 
-  across(query: AcrossQuery): Promise<HistoryAnswer> {
-    return this.#call('across', [query])
+  fleetAggregate(query: FleetAggregateQuery): Promise<HistoryAnswer> {
+    return this.#call('fleetAggregate', [query])
   }
 
   importPoints(series: readonly ImportedSeries[]): Promise<{ readonly old: number; readonly stored: number }> {

@@ -11,7 +11,7 @@ import { principalFinder } from '#mqtt/credentials'
 import { type Listener, listen, type TlsFiles } from '#mqtt/listener'
 import { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
-import { mqttSocket } from '#mqtt/websocket-room'
+import { mqttSocket } from '#mqtt/websocket-handler'
 
 /** A setting for MQTT that cannot be used on this machine; the message names it. */
 export class MqttSettingFailure extends Error {}

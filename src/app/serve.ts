@@ -148,7 +148,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     throw error
   })
   await removeHistoryCopies(config.dataDirectory)
-  const { context, database, eventRoom, identity } = assembly
+  const { context, database, eventSocketHandler, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => listener.server?.inFlight() ?? 0
   let mqtt: Mqtt | undefined
@@ -180,7 +180,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
           ...[...metrics.bindings, ...pageRoutes(pages)].map(ofEachNode),
           ...(cluster?.routesOf(assembly) ?? []),
         ],
-        sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax, cluster?.socketsOf(assembly)),
+        sockets: socketsOf(context, identity, eventSocketHandler, linkFrameBytesMax, cluster?.socketsOf(assembly)),
         rootSockets: mqtt.sockets,
         ...(!identity && { notFound: identityIsOff }),
       },

@@ -59,14 +59,14 @@ export class DeviceTunnels {
   /** The websocket of a route on each node: the owner answers. */
   carry(route: AnyWebsocketRoute): AnyWebsocketRoute {
     const { world, node } = this.#options
-    const { room } = route
+    const { handler } = route
     const links = new Map<Socket, TunnelledLink>()
     const endLater = (socket: Socket) => world.soon(() => socket.end(tryLater.code, tryLater.reason))
     this.#routes.set(route.path, route)
     const own: SocketHandler<unknown> = {
       opened(socket, opening) {
         if (!(opening instanceof TunnelledLink)) {
-          room.opened(socket, opening)
+          handler.opened(socket, opening)
           return
         }
         links.set(socket, opening)
@@ -74,34 +74,34 @@ export class DeviceTunnels {
       },
       received(socket, data, isBinary) {
         const link = links.get(socket)
-        if (!link) room.received(socket, data, isBinary)
+        if (!link) handler.received(socket, data, isBinary)
         else if (!link.send(data, isBinary)) endLater(socket)
       },
       dropped(socket) {
         // A lost message must not be followed by later ones.
         if (links.has(socket)) endLater(socket)
-        else room.dropped(socket)
+        else handler.dropped(socket)
       },
       drained(socket) {
         const link = links.get(socket)
         if (link) link.drained()
-        else room.drained(socket)
+        else handler.drained(socket)
       },
       ponged(socket) {
         const link = links.get(socket)
         if (link) link.pong()
-        else room.ponged(socket)
+        else handler.ponged(socket)
       },
       closed(socket, code) {
         const link = links.get(socket)
         links.delete(socket)
         if (link) link.leave(code)
-        else room.closed(socket, code)
+        else handler.closed(socket, code)
       },
     }
     return websocketRoute({
       ...route,
-      room: own,
+      handler: own,
       upgrade: async (request) => {
         const headers = (name: string, value: string) => request.addReplyHeader(name, value)
         const link = node.isOwner ? undefined : await this.#open(requestOf(route.path, request), headers)

@@ -12,7 +12,7 @@ import type { SharedLog } from '#cluster/shared-log'
 import type { Histogram } from '#runtime/histogram'
 import { type Operation, type Storage, StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
 export interface ReplicaOptions {

@@ -11,7 +11,7 @@ import {
   StorageFailure,
   type StoragePlace,
 } from '#runtime/storage'
-import { everyKey, keys } from '#store/keys'
+import { everyKey, keys } from '#store/key-space'
 import { firstRowOf } from '#store/pages'
 
 /** Seconds. A majority of servers takes one or two milliseconds, and some seconds while it elects a leader. */

@@ -41,7 +41,7 @@ export interface TunnelHostOptions {
 export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
   const { world, node, routes } = options
   const tunnels = new Map<Socket, HostedTunnel>()
-  const room: SocketHandler<unknown> = {
+  const handler: SocketHandler<unknown> = {
     opened: (socket) => void tunnels.set(socket, new HostedTunnel(options, socket)),
     received: (socket, data) => tunnels.get(socket)?.received(data),
     // A lost batch must not be followed by later ones.
@@ -56,7 +56,7 @@ export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
   }
   return websocketRoute({
     path: tunnelPath,
-    room,
+    handler,
     maxPayloadBytes: Math.max(...[...routes.values()].map(({ maxPayloadBytes }) => maxPayloadBytes)) + batchSpareBytes,
     maxBackpressureBytes: tunnelBufferBytesMax,
     upgrade(request) {
@@ -117,9 +117,9 @@ class HostedTunnel {
     if (!device) return
     this.#attempt(device, () => {
       if (kind === recordKinds.closed) this.release(device, closeOf(data).code)
-      else if (kind === recordKinds.pong) device.room.ponged(device)
+      else if (kind === recordKinds.pong) device.handler.ponged(device)
       else if (kind === recordKinds.taken) device.taken(takenOf(data))
-      else device.room.received(device, data, kind === recordKinds.binary)
+      else device.handler.received(device, data, kind === recordKinds.binary)
     })
   }
 
@@ -143,10 +143,10 @@ class HostedTunnel {
         addReplyHeader: (name, value) => void headers.push([name, value]),
       })
       if (!this.#opening.delete(id) || this.#isClosed) return
-      const device = new HostedSocket(this, id, request.remoteAddress, route.room)
+      const device = new HostedSocket(this, id, request.remoteAddress, route.handler)
       this.#devices.set(id, device)
       this.add(id, recordKinds.accepted, JSON.stringify(headers))
-      this.#attempt(device, () => route.room.opened(device, opening))
+      this.#attempt(device, () => route.handler.opened(device, opening))
     } catch (error) {
       if (!this.#opening.delete(id)) return
       if (!(error instanceof Problem)) bug(error)
@@ -171,7 +171,7 @@ class HostedTunnel {
   }
 
   release(device: HostedSocket, code: number): void {
-    if (this.#devices.delete(device.id)) device.room.closed(device, code)
+    if (this.#devices.delete(device.id)) device.handler.closed(device, code)
   }
 
   isOpen(device: HostedSocket): boolean {
@@ -190,16 +190,16 @@ class HostedTunnel {
 class HostedSocket implements Socket {
   readonly id: number
   readonly remoteAddress: string
-  readonly room: SocketHandler<unknown>
+  readonly handler: SocketHandler<unknown>
   /** Bytes that were sent, and that the device has not read as far as this node knows. */
   #unreadBytes = 0
   readonly #tunnel: HostedTunnel
 
-  constructor(tunnel: HostedTunnel, id: number, remoteAddress: string, room: SocketHandler<unknown>) {
+  constructor(tunnel: HostedTunnel, id: number, remoteAddress: string, handler: SocketHandler<unknown>) {
     this.#tunnel = tunnel
     this.id = id
     this.remoteAddress = remoteAddress
-    this.room = room
+    this.handler = handler
   }
 
   send(message: string | Uint8Array): boolean {
@@ -220,7 +220,7 @@ class HostedSocket implements Socket {
 
   taken(bytes: number): void {
     this.#unreadBytes -= bytes
-    this.room.drained(this)
+    this.handler.drained(this)
   }
 
   /** Devices get no published messages. */

@@ -4,7 +4,7 @@ import { dayMs, dayOf, historyKeys } from '#history/history-keys'
 import { Points } from '#history/points'
 import { DaySummary, decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
-import { numberOf } from '#store/keys'
+import { numberOf } from '#store/key-space'
 import { firstRowOf, pagesOf } from '#store/pages'
 
 /** A scan takes as long as about this many rows that are read one by one. */

@@ -5,7 +5,7 @@ import { noCut, type Retentions } from '#history/retention'
 import type { SeriesTable } from '#history/series-table'
 import { decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
-import { below } from '#store/keys'
+import { below } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 

@@ -1,6 +1,6 @@
 import { historyKeys } from '#history/history-keys'
 import type { Operation, Storage } from '#runtime/storage'
-import { below, numberOf } from '#store/keys'
+import { below, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 

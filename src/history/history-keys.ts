@@ -1,4 +1,4 @@
-import { ordered } from '#store/keys'
+import { ordered } from '#store/key-space'
 
 /**
  * The key space of the history's own database. Series, days since 1970 and sequences are numbers that sort as such; a

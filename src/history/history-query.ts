@@ -46,7 +46,7 @@ export interface HistoryQuery {
 }
 
 /** A question about one property of many devices. */
-export interface AcrossQuery {
+export interface FleetAggregateQuery {
   readonly tenant: string
   /** Their names, each on a line. */
   readonly devices: string

@@ -7,7 +7,7 @@ import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { StreamFollower } from '#store/stream-follower'
 
-export type HistoryQueries = Pick<HistoryService, 'query' | 'across'>
+export type HistoryQueries = Pick<HistoryService, 'query' | 'fleetAggregate'>
 
 export interface HistoryRequestsOptions {
   readonly world: World

@@ -26,7 +26,7 @@ import { idsIn, type SeriesOfDevice, SeriesTable } from '#history/series-table'
 import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
 import type { ShapesById } from '#store/chunk'
-import { below, numberOf } from '#store/keys'
+import { below, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 

@@ -1,7 +1,7 @@
-import { answerAcross } from '#history/across'
 import { damagedRow } from '#history/bytes'
+import { answerFleetAggregate } from '#history/fleet-aggregate'
 import type { HistoryLimits } from '#history/history-limits'
-import type { AcrossQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
+import type { FleetAggregateQuery, HistoryAnswer, HistoryQuery } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import type { ImportedSeries } from '#history/points-import'
 import { answerQuery } from '#history/query'
@@ -34,7 +34,7 @@ export interface HistoryService extends Projection {
   /** @throws StorageFailure */
   query(query: HistoryQuery): Promise<HistoryAnswer>
   /** @throws StorageFailure */
-  across(query: AcrossQuery): Promise<HistoryAnswer>
+  fleetAggregate(query: FleetAggregateQuery): Promise<HistoryAnswer>
   /**
    * Resolves when the points are on the disk: `old` of them are older than what is kept, and left out. `stored`: for
    * `confirm`.
@@ -151,8 +151,8 @@ export class History implements HistoryService {
     return this.#read((store) => answerQuery(store, query))
   }
 
-  across(query: AcrossQuery): Promise<HistoryAnswer> {
-    return this.#read((store) => answerAcross(store, query))
+  fleetAggregate(query: FleetAggregateQuery): Promise<HistoryAnswer> {
+    return this.#read((store) => answerFleetAggregate(store, query))
   }
 
   async #read<Answer>(read: (store: HistoryStore) => Promise<Answer>): Promise<Answer> {

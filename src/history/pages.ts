@@ -6,7 +6,7 @@ import { historyKeys } from '#history/history-keys'
 import { Points } from '#history/points'
 import type { Run } from '#history/runs'
 import type { Operation, Storage } from '#runtime/storage'
-import { numberOf } from '#store/keys'
+import { numberOf } from '#store/key-space'
 import { firstRowOf, pagesOf } from '#store/pages'
 
 /** One row for each series takes six times as long to write as pages of this size. */

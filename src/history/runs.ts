@@ -1,7 +1,7 @@
 import { historyKeys } from '#history/history-keys'
 import type { Checkpoint } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
-import { below, ordered } from '#store/keys'
+import { below, ordered } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 

@@ -1,7 +1,7 @@
 import { historyKeys } from '#history/history-keys'
 import type { Shape } from '#model/shape'
 import type { Operation, Storage } from '#runtime/storage'
-import { below } from '#store/keys'
+import { below } from '#store/key-space'
 import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'

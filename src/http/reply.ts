@@ -44,7 +44,7 @@ const basicChallenge = 'Basic realm="device-data-backend", charset="UTF-8"'
 export const bugReply: Reply = replyOf(new Problem('bug'), '')
 
 /** Runs a step with a value now, or when its promise is fulfilled. Makes no promise for an available value. */
-export function onward<T, U>(value: T | Promise<T>, step: (value: T) => U | Promise<U>): U | Promise<U> {
+export function mapMaybePromise<T, U>(value: T | Promise<T>, step: (value: T) => U | Promise<U>): U | Promise<U> {
   return isPromiseLike(value) ? value.then(step) : step(value)
 }
 

@@ -160,9 +160,9 @@ function cut(reason: string): string {
 export class LostMessageReport {
   #isOn = false
 
-  /** Throws during a report: a socket room may only set state then. */
+  /** Throws during a report: a websocket handler may only set state then. */
   refuse(what: string): void {
-    if (this.#isOn) throw new Error(`${what} inside dropped: a socket room may only set state there`)
+    if (this.#isOn) throw new Error(`${what} inside dropped: a websocket handler may only set state there`)
   }
 
   during(task: () => void): void {
@@ -201,7 +201,7 @@ export class OpenSockets {
 
   /**
    * Closes all sockets that are open now, in batches, so that timers and answers run in between. Over a copy: ending a
-   * socket runs its room's `closed` at once, which may end others.
+   * socket runs the `closed` of its handler at once, which may end others.
    */
   async closeAll(code: number, reason: string): Promise<void> {
     const sockets = [...this.#open]

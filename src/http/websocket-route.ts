@@ -10,15 +10,15 @@ export interface UpgradeRequest extends AuthenticationRequest {
 }
 
 /**
- * One path for websockets. `upgrade` decides on each request and returns the data with which the room opens; a Problem
+ * One path for websockets. `upgrade` decides on each request and returns the data with which the handler opens; a Problem
  * thrown is the answer instead.
  */
 export interface WebsocketRoute<Opening> {
   /** Below the base path, parameters as `:name`. */
   readonly path: string
-  readonly room: SocketHandler<Opening>
+  readonly handler: SocketHandler<Opening>
   upgrade(request: UpgradeRequest): Opening | Promise<Opening>
-  /** A larger message closes the socket (1009 to the client, 1006 to the room). */
+  /** A larger message closes the socket (1009 to the client, 1006 to the handler). */
   readonly maxPayloadBytes: number
   /** Above this many unsent bytes, messages are lost: see `SocketHandler.dropped`. */
   readonly maxBackpressureBytes: number
@@ -29,7 +29,7 @@ export interface WebsocketRoute<Opening> {
   readonly protocols?: readonly string[]
 }
 
-/** A route with any opening data; each room only gets the data of its own `upgrade`. */
+/** A route with any opening data; each handler only gets the data of its own `upgrade`. */
 export type AnyWebsocketRoute = WebsocketRoute<unknown>
 
 export function websocketRoute<Opening>(route: WebsocketRoute<Opening>): AnyWebsocketRoute {

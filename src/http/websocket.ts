@@ -20,10 +20,10 @@ interface SocketData extends SocketSource {
 }
 
 /**
- * Accepts websockets at one path for its room.
+ * Accepts websockets at one path for their handler.
  *
- * Pings, idle limits and compression of uWebSockets.js are off: rooms ping themselves, and compression costs most of
- * the throughput. An exception of a room ends that socket with 1011, but later: during a report it must not.
+ * Pings, idle limits and compression of uWebSockets.js are off: handlers ping themselves, and compression costs most of
+ * the throughput. An exception of a handler ends that socket with 1011, but later: during a report it must not.
  */
 export function serveSockets(
   app: TemplatedApp,
@@ -33,7 +33,7 @@ export function serveSockets(
   template: string,
   route: AnyWebsocketRoute,
 ): void {
-  const { room, maxPayloadBytes, maxBackpressureBytes } = route
+  const { handler, maxPayloadBytes, maxBackpressureBytes } = route
   const path = pathTable([{ method: 'GET', template, binding: route }])
   const metrics = context.metrics.socket(route.path)
 
@@ -41,7 +41,10 @@ export function serveSockets(
     try {
       task(socket)
     } catch (error) {
-      context.log.server.error({ err: error, requestId: socket.requestId, path: template }, 'a socket room failed')
+      context.log.server.error(
+        { err: error, requestId: socket.requestId, path: template },
+        'a websocket handler failed',
+      )
       context.world.soon(() => socket.end(1011, 'internal error'))
     }
   }
@@ -56,7 +59,7 @@ export function serveSockets(
     closed(socket, code) {
       sockets.remove(socket)
       metrics.ended(code)
-      attempt(socket, () => room.closed(socket, code))
+      attempt(socket, () => handler.closed(socket, code))
     },
   }
 
@@ -77,28 +80,28 @@ export function serveSockets(
       carried.socket = socket
       sockets.add(socket)
       metrics.opened++
-      whenOpen(websocket, () => room.opened(socket, carried.opening))
+      whenOpen(websocket, () => handler.opened(socket, carried.opening))
     },
     message(websocket, message, isBinary) {
-      whenOpen(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
+      whenOpen(websocket, (socket) => handler.received(socket, new Uint8Array(message), isBinary))
     },
     dropped(websocket) {
       whenOpen(websocket, (socket) => {
         // Fires again for later losses before the buffer shrinks.
         if (socket.isBehind) return
         socket.isBehind = true
-        dropReport.during(() => room.dropped(socket))
+        dropReport.during(() => handler.dropped(socket))
       })
     },
     drain(websocket) {
       const { socket } = websocket.getUserData()
       if (socket?.isOpen) {
         socket.isBehind = false
-        attempt(socket, () => room.drained(socket))
+        attempt(socket, () => handler.drained(socket))
       } else socket?.drained()
     },
     pong(websocket) {
-      whenOpen(websocket, (socket) => room.ponged(socket))
+      whenOpen(websocket, (socket) => handler.ponged(socket))
     },
     close(websocket, code) {
       websocket.getUserData().socket?.disconnected(code)

@@ -2,7 +2,7 @@ import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
 import { defaultTenant } from '#actors/tenant/state'
 import type { AuthenticationRequest } from '#http/authentication'
-import { onward } from '#http/reply'
+import { mapMaybePromise } from '#http/reply'
 import { type Caller, principalKey } from '#model/caller'
 import { deviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
@@ -60,10 +60,13 @@ function principalOf(
   if (username === undefined) throw new Problem('unauthorized', 'a user name is required')
   const secret = password && textOf(password)
   if (username === tokenName) {
-    return onward(identity.authenticate(request(address, 'authorization', `Bearer ${secret}`), 'session'), programOf)
+    return mapMaybePromise(
+      identity.authenticate(request(address, 'authorization', `Bearer ${secret}`), 'session'),
+      programOf,
+    )
   }
   if (username === keyName) {
-    return onward(identity.authenticate(request(address, 'x-api-key', secret ?? ''), 'session'), programOf)
+    return mapMaybePromise(identity.authenticate(request(address, 'x-api-key', secret ?? ''), 'session'), programOf)
   }
   const link = identity.linkCallerBy(username, secret, address)
   const { tenant, device, key } = link

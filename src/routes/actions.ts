@@ -18,7 +18,7 @@ import { boundWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
 import { ReadSlices } from '#routes/read-slices'
-import { streamed } from '#routes/streamed'
+import { streamObjects } from '#routes/streamed-reply'
 import { readTurnsOf } from '#runtime/read-turns'
 import { namesOf, type Pages } from '#runtime/storage'
 
@@ -115,10 +115,10 @@ async function shownAction(
   const frame = { before: `${JSON.stringify(head).slice(0, -1)},"devices":[`, after: ']}' }
   const { caller } = call
   if (limit === undefined) {
-    return { status: 200, chunks: streamed(context, caller, devices, frame, (name) => devices.textOf(name)) }
+    return { status: 200, chunks: streamObjects(context, caller, devices, frame, (name) => devices.textOf(name)) }
   }
   const names = [...first.keys()]
-  const chunks = streamed(context, caller, namesOf(names), frame, (name) => textOf(name, first.get(name)))
+  const chunks = streamObjects(context, caller, namesOf(names), frame, (name) => textOf(name, first.get(name)))
   return { status: 200, headers: isMore ? nextLink(call, names.at(-1) ?? '') : {}, chunks }
 }
 

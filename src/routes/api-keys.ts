@@ -13,7 +13,7 @@ import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { expiryIn, shownKey, validKeys } from '#routes/key-list'
 import { mayGive, mustCover } from '#routes/roles'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
 /**

@@ -12,7 +12,7 @@ import { handOverRoute } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
 import { desiredRoutes } from '#routes/desired'
 import { deviceRoutes } from '#routes/devices'
-import type { EventRoom } from '#routes/event-socket-room'
+import type { EventSocketHandler } from '#routes/event-socket-handler'
 import { type EventSocketParts, eventRoutes, eventSockets } from '#routes/events'
 import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
@@ -106,7 +106,7 @@ export function rootBindingsOf(identity: Identity | undefined): Binding[] {
 export function socketsOf(
   context: RouteContext,
   identity: Identity | undefined,
-  room: EventRoom,
+  handler: EventSocketHandler,
   frameBytesMax: number,
   cluster: ClusterSockets = {},
 ): AnyWebsocketRoute[] {
@@ -116,7 +116,12 @@ export function socketsOf(
     tunnelled = (link) => [link],
   } = cluster
   return [
-    ...eventSockets({ room, authenticate: identity?.authenticate ?? (() => anonymous), callerOfTicket, awaitPosition }),
+    ...eventSockets({
+      handler,
+      authenticate: identity?.authenticate ?? (() => anonymous),
+      callerOfTicket,
+      awaitPosition,
+    }),
     ...tunnelled(linkSocket(context, identity, frameBytesMax)),
   ]
 }

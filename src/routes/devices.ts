@@ -21,7 +21,7 @@ import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { etagOf, listReply, notModified, streamHeaders } from '#routes/list-reply'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
-import { partsReply } from '#routes/streamed'
+import { partsReply } from '#routes/streamed-reply'
 import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
 import { namesOf, type Pages } from '#runtime/storage'
 

@@ -3,7 +3,7 @@ import type { Call, Reply } from '#http/call'
 import { matchesEtag } from '#http/etag'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 
 /** Entity tags of edited objects: conditional reads and changes. RFC 9110 §8.8.3, §13.1 */
 

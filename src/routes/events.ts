@@ -3,7 +3,7 @@ import type { EventFilter } from '#events/audience'
 import type { Resume } from '#events/hub'
 import type { Authenticate } from '#http/authentication'
 import { type Binding, bind } from '#http/call'
-import { onward } from '#http/reply'
+import { mapMaybePromise } from '#http/reply'
 import { parseQuery } from '#http/request-head'
 import { validate } from '#http/validation'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
@@ -11,7 +11,7 @@ import type { Caller } from '#model/caller'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import type { EventRoom, EventsOpening } from '#routes/event-socket-room'
+import type { EventSocketHandler, EventsOpening } from '#routes/event-socket-handler'
 
 /**
  * Unsent bytes of one subscriber above which messages are lost, which costs it a RESYNC. The hub usually stops far
@@ -36,7 +36,7 @@ export function eventRoutes(context: RouteContext): Binding[] {
 }
 
 export interface EventSocketParts {
-  readonly room: EventRoom
+  readonly handler: EventSocketHandler
   readonly authenticate: Authenticate
   /** Uses a ticket. @throws Problem `unauthorized` */
   readonly callerOfTicket: (ticket: string) => Caller | Promise<Caller>
@@ -49,26 +49,26 @@ export interface EventSocketParts {
  * Contract 4.1.
  */
 export function eventSockets({
-  room,
+  handler,
   authenticate,
   callerOfTicket,
   awaitPosition,
 }: EventSocketParts): AnyWebsocketRoute[] {
   const open = (request: UpgradeRequest) => (caller: Caller) => {
-    const decided = opening(room, caller, request)
+    const decided = opening(handler, caller, request)
     return awaitPosition ? awaitPosition(decided).then(() => decided) : decided
   }
-  const limits = { maxPayloadBytes: payloadBytesMax, maxBackpressureBytes: backpressureBytesMax, room }
+  const limits = { maxPayloadBytes: payloadBytesMax, maxBackpressureBytes: backpressureBytesMax, handler }
   return [
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events/:ticket',
-      upgrade: (request) => onward(callerOfTicket(ticketOf(request)), open(request)),
+      upgrade: (request) => mapMaybePromise(callerOfTicket(ticketOf(request)), open(request)),
     }),
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events',
-      upgrade: (request) => onward(authenticate(request, 'session'), open(request)),
+      upgrade: (request) => mapMaybePromise(authenticate(request, 'session'), open(request)),
     }),
   ]
 }
@@ -77,10 +77,10 @@ function ticketOf({ parameters: { ticket = '' } }: UpgradeRequest): string {
   return ticket
 }
 
-function opening(room: EventRoom, caller: Caller, request: UpgradeRequest): EventsOpening {
+function opening(handler: EventSocketHandler, caller: Caller, request: UpgradeRequest): EventsOpening {
   const query = validate(EventsQuery, parseQuery(request.query)) as EventsQuery
   const decided = { caller, filter: filterOf(query), resume: resumeOf(query) }
-  room.checkRoom(decided)
+  handler.checkLimits(decided)
   return decided
 }
 

@@ -16,9 +16,9 @@ import { dataOf, type RunSurroundings } from '#notifications/mail-data'
 import { isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import { FunctionGraph, type RunInput, type TriggerValue } from '#rules/function-graph'
-import { turnUnitsMax, work } from '#rules/rule-work'
+import { ruleBudget, turnUnitsMax } from '#rules/rule-budget'
 
 /** Limit for the mails in one answer, as JSON; mails above it are left out. */
 const mailsBytesMax = 786_432
@@ -142,14 +142,14 @@ class Trial {
       if (node.type === 'webhook' || this.#requested.has(node.id)) return
       this.#requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
     }
-    work.begin(turnUnitsMax, 1)
+    ruleBudget.begin(turnUnitsMax, 1)
     this.#graph.run(
       place,
       input,
       { stamped() {}, reached, failed() {} },
       { entered: ({ id }) => this.#path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
     )
-    work.end()
+    ruleBudget.end()
   }
 
   #stop(node: string, because: string): void {

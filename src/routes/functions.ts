@@ -26,7 +26,7 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
 import { resourceListReply } from '#routes/list-reply'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 
 /** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {

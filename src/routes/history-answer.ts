@@ -4,7 +4,7 @@ import type { Call, Reply } from '#http/call'
 import { principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { historyOf } from '#routes/history-questions'
+import { historyOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 import type { Position } from '#runtime/journal'
 

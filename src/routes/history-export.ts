@@ -10,7 +10,7 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { positionHeaders } from '#routes/history-answer'
-import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
+import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 
 type ExportCall = Call<unknown, api.HistoryExportQuery>

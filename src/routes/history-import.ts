@@ -11,7 +11,7 @@ import { servicesOfDevicesWithin } from '#model/scope'
 import { propertySchemaOf } from '#model/service-schema'
 import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { historyOf, propIdOf } from '#routes/history-questions'
+import { historyOf, propIdOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 
 /** As JSON, and with quotation marks, a value has at most twice its length. */

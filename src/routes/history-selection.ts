@@ -11,7 +11,7 @@ import { deviceFinder } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
 import { exportHistory } from '#routes/history-export'
 import { importHistory } from '#routes/history-import'
-import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-questions'
+import { historyOf, intervalOf, propIdOf, queriedService, spanOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 import { compileFilter } from '#rules/device-filter'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
@@ -97,7 +97,7 @@ async function readAcross(context: RouteContext, call: Call, body: api.AcrossHis
   const devices = (await selectedDevices(context, call, body)).join('\n')
   const interval = intervalOf(body.interval, span, points ?? 1_000)
   const asked = { tenant: caller.tenant, devices, service, propId, aggregate, across, interval, ...span, now }
-  return await historyReply(context, call, (history) => history.across({ ...asked, zone: body.tz ?? 'UTC' }))
+  return await historyReply(context, call, (history) => history.fleetAggregate({ ...asked, zone: body.tz ?? 'UTC' }))
 }
 
 const tooManyDevices = `matches more than ${api.acrossDevicesMax} devices`

@@ -6,7 +6,7 @@ import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { existingDevice } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
-import { historyOf, intervalOf, queriedService, spanOf } from '#routes/history-questions'
+import { historyOf, intervalOf, queriedService, spanOf } from '#routes/history-parameters'
 
 type HistoryCall = Call<{ readonly deviceIdentifier: string; readonly serviceIdentifier: string }, api.HistoryQuery>
 

@@ -89,7 +89,7 @@ export function linkSocket(
 ): AnyWebsocketRoute {
   return websocketRoute<LinkOpening>({
     path: '/link',
-    room: links,
+    handler: links,
     protocols: Object.keys(linkCodecs),
     maxPayloadBytes: frameBytesMax,
     maxBackpressureBytes: backpressureBytesMax,

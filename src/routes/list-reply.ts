@@ -4,7 +4,7 @@ import type { Call, Reply } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import type { TextOrParts } from '#routes/state-text'
-import { streamed } from '#routes/streamed'
+import { streamObjects } from '#routes/streamed-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** A list of objects by name: all, or one page. Contract 3.4. */
@@ -32,10 +32,10 @@ export async function listReply(
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
   if (limit === undefined)
-    return { status: 200, headers, chunks: streamed(context, call.caller, names, frame, shownText) }
+    return { status: 200, headers, chunks: streamObjects(context, call.caller, names, frame, shownText) }
   const isCounted = isMatching ? (name: string) => isShown(name) && isMatching(name) : isShown
   const page = await pageOf(context, call, limit, names, isCounted, placeOf)
-  const chunks = streamed(context, call.caller, namesOf(page.names), frame, shownText)
+  const chunks = streamObjects(context, call.caller, namesOf(page.names), frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 

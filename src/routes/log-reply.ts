@@ -4,7 +4,7 @@ import { nameOfCursor } from '#api/fields'
 import type { Call, Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { timeOf } from '#routes/history-questions'
+import { timeOf } from '#routes/history-parameters'
 import { type ListOf, listReply } from '#routes/list-reply'
 import type { Pages } from '#runtime/storage'
 

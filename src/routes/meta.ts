@@ -7,7 +7,7 @@ import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames, existingDevice } from '#routes/devices'
 import { listReply, streamHeaders } from '#routes/list-reply'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 
 /** Routes for device metadata and device records. */
 export function metaRoutes(context: RouteContext): Binding[] {

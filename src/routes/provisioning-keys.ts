@@ -8,7 +8,7 @@ import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { expiryIn, shownKey, validKeys } from '#routes/key-list'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
 /** Routes for provisioning keys. Contract 2. */

@@ -12,7 +12,7 @@ import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly, existingProject, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 

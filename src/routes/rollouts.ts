@@ -14,7 +14,7 @@ import { seededRandom } from '#model/seeded-random'
 import { changedReply, isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 
 /** Routes for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {

@@ -9,7 +9,7 @@ import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { etagOf, listReply, notModified, streamHeaders } from '#routes/list-reply'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import { namesOf } from '#runtime/storage'
 
 /** Routes for schemas. They are few and in memory. */

@@ -13,7 +13,7 @@ import { etagOf, notModified, streamHeaders } from '#routes/list-reply'
 import { pageOf } from '#routes/page'
 import { checkCurrent } from '#routes/read-slices'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
-import { partsReply, streamed } from '#routes/streamed'
+import { partsReply, streamObjects } from '#routes/streamed-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for services: the same state as for devices, grouped by service. */
@@ -76,7 +76,7 @@ async function* listed(
         if (form.depth < 1) yield before + frame.before
         else {
           yield before
-          yield* streamed(
+          yield* streamObjects(
             context,
             call.caller,
             shown.devices(service),
@@ -106,7 +106,7 @@ function devicesOf(
 ): Reply {
   const names = new ShownServices(context, call, {}).devices(service)
   const isEmptyUnknown = () => new Problem('not_found')
-  const chunks = streamed(
+  const chunks = streamObjects(
     context,
     call.caller,
     names,

@@ -10,7 +10,7 @@ import type { TenantEntry } from '#model/tenant'
 import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 
 /** Routes for tenants. Their scopes limit them to the tenant `default`. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {

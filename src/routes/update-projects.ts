@@ -11,7 +11,7 @@ import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly, existingProject, mustHaveRoom } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import { namesOf } from '#runtime/storage'
 
 /** Routes for projects of the embedded update server and for pinned devices. Contract 6. */

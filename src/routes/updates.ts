@@ -19,7 +19,7 @@ import type { UpdateQuery } from '#model/update-offer'
 import type { RouteContext } from '#routes/context'
 import { listReply, streamHeaders } from '#routes/list-reply'
 import { checkCurrent } from '#routes/read-slices'
-import { textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for the firmware of devices. §4.5, contract 6. */

@@ -7,7 +7,7 @@ import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { type CompiledCondition, compile } from '#rules/compiled-condition'
 import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
-import { work } from '#rules/rule-work'
+import { ruleBudget } from '#rules/rule-budget'
 
 /** The property values of a service, by their position in its shape. */
 export interface ValueSource {
@@ -124,7 +124,7 @@ export class ShapedRule {
   /** Allocates nothing. */
   evaluate(source: ValueSource): Verdict {
     const known = this.#compiled
-    if (!work.turnTo(this.author) || ((!known || known.isCold) && !work.mayCompile)) {
+    if (!ruleBudget.turnTo(this.author) || ((!known || known.isCold) && !ruleBudget.mayCompile)) {
       this.#counts.errors++
       return 'skipped'
     }
@@ -144,7 +144,7 @@ export class ShapedRule {
       return compiled.evaluate(values)
     } catch {
       this.#counts.errors++
-      return work.isOver ? 'skipped' : undefined
+      return ruleBudget.isOver ? 'skipped' : undefined
     }
   }
 }

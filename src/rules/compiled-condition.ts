@@ -9,8 +9,8 @@ import {
   knownNodeUnits,
   newNodeUnits,
   nodeUnits,
-  work,
-} from '#rules/rule-work'
+  ruleBudget,
+} from '#rules/rule-budget'
 
 /**
  * Inlining evaluates constant parts during compilation. An error there would fail the compilation, even if the part is
@@ -92,7 +92,7 @@ export class CompiledCondition {
    */
   evaluate(values: readonly unknown[]): boolean {
     const form = this.#form
-    work.spend(evaluationUnits + this.#nodes * nodeUnits)
+    ruleBudget.spend(evaluationUnits + this.#nodes * nodeUnits)
     resetSearches()
     context.values = values
     context.constants = this.#constants
@@ -103,7 +103,7 @@ export class CompiledCondition {
       context.constants = nothing
       if (form.coldRunsLeft > 0) {
         form.coldRunsLeft--
-        work.chargeCode(this.#nodes * coldNodeUnits)
+        ruleBudget.chargeCode(this.#nodes * coldNodeUnits)
       }
     }
   }
@@ -112,7 +112,7 @@ export class CompiledCondition {
 function formOf(rewritten: unknown, nodes: number): Form {
   const text = JSON.stringify(rewritten)
   const known = forms.get(text)
-  work.chargeCode(nodes * (known ? knownNodeUnits : newNodeUnits))
+  ruleBudget.chargeCode(nodes * (known ? knownNodeUnits : newNodeUnits))
   if (known) return known
   const form: Form = { apply: logic.build(rewritten) as Apply, coldRunsLeft: coldRuns }
   if (forms.size >= formsMax) forms.clear()

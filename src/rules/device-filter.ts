@@ -9,7 +9,7 @@ import type { Shape } from '#model/shape'
 import { compile } from '#rules/compiled-condition'
 import { valueIn } from '#rules/function-graph'
 import { indexIn, readPropertyName } from '#rules/property-name'
-import { filterUnitsMax, serviceUnits, work } from '#rules/rule-work'
+import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
 
 /**
  * Conditions over whole devices, for searching. They read `deviceIdentifier`, `status`, `meta`, fields of it
@@ -81,7 +81,7 @@ export function compileFilter(condition: Condition): DeviceFilter {
   return {
     needsState: names.some((name) => name !== 'deviceIdentifier'),
     matches(device, source) {
-      work.begin(filterUnitsMax, 1)
+      ruleBudget.begin(filterUnitsMax, 1)
       try {
         for (let slot = 0; slot < getters.length; slot++) {
           const value = (getters[slot] as Get)(device, source)
@@ -92,7 +92,7 @@ export function compileFilter(condition: Condition): DeviceFilter {
       } catch {
         return false
       } finally {
-        work.end()
+        ruleBudget.end()
       }
     },
   }
@@ -149,7 +149,7 @@ function propertyGetter(path: string): Get {
   const known = new WeakMap<Shape, KnownPlace>()
   return ({ device, services }, source) => {
     let service: FilteredService | undefined
-    work.spend(services.length * serviceUnits)
+    ruleBudget.spend(services.length * serviceUnits)
     for (const candidate of services) {
       const { serviceIdentifier } = candidate.shape
       const isLonger = !service || serviceIdentifier.length > service.shape.serviceIdentifier.length

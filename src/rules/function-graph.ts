@@ -4,7 +4,7 @@ import type { EmailNode, Graph, GraphNode, WebhookNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { ReadCondition } from '#rules/alarm-rule'
 import type { CompiledCondition } from '#rules/compiled-condition'
-import { throttleUnits, work } from '#rules/rule-work'
+import { ruleBudget, throttleUnits } from '#rules/rule-budget'
 
 /**
  * The graph of a function, for running. From a trigger, all later nodes are visited in topological order; a node is
@@ -107,7 +107,7 @@ function letsThrough(step: Step, input: RunInput, sink: RunSink, trace: RunTrace
         trace?.stopped(node, 'throttled')
         return false
       }
-      work.charge(throttleUnits)
+      ruleBudget.charge(throttleUnits)
       sink.stamped(step.key)
       return true
     }
@@ -204,7 +204,7 @@ class GraphCondition {
   }
 
   evaluate(input: RunInput): Verdict {
-    if ((!this.#compiled || this.#compiled.isCold) && !work.mayCompile) return 'error'
+    if ((!this.#compiled || this.#compiled.isCold) && !ruleBudget.mayCompile) return 'error'
     this.#compiled ??= this.#condition.compiled
     const { names, neededCount } = this.#compiled
     try {
@@ -256,11 +256,11 @@ const keyUnits = 100
  */
 export function valueIn(value: JsonValue, path: string): JsonValue {
   if (!isJsonObject(value)) return null
-  work.spend(keyUnits)
+  ruleBudget.spend(keyUnits)
   if (Object.hasOwn(value, path)) return value[path] as JsonValue
   for (let dot = path.lastIndexOf('.'); dot >= 0; dot = path.lastIndexOf('.', dot - 1)) {
     const key = path.slice(0, dot)
-    work.spend(keyUnits)
+    ruleBudget.spend(keyUnits)
     if (Object.hasOwn(value, key)) return valueIn(value[key] as JsonValue, path.slice(dot + 1))
     if (dot === 0) break
   }

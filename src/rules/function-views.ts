@@ -7,7 +7,7 @@ import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
 import { noFunctionCounts } from '#rules/function-counts'
 import { Overflows, rateOfAll, rateOfFunction, webhookRateOfFunction, webhookRateOfTenant } from '#rules/request-rate'
-import { turnUnitsMax } from '#rules/rule-work'
+import { turnUnitsMax } from '#rules/rule-budget'
 import { TenantFunctions } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {

@@ -1,5 +1,5 @@
 import { Constants, defaultMethods } from 'json-logic-engine'
-import { work } from '#rules/rule-work'
+import { ruleBudget } from '#rules/rule-budget'
 
 /**
  * The operators of conditions, in the form of `json-logic-engine`: each returns the source text of its application to
@@ -152,13 +152,13 @@ function isSame(left: unknown, right: unknown): boolean {
 
 function isSameText(left: string, right: string): boolean {
   if (left.length !== right.length) return false
-  if (left.length > shortCharacters) work.spend(left.length)
+  if (left.length > shortCharacters) ruleBudget.spend(left.length)
   return left === right
 }
 
 function isTextBefore(left: string, right: string): boolean {
   const characters = Math.min(left.length, right.length)
-  if (characters > shortCharacters) work.spend(characters)
+  if (characters > shortCharacters) ruleBudget.spend(characters)
   return left < right
 }
 
@@ -194,7 +194,7 @@ function numberOf(value: unknown): number {
   if (value === null) return 0
   if (typeof value === 'boolean') return value ? 1 : 0
   if (typeof value !== 'string' || value.length > numberCharactersMax) throw noNumber
-  work.spend(numberCharactersMax)
+  ruleBudget.spend(numberCharactersMax)
   return finite(Number(value))
 }
 
@@ -232,7 +232,7 @@ function searchUnitsOf(text: string): number {
 }
 
 function spend(comparisons: number, units: number): void {
-  work.spend(Math.ceil(units))
+  ruleBudget.spend(Math.ceil(units))
   searches += comparisons
   if (searches > searchesMax) throw tooExpensive
 }

@@ -4,7 +4,7 @@ import type { Scope } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
-import { turnUnitsMax } from '#rules/rule-work'
+import { turnUnitsMax } from '#rules/rule-budget'
 import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {

@@ -7,7 +7,7 @@ import type { Operation } from '#runtime/storage'
 import { tellFormat } from '#runtime/stored-tells'
 import type { System } from '#runtime/system'
 import { headOf, replayChunk } from '#store/chunk'
-import { addressOf, numberOf, partNameOf, tenantOfChunk } from '#store/keys'
+import { addressOf, numberOf, partNameOf, tenantOfChunk } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 import { beginFormat, redoFormat, type StoreJournal } from '#store/store-journal'
 

@@ -1,5 +1,5 @@
 import type { Storage } from '#runtime/storage'
-import { below, keys, numberOf } from '#store/keys'
+import { below, keys, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 

@@ -1,7 +1,7 @@
 import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { type ChunkHead, chunkEntriesMax, headOf } from '#store/chunk'
-import { keys, numberOf } from '#store/keys'
+import { keys, numberOf } from '#store/key-space'
 import type { StoreJournal } from '#store/store-journal'
 import type { TenantStream } from '#store/tenant-stream'
 

@@ -2,7 +2,7 @@ import type { Entry } from '#model/entry'
 import { Slices } from '#runtime/slices'
 import type { System } from '#runtime/system'
 import { shapeIdsOf } from '#store/chunk'
-import { below } from '#store/keys'
+import { below } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 

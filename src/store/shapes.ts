@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { propertyTypeOf } from '#model/property-type'
 import { contentOf, type Shape, type ShapeContent, type ShapeProperty, shapeOf } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 
 export const shapeFormat = { name: 'shape', version: 1, upgrades: {} }

@@ -1,6 +1,6 @@
 import { Problem } from '#model/problem'
 import { type Listing, type Pages, type Storage, StorageFailure } from '#runtime/storage'
-import { below } from '#store/keys'
+import { below } from '#store/key-space'
 
 /**
  * Lists from the key space: names are the rest of a key after its prefix. While the store is being reopened, every

@@ -1,7 +1,7 @@
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { System } from '#runtime/system'
-import { below, keys, tenantPrefixes } from '#store/keys'
+import { below, keys, tenantPrefixes } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 

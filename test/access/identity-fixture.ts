@@ -265,9 +265,9 @@ export class IdentityFixture {
 
   /** An event socket of this caller. */
   connect(caller: Caller, resume?: Resume): TestSocket {
-    const { eventRoom } = this.assembly
-    const socket = this.sockets.add(eventRoom)
-    eventRoom.opened(socket, { caller, filter: {}, resume })
+    const { eventSocketHandler } = this.assembly
+    const socket = this.sockets.add(eventSocketHandler)
+    eventSocketHandler.opened(socket, { caller, filter: {}, resume })
     return socket
   }
 

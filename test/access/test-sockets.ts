@@ -1,7 +1,7 @@
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
 /** The subscriber. */
-interface TestRoom {
+interface TestSocketHandler {
   ponged(socket: TestSocket): void
   closed(socket: TestSocket): void
 }
@@ -13,10 +13,10 @@ export class TestSocket implements Socket {
   readonly topics = new Set<string>()
   /** The reason of its end; undefined while it is open. */
   endCode: number | undefined
-  readonly #room: TestRoom
+  readonly #handler: TestSocketHandler
 
-  constructor(room: TestRoom) {
-    this.#room = room
+  constructor(handler: TestSocketHandler) {
+    this.#handler = handler
   }
 
   send(message: string | Uint8Array): boolean {
@@ -42,13 +42,13 @@ export class TestSocket implements Socket {
 
   /** Answers pings, so that the server does not close it. */
   ping(): void {
-    this.#room.ponged(this)
+    this.#handler.ponged(this)
   }
 
   end(code: number): void {
     if (this.endCode !== undefined) return
     this.endCode = code
-    this.#room.closed(this)
+    this.#handler.closed(this)
   }
 
   get types(): readonly string[] {
@@ -64,12 +64,12 @@ export class TestSockets implements SocketPublisher {
     for (const socket of this.open) if (socket.topics.has(topic)) socket.send(message)
   }
 
-  add(room: TestRoom): TestSocket {
+  add(handler: TestSocketHandler): TestSocket {
     const socket = new TestSocket({
-      ponged: (ponging) => room.ponged(ponging),
+      ponged: (ponging) => handler.ponged(ponging),
       closed: (ended) => {
         this.open.delete(ended)
-        room.closed(ended)
+        handler.closed(ended)
       },
     })
     this.open.add(socket)

@@ -7,8 +7,8 @@ import { projectRoot } from '#bench/project-root'
 import { Exposition } from '#test/app/exposition'
 import { EventClient } from '#test/blackbox/event-client'
 import { LinkClient } from '#test/blackbox/link-client'
-import { basicHeader, identityOn, Person, readToken, root } from '#test/blackbox/people'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
+import { basicHeader, identityOn, readToken, root, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
@@ -104,7 +104,7 @@ describe('metrics of a server', () => {
 
   test('requests, connections and changes are counted', async () => {
     const before = await scrape()
-    const admin = await Person.signIn(server)
+    const admin = await SignedInUser.signIn(server)
     expect((await readToken(server, { ...root, password: 'wrong' })).status).toBe(401)
     const made = await admin.post('/devices', { deviceIdentifier: 'COUNTED-1' })
     const { secret } = made.json as { secret: string }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { generateKeyPair, generateProof } from 'dpop'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
-import { identityOn, root } from '#test/blackbox/people'
+import { identityOn, root } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 

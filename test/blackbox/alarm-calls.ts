@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { type EventClient, streamHead } from '#test/blackbox/event-client'
-import type { Credentials, Person } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
+import type { Credentials, SignedInUser } from '#test/blackbox/signed-in-user'
 import { until } from '#test/blackbox/until'
 
 /** An alarm of the API. */
@@ -36,7 +36,7 @@ export const alarmBody = (more: object = {}) => ({
 export const idOf = (alarm: Alarm) => alarm.resourceIdentifier.slice('crn#alarm:'.length)
 export const pathOf = (alarm: Alarm) => `/alarms/${idOf(alarm)}`
 
-export async function makeAlarm(person: Person, more: object = {}): Promise<Alarm> {
+export async function makeAlarm(person: SignedInUser, more: object = {}): Promise<Alarm> {
   const answer = await person.post('/alarms', alarmBody(more))
   expect([answer.status, answer.headers.get('location')]).toEqual([
     201,
@@ -46,20 +46,20 @@ export async function makeAlarm(person: Person, more: object = {}): Promise<Alar
 }
 
 /** Creates a device with its own secret. */
-export async function makeDevice(person: Person, deviceIdentifier: string): Promise<Credentials> {
+export async function makeDevice(person: SignedInUser, deviceIdentifier: string): Promise<Credentials> {
   const answer = await person.post('/devices', { deviceIdentifier })
   expect(answer.status).toBe(201)
   return { name: deviceIdentifier, password: (answer.json as { secret: string }).secret }
 }
 
-export async function rowsOf(person: Person, query = ''): Promise<readonly StatusRow[]> {
+export async function rowsOf(person: SignedInUser, query = ''): Promise<readonly StatusRow[]> {
   const answer = await person.get(`/alarms/status${query}`)
   expect(answer.status).toBe(200)
   return answer.json as StatusRow[]
 }
 
 /** Waits for these rows: `A` if the alarm is active on device A, `(A)` if it was. */
-export async function untilRows(person: Person, ...expected: readonly string[]): Promise<readonly StatusRow[]> {
+export async function untilRows(person: SignedInUser, ...expected: readonly string[]): Promise<readonly StatusRow[]> {
   let seen: readonly StatusRow[] = []
   return until(
     async () => {
@@ -75,7 +75,7 @@ export function shortOf(rows: readonly StatusRow[]): string[] {
 }
 
 /** The alarm events of a client as short texts, in order. */
-export async function alarmEventsOf(client: EventClient, person: Person): Promise<string[]> {
+export async function alarmEventsOf(client: EventClient, person: SignedInUser): Promise<string[]> {
   const { offset } = await streamHead({ get: (path: string) => person.get(path) } as never)
   await until(
     async () => (await client.ping()).offset >= offset,

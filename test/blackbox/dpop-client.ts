@@ -1,6 +1,6 @@
 import { type CryptoKeyPair, generateKeyPair, generateProof } from 'dpop'
 import { expect } from 'vitest'
-import { type Credentials, root } from '#test/blackbox/people'
+import { type Credentials, root } from '#test/blackbox/signed-in-user'
 import type { Answer, Ask, Environment, Served } from '#test/blackbox/started-server'
 
 interface Pair {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { projectRoot } from '#bench/project-root'
 import { EventClient } from '#test/blackbox/event-client'
 import { freePort } from '#test/blackbox/free-port'
-import { identityOn, Person } from '#test/blackbox/people'
+import { identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
@@ -90,7 +90,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
   const isInstalled = spawnSync(tool, ['--version']).status === 0
   let folder: string
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
   let program: readonly [string, ...string[]]
   let device: Device | undefined
 
@@ -104,7 +104,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     program = build(folder)
     const ports = { PORT: String(await freePort()), MQTT_PORT: isMqtt ? String(await freePort()) : 'off' }
     server = await StartedServer.start({ ...identityOn, ...ports })
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
   })
   afterEach(async () => {
     if (device?.ending === undefined) await device?.kill()
@@ -154,7 +154,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     await server.kill()
     await until(() => cellar.output.includes('; again in '), 'the lost connection to be noticed')
     await server.startAgain()
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     await cellar.welcomed(2)
     const [first, second] = cellar.welcomes
     expect(first?.stored).toBe(0)

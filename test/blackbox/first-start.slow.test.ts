@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Person, readToken, root } from '#test/blackbox/people'
+import { readToken, root, SignedInUser } from '#test/blackbox/signed-in-user'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 
 /** The output and the key file of a first start. `test/access` tests which user becomes administrator. Contract 2. */
@@ -45,7 +45,7 @@ test('a given password is not printed; the key file is private to its owner and 
   expect([printedPasswords(server), server.run.output.includes(root.password)]).toEqual([[], false])
   const file = join(folder, 'identity.key')
   expect(statSync(file).mode & 0o777).toBe(0o600)
-  const { headers } = await Person.signIn(server)
+  const { headers } = await SignedInUser.signIn(server)
   await server.stop()
   renameSync(file, `${file}.away`)
   const without = new ServerRun({ IAM: 'on', ...environment, DATA_DIR: folder })

@@ -5,7 +5,7 @@ import { TOTP } from 'otpauth'
 import { expect, test } from 'vitest'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
 import { EventClient } from '#test/blackbox/event-client'
-import { basicHeader, codeIn, Person, report, root, startWithIdentity } from '#test/blackbox/people'
+import { basicHeader, codeIn, report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { Answer, StartedServer } from '#test/blackbox/started-server'
 
 /** Contract 2, Tokens; 8. */
@@ -44,7 +44,7 @@ type AddSecret = (name: string, text: string | undefined) => void
 
 /** Sends one request of each kind that creates or uses a secret. */
 async function useAllSecrets(server: StartedServer, addSecret: AddSecret): Promise<void> {
-  const admin = await Person.signIn(server)
+  const admin = await SignedInUser.signIn(server)
   addAll(admin.tokens, 'a Basic token', addSecret)
   const refreshed = await server.ask('/iam/token?grant_type=refresh_token', {
     method: 'POST',

@@ -5,17 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
-import { answerOf, identityOn, Person, report, root } from '#test/blackbox/people'
+import { answerOf, identityOn, report, root, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 
 /** Contract 2 with client libraries of others. `test/access` and `test/routes` test each rule. */
 describe('IAM=on', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
 
   beforeAll(async () => {
     server = await StartedServer.here(identityOn)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
   })
   afterAll(() => server?.finish())
 

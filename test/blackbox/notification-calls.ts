@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { answerOf, type Person } from '#test/blackbox/people'
 import { climate, temperature } from '#test/blackbox/sensor'
+import { answerOf, type SignedInUser } from '#test/blackbox/signed-in-user'
 import { until } from '#test/blackbox/until'
 
 /** Requests for functions, templates, subscriptions and the outbox. */
@@ -47,12 +47,12 @@ const template = {
   },
 }
 
-export async function putTemplate(person: Person): Promise<void> {
+export async function putTemplate(person: SignedInUser): Promise<void> {
   expect((await person.put('/templates/heat', template)).status).toBe(200)
 }
 
 /** Creates a function that sends a mail for each temperature above 30 of any device. `more`: other fields of the body. */
-export async function makeFunction(person: Person, more: object = {}): Promise<NamedResource> {
+export async function makeFunction(person: SignedInUser, more: object = {}): Promise<NamedResource> {
   const body = { name: 'Heat', binding: {}, graph, ...more }
   const answer = await person.post('/functions', body)
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
@@ -63,27 +63,27 @@ export const pathOf = ({ resourceIdentifier }: NamedResource) =>
   `/functions/${resourceIdentifier.slice('crn#function:'.length)}`
 
 /** Returns the path of the subscription. */
-export async function subscribe(person: Person, fn: NamedResource, more: object = {}): Promise<string> {
+export async function subscribe(person: SignedInUser, fn: NamedResource, more: object = {}): Promise<string> {
   const body = { topic: fn.resourceIdentifier, type: 'email', locale: 'en', ...more }
   const answer = await person.post('/notifications/subscribe', body)
   expect(answerOf(answer)).toEqual([201, { resourceIdentifier: expect.stringMatching(/^crn#subscription:\w{9,16}$/) }])
   return (answer.headers.get('location') ?? '').slice('/api/v1'.length)
 }
 
-export async function subscriptionsOf(person: Person): Promise<readonly Subscription[]> {
+export async function subscriptionsOf(person: SignedInUser): Promise<readonly Subscription[]> {
   const answer = await person.get('/notifications/subscribe')
   expect(answer.status).toBe(200)
   return answer.json as Subscription[]
 }
 
-async function outboxOf(admin: Person): Promise<Outbox> {
+async function outboxOf(admin: SignedInUser): Promise<Outbox> {
   const answer = await admin.get('/notifications/outbox')
   expect(answer.status).toBe(200)
   return answer.json as Outbox
 }
 
 /** Waits until the outbox has these values. */
-export async function untilOutbox(admin: Person, expected: object): Promise<Outbox> {
+export async function untilOutbox(admin: SignedInUser, expected: object): Promise<Outbox> {
   let seen: Outbox | undefined
   return until(
     async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeDevice } from '#test/blackbox/alarm-calls'
 import { makeFunction, putTemplate, subscribe } from '#test/blackbox/notification-calls'
-import { type Credentials, Person, report, startWithIdentity } from '#test/blackbox/people'
+import { type Credentials, report, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { ServerRun, type StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { readMail } from '#test/notifications/read-mail'
@@ -14,13 +14,13 @@ import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 let mailServer: RealSmtpServer
 let server: StartedServer
-let admin: Person
+let admin: SignedInUser
 let oven: Credentials
 
 beforeEach(async () => {
   mailServer = await RealSmtpServer.open({ disabledCommands: ['STARTTLS'], closeTimeout: 50 })
   server = await startWithIdentity({ SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` })
-  admin = await Person.signIn(server)
+  admin = await SignedInUser.signIn(server)
   await putTemplate(admin)
   await subscribe(await admin.bringIn('ann', ['viewer'], { email: 'ann@acme.example' }), await makeFunction(admin))
   oven = await makeDevice(admin, 'OVEN')

@@ -4,7 +4,14 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
-import { answerOf, type Credentials, newName, Person, readToken, startWithIdentity } from '#test/blackbox/people'
+import {
+  answerOf,
+  type Credentials,
+  newName,
+  readToken,
+  SignedInUser,
+  startWithIdentity,
+} from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 
 /** The result of `PublicKeyCredential.toJSON()`. */
@@ -76,7 +83,7 @@ class VirtualAuthenticator {
 /** `test/access/webauthn-flows` tests each rule. Contract 2, Second factor. */
 describe('WebAuthn in a browser', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
   let browser: VirtualAuthenticator | undefined
 
   beforeAll(async () => {
@@ -85,7 +92,7 @@ describe('WebAuthn in a browser', () => {
       return
     }
     server = await startWithIdentity()
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     browser = await VirtualAuthenticator.open()
   })
   afterAll(async () => {

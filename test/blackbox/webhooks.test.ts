@@ -5,8 +5,8 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeDevice } from '#test/blackbox/alarm-calls'
 import { makeFunction, pathOf } from '#test/blackbox/notification-calls'
-import { Person, report, startWithIdentity } from '#test/blackbox/people'
 import { climate, temperature } from '#test/blackbox/sensor'
+import { report, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
@@ -42,7 +42,7 @@ afterEach(async () => {
 
 test('killed before the answer, the server sends a webhook again under its id and with a valid signature', async () => {
   answer = () => {}
-  const admin = await Person.signIn(server)
+  const admin = await SignedInUser.signIn(server)
   const nodes = [
     { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: climate, propId: temperature },
     { id: 'call', type: 'webhook', url },
@@ -64,7 +64,7 @@ test('killed before the answer, the server sends a webhook again under its id an
     type: 'property.changed',
     data: { function: 'Heat', device: 'OVEN', service: climate, property: '0x2000', value: 40 },
   })
-  const again = await Person.signIn(server)
+  const again = await SignedInUser.signIn(server)
   const deliveries = async () => (await again.get(`${pathOf(fn)}/deliveries`)).json
   const delivered = [{ id: first?.id, node: 'call', status: 'DELIVERED', httpStatus: 204 }]
   await until(async () => JSON.stringify(await deliveries()).includes('DELIVERED'), 'the result')

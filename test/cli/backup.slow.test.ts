@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
-import { newName, Person, root, startWithIdentity } from '#test/blackbox/people'
+import { newName, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { adminProgram, cleanEnvironment, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
@@ -16,7 +16,7 @@ import { administerAt } from '#test/cli/administer-at'
 const rootUser = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
 const image = Buffer.alloc(300_000, createHash('sha256').update('image').digest())
 
-async function upload(person: Person, path: string, body: Uint8Array): Promise<void> {
+async function upload(person: SignedInUser, path: string, body: Uint8Array): Promise<void> {
   const url = `${person.server.base}/updates/projects/${path}`
   const answer = await fetch(url, {
     method: 'PUT',
@@ -33,12 +33,12 @@ interface Inspection {
 describe('a backup', () => {
   let home: string
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
 
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'backup-'))
     server = await startWithIdentity()
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     await admin.post('/devices', { deviceIdentifier: 'KEPT-1' })
   })
   afterAll(async () => {
@@ -87,7 +87,7 @@ describe('a backup', () => {
       // The key file is restored too, so tokens are valid. A user who was disabled later is enabled again.
       const again = { get: (path: string) => restored.get(path, admin.headers) }
       expect((await again.get('/iam/me')).status).toBe(200)
-      expect((await Person.signIn(restored, ann)).name).toBe(ann.name)
+      expect((await SignedInUser.signIn(restored, ann)).name).toBe(ann.name)
       expect((await again.get('/devices')).json).toEqual([{ deviceIdentifier: 'KEPT-1' }])
       const { meta } = (await again.get('/meta/KEPT-1')).json as { meta: { text: string } }
       expect(meta.text).toMatch(/^(before 19|meanwhile \d+)$/)
@@ -106,7 +106,7 @@ describe('a backup', () => {
       }
       expect(await resumed()).toBe(false)
       // Also when the restored server has used the same offsets.
-      const person = await Person.signIn(restored)
+      const person = await SignedInUser.signIn(restored)
       while ((await here.ping()).offset < beyond.offset + 5)
         await person.patch('/meta/KEPT-1', { text: `${Math.random()}` })
       expect(await resumed()).toBe(false)
@@ -194,7 +194,7 @@ describe('a backup', () => {
 
   test('of a stopped server', async () => {
     const stopped = await startWithIdentity()
-    const person = await Person.signIn(stopped)
+    const person = await SignedInUser.signIn(stopped)
     await person.post('/devices', { deviceIdentifier: 'STOPPED-1' })
     expect(await stopped.stop()).toBe(0)
     const file = join(home, 'stopped.backup')

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeServerFile } from '#store/server-file'
-import { grant, newName, Person, report, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
+import { grant, newName, report, root, SignedInUser, signUp, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { type AdminResult, environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
@@ -15,13 +15,13 @@ import { runAllCommands } from '#test/cli/all-commands'
 /** With a running server, commands use its API. */
 describe('with a running server', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
   const started: StartedServer[] = []
   const others: Server[] = []
 
   beforeAll(async () => {
     server = await startWithIdentity()
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
   })
   afterAll(async () => {
     for (const other of others) other.close()
@@ -49,12 +49,12 @@ describe('with a running server', () => {
       expect(notes).not.toContain(out.trim())
       await signUp(server, { name, password: `password ${args[1]}` }, out.trim())
     }
-    expect((await Person.signIn(server, { name, password: 'password invite' })).tokens.token).not.toBe('')
+    expect((await SignedInUser.signIn(server, { name, password: 'password invite' })).tokens.token).not.toBe('')
   })
 
   test('sessions can be listed, and ended one by one or all', async () => {
     const one = await admin.bringIn(newName('listed'), ['viewer'])
-    const two = await Person.signIn(server, one)
+    const two = await SignedInUser.signIn(server, one)
     const listed = outputOf(await asRoot('session', 'list', one.name))
     expect(listed.split('\n')).toHaveLength(4)
     expect(listed).toMatch(/\n\w+ +basic +\S+ +\S+ +127\.0\.0\.1 /)
@@ -151,7 +151,7 @@ describe('with a running server', () => {
     const run = (...args: readonly string[]) =>
       administerAt({ ...environmentOf(other), ...rootUser }, ['history', ...args])
     const deviceIdentifier = newName('EXPORTED').toUpperCase()
-    const owner = await Person.signIn(other)
+    const owner = await SignedInUser.signIn(other)
     const { secret } = (await owner.post('/devices', { deviceIdentifier })).json as { readonly secret: string }
     await report(other, { name: deviceIdentifier, password: secret }, 20.5)
     const asked = ['export', '--device', deviceIdentifier, '--service', climate]

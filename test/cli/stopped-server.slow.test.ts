@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readConfig } from '#app/config'
 import { startPrivateServer } from '#cli/stopped-server'
 import { freePort } from '#test/blackbox/free-port'
-import { Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import { root, SignedInUser, signUp, startWithIdentity } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { environmentOf, errorOf, outputOf, runAdmin } from '#test/cli/admin-process'
 import { administerAt } from '#test/cli/administer-at'
@@ -55,13 +55,13 @@ describe('with a stopped server', () => {
     expect(server.run.errors).not.toContain('administrator')
     const first = { name: 'first', password: 'correct horse battery' }
     await signUp(server, first, code)
-    expect(await (await Person.signIn(server, first)).me()).toMatchObject({ roles: ['admin'] })
+    expect(await (await SignedInUser.signIn(server, first)).me()).toMatchObject({ roles: ['admin'] })
   })
 
   test('a rotated signing key keeps sessions valid', async () => {
     const server = await startWithIdentity()
     started.push(server)
-    const admin = await Person.signIn(server)
+    const admin = await SignedInUser.signIn(server)
     await server.stop()
     const later = 'const now = Date.now; Date.now = () => now() + 120_000'
     const args = ['key', 'rotate-signing']

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { root, startWithIdentity } from '#test/blackbox/people'
+import { root, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { adminProgram, cleanEnvironment, environmentOf } from '#test/cli/admin-process'

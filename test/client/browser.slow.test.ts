@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type * as library from '#client/client'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
-import { newName, Person, startWithIdentity } from '#test/blackbox/people'
+import { newName, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { buildScript } from '#test/client/browser-bundle'
 
@@ -62,7 +62,7 @@ describe('the client in a browser', () => {
   const restored = (page: Page) => page.evaluate(() => (globalThis as unknown as Window).client.restore())
 
   test('tabs share a session that outlives them and whose key cannot be read', async () => {
-    const admin = await Person.signIn(server)
+    const admin = await SignedInUser.signIn(server)
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
     const [one, other] = [await openPage(), await openPage()]
     expect(await restored(one)).toMatchObject({ state: 'signed out' })

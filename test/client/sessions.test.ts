@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Client, ConnectionLost, connect, may, Problem } from '#client/client'
 import type { ConnectOptions } from '#client/options'
 import { MemoryStore } from '#client/session-store'
-import { type Credentials, newName, Person, startWithIdentity } from '#test/blackbox/people'
+import { type Credentials, newName, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { RecordedFetch } from '#test/client/recorded-fetch'
 
 /** Sessions on a real server. §5, contract 2. */
 describe('a client’s session', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
 
   beforeAll(async () => {
     server = await startWithIdentity()
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
   })
   afterAll(() => server?.finish())
 

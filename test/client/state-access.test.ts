@@ -1,8 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { alarmKey, type Client, connect } from '#client/client'
-import { basicHeader, grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
+import {
+  basicHeader,
+  grant,
+  newName,
+  report,
+  root,
+  SignedInUser,
+  startWithIdentity,
+} from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { fasterTime } from '#test/client/faster-time'
@@ -12,14 +20,14 @@ import { UnreliableProxy } from '#test/client/unreliable-proxy'
 describe('a state', () => {
   let server: StartedServer
   let proxy: UnreliableProxy
-  let admin: Person
+  let admin: SignedInUser
   let owner: Client
   const clients: Client[] = []
 
   beforeAll(async () => {
     server = await startWithIdentity()
     proxy = await UnreliableProxy.before(server.port)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     owner = clientOf(root)
   })
   afterAll(async () => {

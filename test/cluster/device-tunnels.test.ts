@@ -17,7 +17,7 @@ import { SocketRecorder } from '#test/http/socket-fixture'
 const path = '/link'
 
 let owner: HttpFixture
-let room: SocketRecorder
+let recorder: SocketRecorder
 let edge: HttpFixture
 let tunnels: DeviceTunnels
 let isProxyTrusted: boolean
@@ -43,12 +43,12 @@ beforeEach(async () => {
   isOwner = true
   upgrades = []
   bugs = []
-  room = new SocketRecorder()
+  recorder = new SocketRecorder()
   upgrade = () => 'opened'
   const node = clusterNode({ ownerUrl: () => (isOwner ? 'here' : undefined) })
   const links: AnyWebsocketRoute = {
     ...route,
-    room,
+    handler: recorder,
     upgrade(request) {
       upgrades.push(request)
       return upgrade(request)
@@ -69,7 +69,7 @@ async function openEdge(): Promise<void> {
   const node = clusterNode({ ownerUrl: () => `http://127.0.0.1:${owner.port}` })
   const own: AnyWebsocketRoute = {
     ...route,
-    room: new SocketRecorder(),
+    handler: new SocketRecorder(),
     upgrade: () => {
       throw new Error('answered by the edge')
     },
@@ -153,14 +153,14 @@ describe('a device connection at another node', () => {
     await opened(device)
     device.send('{"a":"€"}')
     device.send(new Uint8Array([1, 2]))
-    await until(() => room.count('received') === 2)
-    expect(room.events.filter(({ type }) => type === 'received')).toMatchObject([
+    await until(() => recorder.count('received') === 2)
+    expect(recorder.events.filter(({ type }) => type === 'received')).toMatchObject([
       { text: '{"a":"€"}', isBinary: false },
       { text: '\u0001\u0002', isBinary: true },
     ])
-    const socket = room.get('opened')?.socket
+    const socket = recorder.get('opened')?.socket
     socket?.ping()
-    await until(() => room.count('ponged') === 1)
+    await until(() => recorder.count('ponged') === 1)
     const answers: string[] = []
     device.on('message', (data, isBinary) => answers.push(`${data} ${isBinary}`))
     const closing = closed(device)
@@ -169,7 +169,7 @@ describe('a device connection at another node', () => {
     socket?.end(4003, 'not allowed')
     expect(await closing).toEqual([4003, 'not allowed'])
     expect(answers).toEqual(['{"b":"€"} false', 'bytes true'])
-    expect(room.events.filter(({ type }) => type === 'closed')).toMatchObject([{ socket, code: 4003 }])
+    expect(recorder.events.filter(({ type }) => type === 'closed')).toMatchObject([{ socket, code: 4003 }])
     expect(socket?.send('late')).toBe(false)
   })
 
@@ -177,12 +177,12 @@ describe('a device connection at another node', () => {
     const device = await connect()
     const other = connectAgain()
     await Promise.all([opened(device), opened(other)])
-    await until(() => room.count('opened') === 2)
+    await until(() => recorder.count('opened') === 2)
     device.close(4000)
-    await until(() => room.count('closed') === 1)
-    expect(room.get('closed')?.code).toBe(4000)
+    await until(() => recorder.count('closed') === 1)
+    expect(recorder.get('closed')?.code).toBe(4000)
     other.send('still here')
-    await until(() => room.count('received') === 1)
+    await until(() => recorder.count('received') === 1)
   })
 
   test('sends many and large messages in their order', async () => {
@@ -190,15 +190,15 @@ describe('a device connection at another node', () => {
     await opened(device)
     const texts = Array.from({ length: 200 }, (_, number) => `${number}`.padEnd(number % 10 === 0 ? 4_000 : 10))
     for (const text of texts) device.send(text)
-    await until(() => room.count('received') === texts.length)
-    expect(room.events.flatMap(({ type, text }) => (type === 'received' ? [text] : []))).toEqual(texts)
+    await until(() => recorder.count('received') === texts.length)
+    expect(recorder.events.flatMap(({ type, text }) => (type === 'received' ? [text] : []))).toEqual(texts)
   })
 
   test('is closed with 1011 after a bug, and other devices stay connected', async () => {
     const device = await connect()
     const other = connectAgain()
     await Promise.all([opened(device), opened(other)])
-    room.onEvent = ({ text }) => {
+    recorder.onEvent = ({ text }) => {
       if (text === 'bad') throw new Error('a bug')
     }
     const closing = closed(device)
@@ -206,17 +206,17 @@ describe('a device connection at another node', () => {
     expect((await closing)[0]).toBe(1011)
     expect(bugs).toHaveLength(1)
     other.send('good')
-    await until(() => room.events.some(({ text }) => text === 'good'))
+    await until(() => recorder.events.some(({ text }) => text === 'good'))
   })
 
   test('is closed with 1012 when the owner is gone', async () => {
     const device = await connect()
     await opened(device)
     const closing = closed(device)
-    await until(() => room.count('opened') === 1)
+    await until(() => recorder.count('opened') === 1)
     await owner.server.close()
     expect((await closing)[0]).toBe(1012)
-    expect(room.count('closed')).toBe(1)
+    expect(recorder.count('closed')).toBe(1)
   })
 })
 
@@ -255,8 +255,8 @@ describe('a client of another port of a node', () => {
     await until(() => client.steps.includes('resume'))
     expect(upgrades).toMatchObject([{ forwarded: { address: client.address }, remoteAddress: client.address }])
     carried.received(Buffer.from('bytes'))
-    await until(() => room.count('received') === 1)
-    const socket = room.get('received')?.socket
+    await until(() => recorder.count('received') === 1)
+    const socket = recorder.get('received')?.socket
     socket?.pause?.()
     socket?.resume?.()
     socket?.send(Buffer.from('answer'))
@@ -270,14 +270,14 @@ describe('a client of another port of a node', () => {
     const client = new Client()
     const carried = new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('resume'))
-    const socket = room.get('opened')?.socket
+    const socket = recorder.get('opened')?.socket
     const message = new Uint8Array(1024 * 1024)
     socket?.send(message)
     await until(() => client.unreadBytes === message.length)
     expect(socket?.bufferedBytes()).toBe(message.length)
     client.unreadBytes = 100_000
     carried.drained()
-    await until(() => room.count('drained') === 1)
+    await until(() => recorder.count('drained') === 1)
     expect(socket?.bufferedBytes()).toBe(100_000)
   })
 
@@ -309,7 +309,7 @@ describe('a client of another port of a node', () => {
     await openEdge()
     const client = new Client()
     new CarriedConnection(client, (socket) => tunnels.connect(path, socket)).closed()
-    await until(() => room.count('closed') === 1)
+    await until(() => recorder.count('closed') === 1)
   })
 
   test('is closed if the owner refuses it', async () => {

@@ -10,8 +10,8 @@ import { Exposition } from '#test/app/exposition'
 import { EventClient } from '#test/blackbox/event-client'
 import { freePort } from '#test/blackbox/free-port'
 import { LinkClient } from '#test/blackbox/link-client'
-import { grant, identityOn, Person } from '#test/blackbox/people'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
+import { grant, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { runAdmin } from '#test/cli/admin-process'
@@ -25,7 +25,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
   let nats: NatsServer
   const nodes: StartedServer[] = []
   const folders: string[] = []
-  let root: Person
+  let root: SignedInUser
 
   async function environmentOf(name: string): Promise<Environment> {
     const port = `${await freePort()}`
@@ -51,7 +51,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     for (const name of ['a', 'b', 'c']) {
       nodes.push(await StartedServer.start(await environmentOf(name), folderOf(name, nodes[0]?.dataFolder)))
     }
-    root = await Person.signIn(nodes[0] as StartedServer)
+    root = await SignedInUser.signIn(nodes[0] as StartedServer)
   })
   afterAll(async () => {
     for (const node of nodes) await node.discard()
@@ -177,7 +177,7 @@ describe.skipIf(noNats !== undefined)(`a cluster${noNats ? `: ${noNats}` : ''}`,
     expect(dashboard.ofDevice('FIRST').map(({ type }) => type)).toContain('DEVICE_ADD')
     const answers = await Promise.all([a, b, c].map((node) => at(node).get('/devices')))
     expect(answers.map(({ text }) => text)).toEqual([answers[0]?.text, answers[0]?.text, answers[0]?.text])
-    expect((await Person.signIn(b)).claims).toMatchObject({ sub: root.claims.sub })
+    expect((await SignedInUser.signIn(b)).claims).toMatchObject({ sub: root.claims.sub })
     expect((await b.get('/devices')).status).toBe(401)
     expect((await at(b).get('/devices/NONE')).status).toBe(404)
     const status = await statusOf(b)

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { grant, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import { grant, root, SignedInUser, signUp, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { dialogOf, fitsAPhone, rowOf, seesToast, visit } from '#test/dashboard/page-queries'
@@ -10,11 +10,11 @@ import { openPages, Visitor } from '#test/dashboard/visitor'
 describe('administration pages', () => {
   let server: StartedServer
   let browser: Browser
-  let admin: Person
+  let admin: SignedInUser
   let ann: Visitor
   openPages(startWithIdentity, async (opened) => {
     ;({ server, browser } = opened)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     ann = await Visitor.open(browser, server)
     await ann.signIn(root)
     await ann.sees('Fleet')
@@ -47,7 +47,7 @@ describe('administration pages', () => {
     await signUp(server, { name: 'ann', password }, await code())
     await button('Done').click()
     await page().getByRole('heading', { name: 'The code for ann' }).waitFor({ state: 'detached' })
-    const invited = await Person.signIn(server, { name: 'ann', password })
+    const invited = await SignedInUser.signIn(server, { name: 'ann', password })
 
     // Names are unique.
     await button('Create invitation').click()

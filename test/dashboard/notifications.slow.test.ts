@@ -9,7 +9,7 @@ import {
   subscriptionsOf,
   untilOutbox,
 } from '#test/blackbox/notification-calls'
-import { type Credentials, Person, report, root, startWithIdentity } from '#test/blackbox/people'
+import { type Credentials, report, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { fitsAPhone } from '#test/dashboard/page-queries'
@@ -19,16 +19,16 @@ import { openPages, Visitor } from '#test/dashboard/visitor'
 describe('notifications in a browser', () => {
   let server: StartedServer
   let browser: Browser
-  let admin: Person
+  let admin: SignedInUser
   let bob: Credentials
-  let bobElsewhere: Person
+  let bobElsewhere: SignedInUser
   let page: Visitor
   let heat: NamedResource
   openPages(startWithIdentity, async (opened) => {
     ;({ server, browser } = opened)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     bob = await admin.bring('bob', ['viewer'], { email: 'bob@acme.example' })
-    bobElsewhere = await Person.signIn(server, bob)
+    bobElsewhere = await SignedInUser.signIn(server, bob)
     page = await Visitor.open(browser, server)
     await page.signIn(bob)
     await page.sees('Fleet')

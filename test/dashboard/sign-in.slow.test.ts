@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterEach, describe, expect, test } from 'vitest'
 import { codeOf } from '#test/access/totp-code'
-import { type Credentials, codeIn, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
+import { type Credentials, codeIn, newName, root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { fitsAPhone, holdRequests } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
@@ -25,11 +25,11 @@ const countingFiles = `{
 describe('signing in with a browser', () => {
   let server: StartedServer
   let browser: Browser
-  let admin: Person
+  let admin: SignedInUser
   let visitor: Visitor | undefined
   openPages(startWithIdentity, async (opened) => {
     ;({ server, browser } = opened)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     return undefined
   })
   afterEach(async () => {
@@ -273,7 +273,7 @@ describe('signing in with a browser', () => {
 
   test('users change their password, set up and remove one-time codes, and end other sessions', async () => {
     const user = await admin.bring(newName('own'), ['operator'])
-    const elsewhere = await Person.signIn(server, user)
+    const elsewhere = await SignedInUser.signIn(server, user)
     const ann = await visit()
     await ann.signIn(user)
     await ann.sees('Fleet')

@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
-import type { Credentials } from '#test/blackbox/people'
+import type { Credentials } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
 

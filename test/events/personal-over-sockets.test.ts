@@ -14,7 +14,7 @@ let client: WebSocket
 let socket: Socket | undefined
 
 /** The same wiring as in the server. */
-const room: SocketHandler<unknown> = {
+const handler: SocketHandler<unknown> = {
   opened(opened) {
     socket = opened
     stream.hub.add(opened, stream.listener({ user: ann }), undefined)
@@ -30,7 +30,7 @@ const room: SocketHandler<unknown> = {
 async function open(maxBackpressureBytes: number): Promise<[type: string, offset: number][]> {
   const route = websocketRoute({
     path: '/events',
-    room,
+    handler,
     upgrade: () => ({}),
     maxPayloadBytes: 4096,
     maxBackpressureBytes,

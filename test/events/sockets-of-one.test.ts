@@ -4,13 +4,13 @@ import type { EventFilter } from '#events/audience'
 import type { Hub } from '#events/hub'
 import { highWaterBytesOf } from '#events/tenant-hub'
 import type { Caller } from '#model/caller'
-import { EventRoom } from '#routes/event-socket-room'
+import { EventSocketHandler } from '#routes/event-socket-handler'
 import { TestSockets } from '#test/access/test-sockets'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('sockets and filter names are limited per user and per tenant', () => {
   const hub = { add: () => {}, remove: () => {} } as unknown as Hub
-  const room = new EventRoom(new ManualWorld(), hub, 2)
+  const handler = new EventSocketHandler(new ManualWorld(), hub, 2)
   const sockets = new TestSockets()
   const full = (things: string) => `at most ${things} at the same time`
   const of = (user: string, tenant = 'acme'): Caller => ({
@@ -21,9 +21,9 @@ test('sockets and filter names are limited per user and per tenant', () => {
   })
   const open = (caller: Caller, filter: EventFilter = {}) => {
     const opening = { caller, filter, resume: undefined }
-    room.checkRoom(opening)
-    const socket = sockets.add(room)
-    room.opened(socket, opening)
+    handler.checkLimits(opening)
+    const socket = sockets.add(handler)
+    handler.opened(socket, opening)
     return socket
   }
   const [first] = [open(of('mallory')), open(of('mallory'))]

@@ -5,7 +5,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 
 const service = {
   query: async () => 'unknown' as const,
-  across: async () => 'unknown' as const,
+  fleetAggregate: async () => 'unknown' as const,
   importPoints: async () => ({ old: 0, stored: 0 }),
   flush: async () => 0,
   compact: async () => {},

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
-import { answerAcross } from '#history/across'
+import { answerFleetAggregate } from '#history/fleet-aggregate'
 import { dayMs, hourMs } from '#history/history-keys'
-import type { AcrossQuery, HistoryQuery, QueriedService } from '#history/history-query'
+import type { FleetAggregateQuery, HistoryQuery, QueriedService } from '#history/history-query'
 import { HistoryStore } from '#history/history-store'
 import { answerQuery } from '#history/query'
 import type { AggregateName } from '#model/aggregate'
@@ -141,7 +141,9 @@ class Fixture {
     return text
   }
 
-  async across(part: Pick<AcrossQuery, 'devices' | 'aggregate' | 'across'> & Partial<AcrossQuery>): Promise<unknown> {
+  async across(
+    part: Pick<FleetAggregateQuery, 'devices' | 'aggregate' | 'across'> & Partial<FleetAggregateQuery>,
+  ): Promise<unknown> {
     const query = {
       tenant,
       service,
@@ -152,7 +154,7 @@ class Fixture {
       to: this.now,
       now: this.now,
     }
-    const answer = await answerAcross(this.store, { ...query, ...part })
+    const answer = await answerFleetAggregate(this.store, { ...query, ...part })
     return answer !== 'unknown' && 'pieces' in answer ? JSON.parse(Buffer.concat(answer.pieces).toString()) : answer
   }
 

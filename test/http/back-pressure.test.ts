@@ -19,7 +19,7 @@ async function stalledClient() {
   client = connect(http.port, '127.0.0.1').pause()
   client.on('error', () => {})
   client.write(handshake('/events/t'))
-  await until(() => http.room.count('opened') === 1)
+  await until(() => http.recorder.count('opened') === 1)
   const chunks: Buffer[] = []
   client.on('data', (chunk) => chunks.push(chunk))
   client.pause()
@@ -29,7 +29,7 @@ async function stalledClient() {
         .toString('latin1')
         .matchAll(/(\d{6}) p/g),
     ].map((match) => Number(match[1]))
-  return { numbers, socket: http.room.get('opened')?.socket as Socket }
+  return { numbers, socket: http.recorder.get('opened')?.socket as Socket }
 }
 
 /** A frame with a mask of zeros. */
@@ -38,12 +38,12 @@ function clientFrame(opcode: number, text: string): Buffer {
 }
 
 /** Publishes until a message is dropped, and `more` messages after it; yields to the event loop between. */
-async function publishUntilDropped(room: SocketRecorder, more: number): Promise<number> {
+async function publishUntilDropped(recorder: SocketRecorder, more: number): Promise<number> {
   let index = 0
   for (let left = more; left > 0; index++) {
     http.server.publisher.publish('topic', numbered(index))
     if (index % 100 === 99) await new Promise((resolve) => setImmediate(resolve))
-    if (room.count('dropped') > 0) left--
+    if (recorder.count('dropped') > 0) left--
   }
   await new Promise((resolve) => setTimeout(resolve, 20))
   return index
@@ -53,11 +53,11 @@ test('a series of dropped messages is reported once, and the other messages stay
   http = await openSocketHttp()
   const { numbers, socket } = await stalledClient()
   socket.subscribe('topic')
-  const published = await publishUntilDropped(http.room, 1000)
-  expect(http.room.count('dropped')).toBe(1)
+  const published = await publishUntilDropped(http.recorder, 1000)
+  expect(http.recorder.count('dropped')).toBe(1)
   socket.unsubscribe('topic')
   client.resume()
-  await until(() => http.room.count('drained') > 0 && socket.bufferedBytes() === 0)
+  await until(() => http.recorder.count('drained') > 0 && socket.bufferedBytes() === 0)
   const marker = published + 1
   expect(socket.send(numbered(marker))).toBe(true)
   await until(() => numbers().includes(marker))
@@ -71,13 +71,13 @@ test('a second series of dropped messages is reported again', async () => {
   http = await openSocketHttp()
   const { socket } = await stalledClient()
   socket.subscribe('topic')
-  await publishUntilDropped(http.room, 50)
+  await publishUntilDropped(http.recorder, 50)
   client.resume()
-  await until(() => http.room.count('drained') > 0 && socket.bufferedBytes() === 0)
+  await until(() => http.recorder.count('drained') > 0 && socket.bufferedBytes() === 0)
   client.pause()
-  http.room.events.length = 0
-  await publishUntilDropped(http.room, 50)
-  expect(http.room.count('dropped')).toBe(1)
+  http.recorder.events.length = 0
+  await publishUntilDropped(http.recorder, 50)
+  expect(http.recorder.count('dropped')).toBe(1)
 })
 
 test('send returns false for a dropped message', async () => {
@@ -86,7 +86,7 @@ test('send returns false for a dropped message', async () => {
   let index = 0
   while (socket.send(numbered(index))) index++
   expect(socket.bufferedBytes()).toBeGreaterThan(64 * 1024)
-  expect(http.room.count('dropped')).toBe(1)
+  expect(http.recorder.count('dropped')).toBe(1)
 })
 
 test('a client that does not read delays no other client', async () => {
@@ -98,12 +98,12 @@ test('a client that does not read delays no other client', async () => {
     received += chunk.byteLength
   })
   reader.write(handshake('/events/reader'))
-  await until(() => http.room.count('opened') === 2)
-  for (const { type, socket: each } of http.room.events) if (type === 'opened') each.subscribe('topic')
-  const published = await publishUntilDropped(http.room, 100)
+  await until(() => http.recorder.count('opened') === 2)
+  for (const { type, socket: each } of http.recorder.events) if (type === 'opened') each.subscribe('topic')
+  const published = await publishUntilDropped(http.recorder, 100)
   await until(() => received > published * padding.length)
   expect(socket.bufferedBytes()).toBeGreaterThan(0)
-  expect(http.room.count('dropped')).toBe(1)
+  expect(http.recorder.count('dropped')).toBe(1)
   reader.destroy()
 })
 
@@ -119,16 +119,16 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
       publish: () => http.server.publisher.publish('topic', 'x'),
       cork: () => socket.cork(() => {}),
     }
-    http.room.onEvent = ({ type }) => {
+    http.recorder.onEvent = ({ type }) => {
       if (type === 'dropped') acts[method]()
     }
     socket.subscribe('topic')
-    await publishUntilDropped(http.room, 10)
+    await publishUntilDropped(http.recorder, 10)
     // The socket of such a handler is closed after the turn.
-    await until(() => http.room.count('closed') === 1)
-    expect(http.room.get('closed')?.code).toBe(1011)
+    await until(() => http.recorder.count('closed') === 1)
+    expect(http.recorder.get('closed')?.code).toBe(1011)
     expect(http.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
-      message: `${method} inside dropped: a socket room may only set state there`,
+      message: `${method} inside dropped: a websocket handler may only set state there`,
     })
   },
 )
@@ -141,7 +141,7 @@ describe.each([
   const held: (() => void)[] = []
   let cancelled = 0
   /** All events but `dropped`. */
-  const events = () => http.room.events.map(({ type }) => type).filter((type) => type !== 'dropped')
+  const events = () => http.recorder.events.map(({ type }) => type).filter((type) => type !== 'dropped')
   let socket: Socket
   let numbers: () => number[]
   /** The last received bytes. */
@@ -171,7 +171,7 @@ describe.each([
   })
 
   test('is closed at once for its handler, and sends the code after all queued messages', async () => {
-    expect(http.room.get('closed')?.code).toBe(4408)
+    expect(http.recorder.get('closed')?.code).toBe(4408)
     client.write(clientFrame(1, 'late'))
     http.server.publisher.publish('topic', numbered(1))
     client.resume()
@@ -219,5 +219,5 @@ test('corked messages arrive in order, and an error inside cork is rethrown', as
   await until(() => numbers().length === 102)
   expect(numbers()).toEqual(Array.from({ length: 102 }, (_, index) => index))
   socket.cork(() => socket.end(4000, 'bye'))
-  expect(http.room.get('closed')?.code).toBe(4000)
+  expect(http.recorder.get('closed')?.code).toBe(4000)
 })

@@ -259,7 +259,7 @@ describe('over a connection', () => {
 
   test('an upgrade has the same values as a request', async () => {
     const shown: unknown[] = []
-    const { room: _, ...opened } = await openSocketHttp(
+    const { recorder: _, ...opened } = await openSocketHttp(
       {
         path: '/events',
         upgrade(request) {

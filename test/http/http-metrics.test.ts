@@ -77,12 +77,12 @@ describe('websockets', () => {
     ['with an unknown code', 4999, 'other'],
     ['with a code that uWebSockets.js reports as missing', 3456, '1006'],
   ])('that are closed %s (%i) are counted as %s', async (_, code, counted) => {
-    const { room, ...opened } = await openSocketHttp({}, { metrics })
+    const { recorder, ...opened } = await openSocketHttp({}, { metrics })
     http = opened
     const client = new WebSocket(`${http.ws}/events/t`)
     await new Promise((resolve) => client.once('open', resolve))
     client.close(code)
-    await until(() => room.count('closed') === 1)
+    await until(() => recorder.count('closed') === 1)
     const { opened: count, closed } = metrics.socket('/events/:ticket')
     expect([count, closed.get(counted)?.count]).toEqual([1, 1])
     expect([...closed.values()].reduce((sum, each) => sum + each.count, 0)).toBe(1)
@@ -90,13 +90,13 @@ describe('websockets', () => {
   })
 
   test('that break off are counted as 1006', async () => {
-    const { room, ...opened } = await openSocketHttp({}, { metrics })
+    const { recorder, ...opened } = await openSocketHttp({}, { metrics })
     http = opened
     const socket = connect(http.port, '127.0.0.1')
     socket.write(handshake('/events/t'))
-    await until(() => room.count('opened') === 1)
+    await until(() => recorder.count('opened') === 1)
     socket.destroy()
-    await until(() => room.count('closed') === 1)
+    await until(() => recorder.count('closed') === 1)
     expect(metrics.socket('/events/:ticket').closed.get('1006')?.count).toBe(1)
   })
 

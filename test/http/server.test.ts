@@ -98,8 +98,8 @@ describe('stopping', () => {
     for (const client of clients) client.on('close', (code) => codes.push(code))
     await until(() => http.server.openSockets() === 450)
     // A handler may end other sockets meanwhile.
-    http.room.onEvent = ({ type, socket }) => {
-      const next = http.room.events.find((event) => event.type === 'opened' && event.socket !== socket)
+    http.recorder.onEvent = ({ type, socket }) => {
+      const next = http.recorder.events.find((event) => event.type === 'opened' && event.socket !== socket)
       if (type === 'closed') next?.socket.end(1012, 'neighbour')
     }
     const late = connect(http.port, '127.0.0.1')
@@ -109,7 +109,7 @@ describe('stopping', () => {
     await until(() => codes.length === 450)
     expect(new Set(codes)).toEqual(new Set([1012]))
     expect(http.server.openSockets()).toBe(0)
-    expect(http.room.count('closed')).toBe(450)
+    expect(http.recorder.count('closed')).toBe(450)
     late.destroy()
     await http.server.close()
     http.server.publisher.publish('topic', 'no subscribers')
@@ -121,7 +121,7 @@ describe('stopping', () => {
     client.on('error', () => {})
     await until(() => http.server.openSockets() === 1)
     await http.server.close()
-    expect(http.room.count('closed')).toBe(1)
+    expect(http.recorder.count('closed')).toBe(1)
   })
 })
 

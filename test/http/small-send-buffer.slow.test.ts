@@ -232,7 +232,7 @@ describe.runIf(isInside)('inside', () => {
     const received: string[] = []
     client.on('message', (message) => received.push(String(message)))
     await new Promise((resolve) => client.once('open', resolve))
-    const { socket } = socketHttp.room.events.findLast(({ type }) => type === 'opened') as SocketEvent
+    const { socket } = socketHttp.recorder.events.findLast(({ type }) => type === 'opened') as SocketEvent
     socket.subscribe('topic')
     const random = new SeededRandom(1)
     const sent: string[] = []

@@ -58,18 +58,18 @@ export class SocketRecorder implements SocketHandler<unknown> {
 export type SocketHttp = Awaited<ReturnType<typeof openSocketHttp>>
 
 export async function openSocketHttp(route: Partial<AnyWebsocketRoute> = {}, options: HttpFixtureOptions = {}) {
-  const room = new SocketRecorder()
+  const recorder = new SocketRecorder()
   const sockets = [
     websocketRoute({
       path: '/events/:ticket',
-      room,
+      handler: recorder,
       upgrade: (request: UpgradeRequest) => ({ ...request.parameters }) as unknown,
       maxPayloadBytes: 4096,
       maxBackpressureBytes: 64 * 1024,
       ...route,
     }),
   ]
-  return { room, ...(await openHttp({ sockets, ...options })) }
+  return { recorder, ...(await openHttp({ sockets, ...options })) }
 }
 
 /** The request of a WebSocket handshake, for clients that misbehave afterwards. */

@@ -31,7 +31,7 @@ function connect(path: string, protocols: string[] = [], headers: Record<string,
 /** Opens a server and a connected client. */
 async function open(onEvent: (event: SocketEvent) => void = () => {}) {
   http = await openSocketHttp()
-  http.room.onEvent = onEvent
+  http.recorder.onEvent = onEvent
   const connection = connect('/events/t')
   await connection.begun
   return connection
@@ -47,7 +47,7 @@ async function closedIn(
   if (type === 'ponged') client.pong()
   if (type === 'drained') {
     client.pause()
-    const socket = http.room.get('opened')?.socket
+    const socket = http.recorder.get('opened')?.socket
     while (socket?.bufferedBytes() === 0) socket.send('x'.repeat(100_000))
     client.resume()
   }
@@ -65,8 +65,8 @@ describe('upgrading', () => {
     })
     const { begun, client } = connect('/events/%C3%A4?offset=now', [], { 'X-A': 'y' })
     expect(await begun).toBe('open')
-    expect(http.room.get('opened')?.opening).toEqual({ ticket: 'ä', x: 'y' })
-    expect(http.room.get('opened')?.socket.remoteAddress).toBe('127.0.0.1')
+    expect(http.recorder.get('opened')?.opening).toEqual({ ticket: 'ä', x: 'y' })
+    expect(http.recorder.get('opened')?.socket.remoteAddress).toBe('127.0.0.1')
     expect(seen).toMatchObject({ query: 'offset=now', protocol: '', remoteAddress: '127.0.0.1' })
     client.terminate()
   })
@@ -82,7 +82,7 @@ describe('upgrading', () => {
     expect(await begun).toBe('open')
     await new Promise((resolve) => setTimeout(resolve, 100))
     expect(client.readyState).toBe(WebSocket.OPEN)
-    http.room.get('opened')?.socket.send('still here')
+    http.recorder.get('opened')?.socket.send('still here')
     await until(() => messages.length === 1)
     expect([http.server.openSockets(), http.server.inFlight()]).toEqual([1, 0])
     client.terminate()
@@ -97,7 +97,7 @@ describe('upgrading', () => {
     await until(() => http.server.inFlight() === 0)
     decide('too late')
     await new Promise((resolve) => setImmediate(resolve))
-    expect(http.room.events).toEqual([])
+    expect(http.recorder.events).toEqual([])
   })
 
   test.each([
@@ -128,7 +128,7 @@ describe('upgrading', () => {
   ])('an error is the answer: %s', async (upgrade, status) => {
     http = await openSocketHttp({ upgrade })
     expect(await connect('/events/t').begun).toBe(status)
-    expect(http.room.events).toEqual([])
+    expect(http.recorder.events).toEqual([])
   })
 
   test.each([
@@ -189,13 +189,13 @@ describe('an open socket', () => {
     const { client, messages } = await open()
     client.send('text')
     client.send(Buffer.from('bytes'))
-    await until(() => http.room.count('received') === 2)
-    const received = http.room.events.filter(({ type }) => type === 'received')
+    await until(() => http.recorder.count('received') === 2)
+    const received = http.recorder.events.filter(({ type }) => type === 'received')
     expect(received.map(({ text, isBinary }) => [text, isBinary])).toEqual([
       ['text', false],
       ['bytes', true],
     ])
-    const socket = http.room.get('opened')?.socket
+    const socket = http.recorder.get('opened')?.socket
     expect([socket?.send('a'), socket?.send(Buffer.from('b'))]).toEqual([true, true])
     await until(() => messages.length === 2)
     expect(messages).toEqual(['a', 'binary b'])
@@ -204,8 +204,8 @@ describe('an open socket', () => {
 
   test('is pinged, and reports the pong', async () => {
     const { client } = await open()
-    http.room.get('opened')?.socket.ping()
-    await until(() => http.room.count('ponged') === 1)
+    http.recorder.get('opened')?.socket.ping()
+    await until(() => http.recorder.count('ponged') === 1)
     client.terminate()
   })
 
@@ -213,7 +213,7 @@ describe('an open socket', () => {
     const { client, messages } = await open(({ type, socket }) => {
       if (type === 'opened') socket.subscribe('topic')
     })
-    const socket = http.room.get('opened')?.socket
+    const socket = http.recorder.get('opened')?.socket
     const expected: string[] = []
     for (let index = 0; index < 500; index++) {
       const text = `${index}${index % 50 === 0 ? 'x'.repeat(20_000) : ''}`
@@ -234,15 +234,15 @@ describe('an open socket', () => {
   test('is closed once, and later calls do nothing', async () => {
     const { client } = await open()
     client.close(4000, 'bye')
-    await until(() => http.room.count('closed') === 1)
-    expect(http.room.get('closed')?.code).toBe(4000)
-    const socket = http.room.get('closed')?.socket
+    await until(() => http.recorder.count('closed') === 1)
+    expect(http.recorder.get('closed')?.code).toBe(4000)
+    const socket = http.recorder.get('closed')?.socket
     expect([socket?.send('x'), socket?.bufferedBytes()]).toEqual([false, 0])
     socket?.subscribe('t')
     socket?.unsubscribe('t')
     socket?.ping()
     socket?.end(1000, '')
-    expect(http.room.count('closed')).toBe(1)
+    expect(http.recorder.count('closed')).toBe(1)
     expect(http.server.openSockets()).toBe(0)
   })
 
@@ -257,8 +257,8 @@ describe('an open socket', () => {
     client.send('go')
     client.send('after the end')
     expect(await closed).toEqual([code, arrives])
-    expect(http.room.get('closed')?.code).toBe(code)
-    expect(http.room.count('received')).toBe(1)
+    expect(http.recorder.get('closed')?.code).toBe(code)
+    expect(http.recorder.count('received')).toBe(1)
   })
 
   test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended in %s', async (where) => {
@@ -266,8 +266,8 @@ describe('an open socket', () => {
       if (type === where) socket.end(4000, where)
     }
     expect(await closedIn(where, close)).toEqual([4000, where])
-    expect(http.room.events.at(-1)).toMatchObject({ type: 'closed', code: 4000 })
-    expect(http.room.count('closed')).toBe(1)
+    expect(http.recorder.events.at(-1)).toMatchObject({ type: 'closed', code: 4000 })
+    expect(http.recorder.count('closed')).toBe(1)
   })
 
   test('may be ended again in closed', async () => {
@@ -275,7 +275,7 @@ describe('an open socket', () => {
       if (type === 'closed') socket.end(4000, 'again')
     })
     client.terminate()
-    await until(() => http.room.count('closed') === 1)
+    await until(() => http.recorder.count('closed') === 1)
     expect(http.log.lines.filter((line) => line.level === 'error')).toEqual([])
   })
 
@@ -289,7 +289,7 @@ describe('an open socket', () => {
       expect(http.log.lines.find((line) => line.level === 'error')?.fields.err).toMatchObject({
         message: `thrown in ${where}`,
       })
-      expect(http.room.count('closed')).toBe(1)
+      expect(http.recorder.count('closed')).toBe(1)
     },
   )
 
@@ -298,7 +298,7 @@ describe('an open socket', () => {
       if (type === 'closed') throw new Error('thrown in closed')
     })
     client.terminate()
-    await until(() => http.log.lines.some((line) => line.message === 'a socket room failed'))
+    await until(() => http.log.lines.some((line) => line.message === 'a websocket handler failed'))
     expect(http.server.openSockets()).toBe(0)
   })
 })

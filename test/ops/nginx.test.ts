@@ -1,7 +1,7 @@
 import { type CryptoKeyPair, generateKeyPair, generateProof } from 'dpop'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { identityOn, newName, Person, root } from '#test/blackbox/people'
+import { identityOn, newName, root, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { domain, NginxProxy, noNginx, type ProxyAnswer, type ProxyRequest } from '#test/ops/nginx-proxy'
 
@@ -9,7 +9,7 @@ import { domain, NginxProxy, noNginx, type ProxyAnswer, type ProxyRequest } from
 describe('behind nginx', () => {
   let server: StartedServer
   let proxy: NginxProxy | undefined
-  let admin: Person
+  let admin: SignedInUser
 
   beforeAll(async () => {
     if (noNginx && !process.env.CI) {
@@ -18,7 +18,7 @@ describe('behind nginx', () => {
     }
     server = await StartedServer.start({ ...identityOn, TRUST_PROXY: 'on', RATE_LIMITS: 'on' })
     proxy = await NginxProxy.start(server.port)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
   })
   afterAll(async () => {
     await proxy?.stop()

@@ -7,8 +7,16 @@ import { build, type PreviewServer, preview } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
-import { basicHeader, type Credentials, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import { climate, label, sensor, temperature } from '#test/blackbox/sensor'
+import {
+  basicHeader,
+  type Credentials,
+  newName,
+  report,
+  root,
+  SignedInUser,
+  startWithIdentity,
+} from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { EmptyProject, nodeOf, outsideEnvironment, type Packed } from '#test/packages/packed'
@@ -18,7 +26,7 @@ import { EmptyProject, nodeOf, outsideEnvironment, type Packed } from '#test/pac
 let project: EmptyProject
 let packed: Packed
 let server: StartedServer
-let admin: Person
+let admin: SignedInUser
 
 beforeAll(async () => {
   const launcher = join(projectRoot, 'src/launch.cjs')
@@ -28,7 +36,7 @@ beforeAll(async () => {
   packed = await project.pack(join(projectRoot, 'dist/device-data-client'))
   await project.install('--offline', packed.file)
   server = await startWithIdentity()
-  admin = await Person.signIn(server)
+  admin = await SignedInUser.signIn(server)
 })
 afterAll(async () => {
   await server?.finish()

@@ -42,7 +42,7 @@ import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import type { ActorAddress } from '#runtime/actor'
-import { root } from '#test/blackbox/people'
+import { root } from '#test/blackbox/signed-in-user'
 import { world } from '#test/http/http-fixture'
 import { SignInServer } from '#test/routes/sign-in-server'
 

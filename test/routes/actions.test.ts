@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answerOf, basicHeader, grant, identityOn, newName, Person } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
+import { answerOf, basicHeader, grant, identityOn, newName, SignedInUser } from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { TestGateway } from '#test/blackbox/test-gateway'
 import { until } from '#test/blackbox/until'
@@ -19,12 +19,12 @@ const unknown = [404, { error: 'Not Found' }]
 const updates = { '0x2000': 22.5 }
 
 let server: StartedServer
-let admin: Person
+let admin: SignedInUser
 const gateway = new TestGateway(devices)
 
 beforeAll(async () => {
   server = await StartedServer.here(identityOn)
-  admin = await Person.signIn(server)
+  admin = await SignedInUser.signIn(server)
   const { key } = (await admin.post('/iam/provisioning-keys', { name: 'Hall' })).json as { key: string }
   await gateway.link(server, basicHeader({ name: 'default/*', password: key }))
 })
@@ -33,7 +33,7 @@ afterAll(async () => {
   await server?.finish()
 })
 
-async function begin(who: Person, body: object): Promise<string> {
+async function begin(who: SignedInUser, body: object): Promise<string> {
   const answer = await who.post('/devices/actions', { serviceIdentifier: climate, updates, ...body })
   const { id } = answer.json as { id: string }
   expect(answerOf(answer)).toEqual([202, { id: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/) }])

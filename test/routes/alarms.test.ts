@@ -13,21 +13,28 @@ import {
   untilRows,
 } from '#test/blackbox/alarm-calls'
 import { EventClient } from '#test/blackbox/event-client'
-import { answerOf, type Credentials, identityOn, Person, report, wrongFields } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
+import {
+  answerOf,
+  type Credentials,
+  identityOn,
+  report,
+  SignedInUser,
+  wrongFields,
+} from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
 /** Alarms over the API. Contract 5.1–5.3. */
 describe('alarms', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
   let a: Credentials
   let b: Credentials
   let c: Credentials
 
   beforeAll(async () => {
     server = await StartedServer.here(identityOn)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     a = await makeDevice(admin, 'A')
     b = await makeDevice(admin, 'B')
     c = await makeDevice(admin, 'C')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
-import { answerOf, basicHeader, grant, Person, wrongFields } from '#test/blackbox/people'
+import { answerOf, basicHeader, grant, SignedInUser, wrongFields } from '#test/blackbox/signed-in-user'
 import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 import { SignInServer } from '#test/routes/sign-in-server'
@@ -18,26 +18,26 @@ interface Row {
 }
 
 let http: SignInServer
-let admin: Person
+let admin: SignedInUser
 /** Administers tenant `acme`. */
-let ona: Person
+let ona: SignedInUser
 
 beforeAll(async () => {
   http = await SignInServer.open({ server: { isProxyTrusted: true } })
-  admin = await Person.signIn(http)
+  admin = await SignedInUser.signIn(http)
   await admin.post('/iam/tenants', { tenantIdentifier: 'acme', name: 'Acme' })
   ona = await admin.bringIn('ona', ['admin'], {}, '?tenant=acme')
 })
 afterAll(() => http?.close())
 
-async function rowsOf(person: Person, query = ''): Promise<Row[]> {
+async function rowsOf(person: SignedInUser, query = ''): Promise<Row[]> {
   const { status, json } = await person.get(`/audit${query}`)
   expect(status).toBe(200)
   return json as Row[]
 }
 
 /** The new entries of what `work` does, oldest first: `<name> <method> <path> <status>`. */
-async function newRows(person: Person, work: () => Promise<unknown>): Promise<string[]> {
+async function newRows(person: SignedInUser, work: () => Promise<unknown>): Promise<string[]> {
   const before = (await rowsOf(person)).length
   await work()
   const rows = await rowsOf(person)
@@ -51,7 +51,7 @@ test('a sign-in belongs to the tenant of its user, also if it fails; a name with
   const wrong = { name: 'ona', password: 'wrong horse battery' }
   const work = async () => {
     await http.get('/iam/token', basicHeader(wrong))
-    await Person.signIn(http, ona)
+    await SignedInUser.signIn(http, ona)
     const client = await DpopClient.signIn(http, ona)
     await client.refresh()
     await http.ask('/iam/signup', { method: 'POST', body: { ...wrong, code: 'x' } })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { answerOf, identityOn, Person } from '#test/blackbox/people'
+import { answerOf, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
@@ -8,12 +8,12 @@ import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 let mailServer: RealSmtpServer
 let server: StartedServer
-let admin: Person
+let admin: SignedInUser
 beforeAll(async () => {
   mailServer = await RealSmtpServer.open()
   const smtp = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, PUBLIC_URL: 'https://devices.example/fleet' }
   server = await StartedServer.here({ ...identityOn, ...smtp })
-  admin = await Person.signIn(server)
+  admin = await SignedInUser.signIn(server)
 })
 afterAll(async () => {
   await server?.finish()

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { DeviceClients } from '#test/blackbox/device-clients'
 import type { Declaration, Fields, LinkClient } from '#test/blackbox/link-client'
-import { answerOf } from '#test/blackbox/people'
+import { answerOf } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 

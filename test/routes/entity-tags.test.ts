@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answerOf, grant, identityOn, Person } from '#test/blackbox/people'
+import { answerOf, grant, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
 interface Edited {
   readonly thing: string
   /** Creates a resource and returns its path. */
-  readonly make: (admin: Person) => Promise<string>
+  readonly make: (admin: SignedInUser) => Promise<string>
   readonly method: 'PUT' | 'PATCH'
   /** Two bodies that differ from each other and from the created one. */
   readonly bodies: readonly [object, object]
@@ -23,7 +23,7 @@ async function located(made: Promise<Answer>): Promise<string> {
   return (headers.get('location') ?? '').replace('/api/v1', '')
 }
 
-async function put(admin: Person, path: string, body: object): Promise<string> {
+async function put(admin: SignedInUser, path: string, body: object): Promise<string> {
   expect((await admin.put(path, body)).status).toBe(200)
   return path
 }
@@ -85,12 +85,12 @@ const edited: readonly Edited[] = [
 /** Two users edit the same resource. RFC 9110 §13.1 */
 describe('a conditional change succeeds only if the resource is unchanged', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
   const changed = [412, { error: 'Precondition Failed' }]
 
   beforeAll(async () => {
     server = await StartedServer.here(identityOn)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
   })
   afterAll(() => server?.finish())
 

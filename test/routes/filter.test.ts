@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LinkClient } from '#test/blackbox/link-client'
-import { wrongFields } from '#test/blackbox/people'
+import { wrongFields } from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 

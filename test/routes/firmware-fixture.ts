@@ -65,11 +65,11 @@ export class FirmwareFixture {
       updates: { images: memoryBlobs({ bytesMax: imageBytesMax }), imageBytesMax, hookSecret, ...updates },
     })
     await assembly.open()
-    const { context, eventRoom } = assembly
+    const { context, eventSocketHandler } = assembly
     const http = await openHttp({
       world,
       bindings: bindingsOf(context, undefined, operationOf(assembly)),
-      sockets: socketsOf(context, undefined, eventRoom, 256 * 1024),
+      sockets: socketsOf(context, undefined, eventSocketHandler, 256 * 1024),
       authenticate: (request, access) =>
         access === 'hook' && request.headerCount('x-hook-signature') > 0
           ? unauthenticated

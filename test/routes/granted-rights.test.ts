@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
-import { answerOf, codeIn, grant, newName, Person, signUp } from '#test/blackbox/people'
+import { answerOf, codeIn, grant, newName, SignedInUser, signUp } from '#test/blackbox/signed-in-user'
 import { SignInServer } from '#test/routes/sign-in-server'
 
 /**
@@ -9,8 +9,8 @@ import { SignInServer } from '#test/routes/sign-in-server'
  */
 
 let http: SignInServer
-let admin: Person
-let manager: Person
+let admin: SignedInUser
+let manager: SignedInUser
 
 const reading = grant({ service: ['read'] })
 const path = (name: string) => `/iam/users/${name}`
@@ -18,11 +18,11 @@ const withKey = (key: string) => ({
   get: (target: string) => http.get(target, { 'x-api-key': key }),
   post: (target: string, body: object) => http.ask(target, { method: 'POST', body, headers: { 'x-api-key': key } }),
 })
-type Asker = Pick<Person, 'post'>
+type Asker = Pick<SignedInUser, 'post'>
 
 beforeAll(async () => {
   http = await SignInServer.open()
-  admin = await Person.signIn(http)
+  admin = await SignedInUser.signIn(http)
   await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
   await admin.putRole('reader', reading)
   await admin.putRole('over', grant({ functions: ['read'] }))
@@ -112,7 +112,7 @@ describe('a code of a user manager', () => {
     const code = codeIn(await manager.post(`${path(raised.name)}/code`, { resetTwoFactor: true }))
     await admin.patch(path(raised.name), { roles: ['admin'] })
     expect(answerOf(await signUpWith(raised.name, code))).toEqual(refused)
-    expect(await (await Person.signIn(http, raised)).isIn()).toBe(true)
+    expect(await (await SignedInUser.signIn(http, raised)).isIn()).toBe(true)
   })
 
   test('is void while the manager lacks the rights, is disabled, or was deleted', async () => {

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
-import { identityOn, Person } from '#test/blackbox/people'
+import { identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /** Grants by prefix and group. Contract 12. */
 let server: StartedServer
-let root: Person
+let root: SignedInUser
 /** Reads the devices of the group, and P-…. */
-let ann: Person
+let ann: SignedInUser
 /** Manages the groups and devices of P-…, and holds the role of ann. */
-let ben: Person
+let ben: SignedInUser
 let group = ''
 
 const reads = { service: ['read'], device: ['read'], meta: ['read'], alarms: ['read'], functions: ['read'] }
@@ -18,7 +18,7 @@ const any = ['*']
 
 beforeAll(async () => {
   server = await StartedServer.here(identityOn)
-  root = await Person.signIn(server)
+  root = await SignedInUser.signIn(server)
   for (const deviceIdentifier of ['A', 'B', 'C', 'P-1', 'P-2', 'PX']) await root.post('/devices', { deviceIdentifier })
   const made = await root.post('/groups', { name: 'Hall', devices: ['A'] })
   group = (made.json as { resourceIdentifier: string }).resourceIdentifier.split(':').at(-1) as string
@@ -29,13 +29,13 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-async function devicesOf(person: Person): Promise<string> {
+async function devicesOf(person: SignedInUser): Promise<string> {
   const { status, json } = await person.get('/devices')
   expect(status).toBe(200)
   return (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join(' ')
 }
 
-const setMembers = (person: Person, ...devices: string[]) => person.patch(`/groups/${group}`, { devices })
+const setMembers = (person: SignedInUser, ...devices: string[]) => person.patch(`/groups/${group}`, { devices })
 
 test('a grant reaches the union of names, prefixes and members', async () => {
   expect(await devicesOf(ann)).toBe('A P-1 P-2')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
-import { answerOf, basicHeader, grant, newName, Person } from '#test/blackbox/people'
+import { answerOf, basicHeader, grant, newName, SignedInUser } from '#test/blackbox/signed-in-user'
 import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 import { SignInServer } from '#test/routes/sign-in-server'
@@ -8,11 +8,11 @@ import { SignInServer } from '#test/routes/sign-in-server'
 /** Sign-in and rights as far as they only show in requests. Contract 2. */
 
 let http: SignInServer
-let admin: Person
+let admin: SignedInUser
 
 beforeAll(async () => {
   http = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
-  admin = await Person.signIn(http)
+  admin = await SignedInUser.signIn(http)
 })
 afterAll(() => http?.close())
 
@@ -119,7 +119,7 @@ describe('a body that arrives late', () => {
   const newKey = { name: 'late', roles: ['admin'] }
   const over = { status: 401, text: '{"error":"session over"}' }
 
-  test.each<[string, (who: Person) => Promise<unknown>, object]>([
+  test.each<[string, (who: SignedInUser) => Promise<unknown>, object]>([
     ['is unchanged', async () => undefined, { status: 201 }],
     ['was deleted', (who) => admin.delete(`/iam/users/${who.name}`), over],
     ['was disabled', (who) => admin.patch(`/iam/users/${who.name}`, { state: 'disabled' }), over],

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { alarmBody, pathOf } from '#test/blackbox/alarm-calls'
-import { answerOf, grant, identityOn, Person } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
+import { answerOf, grant, identityOn, SignedInUser } from '#test/blackbox/signed-in-user'
 import { StartedServer } from '#test/blackbox/started-server'
 
 const properties = (name: string) => ({ '0x2000': { name, type: 'float' } })
 
 describe('names in place of identifiers', () => {
   let server: StartedServer
-  let admin: Person
+  let admin: SignedInUser
   const made = async (path: string, body: unknown) => {
     const answer = await admin.post(path, body)
     expect(answerOf(answer)).toEqual([201, expect.anything()])
@@ -22,7 +22,7 @@ describe('names in place of identifiers', () => {
 
   beforeAll(async () => {
     server = await StartedServer.here(identityOn)
-    admin = await Person.signIn(server)
+    admin = await SignedInUser.signIn(server)
     await admin.put(`/schemas/${climate}`, { name: 'Room climate', properties: properties('Temperature') })
     await admin.put('/schemas/other', { name: 'Twin', properties: properties('Level') })
     await admin.put('/schemas/another', { name: 'Twin', properties: properties('Level') })

@@ -5,7 +5,7 @@ import type { Binding } from '#http/call'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
-import { root } from '#test/blackbox/people'
+import { root } from '#test/blackbox/signed-in-user'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
 import { type HttpFixture, type HttpFixtureOptions, openHttp, world } from '#test/http/http-fixture'
 import { historyInMemory, inMemory } from '#test/in-memory'
@@ -59,13 +59,13 @@ export class SignInServer implements Served {
       },
     })
     await assembly.open()
-    const { context, identity, eventRoom } = assembly
+    const { context, identity, eventSocketHandler } = assembly
     if (!identity) throw new Error('sign-in is off')
     const bindings = [...bindingsOf(context, identity, operationOf(assembly)), ...more]
     const http = await openHttp({
       world: movable,
       bindings,
-      sockets: socketsOf(context, identity, eventRoom, 256 * 1024),
+      sockets: socketsOf(context, identity, eventSocketHandler, 256 * 1024),
       authenticate: identity.authenticate,
       failedSignIn: identity.failedSignIn,
       idempotency: idempotencyOf(context),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Activation } from '#runtime/activation'
 import { forgetAfterMs } from '#runtime/system'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 

@@ -3,7 +3,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange, record } from '#runtime/actor'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 import { ManualWorld } from '#test/runtime/manual-world'
 import {

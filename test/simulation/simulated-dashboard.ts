@@ -191,7 +191,7 @@ export class SimulatedDashboard implements Peer {
   }
 
   #open(server: SimulatedServer, session: Session, ticket: { text: string; at: number }, limitBytes: number): void {
-    const { context, eventRoom } = server.assembly
+    const { context, eventSocketHandler } = server.assembly
     this.#ticket = undefined
     const wasOver = session.isSurelyOver(server.now())
     let caller: Caller
@@ -213,7 +213,12 @@ export class SimulatedDashboard implements Peer {
     this.#isBlind = false
     this.#counts.forget()
     this.#openedAt = this.#witness.moment
-    this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#resume }, this, limitBytes)
+    this.#socket = server.sockets.open(
+      eventSocketHandler,
+      { caller, filter: {}, resume: this.#resume },
+      this,
+      limitBytes,
+    )
   }
 
   /** Each list was read at its own moment: events from the earliest on are applied. */

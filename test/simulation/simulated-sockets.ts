@@ -41,10 +41,10 @@ export class SimulatedSockets implements SocketPublisher {
     for (const socket of this.#sockets) socket.offer(topic, text(message))
   }
 
-  open<Opening>(room: SocketHandler<Opening>, opening: Opening, peer: Peer, limitBytes: number): SimulatedSocket {
-    const socket = new SimulatedSocket(this, this.#world, room as SocketHandler<unknown>, peer, limitBytes)
+  open<Opening>(handler: SocketHandler<Opening>, opening: Opening, peer: Peer, limitBytes: number): SimulatedSocket {
+    const socket = new SimulatedSocket(this, this.#world, handler as SocketHandler<unknown>, peer, limitBytes)
     this.#sockets.add(socket)
-    room.opened(socket, opening)
+    handler.opened(socket, opening)
     return socket
   }
 
@@ -57,7 +57,7 @@ export class SimulatedSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
   readonly #sockets: SimulatedSockets
   readonly #world: World
-  readonly #room: SocketHandler<unknown>
+  readonly #handler: SocketHandler<unknown>
   readonly #peer: Peer
   readonly #limitBytes: number
   readonly #topics = new Set<string>()
@@ -68,10 +68,16 @@ export class SimulatedSocket implements Socket {
   #isFlushScheduled = false
   isOpen = true
 
-  constructor(sockets: SimulatedSockets, world: World, room: SocketHandler<unknown>, peer: Peer, limitBytes: number) {
+  constructor(
+    sockets: SimulatedSockets,
+    world: World,
+    handler: SocketHandler<unknown>,
+    peer: Peer,
+    limitBytes: number,
+  ) {
     this.#sockets = sockets
     this.#world = world
-    this.#room = room
+    this.#handler = handler
     this.#peer = peer
     this.#limitBytes = limitBytes
   }
@@ -115,7 +121,7 @@ export class SimulatedSocket implements Socket {
     // The client answers, unless the ping is lost in a full buffer.
     if (this.isOpen && this.#bufferedBytes <= this.#limitBytes) {
       this.#world.soon(() => {
-        if (this.isOpen) this.#room.ponged(this)
+        if (this.isOpen) this.#handler.ponged(this)
       })
     }
   }
@@ -127,7 +133,7 @@ export class SimulatedSocket implements Socket {
 
   /** The client sends a message. */
   transmit(message: unknown): void {
-    if (this.isOpen) this.#room.received(this, Buffer.from(JSON.stringify(message)), false)
+    if (this.isOpen) this.#handler.received(this, Buffer.from(JSON.stringify(message)), false)
   }
 
   /** The client reads some messages. */
@@ -137,7 +143,7 @@ export class SimulatedSocket implements Socket {
     for (const message of read) if (this.isOpen) this.#peer.received(message)
     if (this.isOpen && read.length > 0) {
       this.#isLosing = false
-      this.#room.drained(this)
+      this.#handler.drained(this)
     }
   }
 
@@ -171,7 +177,7 @@ export class SimulatedSocket implements Socket {
         this.#isLosing = true
         this.#sockets.isDropping = true
         try {
-          this.#room.dropped(this)
+          this.#handler.dropped(this)
         } finally {
           this.#sockets.isDropping = false
         }
@@ -188,7 +194,7 @@ export class SimulatedSocket implements Socket {
     if (!this.isOpen) return
     this.isOpen = false
     this.#sockets.remove(this)
-    this.#room.closed(this, code)
+    this.#handler.closed(this, code)
     this.#peer.closed(code)
   }
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
 import { type Pages, type Scan, type Storage, StorageFailure } from '#runtime/storage'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 import { StoreListing } from '#store/store-listing'
 import { memoryPlace } from '#test/store/memory'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
-import { keys } from '#store/keys'
+import { keys } from '#store/key-space'
 import { SweepStopped, TenantSweep } from '#store/tenant-sweep'
 import { ManualWorld } from '#test/runtime/manual-world'
 import {

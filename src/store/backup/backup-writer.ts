@@ -6,7 +6,7 @@ import type { Row, Scan } from '#runtime/storage'
 import { BlockWriter } from '#store/backup/blocks'
 import { databaseFile, historyPrefix, imageFolder, keyFileName } from '#store/backup/format'
 import { RecordWriter } from '#store/backup/records'
-import { keySpace } from '#store/keys'
+import { keySpace } from '#store/key-space'
 import { pagesOfScan } from '#store/pages'
 
 /** The data that a backup contains. */

@@ -10,7 +10,7 @@ import { fileBlobs } from '#store/blobs'
 import { failureFrom } from '#store/failure'
 import { isMissing } from '#store/file-system'
 import { readKeyFile } from '#store/key-file'
-import { everyKey } from '#store/keys'
+import { everyKey } from '#store/key-space'
 import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
 
 /**

@@ -2,7 +2,7 @@ import type { Scan } from '#runtime/storage'
 import { historyPrefix, keyFileName } from '#store/backup/format'
 import { headOf } from '#store/chunk'
 import { epochFormat } from '#store/epochs'
-import { addressOf, keySpace, numberOf } from '#store/keys'
+import { addressOf, keySpace, numberOf } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
 

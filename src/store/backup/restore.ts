@@ -6,7 +6,7 @@ import { type BackupEnd, BackupError, type BackupHead, imageFolder, keyFileName 
 import { type BackupItem, readBackup } from '#store/backup/records'
 import { failureFrom } from '#store/failure'
 import { isMissing, syncFolder } from '#store/file-system'
-import { everyKeyOfNode, keySpace } from '#store/keys'
+import { everyKeyOfNode, keySpace } from '#store/key-space'
 import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
 import { pagesOf } from '#store/pages'
 

@@ -1,6 +1,6 @@
 import type { Row } from '#runtime/storage'
 import { unpackChunk } from '#store/chunk'
-import { addressOf, keys, numberOf, partNameOf } from '#store/keys'
+import { addressOf, keys, numberOf, partNameOf } from '#store/key-space'
 import { packRecord, unpack } from '#store/record-codec'
 import { Shapes } from '#store/shapes'
 import { redoFormat, wholeFormat } from '#store/store-journal'

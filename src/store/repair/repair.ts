@@ -17,7 +17,7 @@ import { BackupError } from '#store/backup/format'
 import { StagedRows } from '#store/backup/restore'
 import { failureFrom } from '#store/failure'
 import { syncFolder } from '#store/file-system'
-import { below } from '#store/keys'
+import { below } from '#store/key-space'
 import { damagedPrefix, levelPlace, repairingFolder } from '#store/level'
 import { InvalidBytes } from '#store/level-files/byte-cursor'
 import {

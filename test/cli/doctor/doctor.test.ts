@@ -15,7 +15,7 @@ import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
 import { natsFindings } from '#cli/doctor/nats'
 import { portFindings } from '#cli/doctor/port'
 import { clockFindings, syncFinding } from '#cli/doctor/timing'
-import { Person, root, startWithIdentity } from '#test/blackbox/people'
+import { root, SignedInUser, startWithIdentity } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { cleanEnvironment, environmentOf } from '#test/cli/admin-process'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
@@ -323,7 +323,7 @@ describe('the command', () => {
   }
 
   test('finds a running server, and shows more with an API key', async () => {
-    const admin = await Person.signIn(server, root)
+    const admin = await SignedInUser.signIn(server, root)
     const { key } = (await admin.post('/iam/api-keys', { name: 'doctor', roles: ['viewer'] })).json as { key: string }
     const plain = await doctor(environmentOf(server))
     expect(plain.out).toMatch(/^ok {5}server: answers at http:\/\/127\.0\.0\.1:\d+\/api\/v1$/m)

@@ -17,7 +17,7 @@ const backpressureBytesMax = 4 * 1024 * 1024
 export function mqttSocket(connections: Connections): AnyWebsocketRoute {
   return websocketRoute<Opening>({
     path: '/mqtt',
-    room: new WebsocketRoom(connections),
+    handler: new WebsocketHandler(connections),
     protocols: ['mqtt'],
     maxPayloadBytes: messageBytesMax,
     maxBackpressureBytes: backpressureBytesMax,
@@ -25,7 +25,7 @@ export function mqttSocket(connections: Connections): AnyWebsocketRoute {
   })
 }
 
-class WebsocketRoom implements SocketHandler<Opening> {
+class WebsocketHandler implements SocketHandler<Opening> {
   readonly #connections: Connections
   readonly #bySocket = new Map<Socket, Connection>()
 

@@ -35,7 +35,7 @@ export function readToken(server: Served, user: Credentials, query = ''): Promis
 }
 
 /** A user who is signed in with the Basic scheme. */
-export class Person {
+export class SignedInUser {
   readonly server: Served
   readonly name: string
   readonly password: string
@@ -48,10 +48,10 @@ export class Person {
     this.tokens = tokens
   }
 
-  static async signIn(server: Served, user: Credentials = root): Promise<Person> {
+  static async signIn(server: Served, user: Credentials = root): Promise<SignedInUser> {
     const answer = await readToken(server, user, '?scope=offline')
     expect([answer.status, answer.text.length > 0]).toEqual([200, true])
-    return new Person(server, user, answer.json as BasicTokens)
+    return new SignedInUser(server, user, answer.json as BasicTokens)
   }
 
   get headers(): Environment {
@@ -102,8 +102,8 @@ export class Person {
   }
 
   /** Invites a user, signs them up and in. */
-  async bringIn(name: string, roles: readonly string[], more: object = {}, query = ''): Promise<Person> {
-    return Person.signIn(this.server, await this.bring(name, roles, more, query))
+  async bringIn(name: string, roles: readonly string[], more: object = {}, query = ''): Promise<SignedInUser> {
+    return SignedInUser.signIn(this.server, await this.bring(name, roles, more, query))
   }
 
   async me(): Promise<Record<string, unknown>> {

@@ -5,7 +5,7 @@
  * Each author of rules on the device has an equal share, so that the rules of one author cannot prevent those of others
  * from being evaluated.
  */
-class RuleWork {
+class RuleBudget {
   #share = Number.POSITIVE_INFINITY
   /** Units spent by the current author; those of the others by author position. */
   #spent = 0
@@ -74,7 +74,7 @@ class RuleWork {
 const usedUp = new Error('the rules of this author have used up their share of the turn')
 
 /** Shared by the process: turns are synchronous, and each starts with `begin`. */
-export const work = new RuleWork()
+export const ruleBudget = new RuleBudget()
 
 /**
  * For the alarms of one device turn, and the same for its functions: two milliseconds, like a slice of a long answer.

@@ -16,7 +16,7 @@ const namesAtATime = 256
  * read is stored; no piece is sent after the caller's session ended or the caller's rights changed. Architecture, full
  * reads.
  */
-export async function* streamed(
+export async function* streamObjects(
   { world, system }: RouteContext,
   caller: Caller,
   names: Pages,
@@ -66,7 +66,7 @@ export async function* streamed(
 /** One object, streamed if its text is made in parts. */
 export function partsReply(context: RouteContext, { caller }: Call, text: TextOrParts): Reply | Promise<Reply> {
   if (typeof text === 'string') return textReply(context, text)
-  const chunks = streamed(context, caller, namesOf(['']), { before: '', after: '' }, () => text)
+  const chunks = streamObjects(context, caller, namesOf(['']), { before: '', after: '' }, () => text)
   return { status: 200, chunks }
 }
 

@@ -3,7 +3,7 @@ import { anonymous } from '#access/built-in-callers'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
-import { streamed } from '#routes/streamed'
+import { streamObjects } from '#routes/streamed-reply'
 import { namesOf, type Pages } from '#runtime/storage'
 import { world } from '#test/http/http-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -48,7 +48,7 @@ const long = (name: string) => JSON.stringify(name.padEnd(1_000, '.'))
 
 test('an answer is complete while the access of its caller is unchanged', async () => {
   const names = kept(thousand)
-  const { pieces, error } = await piecesOf(streamed(context, anonymous, names, frame, long))
+  const { pieces, error } = await piecesOf(streamObjects(context, anonymous, names, frame, long))
   expect([error, names.isClosed, pieces.length > 10]).toEqual([undefined, true, true])
   expect(JSON.parse(pieces.join(''))).toHaveLength(1_000)
 })
@@ -57,7 +57,7 @@ test.each([0, 1, 2, 5, 12])(
   'an answer ends after %i slices if the access of its caller changes then',
   async (times) => {
     const names = kept(thousand)
-    const { pieces, error } = await piecesOf(streamed(context, callerFor(times), names, frame, long))
+    const { pieces, error } = await piecesOf(streamObjects(context, callerFor(times), names, frame, long))
     expect(error).toMatchObject(changed)
     expect(names.isClosed).toBe(true)
     expect(pieces.length).toBeLessThanOrEqual(times)
@@ -67,9 +67,9 @@ test.each([0, 1, 2, 5, 12])(
 
 test('an answer ends with an error if access changes during its last write', async () => {
   // One slice, and then the end.
-  const { pieces, error } = await piecesOf(streamed(context, callerFor(1), namesOf(['A']), frame, long))
+  const { pieces, error } = await piecesOf(streamObjects(context, callerFor(1), namesOf(['A']), frame, long))
   expect([pieces, error]).toMatchObject([[], changed])
-  const { pieces: whole } = await piecesOf(streamed(context, callerFor(2), namesOf(['A']), frame, long))
+  const { pieces: whole } = await piecesOf(streamObjects(context, callerFor(2), namesOf(['A']), frame, long))
   expect(whole).toHaveLength(1)
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressOf, below, keys, numberOf, ordered, partNameOf, tenantPrefixes } from '#store/keys'
+import { addressOf, below, keys, numberOf, ordered, partNameOf, tenantPrefixes } from '#store/key-space'
 
 /** Names: printable characters without the separator. */
 const name = fc.stringMatching(/^[!-.0-~]{1,20}$/)

@@ -2,7 +2,7 @@ import { type AggregationOptions, aggregateSeries } from '#history/aggregated-se
 import { hasAggregate, isNumeric } from '#history/aggregation'
 import { isOwnValue, numberText, opened, TextPieces } from '#history/answer-text'
 import { type Buckets, bucketFault, retainedBuckets } from '#history/buckets'
-import type { AcrossQuery, HistoryAnswer } from '#history/history-query'
+import type { FleetAggregateQuery, HistoryAnswer } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
 import type { Series } from '#history/series-table'
 import { numberOfValue } from '#history/summary'
@@ -12,7 +12,7 @@ import type { AcrossName } from '#model/aggregate'
 const devicesAtATime = 1_000
 
 /** One aggregate of one property, over many devices. Contract 9. */
-export async function answerAcross(store: HistoryStore, query: AcrossQuery): Promise<HistoryAnswer> {
+export async function answerFleetAggregate(store: HistoryStore, query: FleetAggregateQuery): Promise<HistoryAnswer> {
   const { tenant, from, to, now, aggregate, across } = query
   const tooMany = bucketFault(from, to, query.interval, 1)
   if (tooMany) return { faults: [tooMany] }
@@ -48,7 +48,11 @@ export async function answerAcross(store: HistoryStore, query: AcrossQuery): Pro
 }
 
 /** The property may have had other types before: its newest series. */
-function seriesOf(store: HistoryStore, { tenant, service, propId }: AcrossQuery, device: string): Series | undefined {
+function seriesOf(
+  store: HistoryStore,
+  { tenant, service, propId }: FleetAggregateQuery,
+  device: string,
+): Series | undefined {
   let newest: Series | undefined
   for (const series of store.find(tenant, device)?.series() ?? []) {
     if (series.propId === propId && series.service === service && series.id > (newest?.id ?? 0)) newest = series
@@ -56,7 +60,7 @@ function seriesOf(store: HistoryStore, { tenant, service, propId }: AcrossQuery,
   return newest
 }
 
-function hasNumber(series: Series, { aggregate }: AcrossQuery): boolean {
+function hasNumber(series: Series, { aggregate }: FleetAggregateQuery): boolean {
   return hasAggregate(series, aggregate) && (aggregate === 'count' || series.type === 'bool' || isNumeric(series.type))
 }
 

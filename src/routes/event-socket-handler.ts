@@ -33,7 +33,7 @@ const filterUsersMax = 10
 const messageBytesMax = 4 * 1024
 
 /** Websockets of event subscribers: their messages and their keep-alive. The hub sends the events. Contract 4. */
-export class EventRoom implements SocketHandler<EventsOpening> {
+export class EventSocketHandler implements SocketHandler<EventsOpening> {
   readonly #hub: Hub
   readonly #world: World
   readonly #sessions: Sessions | undefined
@@ -61,7 +61,7 @@ export class EventRoom implements SocketHandler<EventsOpening> {
   }
 
   /** Call it before an upgrade. @throws Problem `too_many_requests` */
-  checkRoom({ caller, filter }: EventsOpening): void {
+  checkLimits({ caller, filter }: EventsOpening): void {
     this.#limits.sockets.check(caller)
     this.#limits.names.check(caller, nameCountOf(filter))
   }
