@@ -11,6 +11,7 @@ import {
   resultPrefix,
   type TrimRequests,
   type WebhookEnded,
+  type WebhooksDropped,
   type WebhookTried,
   webhookPrefix,
 } from '#actors/delivery/state'
@@ -18,7 +19,7 @@ import type { DeliveryNotices, WebhookNotices } from '#actors/notice-bus'
 import { recordActor, recordOnly } from '#actors/record-actor'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
-import { deliveriesShown, type StoredWebhook, type WebhookResult } from '#model/webhook'
+import { resultsWith, type StoredWebhook, type WebhookResult } from '#model/webhook'
 import {
   type ActorDefinition,
   answer,
@@ -72,6 +73,7 @@ export function deliveryActor({
       webhook: (state, command, turn) => decideWebhook(state, command, turn, notices),
       webhook_tried: decideTried,
       webhook_ended: decideEnded,
+      webhooks_dropped: decideDropped,
       forget: (state) => decideForget(state, notices),
     },
   })
@@ -169,7 +171,7 @@ function decideWebhook(
   notices: WebhookNotices,
 ): Decision<Entry> {
   const { tenant, function: fn } = state
-  const id = `msg_${Buffer.from(random(idBytes)).toString('base64url')}`
+  const id = newId(random)
   const value: StoredWebhook = { ...request, id, attempts: 0, nextAt: now, result: null }
   return recordOnly([{ name: webhookPrefix + id, value }], {
     indexes: indexedWhen(state, true),
@@ -178,6 +180,10 @@ function decideWebhook(
 }
 
 const idBytes = 16
+
+function newId(random: Turn['random']): string {
+  return `msg_${Buffer.from(random(idBytes)).toString('base64url')}`
+}
 
 function decideTried({ webhooks }: DeliveryState, { id, result, nextAt }: WebhookTried): Decision<Entry> {
   const before = webhooks.get(id)
@@ -196,20 +202,25 @@ function decideEnded(
   if (!before) return answer(undefined)
   const { node, attempts } = before
   const value: WebhookResult = { id, node, status, result, attempts: attempts + (isTried ? 1 : 0), time: now }
-  const oldest = results.size < deliveriesShown ? undefined : [...results.values()].reduce(olderOf)
   const isLast = webhooks.size === 1 && !isWaiting(head)
-  return recordOnly(
-    [
-      removalOf(webhookPrefix + id),
-      ...(oldest ? [removalOf(resultPrefix + oldest.id)] : []),
-      { name: resultPrefix + id, value },
-    ],
-    { indexes: isLast ? indexedWhen(state, false) : [] },
-  )
+  return recordOnly([removalOf(webhookPrefix + id), ...resultRecords(results, value)], {
+    indexes: isLast ? indexedWhen(state, false) : [],
+  })
 }
 
-function olderOf(one: WebhookResult, other: WebhookResult): WebhookResult {
-  return other.time < one.time ? other : one
+function decideDropped(
+  { results }: DeliveryState,
+  { node, count }: WebhooksDropped,
+  { now, random }: Turn,
+): Decision<Entry> {
+  const dropped = { id: newId(random), node, status: 'DROPPED', result: 'rate', attempts: 0, time: now, count } as const
+  return recordOnly(resultRecords(results, dropped))
+}
+
+function resultRecords(results: DeliveryState['results'], added: WebhookResult): readonly RecordChange[] {
+  const { row, removed } = resultsWith(results, added)
+  const removals = removed === undefined ? [] : [removalOf(resultPrefix + removed)]
+  return [...removals, { name: resultPrefix + row.id, value: row }]
 }
 
 /** The decision of every turn that changes something: it writes the head and the index row, and notifies the mailer. */

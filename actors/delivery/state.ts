@@ -42,6 +42,7 @@ export type DeliveryCommand =
   | AddWebhook
   | WebhookTried
   | WebhookEnded
+  | WebhooksDropped
   | ForgetRequests
 
 /** Sent by the device on which the function ran. */
@@ -50,7 +51,7 @@ export interface AddRequest {
   readonly request: Omit<DeliveryRequest, 'seq'>
 }
 
-/** Number of requests beyond the rate, which are counted and not stored. */
+/** Number of mail requests beyond the rate, which are counted and not stored. */
 export interface CountOverflow {
   readonly type: 'overflowed'
   readonly count: number
@@ -80,6 +81,13 @@ export interface WebhookTried {
 export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
   readonly type: 'webhook_ended'
   readonly isTried: boolean
+}
+
+/** Webhooks beyond the rate, which are not stored. */
+export interface WebhooksDropped {
+  readonly type: 'webhooks_dropped'
+  readonly node: string
+  readonly count: number
 }
 
 /** The function was deleted. */

@@ -84,12 +84,13 @@ export class TurnRuns implements RunSink {
   #mailCount = 0
   #skippedCount = 0
   readonly #skippedIds = new Set<string>()
-  /** The function of the last request beyond the rate, and how many of its requests in a row were beyond it. */
+  /** The function of the last request beyond the rate, its webhook, and how many in a row were beyond it. */
   #overflowing: FunctionRule | undefined
+  #overflowingWebhook: WebhookNode | undefined
   #overflown = 0
   #effects: (() => void)[] | undefined
   /** Effects of requests beyond a rate, by count. Many turns in a row have the same count, so each is created once. */
-  readonly #overflows = new WeakMap<FunctionRule, RunsOutcome[]>()
+  readonly #overflows = new WeakMap<FunctionRule | WebhookNode, RunsOutcome[]>()
   readonly #input: RunInput = {
     value: null,
     previous: null,
@@ -167,8 +168,7 @@ export class TurnRuns implements RunSink {
     // Beyond the share of the turn a mail is only counted for the digest, as beyond the rate.
     if (ruleBudget.isOver || !rate.mayTake(time, requestCount, ofAll)) {
       ruleBudget.charge(overflowUnits)
-      if (isMail) this.#overflow(rule)
-      else this.#functions.counts.webhooksDropped++
+      this.#overflow(rule, isMail ? undefined : node)
       return
     }
     ruleBudget.charge(requestUnits)
@@ -194,7 +194,7 @@ export class TurnRuns implements RunSink {
   outcome(): RunsOutcome | undefined {
     const stamped = this.#stamped
     const requests = this.#requests
-    const overflow = this.#overflowing && this.#overflowOf(this.#overflowing, this.#overflown)
+    const overflow = this.#overflowing && this.#overflowOf(this.#overflowing)
     if (this.#skippedCount > 0) {
       this.#effects ??= []
       this.#effects.push(this.#skippedOf(this.#skippedCount, [...this.#skippedIds]))
@@ -224,34 +224,38 @@ export class TurnRuns implements RunSink {
     }
   }
 
-  #overflow(rule: FunctionRule): void {
-    if (this.#overflowing === rule) {
+  #overflow(rule: FunctionRule, webhook: WebhookNode | undefined): void {
+    if (this.#overflowing === rule && this.#overflowingWebhook === webhook) {
       this.#overflown++
       return
     }
     if (this.#overflowing) {
       this.#effects ??= []
-      this.#effects.push(...this.#overflowOf(this.#overflowing, this.#overflown).effects)
+      this.#effects.push(...this.#overflowOf(this.#overflowing).effects)
     }
     this.#overflowing = rule
+    this.#overflowingWebhook = webhook
     this.#overflown = 1
   }
 
-  #overflowOf(rule: FunctionRule, count: number): RunsOutcome {
-    const known = this.#overflows.get(rule) ?? []
+  #overflowOf(rule: FunctionRule): RunsOutcome {
+    const webhook = this.#overflowingWebhook
+    const count = this.#overflown
+    const known = this.#overflows.get(webhook ?? rule) ?? []
     const found = known[count]
     if (found) return found
     const { counts, overflows } = this.#functions
     const tenant = this.#tenant
     const outcome = outcomeOf([
       () => {
-        counts.overflown += count
-        overflows.add(tenant, rule.id, count)
+        if (webhook) counts.webhooksDropped += count
+        else counts.overflown += count
+        overflows.add(tenant, rule.id, count, webhook?.id)
       },
     ])
     if (count <= overflowsKept) {
       known[count] = outcome
-      this.#overflows.set(rule, known)
+      this.#overflows.set(webhook ?? rule, known)
     }
     return outcome
   }
@@ -272,6 +276,7 @@ export class TurnRuns implements RunSink {
       this.#skippedIds.clear()
     }
     this.#overflowing = undefined
+    this.#overflowingWebhook = undefined
     this.#overflown = 0
     this.#effects = undefined
     this.#input.value = null

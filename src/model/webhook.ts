@@ -10,7 +10,7 @@ export const waitingWebhooksMax = 10_000
 export const waitingBytesMax = 64 * 1024 * 1024
 
 /** The latest deliveries of a function that can be read. */
-export const deliveriesShown = 100
+const deliveriesShown = 100
 
 const urlCharactersMax = 2_048
 
@@ -104,6 +104,8 @@ const webhookFaults = [
   'secret',
   /** Too many were waiting. */
   'overflow',
+  /** Too many were requested. */
+  'rate',
 ] as const
 export type WebhookFault = (typeof webhookFaults)[number]
 
@@ -111,6 +113,37 @@ export type WebhookFault = (typeof webhookFaults)[number]
 export interface WebhookResult extends Pick<StoredWebhook, 'id' | 'node' | 'attempts' | 'result'> {
   readonly status: 'DELIVERED' | 'FAILED' | 'DROPPED'
   readonly time: number
+  /** Of webhooks that were dropped in a row; the id is that of the first one. */
+  readonly count?: number
+}
+
+/** A pause between dropped webhooks after which they are another row. */
+const dropsApartMs = 60_000
+
+/** The results with one more, as a change of them: the row that is written, and the id of one that has to go. */
+export function resultsWith(
+  results: ReadonlyMap<string, WebhookResult>,
+  added: WebhookResult,
+): { readonly row: WebhookResult; readonly removed?: string } {
+  const rows = [...results.values()]
+  if (added.status === 'DROPPED') {
+    const before = lastDropOf(rows.filter(({ node, result }) => node === added.node && result === added.result))
+    if (before && added.time - before.time < dropsApartMs) {
+      return { row: { ...before, time: added.time, count: (before.count ?? 1) + (added.count ?? 1) } }
+    }
+  }
+  if (rows.length < deliveriesShown) return { row: added }
+  const drops = lastDropOf(rows)
+  const others = rows.filter((row) => row !== drops)
+  const { id } = others.reduce((one, other) => (other.time < one.time ? other : one))
+  return { row: added, removed: id }
+}
+
+/** The row that is listed for as long as no later one is: otherwise deliveries would soon displace it. */
+function lastDropOf<Row extends Pick<WebhookDelivery, 'status' | 'time'>>(rows: Iterable<Row>): Row | undefined {
+  let last: Row | undefined
+  for (const row of rows) if (row.status === 'DROPPED' && (!last || row.time >= last.time)) last = row
+  return last
 }
 
 /** A delivery as the API returns it: without its content. `time`: of the event while it waits, and then of its end. */
@@ -123,10 +156,12 @@ export const WebhookDelivery = z.object({
   httpStatus: z.int().optional(),
   reason: z.enum(webhookFaults).optional(),
   nextAt: Timestamp.optional(),
+  /** Of webhooks that were dropped one after the other. */
+  count: z.int().optional(),
 })
 export type WebhookDelivery = Readonly<z.infer<typeof WebhookDelivery>>
 
-/** The latest deliveries, the latest first. */
+/** The latest deliveries, the latest first, and always the one that was dropped last. */
 export function deliveriesOf(
   waiting: Iterable<StoredWebhook>,
   results: Iterable<WebhookResult>,
@@ -135,11 +170,12 @@ export function deliveriesOf(
     ...[...waiting].map(({ id, node, at, attempts, result, nextAt }) => {
       return { id, node, status: 'WAITING' as const, time: at, attempts, ...answerFields(result), nextAt }
     }),
-    ...[...results].map(({ id, node, status, time, attempts, result }) => {
-      return { id, node, status, time, attempts, ...answerFields(result) }
-    }),
+    ...[...results].map(({ result, ...row }) => ({ ...row, ...answerFields(result) })),
   ]
-  return shown.sort((one, other) => other.time - one.time).slice(0, deliveriesShown)
+  shown.sort((one, other) => other.time - one.time)
+  const drops = lastDropOf(shown)
+  if (!drops || shown.indexOf(drops) < deliveriesShown) return shown.slice(0, deliveriesShown)
+  return [...shown.slice(0, deliveriesShown - 1), drops]
 }
 
 function answerFields(result: WebhookAnswer | null): Pick<WebhookDelivery, 'httpStatus' | 'reason'> {

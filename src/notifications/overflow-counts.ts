@@ -1,4 +1,4 @@
-import { type CountOverflow, deliveryAddress } from '#actors/delivery/state'
+import { type DeliveryCommand, deliveryAddress } from '#actors/delivery/state'
 import { isTenantActive } from '#actors/directory/queries'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -15,7 +15,7 @@ const everyMs = 1_000
 
 /**
  * Stores once a second how many requests exceeded the limit: one turn a function for thousands of requests. A crash loses
- * at most the last second's count, which is only a number in a digest.
+ * at most the last second's count, which is only a number in a digest or in a list.
  */
 export class OverflowCounts {
   readonly #parts: OverflowCountsParts
@@ -37,9 +37,10 @@ export class OverflowCounts {
   store(): void {
     const { system, functions, failed } = this.#parts
     if (!system.isServing || !system.gate.isOpen) return
-    for (const { tenant, function: fn, count } of functions.overflows.drain()) {
+    for (const { tenant, function: fn, webhook: node, count } of functions.overflows.drain()) {
       if (!isTenantActive(system, tenant) || !functions.storedOf(tenant, fn)) continue
-      const counted: CountOverflow = { type: 'overflowed', count }
+      const counted: DeliveryCommand =
+        node === undefined ? { type: 'overflowed', count } : { type: 'webhooks_dropped', node, count }
       system.ask(deliveryAddress(tenant, fn), counted, 0).catch((error: unknown) => {
         // A failed write, which is logged where it happened.
         if (!(error instanceof Problem)) failed(error)

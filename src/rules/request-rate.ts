@@ -76,23 +76,32 @@ export function webhookRateOfFunction(ofTenant: RequestRate): RequestRate {
   return new RequestRate(ofTenant, webhooks.atOnce, webhooks.perSecond)
 }
 
+/** Requests of a function above its rate. `webhook`: the node that requested webhooks; undefined: they are mails. */
+export interface Overflow {
+  readonly tenant: string
+  readonly function: string
+  readonly webhook: string | undefined
+  readonly count: number
+}
+
 /** Number of requests above the rate, by function; drained periodically. */
 export class Overflows {
-  #counts = new Map<string, Map<string, number>>()
+  #counts = new Map<string, Map<string, Map<string | undefined, number>>>()
 
-  add(tenant: string, fn: string, count: number): void {
-    let functions = this.#counts.get(tenant)
-    if (!functions) {
-      functions = new Map()
-      this.#counts.set(tenant, functions)
-    }
-    functions.set(fn, (functions.get(fn) ?? 0) + count)
+  add(tenant: string, fn: string, count: number, webhook?: string): void {
+    const functions = this.#counts.get(tenant) ?? new Map<string, Map<string | undefined, number>>()
+    this.#counts.set(tenant, functions)
+    const counts = functions.get(fn) ?? new Map<string | undefined, number>()
+    functions.set(fn, counts)
+    counts.set(webhook, (counts.get(webhook) ?? 0) + count)
   }
 
   /** All counts since the last call. */
-  drain(): readonly { readonly tenant: string; readonly function: string; readonly count: number }[] {
+  drain(): readonly Overflow[] {
     const drained = [...this.#counts].flatMap(([tenant, functions]) =>
-      [...functions].map(([fn, count]) => ({ tenant, function: fn, count })),
+      [...functions].flatMap(([fn, counts]) =>
+        [...counts].map(([webhook, count]) => ({ tenant, function: fn, webhook, count })),
+      ),
     )
     this.#counts = new Map()
     return drained

@@ -175,6 +175,26 @@ describe('webhooks of a function', () => {
     expect(new Set(delivery.state.results.keys())).toEqual(new Set(ids.slice(2)))
   })
 
+  test('of which those of a node that were dropped in a row are one result', () => {
+    const delivery = new ActingDelivery()
+    const drop = (node: string, count: number, afterMs: number) => {
+      delivery.at += afterMs
+      delivery.act({ type: 'webhooks_dropped', node, count })
+    }
+    drop('hook', 5, 0)
+    drop('hook', 2, 59_999)
+    drop('other', 1, 1)
+    drop('hook', 40, 1)
+    drop('other', 4, 1)
+    drop('hook', 3, 60_000)
+    const rows = [...delivery.state.results.values()].map(({ node, count, time }) => [node, count, time - now])
+    expect(rows).toEqual([
+      ['hook', 47, 60_001],
+      ['other', 5, 60_002],
+      ['hook', 3, 120_002],
+    ])
+  })
+
   test('are deleted with the function', () => {
     const delivery = new ActingDelivery()
     for (let count = 0; count < 2; count++) delivery.act(webhook)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { WebhookNode } from '#model/graph'
 import { type Grant, scopeOf } from '#model/scope'
-import type { WebhookAnswer } from '#model/webhook'
+import { deliveriesOf, type WebhookAnswer } from '#model/webhook'
 import { ann } from '#test/actors/acting-tenant'
 import { DeliveryFixture } from '#test/notifications/delivery-fixture'
 
@@ -230,11 +230,34 @@ test('above the limit, the oldest webhook of the tenant is dropped and counted',
   for (let value = 1; value <= 6; value++) await fixture.callWebhook(value)
   for (let value = 7; value <= 13; value++) await fixture.callWebhook(value, 'G')
   await fixture.advance(second)
-  expect(resultsInShort()).toEqual(Array.from({ length: 3 }, () => ['DROPPED', 'overflow', 1]))
+  expect(results()).toMatchObject([{ status: 'DROPPED', result: 'overflow', attempts: 1, count: 3 }])
   expect([...fixture.delivery().webhooks.values()].map(({ value }) => value)).toEqual([4, 5, 6])
   expect(fixture.delivery('G').webhooks.size).toBe(7)
   expect(fixture.webhooks.ended.DROPPED).toBe(3)
   expect(fixture.webhooks.waitingCount).toBe(10)
+})
+
+test('webhooks above the rate are stored once a second, and stay in the list while others end', async () => {
+  const dropped = async (count: number) => {
+    fixture.views.overflows.add('default', 'F', count, 'hook')
+    await fixture.advance(second)
+  }
+  await dropped(5)
+  await dropped(2)
+  await fixture.advance(minute)
+  await dropped(40)
+  for (let value = 0; value < 110; value++) {
+    await fixture.callWebhook(value)
+    await fixture.advance(second)
+  }
+  const { webhooks, results: ended } = fixture.delivery()
+  expect(ended.size).toBe(100)
+  const listed = deliveriesOf(webhooks.values(), ended.values())
+  expect(listed.map(({ status, count }) => [status, count])).toEqual([
+    ...Array.from({ length: 99 }, () => ['DELIVERED', undefined]),
+    ['DROPPED', 40],
+  ])
+  expect(listed.at(-1)).toMatchObject({ node: 'hook', reason: 'rate', attempts: 0 })
 })
 
 test('a receiver that hangs delays no other one', async () => {

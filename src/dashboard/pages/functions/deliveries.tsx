@@ -20,6 +20,7 @@ const reasons: Readonly<Record<NonNullable<Delivery['reason']>, string>> = {
   forbidden: 'the author may not read it',
   secret: 'the secret cannot be read: remove the step and add it again',
   overflow: 'too many were waiting',
+  rate: 'too many were requested',
 }
 
 const columns: readonly Column<Delivery>[] = [
@@ -28,7 +29,11 @@ const columns: readonly Column<Delivery>[] = [
   {
     key: 'status',
     title: 'Status',
-    cell: ({ status }) => <Status state={status} tone={status === 'DELIVERED' ? 'good' : undefined} />,
+    cell: ({ status, count }) => (
+      <>
+        <Status state={status} tone={status === 'DELIVERED' ? 'good' : undefined} /> {count}
+      </>
+    ),
   },
   { key: 'answer', title: 'Answer', cell: ({ httpStatus, reason }) => httpStatus ?? (reason && reasons[reason]) },
   { key: 'attempts', title: 'Attempts', align: 'end', cell: ({ attempts }) => attempts },
