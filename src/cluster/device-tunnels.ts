@@ -12,6 +12,7 @@ import {
   type TunnelRequest,
   takenBytes,
   takenData,
+  takenOf,
 } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
@@ -29,6 +30,11 @@ export interface DeviceTunnelsOptions {
 
 /** How long an accepted device may take to open its connection. */
 const joinMsMax = 1_000
+/**
+ * Bytes of one device that the owner has not taken, above which nothing more is read from it, if its socket can be
+ * paused. Less than what a paused connection of the owner keeps.
+ */
+const untakenBytesMax = 512 * 1024
 const { restarting, tryLater } = closeCodes
 
 /**
@@ -240,8 +246,9 @@ class Tunnel {
     return link.accepted(addReplyHeader)
   }
 
-  add(id: number, kind: number, data?: Uint8Array | string): void {
-    if (this.#owner.readyState === WebSocket.OPEN) this.#batches.add(id, kind, data)
+  /** Returns the number of bytes of the data. */
+  add(id: number, kind: number, data?: Uint8Array | string): number {
+    return this.#owner.readyState === WebSocket.OPEN ? this.#batches.add(id, kind, data) : 0
   }
 
   forget(link: TunnelledLink): void {
@@ -260,6 +267,9 @@ class TunnelledLink {
   #early: TunnelRecord[] = []
   /** Bytes from the owner that are not reported as read yet. */
   #unreportedBytes = 0
+  /** Bytes of the device that the owner has not taken. */
+  #untakenBytes = 0
+  #isPaused = false
   #isOver = false
   #hasLost = false
   #cancelWait: () => void = () => {}
@@ -309,8 +319,7 @@ class TunnelledLink {
       this.#unreportedBytes += data.byteLength
       this.drained()
     } else if (kind === recordKinds.ping) socket.ping()
-    else if (kind === recordKinds.pause) socket.pause?.()
-    else if (kind === recordKinds.resume) socket.resume?.()
+    else if (kind === recordKinds.taken) this.#taken(socket, takenOf(data))
     else {
       this.#isOver = true
       this.#tunnel.forget(this)
@@ -323,8 +332,20 @@ class TunnelledLink {
     // A lost message must not be followed by later ones.
     this.#hasLost ||= this.#tunnel.isFull
     if (this.#hasLost) return false
-    if (!this.#isOver) this.#tunnel.add(this.id, isBinary ? recordKinds.binary : recordKinds.text, data)
+    if (this.#isOver) return true
+    this.#untakenBytes += this.#tunnel.add(this.id, isBinary ? recordKinds.binary : recordKinds.text, data)
+    if (!this.#isPaused && this.#untakenBytes > untakenBytesMax) {
+      this.#isPaused = true
+      this.#socket?.pause?.()
+    }
     return true
+  }
+
+  #taken(socket: Socket, bytes: number): void {
+    this.#untakenBytes -= bytes
+    if (!this.#isPaused || this.#untakenBytes > untakenBytesMax / 2) return
+    this.#isPaused = false
+    socket.resume?.()
   }
 
   /** The device may have read what was sent: the owner sends no more than the device reads. */

@@ -8,6 +8,8 @@ import {
   type TunnelRecord,
   type TunnelRefusal,
   type TunnelRequest,
+  takenBytes,
+  takenData,
   takenOf,
 } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
@@ -119,7 +121,7 @@ class HostedTunnel {
       if (kind === recordKinds.closed) this.release(device, closeOf(data).code)
       else if (kind === recordKinds.pong) device.handler.ponged(device)
       else if (kind === recordKinds.taken) device.taken(takenOf(data))
-      else device.handler.received(device, data, kind === recordKinds.binary)
+      else device.received(data, kind === recordKinds.binary)
     })
   }
 
@@ -193,6 +195,9 @@ class HostedSocket implements Socket {
   readonly handler: SocketHandler<unknown>
   /** Bytes that were sent, and that the device has not read as far as this node knows. */
   #unreadBytes = 0
+  /** Bytes of the device that the other node does not know to be taken. */
+  #unreportedBytes = 0
+  #isPaused = false
   readonly #tunnel: HostedTunnel
 
   constructor(tunnel: HostedTunnel, id: number, remoteAddress: string, handler: SocketHandler<unknown>) {
@@ -236,12 +241,25 @@ class HostedSocket implements Socket {
     if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.ping)
   }
 
+  received(data: Uint8Array, isBinary: boolean): void {
+    this.#unreportedBytes += data.byteLength
+    this.handler.received(this, data, isBinary)
+    this.#report()
+  }
+
   pause(): void {
-    if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.pause)
+    this.#isPaused = true
   }
 
   resume(): void {
-    if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.resume)
+    this.#isPaused = false
+    this.#report()
+  }
+
+  #report(): void {
+    if (this.#isPaused || this.#unreportedBytes < takenBytes || !this.#tunnel.isOpen(this)) return
+    this.#tunnel.add(this.id, recordKinds.taken, takenData(this.#unreportedBytes))
+    this.#unreportedBytes = 0
   }
 
   end(code: number, reason: string): void {

@@ -14,11 +14,11 @@ export const recordKinds = {
   pong: 6,
   /** The connection is closed (the code in two bytes, then the reason). Each side ignores later records of it. */
   closed: 7,
-  /** From the owner: nothing more is read from the device until `resume`. */
-  pause: 8,
-  resume: 9,
-  /** From the node of the device: how many bytes of messages the device has read since the last one (four bytes). */
-  taken: 10,
+  /**
+   * How many bytes of messages were taken since the last one (four bytes). From the node of the device: the device has
+   * read them. From the owner: they are handled, or the connection is not paused.
+   */
+  taken: 8,
 } as const
 
 /** Bytes of one connection after which `taken` is sent. */
