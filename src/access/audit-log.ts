@@ -14,7 +14,7 @@ import { type CrnType, crnTypes, idOfCrn, parseCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
-/** Longer than the path of any resource. */
+/** Longer than the path of any resource. A longer one ends with `…`. */
 const pathCharactersMax = 512
 
 /**
@@ -104,7 +104,7 @@ export class AuditLog implements Audit {
       name: user ? this.#nameOf(user) : anonymous.name,
       address,
       method,
-      path: path.slice(0, pathCharactersMax),
+      path: path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax - 1)}…`,
       ...(resourceIdentifier !== undefined && { resourceIdentifier }),
       status,
     }

@@ -9,8 +9,11 @@ export const requestAgeMsMax = 86_400_000
 /** The limit for a text value in a request, in UTF-16 units: a subject and some lines. */
 const storedCharactersMax = 1_024
 
-/** The limit for an array. */
-const storedElementsMax = 64
+/** The limit for an array. One element more is stored: it means that there were more. */
+const elementsMax = 64
+
+/** The end of a text that was cut. */
+const ellipsis = '…'
 
 /** One event that reached one `email` node. Times are Unix ms. */
 export interface DeliveryRequest {
@@ -68,11 +71,11 @@ export const skipReasons = [
 ] as const
 export type SkipReason = (typeof skipReasons)[number]
 
-/** The part of a value that is stored with a request. An error is not a value. */
+/** The part of a value that is stored with a request, marked if it is not all of it. An error is not a value. */
 export function storedValue(value: PropertyState | boolean | string): JsonValue {
   if (typeof value === 'string') return storedText(value)
   if (Array.isArray(value)) {
-    return value.slice(0, storedElementsMax).map((each) => (typeof each === 'string' ? storedText(each) : each))
+    return value.slice(0, elementsMax + 1).map((each) => (typeof each === 'string' ? storedText(each) : each))
   }
   return typeof value === 'object' ? null : value
 }
@@ -80,7 +83,28 @@ export function storedValue(value: PropertyState | boolean | string): JsonValue 
 /** Never cuts a character in half. */
 function storedText(text: string): string {
   if (text.length <= storedCharactersMax) return text
-  const last = text.charCodeAt(storedCharactersMax - 1)
+  const keptMax = storedCharactersMax - ellipsis.length
+  const last = text.charCodeAt(keptMax - 1)
   const isHalf = last >= 0xd800 && last <= 0xdbff
-  return text.slice(0, isHalf ? storedCharactersMax - 1 : storedCharactersMax)
+  return text.slice(0, isHalf ? keptMax - 1 : keptMax) + ellipsis
+}
+
+/** A stored value for people: a list that was cut ends with `…`. */
+export function readableValue(value: JsonValue): JsonValue {
+  return isCutList(value) ? [...value.slice(0, elementsMax), ellipsis] : value
+}
+
+/** A stored value for programs. `isCut`: it, or an element of it, is not all of the original. */
+export function plainValue(value: JsonValue): { readonly value: JsonValue; readonly isCut: boolean } {
+  if (isCutList(value)) return { value: value.slice(0, elementsMax), isCut: true }
+  const texts = Array.isArray(value) ? value : [value]
+  return { value, isCut: texts.some(isCutText) }
+}
+
+function isCutList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value) && value.length > elementsMax
+}
+
+function isCutText(value: JsonValue): boolean {
+  return typeof value === 'string' && value.length >= storedCharactersMax - 1 && value.endsWith(ellipsis)
 }

@@ -1,6 +1,6 @@
 import type { Acknowledgement, Severity } from '#model/alarm'
 import { formatCrn } from '#model/crn'
-import type { DeliveryCause } from '#model/delivery'
+import { type DeliveryCause, plainValue, readableValue } from '#model/delivery'
 import { formatPropertyIdHex } from '#model/identifier'
 import type { JsonObject, JsonValue } from '#model/json-value'
 import { nameOfProperty, type ServiceSchema } from '#model/service-schema'
@@ -35,8 +35,8 @@ export interface RunSurroundings {
  */
 export function dataOf({ device, at, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
   const data = {
-    value,
-    previous,
+    value: readableValue(value),
+    previous: readableValue(previous),
     device,
     deviceIdentifier: device,
     time: at,
@@ -54,13 +54,19 @@ export function dataOf({ device, at, value, previous, cause }: RunData, of: RunS
   return { ...data, service: of.schema?.name ?? cause.service, property: propertyNameOf(cause, of) }
 }
 
-/** The data of a webhook: identifiers, and names where the contract has them. Contract 12. */
+/**
+ * The data of a webhook: identifiers, and names where the contract has them. `truncated` names the values that are not
+ * complete. Contract 12.
+ */
 export function webhookDataOf({ device, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
+  const plain = { value: plainValue(value), previous: plainValue(previous) }
+  const truncated = Object.entries(plain).flatMap(([name, { isCut }]) => (isCut ? [name] : []))
   const data = {
     function: of.functionName,
     device,
-    ...(value !== null && { value }),
-    ...(previous !== null && { previous }),
+    ...(value !== null && { value: plain.value.value }),
+    ...(previous !== null && { previous: plain.previous.value }),
+    ...(truncated.length > 0 && { truncated }),
     meta: of.meta,
   }
   if (cause.on === 'status') return data

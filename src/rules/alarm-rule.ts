@@ -1,6 +1,6 @@
 import type { StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
-import { storedValue } from '#model/delivery'
+import { readableValue, storedValue } from '#model/delivery'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
@@ -118,7 +118,7 @@ export class ShapedRule {
   /** The value of the first property in the condition; null if it has none. */
   valueIn(source: ValueSource): JsonValue {
     const [place = -1] = this.places
-    return place < 0 ? null : storedValue(source.at(place))
+    return place < 0 ? null : readableValue(storedValue(source.at(place)))
   }
 
   /** Allocates nothing. */

@@ -48,11 +48,11 @@ test.each([
   await fixture.close()
 })
 
-test('entries of one millisecond keep their order, and a path is cut off', async () => {
+test('entries of one millisecond keep their order, and a long path is cut with a mark', async () => {
   const { fixture, add, rows, lines } = await opened()
   for (const path of ['/1', '/2', `/${'x'.repeat(8_000)}`]) void add('acme', 200, { path })
   const paths = (await rows('acme')).map(({ path }) => path)
-  expect(paths).toEqual([`/${'x'.repeat(511)}`, '/2', '/1'])
+  expect(paths).toEqual([`/${'x'.repeat(510)}…`, '/2', '/1'])
   expect(lines).toEqual([...paths].reverse().map((path) => ['info', 'audit', path]))
   await fixture.close()
 })

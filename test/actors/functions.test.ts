@@ -95,7 +95,7 @@ describe('a trigger by a property', () => {
           device: 'A',
           node: 'mail',
           template: 'words',
-          value: 'x'.repeat(1_024),
+          value: `${'x'.repeat(1_023)}…`,
           previous: 'shut',
           cause: { on: 'property', service: 'svc', propId: 2 },
         },

@@ -95,6 +95,12 @@ describe('the data of a webhook', () => {
       {},
       { value: 'offline', previous: 'online' },
     ],
+    [
+      'a value that is cut',
+      { value: Array(65).fill(1), previous: 'short', cause: { on: 'status' } },
+      {},
+      { value: Array(64).fill(1), previous: 'short', truncated: ['value'] },
+    ],
   ])('about %s', (_, more, surroundings, expected) => {
     const data = webhookDataOf({ ...run, ...more }, { ...around, ...surroundings })
     expect(data).toEqual({ function: around.functionName, device: run.device, meta: around.meta, ...expected })
