@@ -53,7 +53,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
   '@nats-io/jetstream': ['src/cluster'],
   '@nats-io/kv': ['src/cluster'],
   '@nats-io/obj': ['src/cluster'],
-  ws: ['src/cluster/device-tunnels'],
+  ws: ['src/cluster/tunnel'],
   'mqtt-packet': ['src/mqtt'],
   xstate: ['actors'],
   'json-logic-engine': ['src/rules'],

@@ -229,6 +229,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       assembly.stop()
       updateServer?.stop()
       context.links.stop()
+      cluster?.tunnels.stop()
       await mqtt.closeConnections()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await cluster?.handOver(assembly)

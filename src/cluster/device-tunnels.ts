@@ -1,21 +1,8 @@
-import { WebSocket } from 'ws'
-import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
-import { pingEveryMs, silenceMsMax, tunnelBufferBytesMax, tunnelHost, tunnelPath } from '#cluster/tunnel-host'
-import {
-  closeData,
-  closeOf,
-  RecordBatches,
-  recordKinds,
-  recordsIn,
-  type TunnelRecord,
-  type TunnelRefusal,
-  type TunnelRequest,
-  takenBytes,
-  takenData,
-  takenOf,
-} from '#cluster/tunnel-records'
+import type { ClusterNode } from '#cluster/node'
+import { Tunnel, TunnelledLink } from '#cluster/tunnel'
+import { tunnelHost } from '#cluster/tunnel-host'
+import type { TunnelRequest } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
-import { Problem, type ProblemCode } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
@@ -28,14 +15,7 @@ export interface DeviceTunnelsOptions {
   readonly bug: (error: unknown) => void
 }
 
-/** How long an accepted device may take to open its connection. */
-const joinMsMax = 1_000
-/**
- * Bytes of one device that the owner has not taken, above which nothing more is read from it, if its socket can be
- * paused. Less than what a paused connection of the owner keeps.
- */
-const untakenBytesMax = 512 * 1024
-const { restarting, tryLater } = closeCodes
+const { tryLater } = closeCodes
 
 /**
  * Carries connections of devices to the owner, all of them by one connection between the nodes, so that order and
@@ -129,6 +109,11 @@ export class DeviceTunnels {
     return link
   }
 
+  /** This node stops: ends all connections that it carries. */
+  stop(): void {
+    this.#tunnel?.stop()
+  }
+
   async #open(
     request: TunnelRequest,
     addReplyHeader: (name: string, value: string) => void,
@@ -160,224 +145,4 @@ function requestOf(route: string, request: UpgradeRequest): TunnelRequest {
   const authorization = request.header('authorization')
   const seen = { origins, host, address }
   return { route, path, query, parameters, protocol, authorization, forwarded: seen, remoteAddress, requestId }
-}
-
-/** The connection of this node to the owner. */
-class Tunnel {
-  readonly place: URL
-  /** Whether it opened: that node is reached, and is the owner. */
-  readonly opened: Promise<boolean>
-  readonly #world: World
-  readonly #owner: WebSocket
-  readonly #batches: RecordBatches
-  readonly #links = new Map<number, TunnelledLink>()
-  #lastId = 0
-  /** World.monotonic of the last sign of the owner. */
-  #receivedAt: number
-  #cancelPing: () => void = () => {}
-
-  constructor(world: World, place: URL, basePath: string, key: string) {
-    this.place = place
-    this.#world = world
-    this.#receivedAt = world.monotonic()
-    const url = new URL(`${basePath}${tunnelPath}`, place)
-    url.protocol = place.protocol === 'https:' ? 'wss:' : 'ws:'
-    const headers = { [nodeKeyHeader]: key }
-    const owner = new WebSocket(url, { headers, perMessageDeflate: false, handshakeTimeout: silenceMsMax })
-    this.#owner = owner
-    this.#batches = new RecordBatches(world, (batch) => owner.send(batch))
-    this.opened = new Promise((resolve) => {
-      owner.once('open', () => resolve(true))
-      owner.once('close', () => resolve(false))
-    })
-    owner.once('open', () => this.#ping())
-    owner.on('pong', () => this.#noteReceived())
-    owner.on('message', (batch: Buffer) => {
-      this.#noteReceived()
-      try {
-        for (const record of recordsIn(batch)) this.#links.get(record.id)?.receive(record)
-      } catch {
-        // A record of another version of the server.
-        owner.terminate()
-      }
-    })
-    // A `close` follows.
-    owner.on('error', () => {})
-    owner.on('close', () => {
-      this.#cancelPing()
-      for (const link of [...this.#links.values()]) link.broken()
-      this.#links.clear()
-    })
-  }
-
-  #noteReceived(): void {
-    this.#receivedAt = this.#world.monotonic()
-  }
-
-  /** A network that drops everything closes no connection. */
-  #ping(): void {
-    const isSilent = this.#world.monotonic() - this.#receivedAt > silenceMsMax
-    if (isSilent) this.#owner.terminate()
-    else this.#owner.ping()
-    if (!isSilent) this.#cancelPing = this.#world.after(pingEveryMs, () => this.#ping())
-  }
-
-  get isClosed(): boolean {
-    return this.#owner.readyState >= WebSocket.CLOSING
-  }
-
-  get isFull(): boolean {
-    return this.#owner.bufferedAmount > tunnelBufferBytesMax
-  }
-
-  close(): void {
-    this.#owner.terminate()
-  }
-
-  /** Undefined: the node of the other end is not the owner any more. @throws Problem as the owner refuses it */
-  open(
-    request: TunnelRequest,
-    addReplyHeader: (name: string, value: string) => void,
-  ): Promise<TunnelledLink | undefined> {
-    if (this.isClosed) return Promise.resolve(undefined)
-    const link = new TunnelledLink(this, ++this.#lastId, this.#world)
-    this.#links.set(link.id, link)
-    this.add(link.id, recordKinds.open, JSON.stringify(request))
-    return link.accepted(addReplyHeader)
-  }
-
-  /** Returns the number of bytes of the data. */
-  add(id: number, kind: number, data?: Uint8Array | string): number {
-    return this.#owner.readyState === WebSocket.OPEN ? this.#batches.add(id, kind, data) : 0
-  }
-
-  forget(link: TunnelledLink): void {
-    this.#links.delete(link.id)
-  }
-}
-
-/** One connection of a device in a tunnel. */
-class TunnelledLink {
-  readonly id: number
-  readonly #tunnel: Tunnel
-  readonly #world: World
-  #answered: ((answer: TunnelRecord | undefined) => void) | undefined
-  #socket: Socket | undefined
-  /** Records that arrived before the connection of the device was open. */
-  #early: TunnelRecord[] = []
-  /** Bytes from the owner that are not reported as read yet. */
-  #unreportedBytes = 0
-  /** Bytes of the device that the owner has not taken. */
-  #untakenBytes = 0
-  #isPaused = false
-  #isOver = false
-  #hasLost = false
-  #cancelWait: () => void = () => {}
-
-  constructor(tunnel: Tunnel, id: number, world: World) {
-    this.id = id
-    this.#tunnel = tunnel
-    this.#world = world
-  }
-
-  async accepted(addReplyHeader: (name: string, value: string) => void): Promise<TunnelledLink | undefined> {
-    const answer = await new Promise<TunnelRecord | undefined>((resolve) => {
-      this.#answered = resolve
-    })
-    const text = answer && Buffer.from(answer.data).toString()
-    if (!text) return undefined
-    if (answer.kind === recordKinds.refused) {
-      const { code, message, headers } = JSON.parse(text) as TunnelRefusal
-      throw new Problem(code as ProblemCode, message, headers ? { headers } : {})
-    }
-    for (const [name, value] of JSON.parse(text) as [string, string][]) addReplyHeader(name, value)
-    // The device may have gone meanwhile.
-    this.#cancelWait = this.#world.after(joinMsMax, () => this.leave(1006))
-    return this
-  }
-
-  join(socket: Socket): void {
-    this.#cancelWait()
-    this.#socket = socket
-    if (this.#isOver) this.#end(socket, restarting)
-    for (const record of this.#early.splice(0)) this.#pass(socket, record)
-  }
-
-  receive(record: TunnelRecord): void {
-    if (this.#answered) {
-      if (record.kind === recordKinds.refused) this.#tunnel.forget(this)
-      this.#answered({ ...record, data: Uint8Array.from(record.data) })
-      this.#answered = undefined
-    } else if (this.#socket) this.#pass(this.#socket, record)
-    else this.#early.push({ ...record, data: Uint8Array.from(record.data) })
-  }
-
-  #pass(socket: Socket, { kind, data }: TunnelRecord): void {
-    if (kind === recordKinds.text || kind === recordKinds.binary) {
-      const isText = kind === recordKinds.text
-      socket.send(isText ? Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString() : data)
-      this.#unreportedBytes += data.byteLength
-      this.drained()
-    } else if (kind === recordKinds.ping) socket.ping()
-    else if (kind === recordKinds.taken) this.#taken(socket, takenOf(data))
-    else {
-      this.#isOver = true
-      this.#tunnel.forget(this)
-      this.#end(socket, closeOf(data))
-    }
-  }
-
-  /** Returns false if the connection to the owner has too many unsent bytes. */
-  send(data: Uint8Array, isBinary: boolean): boolean {
-    // A lost message must not be followed by later ones.
-    this.#hasLost ||= this.#tunnel.isFull
-    if (this.#hasLost) return false
-    if (this.#isOver) return true
-    this.#untakenBytes += this.#tunnel.add(this.id, isBinary ? recordKinds.binary : recordKinds.text, data)
-    if (!this.#isPaused && this.#untakenBytes > untakenBytesMax) {
-      this.#isPaused = true
-      this.#socket?.pause?.()
-    }
-    return true
-  }
-
-  #taken(socket: Socket, bytes: number): void {
-    this.#untakenBytes -= bytes
-    if (!this.#isPaused || this.#untakenBytes > untakenBytesMax / 2) return
-    this.#isPaused = false
-    socket.resume?.()
-  }
-
-  /** The device may have read what was sent: the owner sends no more than the device reads. */
-  drained(): void {
-    if (!this.#socket || this.#unreportedBytes < takenBytes) return
-    const bytes = this.#unreportedBytes - this.#socket.bufferedBytes()
-    if (this.#isOver || bytes < takenBytes) return
-    this.#unreportedBytes -= bytes
-    this.#tunnel.add(this.id, recordKinds.taken, takenData(bytes))
-  }
-
-  /** The device itself answers, so that the owner notices a dead one. */
-  pong(): void {
-    if (!this.#isOver) this.#tunnel.add(this.id, recordKinds.pong)
-  }
-
-  /** The device has gone. */
-  leave(code: number): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#tunnel.add(this.id, recordKinds.closed, closeData(code, ''))
-    this.#tunnel.forget(this)
-  }
-
-  /** The connection to the owner is closed. */
-  broken(): void {
-    this.#isOver = true
-    this.#answered?.(undefined)
-    if (this.#socket) this.#end(this.#socket, restarting)
-  }
-
-  #end(socket: Socket, { code, reason }: { code: number; reason: string }): void {
-    this.#world.soon(() => socket.end(code, reason))
-  }
 }

@@ -241,6 +241,10 @@ class HostedSocket implements Socket {
     if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.ping)
   }
 
+  setFarewell(message: Uint8Array): void {
+    if (this.#tunnel.isOpen(this)) this.#tunnel.add(this.id, recordKinds.farewell, message)
+  }
+
   received(data: Uint8Array, isBinary: boolean): void {
     this.#unreportedBytes += data.byteLength
     this.handler.received(this, data, isBinary)

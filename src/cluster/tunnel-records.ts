@@ -19,6 +19,8 @@ export const recordKinds = {
    * read them. From the owner: they are handled, or the connection is not paused.
    */
   taken: 8,
+  /** From the owner: what the device gets last if its node stops, or loses the owner. */
+  farewell: 9,
 } as const
 
 /** Bytes of one connection after which `taken` is sent. */

@@ -278,6 +278,7 @@ export class Connection {
       if (this.#isClosed) return
       client.send(connack)
       this.#isConnected = true
+      if (this.#version === 5) this.#transport.setFarewell?.(farewell)
       topics.connected(client, session)
       this.#resume()
     }
@@ -387,6 +388,9 @@ export class Connection {
     this.end(reasons.implementationError, 'internal error')
   }
 }
+
+/** To a client of version 5. */
+const farewell = writeDisconnect(reasons.serverStopping, 'the node is stopping')
 
 /** MQTT 5.0 §3.1.2.11.2: no expiry. */
 const foreverS = 0xffff_ffff

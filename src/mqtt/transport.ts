@@ -17,6 +17,8 @@ export interface Transport {
   /** Stops reading, if the transport can: packets that still arrive have to be kept. */
   pause(): void
   resume(): void
+  /** See `Socket`. */
+  setFarewell?(packet: Uint8Array): void
   /** Sends everything, then closes. Never calls back before it returns. */
   close(): void
 }
@@ -190,6 +192,10 @@ export class WebsocketTransport implements Transport {
 
   resume(): void {
     this.#socket.resume?.()
+  }
+
+  setFarewell(packet: Uint8Array): void {
+    this.#socket.setFarewell?.(packet)
   }
 
   close(): void {

@@ -27,6 +27,8 @@ export interface Socket {
   /** Stops reading for a time, if the socket can. Messages that still arrive have to be kept. */
   pause?(): void
   resume?(): void
+  /** For a client at another node: the message to send if that node stops, or does not reach this one any more. */
+  setFarewell?(message: Uint8Array): void
   /** Closes with a code and a reason of at most 123 bytes. */
   end(code: number, reason: string): void
   /** The address of the client, for logs. */

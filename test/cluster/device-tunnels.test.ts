@@ -295,6 +295,24 @@ describe('a client of another port of a node', () => {
     expect(socket?.bufferedBytes()).toBe(100_000)
   })
 
+  test.each([
+    ['its node stops', async () => tunnels.stop()],
+    ['the owner is gone', () => owner.server.close()],
+  ])('gets its last message if %s', async (_, stop) => {
+    await openEdge()
+    const client = new Client()
+    new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    await until(() => client.steps.includes('resume'))
+    const socket = recorder.get('opened')?.socket
+    socket?.setFarewell?.(Buffer.from('farewell'))
+    socket?.send(Buffer.from('answer'))
+    await until(() => client.steps.includes('answer'))
+    await stop()
+    await until(() => client.steps.includes('close'))
+    expect(client.steps).toEqual(['pause', 'resume', 'answer', 'farewell', 'close'])
+    await until(() => recorder.count('closed') === 1)
+  })
+
   test('sends nothing more after a lost message', async () => {
     await openEdge()
     const sent: string[] = []
