@@ -33,7 +33,6 @@ const informationMax = 10
  */
 export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions): WebhookReceivers {
   const addresses = new WebhookAddresses(allowed)
-  const resolver = new Resolver({ timeout: 3_000, tries: 2 })
   const underWay = new Set<AbortController>()
 
   /** System lookups share the threads of the database, and a name server may hang: only hosts that the operator named. */
@@ -41,6 +40,8 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
     if (resolve) return resolve(host)
     if (addresses.isNamed(host)) return systemLookup(host, { all: true })
     if (/^(.+\.)?localhost$/.test(host)) return loopback
+    // A resolver reads the name servers of the system only when it is made, and they may change while the server runs.
+    const resolver = new Resolver({ timeout: 3_000, tries: 2 })
     const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     if (four.status === 'rejected' && six.status === 'rejected') throw four.reason
     const found = (result: typeof four, family: number): Resolved[] =>
