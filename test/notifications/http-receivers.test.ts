@@ -1,8 +1,9 @@
+import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { realWorld } from '#app/world'
 import type { StoredWebhook, WebhookAnswer } from '#model/webhook'
 import { type HttpReceiversOptions, httpReceivers } from '#notifications/http-receivers'
@@ -261,4 +262,24 @@ test('answers before the final one are limited', async () => {
   expect(await send()).toBe(204)
   answer = information(11)
   expect(await send()).toBe('connection')
+})
+
+test('changes of the name servers are followed', async () => {
+  let addresses = ['10.0.0.1']
+  // As Node: a resolver knows the name servers of the time when it was made.
+  const known = new Map<Resolver, string[]>()
+  const answerOf = (resolver: Resolver) => {
+    if (!known.has(resolver)) known.set(resolver, addresses)
+    return known.get(resolver) as string[]
+  }
+  const four = vi.spyOn(Resolver.prototype, 'resolve4').mockImplementation(async function (this: Resolver) {
+    return answerOf(this) as never
+  })
+  const six = vi.spyOn(Resolver.prototype, 'resolve6').mockRejectedValue(new Error('no address'))
+  const receivers = httpReceivers({ world: realWorld, allowed: ['127.0.0.1'] })
+  expect(await receivers.post(post('hooks.example'))).toBe('address')
+  addresses = ['127.0.0.1']
+  expect(await receivers.post(post('hooks.example'))).toBe(204)
+  four.mockRestore()
+  six.mockRestore()
 })
