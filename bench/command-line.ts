@@ -40,7 +40,7 @@ export const seedOption = option('--seed N', 'random seed (default: the clock)',
 export const seedOfClock = () => Date.now() % 1_000_000_000
 
 /** Resolves after the time (0: never), or on a signal. */
-export function stopAsked(seconds: number): Promise<void> {
+export function stopRequested(seconds: number): Promise<void> {
   return new Promise((resolve) => {
     if (seconds > 0) setTimeout(resolve, seconds * 1000)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())

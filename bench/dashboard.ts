@@ -3,7 +3,7 @@ import type { DeviceEntry } from '#bench/dashboard/folded-state'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** A position in the stream of a tenant: everything up to and including `offset` was received. */
 export interface StreamPosition {
@@ -100,7 +100,7 @@ export class Dashboard {
         if (!this.isLive || !(await this.#ping(Math.min(2_000, end - performance.now())))) break
         if (this.isLive && (this.#position?.offset ?? -1) >= head.offset) return true
       }
-      await pass(20)
+      await sleep(20)
     }
     return false
   }

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import { integer, option, runCommand, stopAsked } from '#bench/command-line'
+import { integer, option, runCommand, stopRequested } from '#bench/command-line'
 import { Dashboard } from '#bench/dashboard'
 import { createDemoContent, demoPassword, demoUsers, deviceKey, startRollout } from '#bench/demo/demo-content'
 import { fillHistory } from '#bench/demo/demo-history'
@@ -56,7 +56,7 @@ async function run(demo: Demo): Promise<number> {
     ADMIN_PASSWORD: administrator.password,
   }
   const server = new ServerProcess({ port, dataFolder, environment })
-  const asked = stopAsked(demo.seconds).then(() => 'asked')
+  const asked = stopRequested(demo.seconds).then(() => 'asked')
   const isServing = await Promise.race([server.serving().then(() => true), asked.then(() => false)])
   if (!isServing) {
     await server.stop()

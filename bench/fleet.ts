@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { runCommand, stopAsked } from '#bench/command-line'
+import { runCommand, stopRequested } from '#bench/command-line'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { type FleetOptions, fleetDefaults, fleetOptions, secondsOption } from '#bench/fleet/options'
@@ -34,7 +34,7 @@ async function run({ json, schemas, seconds, ...options }: CommandOptions): Prom
     print(lineOf(second), second)
   }, 1_000)
 
-  await stopAsked(seconds)
+  await stopRequested(seconds)
   const measured = (performance.now() - startedAt) / 1000
   const report = fleet.report()
   clearInterval(everySecond)

@@ -9,7 +9,7 @@ import { mutantsCommand } from '#bench/proof/mutants'
 import type { Proof } from '#bench/proof/outcome'
 import { overloadProof } from '#bench/proof/overload/overload'
 import { powerProof } from '#bench/proof/power/power'
-import { keepOutcome } from '#bench/proof/results'
+import { saveOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds'
 import { soakProof } from '#bench/proof/soak'
 
@@ -67,7 +67,7 @@ async function prove(
   const isHeld = outcome.problems.length === 0
   const end = isHeld ? 'the promise held' : 'the promise was broken'
   console.log(`${name}: ${end}; ${outcome.seconds.toFixed(0)} s, seed ${seed}`)
-  if (isReported) keepOutcome(name, proof, outcome, thisMachine(), asked)
+  if (isReported) saveOutcome(name, proof, outcome, thisMachine(), asked)
   if (!isHeld) process.exitCode = 1
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { killAtExit } from '#bench/exit-cleanup'
 import { request } from '#bench/http'
 import { projectRoot } from '#bench/project-root'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 export interface ServerSettings {
   readonly port: number
@@ -123,7 +123,7 @@ export class ServerProcess {
     while (!this.#isEnded && performance.now() < end) {
       const answer = await request(`${this.url}/api/v1/health`, { silenceMsMax: 2_000 }).catch(() => undefined)
       if (answer?.status === 200) return
-      await pass(15)
+      await sleep(15)
     }
     const what = this.#isEnded ? `ended (${await this.#ended})` : `did not answer within ${startMsMax / 1000} s`
     throw new Error(`the server ${what}\n${this.#lines.join('\n')}`)

@@ -1,4 +1,4 @@
-export function pass(ms: number): Promise<void> {
+export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
@@ -13,7 +13,7 @@ export async function until(
   timeoutMs: number,
   pollMs = 10,
 ): Promise<boolean> {
-  for (const end = performance.now() + timeoutMs; !(await isTrue()); await pass(pollMs))
+  for (const end = performance.now() + timeoutMs; !(await isTrue()); await sleep(pollMs))
     if (performance.now() > end) return false
   return true
 }

@@ -294,7 +294,7 @@ function build() {
 }
 
 function makePages(...args) {
-  runTool('the pages could not be made', 'dist/src/routes/pages/make.js', ...args)
+  runTool('the pages could not be made', 'dist/src/routes/pages/page-build.js', ...args)
 }
 
 /** Writes the package `device-data-client`: declarations, then modules, then the script for pages without a bundler. */

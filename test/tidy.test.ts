@@ -95,7 +95,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/routes/health',
   ],
   'node:http': [
-    'src/firmware/get-json',
+    'src/firmware/json-client',
     'src/notifications/http-receivers',
     'src/http',
     'src/cluster/forwarder',
@@ -103,7 +103,7 @@ const allowedImporters: Readonly<Record<string, readonly string[]>> = {
     'src/cli/exchange',
   ],
   'node:https': [
-    'src/firmware/get-json',
+    'src/firmware/json-client',
     'src/notifications/http-receivers',
     'src/cluster/forwarder',
     'src/cluster/image-request',
@@ -304,7 +304,7 @@ test('a server that is no node of a cluster loads nothing of NATS', () => {
     loaded.add(path)
     for (const next of filesImportedBy(sources.find((source) => source.path === path) as Source)) visit(next)
   }
-  for (const path of ['src/app/main.ts', 'src/app/serve.ts', 'src/cli/main.ts']) visit(path)
+  for (const path of ['src/app/main.ts', 'src/app/running-server.ts', 'src/cli/main.ts']) visit(path)
   const packages = [...loaded].flatMap((path) => importsOf(sources.find((source) => source.path === path)?.text ?? ''))
   expect(packages).toContain('uWebSockets.js')
   expect(packages.filter((name) => name.startsWith('@nats-io/'))).toEqual([])

@@ -9,20 +9,20 @@ import {
   desiredEnds,
   withoutReached,
 } from '#actors/device/desired'
+import { endingsMax, evaluateWhole } from '#actors/device/evaluation'
+import { firmwareRows } from '#actors/device/firmware-index'
+import { withRuns } from '#actors/device/function-runs'
+import { decideHello } from '#actors/device/hello'
+import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
+import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
+import { decidePost, decideReport } from '#actors/device/report'
 import {
   type DeviceRules,
   decideDue,
   decideEvaluate,
   evaluatedAfter,
   withEvaluation,
-} from '#actors/device/evaluate-report'
-import { endingsMax, evaluateWhole } from '#actors/device/evaluation'
-import { firmwareRows } from '#actors/device/firmware-index'
-import { decideHello } from '#actors/device/hello'
-import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
-import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
-import { decidePost, decideReport } from '#actors/device/report'
-import { withRuns } from '#actors/device/runs'
+} from '#actors/device/report-evaluation'
 import { deviceFormat, deviceOf, readSnapshot, shapeIdsOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'

@@ -1,7 +1,7 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declaration'
-import { type DeviceRules, evaluateReport, withEvaluation } from '#actors/device/evaluate-report'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
+import { type DeviceRules, evaluateReport, withEvaluation } from '#actors/device/report-evaluation'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { markOnline } from '#actors/device/status'
 import type { Entry, PropertyState, Reported } from '#model/entry'

@@ -1,14 +1,14 @@
 import {
   answerRecord,
-  type BeginKeyed,
+  type BeginIdempotent,
   type Begun,
   expiryEntry,
-  type FinishKeyed,
+  type FinishIdempotent,
   type IdempotencyCommand,
   type IdempotencyState,
   idempotencyIndex,
   isOver,
-  type StoredKey,
+  type StoredIdempotencyKey,
 } from '#actors/idempotency/state'
 import { recordActor, recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
@@ -44,29 +44,33 @@ export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyComm
 })
 
 function put(state: IdempotencyState, { value }: RecordChange): void {
-  state.stored = (value as StoredKey | null) ?? undefined
+  state.stored = (value as StoredIdempotencyKey | null) ?? undefined
 }
 
-function decideBegin({ id, stored }: IdempotencyState, { print, isFull }: BeginKeyed, turn: Turn): Decision<Entry> {
+function decideBegin(
+  { id, stored }: IdempotencyState,
+  { print, isFull }: BeginIdempotent,
+  turn: Turn,
+): Decision<Entry> {
   if (stored && !isOver(stored, turn.now)) return answer(repeatedAnswer(stored, print))
   if (isFull) return answer({ outcome: 'full' } satisfies Begun)
   const seed = turn.random(seedBytes)
-  const fresh: StoredKey = { print, seed, begunAt: turn.now, reply: null }
+  const fresh: StoredIdempotencyKey = { print, seed, begunAt: turn.now, reply: null }
   return recordOnly([{ name: answerRecord, value: fresh }], {
     indexes: [...(stored ? [expiry(id, stored, false)] : []), expiry(id, fresh, true)],
     answer: { outcome: 'open', seed, isRepeated: false } satisfies Begun,
   })
 }
 
-function repeatedAnswer({ print, seed, reply }: StoredKey, asked: string): Begun {
+function repeatedAnswer({ print, seed, reply }: StoredIdempotencyKey, asked: string): Begun {
   if (print !== asked) return { outcome: 'other' }
   return reply ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
 }
 
 /** Stores nothing for a key that has expired or whose tenant was deleted: it would never be removed. */
-function decideFinish({ stored }: IdempotencyState, { reply }: FinishKeyed): Decision<Entry> {
+function decideFinish({ stored }: IdempotencyState, { reply }: FinishIdempotent): Decision<Entry> {
   if (!stored) return answer(undefined)
-  return recordOnly([{ name: answerRecord, value: { ...stored, reply } satisfies StoredKey }])
+  return recordOnly([{ name: answerRecord, value: { ...stored, reply } satisfies StoredIdempotencyKey }])
 }
 
 function decideForget({ id, stored }: IdempotencyState): Decision<Entry> {
@@ -74,6 +78,6 @@ function decideForget({ id, stored }: IdempotencyState): Decision<Entry> {
   return recordOnly([{ name: answerRecord, value: null }], { indexes: [expiry(id, stored, false)] })
 }
 
-function expiry(id: string, { begunAt }: StoredKey, isPresent: boolean): IndexChange {
+function expiry(id: string, { begunAt }: StoredIdempotencyKey, isPresent: boolean): IndexChange {
   return { index: idempotencyIndex, entry: expiryEntry(begunAt, id), isPresent }
 }

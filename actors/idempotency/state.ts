@@ -5,10 +5,10 @@ import type { ActorAddress } from '#runtime/actor'
 export interface IdempotencyState {
   readonly id: string
   /** Undefined: the key was never used, or its record was removed. */
-  stored: StoredKey | undefined
+  stored: StoredIdempotencyKey | undefined
 }
 
-export interface StoredKey {
+export interface StoredIdempotencyKey {
   /** Hash of the request's content. */
   readonly print: string
   /** 16 random bytes, from which the ids are derived that the request creates: a repeated request creates the same. */
@@ -33,15 +33,15 @@ export const answerRecord = 'answer'
 export const keyLifetimeMs = 24 * 60 * 60 * 1000
 
 /** True from the moment of expiry on. */
-export function isOver({ begunAt }: StoredKey, now: number): boolean {
+export function isOver({ begunAt }: StoredIdempotencyKey, now: number): boolean {
   return now >= begunAt + keyLifetimeMs
 }
 
 /** Commands of an `Idempotency-Key`. Contract 1.10. */
-export type IdempotencyCommand = BeginKeyed | FinishKeyed | { readonly type: 'forget' | 'expire' }
+export type IdempotencyCommand = BeginIdempotent | FinishIdempotent | { readonly type: 'forget' | 'expire' }
 
 /** A request came with the key. `print` is a hash of the request's content. Answered with `Begun`. */
-export interface BeginKeyed {
+export interface BeginIdempotent {
   readonly type: 'begin'
   readonly print: string
   /** The user may store no more answers: a new key is refused, a known key still works. */
@@ -62,7 +62,7 @@ export type Begun =
   | { readonly outcome: 'full' }
 
 /** The request was executed; repetitions get this answer. */
-export interface FinishKeyed {
+export interface FinishIdempotent {
   readonly type: 'finish'
   readonly reply: StoredReply
 }

@@ -1,12 +1,12 @@
 import { putIn, type TenantState } from '#actors/tenant/state'
 import { alarmBindingsMax, type StoredAlarm } from '#model/alarm'
-import type { Bound } from '#model/bound'
+import type { DeviceBinding } from '#model/device-binding'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 
 /** Number of devices that a rule names; unknown groups count zero. */
-function bindingsOf({ groups }: TenantState, bound: Bound): number {
+function bindingsOf({ groups }: TenantState, bound: DeviceBinding): number {
   const members = (bound.groups ?? []).map((group) => groups.get(group)?.devices.length ?? 0)
   return members.reduce((sum, count) => sum + count, bound.devices?.length ?? 0)
 }
@@ -17,7 +17,11 @@ function bindingsAdded({ groups, bindings }: TenantState, group: string, members
 }
 
 /** The error of binding a rule to these devices instead of `before`; undefined for none. */
-export function bindingsFault(state: TenantState, wanted: Bound, before: Bound | undefined): Problem | undefined {
+export function bindingsFault(
+  state: TenantState,
+  wanted: DeviceBinding,
+  before: DeviceBinding | undefined,
+): Problem | undefined {
   return tooManyAt(state.bindings.total + bindingsOf(state, wanted) - (before ? bindingsOf(state, before) : 0))
 }
 
@@ -47,7 +51,7 @@ function tooManyAt(total: number): Problem | undefined {
   )
 }
 
-function putBound<Stored extends Bound>(
+function putBound<Stored extends DeviceBinding>(
   state: TenantState,
   all: Map<string, Stored>,
   id: string,
@@ -59,7 +63,7 @@ function putBound<Stored extends Bound>(
   if (stored) count(state, stored, 1)
 }
 
-function count(state: TenantState, bound: Bound, times: 1 | -1): void {
+function count(state: TenantState, bound: DeviceBinding, times: 1 | -1): void {
   const { bindings } = state
   bindings.total += times * bindingsOf(state, bound)
   for (const group of bound.groups ?? []) {

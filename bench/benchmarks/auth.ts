@@ -5,14 +5,14 @@ import { identityOn } from '#bench/harness/identity'
 import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import { type RunningLoad, standardLoad, started, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
-import { ours, type RunningServer, type StartServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { EndCounts } from '#bench/load/end-counts'
 import type { PhaseResult } from '#bench/load/generator'
 import { loginKinds } from '#bench/load/login-kinds'
 
 /** Ten thousand users log in before the measurement; another case measures the cost of their passwords. */
-const known = ours(identityOn, 'harness/cheap-passwords')
+const known = ownServer(identityOn, 'harness/cheap-passwords')
 
 type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessions'>
 
@@ -56,7 +56,7 @@ function byProof(name: string, sessions: number): Case {
 const bearer: Case = {
   name: 'Bearer',
   baseline: 'IAM off',
-  variants: Object.entries({ 'IAM off': ours({ IAM: 'off' }), 'IAM on': known }).map(([variant, start]) => ({
+  variants: Object.entries({ 'IAM off': ownServer({ IAM: 'off' }), 'IAM on': known }).map(([variant, start]) => ({
     name: variant,
     measure: ({ isQuick }) => {
       const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
@@ -78,7 +78,7 @@ function withEvents(
   measure: (load: RunningLoad, server: RunningServer) => Promise<Figures>,
 ): Promise<Figures> {
   const devices = isQuick ? standardLoad.devices / 10 : standardLoad.devices
-  return underLoad(ours(identityOn), { ...standardLoad, devices }, measure)
+  return underLoad(ownServer(identityOn), { ...standardLoad, devices }, measure)
 }
 
 function atFullSpeed(round: Round): Promise<Figures> {

@@ -6,7 +6,7 @@ import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
 import { NatsServer, noNats } from '#bench/harness/nats-servers'
 import { type LoadShape, standardLoad, timesOf, withLoad } from '#bench/harness/running-load'
-import { ours, type RunningServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { processUsage } from '#bench/process-usage'
 import { freePort, startServer } from '#bench/server-process'
@@ -29,7 +29,7 @@ interface Measured {
 type Start = () => Promise<Measured>
 
 const one: Start = async () => {
-  const server = await ours(environment)()
+  const server = await ownServer(environment)()
   return { server, processIds: [server.processId] }
 }
 

@@ -4,7 +4,7 @@ import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
 import { reported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
-import { ours, type RunningServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer } from '#bench/harness/servers'
 import type { ReadResult } from '#bench/load/readers'
 
 const fleet = { ...standardLoad, changes: 10, dashboards: 0 }
@@ -34,7 +34,7 @@ async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Fig
 
 function speedOf([size, devices]: readonly [string, number]): Case {
   const measure = (round: Round) =>
-    started(ours(), (server) =>
+    started(ownServer(), (server) =>
       withLoad(server, { ...fleet, devices }, async (load) => {
         await reported(load, { warmupMs: 0, measuredMs: 1_000 })
         return await warmReads(server, round)

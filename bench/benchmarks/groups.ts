@@ -5,10 +5,10 @@ import type { Benchmark, Figures, Round } from '#bench/harness/benchmark'
 import { administrator, callApi, createUser, identityOn, readToken } from '#bench/harness/identity'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { type RunningLoad, reported, standardLoad, started, timesOf, withLoad } from '#bench/harness/running-load'
-import { ours, type RunningServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer } from '#bench/harness/servers'
 import { identifierOf } from '#bench/load/fleet-link'
 import { processUsage } from '#bench/process-usage'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 interface Sizes {
   readonly devices: number
@@ -52,7 +52,7 @@ async function withFleet<Measured>(
   witnesses: number,
   measure: (fleet: Fleet) => Promise<Measured>,
 ): Promise<Measured> {
-  return started(ours({ ...identityOn, DURABILITY: 'process' }), (server) => {
+  return started(ownServer({ ...identityOn, DURABILITY: 'process' }), (server) => {
     const shape = {
       ...standardLoad,
       devices: sizes.devices,
@@ -104,10 +104,10 @@ async function eventCost(form: 'groups' | 'devices', round: Round): Promise<Figu
   return withFleet(sizesOf(round), form, 0, async ({ load, dashboards }) => {
     const received = () => dashboards.reduce((sum, { counts }) => sum + counts.items, 0)
     await load.run({ ...timesOf(round, 1_000, 2_000), rate })
-    await pass(500)
+    await sleep(500)
     const before = received()
     const result = await load.run({ ...timesOf(round, 1_000, 5_000), rate })
-    await pass(500)
+    await sleep(500)
     // The warm-up counts too.
     if (received() - before < result.changes) throw new Error(`${received() - before} of ${result.changes} received`)
     return costsOf(result)
@@ -117,13 +117,13 @@ async function eventCost(form: 'groups' | 'devices', round: Round): Promise<Figu
 /** In ms: of the process, until the answer and the work after it. */
 async function cpuMs({ processId }: RunningServer, task: () => Promise<unknown>): Promise<number> {
   const cpu = () => processUsage(processId)?.cpuSeconds ?? Number.NaN
-  await pass(1_500)
+  await sleep(1_500)
   const [idleFrom, idleAt] = [cpu(), performance.now()]
-  await pass(2_000)
+  await sleep(2_000)
   const idlePerMs = (cpu() - idleFrom) / (performance.now() - idleAt)
   const [from, at] = [cpu(), performance.now()]
   await task()
-  await pass(1_500)
+  await sleep(1_500)
   return (cpu() - from - idlePerMs * (performance.now() - at)) * 1_000
 }
 
@@ -140,7 +140,7 @@ async function edits(round: Round): Promise<Figures> {
     await put([])
     const phase = { warmupMs: 500, measuredMs: 2_000, rate }
     const alone = await load.run(phase)
-    const [during] = await Promise.all([load.run(phase), pass(1_200).then(() => put(more))])
+    const [during] = await Promise.all([load.run(phase), sleep(1_200).then(() => put(more))])
     const words = ['0099', 'load 0042', 'nothing']
     const search = async () => {
       for (let at = 0; at < sizes.searches; at++) {

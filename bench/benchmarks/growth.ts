@@ -3,10 +3,10 @@
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
 import { reported, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
-import { ours } from '#bench/harness/servers'
+import { ownServer } from '#bench/harness/servers'
 import { leadLimits } from '#bench/load/lead'
 
-const start = ours({ DURABILITY: 'process' })
+const start = ownServer({ DURABILITY: 'process' })
 /** Every size sustains it easily. */
 const rate = 30_000
 

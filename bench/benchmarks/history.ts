@@ -6,12 +6,12 @@ import { HistoryWriter } from '#bench/benchmarks/history-writer'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
-import { ours } from '#bench/harness/servers'
+import { ownServer } from '#bench/harness/servers'
 import { SeededRandom } from '#bench/random'
 
 const starts = {
-  off: ours({ DURABILITY: 'process', HISTORY: 'off' }),
-  on: ours({ DURABILITY: 'process', HISTORY: 'on' }),
+  off: ownServer({ DURABILITY: 'process', HISTORY: 'off' }),
+  on: ownServer({ DURABILITY: 'process', HISTORY: 'on' }),
 } as const
 
 function ingestCase(name: string, changes: number): Case {

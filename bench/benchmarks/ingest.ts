@@ -3,7 +3,7 @@
 import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
-import { listening, ours, type StartServer } from '#bench/harness/servers'
+import { listening, ownServer, type StartServer } from '#bench/harness/servers'
 import type { PhaseResult } from '#bench/load/generator'
 
 function measured(start: StartServer, changes: number, round: Round): Promise<PhaseResult> {
@@ -15,8 +15,8 @@ function measured(start: StartServer, changes: number, round: Round): Promise<Ph
 
 const starts = {
   bare: listening('bare/ingest'),
-  process: ours({ DURABILITY: 'process' }),
-  disk: ours({ DURABILITY: 'disk' }),
+  process: ownServer({ DURABILITY: 'process' }),
+  disk: ownServer({ DURABILITY: 'disk' }),
 } as const
 
 function fullSpeed(name: string, changes: number): Case {

@@ -3,7 +3,7 @@
 import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
-import { ours } from '#bench/harness/servers'
+import { ownServer } from '#bench/harness/servers'
 
 const variant = 'process'
 const fullSpeed = 'full speed'
@@ -12,7 +12,7 @@ const parts: Readonly<Record<string, number>> = { '10 %': 0.1, '30 %': 0.3, [hal
 
 function measured(round: Round, pace?: { rate: number }) {
   const phase = { ...timesOf(round, 2_000, 8_000), ...pace }
-  return underLoad(ours({ DURABILITY: 'process' }), standardLoad, ({ run }) => run(phase))
+  return underLoad(ownServer({ DURABILITY: 'process' }), standardLoad, ({ run }) => run(phase))
 }
 
 const fastest: Case = {

@@ -5,7 +5,7 @@ import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import { reported, standardLoad, started, withLoad } from '#bench/harness/running-load'
 import { processUsage } from '#bench/process-usage'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 const fleet = { ...standardLoad, changes: 10, dashboards: 0 }
 /** `restMs`: V8 decides by the last five seconds whether it shrinks its young generation. */
@@ -34,7 +34,7 @@ async function forgotten(server: ProbedServer): Promise<MemoryUse> {
   let use = await server.memory()
   for (let steady = 0; steady < 2; ) {
     if (performance.now() > end) throw new Error('the server is still forgetting')
-    await pass(pollEveryMs)
+    await sleep(pollEveryMs)
     const now = await server.memory()
     steady = now.heapBytes > use.heapBytes * 0.995 ? steady + 1 : 0
     use = now
@@ -47,7 +47,7 @@ async function idle({ processId }: ProbedServer): Promise<void> {
   let before = processUsage(processId)
   for (let quiet = 0; quiet < 3; ) {
     if (performance.now() > end) throw new Error('the server does not come to rest')
-    await pass(pollEveryMs / 3)
+    await sleep(pollEveryMs / 3)
     const now = processUsage(processId)
     if (!before || !now) throw new Error('the server ended')
     const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (pollEveryMs / 3)
@@ -69,7 +69,7 @@ async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryU
  */
 async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> {
   await server.memory()
-  await pass(restMs)
+  await sleep(restMs)
   return await server.memory()
 }
 

@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { standardLoad, started, timesOf, withLoad } from '#bench/harness/running-load'
-import { ours, type RunningServer, type StartServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer, type StartServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadSpec } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
@@ -17,7 +17,7 @@ import { isInstalled } from '#bench/peers/installed-server'
 import { peerSystems, storingSystems } from '#bench/peers/peer-systems'
 import { processUsage } from '#bench/process-usage'
 import { freePort } from '#bench/server-process'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 interface System {
   readonly name: string
@@ -32,11 +32,11 @@ const settings = { DURABILITY: 'process', IAM: 'off' }
 /** This server; its port is that of MQTT. */
 async function withMqtt(more: Readonly<Record<string, string>> = {}, setting = 'MQTT_PORT'): Promise<RunningServer> {
   const port = await freePort()
-  return { ...(await ours({ ...settings, ...more, [setting]: String(port) })()), port }
+  return { ...(await ownServer({ ...settings, ...more, [setting]: String(port) })()), port }
 }
 
 const byMqtt = (protocol: ProtocolName, name = 'MQTT'): System => ({ name, start: () => withMqtt(), protocol })
-const byWebsocket = (protocol: ProtocolName, name: string): System => ({ name, start: ours(settings), protocol })
+const byWebsocket = (protocol: ProtocolName, name: string): System => ({ name, start: ownServer(settings), protocol })
 const brokers = peerSystems.filter(({ name, isThere }) => isThere && ['mosquitto', 'aedes'].includes(name))
 const storing: readonly System[] = [
   byMqtt('own mqtt, stored'),
@@ -56,7 +56,7 @@ function fullSpeed({ start, protocol }: System, load: Load, round: Round): Promi
   return started(start, (server) =>
     withLoad(server, shape, async ({ run }) => {
       // Subscribers of values are sent the present ones, of which there are none yet.
-      if (load.dashboards > 0) await pass(round.isQuick ? 1_000 : 8_000)
+      if (load.dashboards > 0) await sleep(round.isQuick ? 1_000 : 8_000)
       const { changesPerSecond, changesPerCpuSecond, deliveriesPerSecond, deliveriesPerCpuSecond, serverCpu, loadCpu } =
         costsOf(await run(timesOf(round, 2_000, 4_000)))
       const counted =
@@ -97,7 +97,7 @@ function idle(start: StartServer, isTls: boolean, { isQuick }: Round): Promise<F
   const [first, more, restMs] = isQuick ? [50, 500, 100] : [500, 5_000, 3_000]
   return started(start, async (server) => {
     const residentBytes = async () => {
-      await pass(restMs)
+      await sleep(restMs)
       const usage = processUsage(server.processId)
       if (!usage) throw new Error('the server ended')
       return usage.residentBytes
@@ -130,7 +130,7 @@ async function withTls(): Promise<RunningServer> {
 /** The device websocket, while MQTT clients are connected. */
 async function besideMqtt(connections: number, round: Round): Promise<Figures> {
   const mqttPort = await freePort()
-  const start = ours({ ...settings, MQTT_PORT: connections > 0 ? String(mqttPort) : 'off' })
+  const start = ownServer({ ...settings, MQTT_PORT: connections > 0 ? String(mqttPort) : 'off' })
   return started(start, async (server) => {
     const close = connections > 0 ? await openIdle({ ...server, port: mqttPort }, connections, false, 0) : () => {}
     const load = { ...standardLoad, devices: 5_000, dashboards: 1 }

@@ -9,7 +9,7 @@ import { leadLimits } from '#bench/load/lead'
 import { ownName, type Peer, peerSystems, storingSystems } from '#bench/peers/peer-systems'
 import { appendixOf } from '#bench/peers/report-appendix'
 import { processUsage } from '#bench/process-usage'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
 
@@ -50,7 +50,7 @@ function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   return started(start, (server) => {
     const opened = <Result>(dashboards: number, use: (residentBytes: number) => Promise<Result>) =>
       withLoad(server, { ...fleet, devices: 0, links: 0, dashboards, protocol }, async () => {
-        await pass(restMs)
+        await sleep(restMs)
         return await use(residentBytesOf(server.processId))
       })
     return opened(first, (before) =>

@@ -4,11 +4,11 @@ import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/ben
 import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
 import { type RunningLoad, standardLoad, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
-import { ours } from '#bench/harness/servers'
+import { ownServer } from '#bench/harness/servers'
 import type { PhaseResult } from '#bench/load/generator'
 import type { RolloutResult } from '#bench/load/rollout'
 
-const start = ours({ DURABILITY: 'process' })
+const start = ownServer({ DURABILITY: 'process' })
 const variant = 'process'
 const fullSpeed = 'full speed'
 const part = 0.3

@@ -1,7 +1,7 @@
 // Answers: how long the most expensive inputs block the server's event loop: frames of devices in both protocols, bodies of every route filled with the most expensive content, and requests to a tenant at its limits. An input is sent several times; each time the longest run of the loop counts, without the time that other processes had its core. Measured with IAM on and without rate limits for logins. Does not count: work that is split over several turns, work of other threads (hashing, LevelDB), and inputs that are not in these lists.
 
 import { chapters } from '#api/chapters'
-import type { RouteEntry } from '#api/entry'
+import type { RouteEntry } from '#api/route-entry'
 import type { Benchmark, Case, Figures, ReportAppendix, Round, Target } from '#bench/harness/benchmark'
 import type { CaseResult } from '#bench/harness/measure'
 import { groupedNumber } from '#bench/harness/report'

@@ -2,7 +2,7 @@ import { addToState, type DemoTarget, readState } from '#bench/demo/demo-content
 import type { SimulatedDevice } from '#bench/fleet/device'
 import { changeNumberAt, type SimulatedProperty } from '#bench/fleet/kinds'
 import { askApi, authorizationHeader } from '#bench/harness/identity'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 const hourMs = 3_600_000
 
@@ -77,7 +77,7 @@ async function importCsv({ port, person }: DemoTarget, csv: string, signal: Abor
     }
     // The server has other work.
     if (status !== 429 && status !== 503) throw new Error(`the import of history was answered ${status}: ${text}`)
-    await pass(retryMs)
+    await sleep(retryMs)
   }
   return false
 }

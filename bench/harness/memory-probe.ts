@@ -1,6 +1,6 @@
 import { getHeapCodeStatistics, getHeapSpaceStatistics } from 'node:v8'
 import { processUsage } from '#bench/process-usage'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /**
  * Loaded into a server before its own program: reports its memory after garbage collections, and moves the clock, so
@@ -50,7 +50,7 @@ process.on('message', async (question: ProbeMessage) => {
   if (!gc) throw new Error('the probe needs --expose-gc')
   for (let round = 0; round < collections; round++) {
     gc()
-    await pass(collectionPauseMs)
+    await sleep(collectionPauseMs)
   }
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
   const ownBytes = processUsage(process.pid)?.anonymousBytes ?? rss

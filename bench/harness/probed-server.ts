@@ -1,5 +1,5 @@
 import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
-import { ours, type RunningServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer } from '#bench/harness/servers'
 
 export interface ProbedServer extends RunningServer {
   memory(): Promise<MemoryUse>
@@ -7,7 +7,7 @@ export interface ProbedServer extends RunningServer {
   pass(ms: number): Promise<void>
 }
 
-const start = ours({}, 'harness/memory-probe', ['--expose-gc'])
+const start = ownServer({}, 'harness/memory-probe', ['--expose-gc'])
 
 export async function startProbed(): Promise<ProbedServer> {
   const server = await start()

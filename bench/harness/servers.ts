@@ -80,7 +80,7 @@ async function startOn(
 }
 
 /** The same on its own data folder. */
-export function ours(
+export function ownServer(
   environment: Environment = {},
   before?: string,
   more?: readonly string[],

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** Loaded into a server before its own program: delays each commit by 50 ms, like a busy or remote disk. */
 const laterMs = 50
@@ -22,7 +22,7 @@ Level.prototype.batch = function slowBatch(this: Database, ...many: readonly unk
   if (many.length > 0) return made
   const write = made.write.bind(made)
   made.write = async (options) => {
-    await pass(laterMs)
+    await sleep(laterMs)
     return write(options)
   }
   return made

@@ -6,7 +6,7 @@ import { protocols } from '#bench/load/peer-protocols'
 import type { Protocol } from '#bench/load/protocol'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position. */
 const updated = '{"type":"OBJECT_UPDATED","timestamp":'
@@ -95,7 +95,7 @@ export class LoadDashboards {
       this.check()
       if (this.gaps > 0) throw new SlowLoadError(this.gaps)
       if (performance.now() > end) throw new Error(`a dashboard received ${this.receivedByAll} of ${events} events`)
-      await pass(1)
+      await sleep(1)
     }
   }
 

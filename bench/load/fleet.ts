@@ -4,7 +4,7 @@ import { FleetLink, type NumberOf, type Reconnecting, reportingHello } from '#be
 import { firstPeerNumber, PeerLink } from '#bench/load/peer-link'
 import type { Protocol } from '#bench/load/protocol'
 import { UpdateTemplate } from '#bench/load/update-template'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 export interface LoadFleetOptions {
   readonly port: number
@@ -222,7 +222,7 @@ export class LoadFleet {
       if (this.#pace) for (const link of this.#links) this.#sendDue(link)
       if (this.#links.every(({ isSettled }) => isSettled)) return
       if (performance.now() > end) throw new Error('not everything sent was acknowledged in time')
-      await pass(1)
+      await sleep(1)
     }
   }
 

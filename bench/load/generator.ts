@@ -7,7 +7,7 @@ import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { Lead, type LeadLimits } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** A load: a fleet whose devices report, and dashboards that receive all changes. */
 export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarget {
@@ -88,12 +88,12 @@ serveFunctions({
     if (rate !== undefined) fleet.beginPace(rate)
     else if (lead) lead.begin()
     else fleet.begin()
-    await pass(warmupMs)
+    await sleep(warmupMs)
     const clock = new CpuClock(spec.serverProcessId)
     const warm = counted()
     fleet.latency.clear()
     delivery.clear()
-    await pass(measuredMs)
+    await sleep(measuredMs)
     lead?.stop()
     fleet.pause()
     const { drainMsMax = drainMsDefault } = spec

@@ -3,7 +3,7 @@ import { authorizationHeader } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** A client that reads the same answer repeatedly, as fast as it can, and counts its bytes. */
 interface ReaderSpec extends ServerTarget {
@@ -57,7 +57,7 @@ serveFunctions({
   async measure(milliseconds: number): Promise<ReadResult> {
     const clock = new CpuClock(spec.serverProcessId)
     const before = { reads, bytes }
-    await pass(milliseconds)
+    await sleep(milliseconds)
     isReading = false
     await reading
     return { ...clock.read(), reads: reads - before.reads, bytes: bytes - before.bytes }

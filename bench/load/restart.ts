@@ -4,7 +4,7 @@ import { request } from '#bench/http'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
 import { numberOf } from '#bench/load/update-template'
-import { pass, unixMs } from '#bench/time'
+import { sleep, unixMs } from '#bench/time'
 
 export interface StartedServer {
   readonly port: number
@@ -41,7 +41,7 @@ serveFunctions({
     fleet.begin()
     while (fleet.numbers.includes(-1)) {
       fleet.check()
-      await pass(50)
+      await sleep(50)
     }
     fleet.check()
   },
@@ -51,14 +51,14 @@ serveFunctions({
     const enough = fleet.acknowledged + frames
     while (fleet.acknowledged < enough) {
       fleet.check()
-      await pass(1)
+      await sleep(1)
     }
     fleet.check()
   },
 
   /** After the server was killed: reads its last bytes. */
   async leave(): Promise<void> {
-    await pass(100)
+    await sleep(100)
     fleet.close()
   },
 
@@ -66,7 +66,7 @@ serveFunctions({
     while (unixMs() - spawnedAt < answerMsMax) {
       const answer = await request(`http://127.0.0.1:${port}/api/v1/health`).catch(() => undefined)
       if (answer?.status === 200) return { firstAnswerMs: unixMs() - spawnedAt }
-      await pass(retryEveryMs)
+      await sleep(retryEveryMs)
     }
     throw new Error(`no answer within ${answerMsMax / 1000} s`)
   },

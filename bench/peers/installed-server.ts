@@ -6,7 +6,7 @@ import { killAtExit } from '#bench/exit-cleanup'
 import type { StartServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { freePort } from '#bench/server-process'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** A server of the system in the foreground, with only the settings given here. */
 export interface InstalledServer {
@@ -82,7 +82,7 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
       socket.once('connect', () => socket.destroy())
     })
     if (isOpen) return
-    await pass(20)
+    await sleep(20)
   }
   throw new Error('the server does not listen')
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { identityOn } from '#bench/harness/identity'
-import { listening, ours, type StartServer } from '#bench/harness/servers'
+import { listening, ownServer, type StartServer } from '#bench/harness/servers'
 import type { ProtocolName } from '#bench/load/peer-protocols'
 import { type InstalledServer, installedServer, isInstalled, printed } from '#bench/peers/installed-server'
 import { projectRoot } from '#bench/project-root'
@@ -91,7 +91,7 @@ export const peerSystems: readonly Peer[] = [
     isThere: true,
     version: () => 'this commit',
     settings: 'DURABILITY=process, IAM=off',
-    start: ours({ DURABILITY: 'process', IAM: 'off' }),
+    start: ownServer({ DURABILITY: 'process', IAM: 'off' }),
   },
   {
     name: `${ownName}, IAM on`,
@@ -100,7 +100,7 @@ export const peerSystems: readonly Peer[] = [
     version: () => 'this commit',
     settings:
       'DURABILITY=process; devices by a provisioning key, dashboards by a token, each event checked against roles',
-    start: ours({ DURABILITY: 'process', ...identityOn }),
+    start: ownServer({ DURABILITY: 'process', ...identityOn }),
   },
   {
     name: 'nats-server',

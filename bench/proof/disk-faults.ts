@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { killAtExit } from '#bench/exit-cleanup'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** Calls on files of the database that fail with EIO, during a start or while the server serves. */
 export interface DiskFault {
@@ -115,7 +115,7 @@ export class FaultyDisk {
     const tracer = spawn('strace', [...this.#options, '-p', String(processId)], { stdio: 'ignore' })
     this.#tracer = tracer
     killAtExit(tracer)
-    for (const end = performance.now() + attachMsMax; !isTraced(processId); await pass(pollMs))
+    for (const end = performance.now() + attachMsMax; !isTraced(processId); await sleep(pollMs))
       if (performance.now() > end || tracer.exitCode !== null) throw new Error('strace could not be attached')
     this.watch(processId)
   }

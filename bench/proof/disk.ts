@@ -15,7 +15,7 @@ import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
-import { pass, until } from '#bench/time'
+import { sleep, until } from '#bench/time'
 
 export interface DiskProofOptions {
   readonly seed: number
@@ -202,7 +202,7 @@ class DiskRun {
       // Files that were read before are open already, and a start opens the files that it creates.
       await this.#server?.kill()
       this.#server = await startServer(this.#settings())
-      await pass(settledMs)
+      await sleep(settledMs)
     }
     if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
     const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
@@ -246,7 +246,7 @@ class DiskRun {
     }
     const reader = new Dashboard({ url: this.#url, from: first, authorization, isFolding: false, onEvent })
     reader.start()
-    for (const end = performance.now() + lifeMs; performance.now() < end; await pass(10)) {
+    for (const end = performance.now() + lifeMs; performance.now() < end; await sleep(10)) {
       const list = await this.#api.ask('GET', '/devices').catch(() => undefined)
       if (list?.status !== 200) continue
       const missing = keptDevices.filter((name) => !list.text.includes(`"${name}"`))
@@ -274,7 +274,7 @@ class DiskRun {
   async fill(filling: number, disk: string): Promise<void> {
     const ballast = join(disk, 'ballast')
     const label = `full disk ${filling}`
-    const filled = pass(lifeMs / 2).then(() => fillUp(ballast))
+    const filled = sleep(lifeMs / 2).then(() => fillUp(ballast))
     const received = await this.#live(label)
     await filled
     // Remaining space is used by these changes.
@@ -298,7 +298,7 @@ class DiskRun {
     dashboard.start()
     let isOver = false
     const working = runner.run(() => isOver)
-    await Promise.all([pass(lifeMs), other])
+    await Promise.all([sleep(lifeMs), other])
     isOver = true
     await working
     dashboard.stop()

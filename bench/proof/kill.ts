@@ -10,7 +10,7 @@ import type { Outcome, Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 import { freePort, ServerProcess } from '#bench/server-process'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 interface KillOptions extends LoadOptions {
   readonly rounds: number
@@ -94,18 +94,18 @@ class KillRun {
     const before = server.changesAcknowledged
     const lifetime = random.between(lifeMsMin, this.#options.lifeMs)
     const isCut = random.below(3) === 0
-    await pass(lifetime / 2)
+    await sleep(lifetime / 2)
     if (isCut) witness.dashboard.cut()
-    await pass(lifetime / 2)
+    await sleep(lifetime / 2)
     if (server.process.isEnded) problems.push(`round ${round}: the server ended by itself\n${server.lastLines}`)
     await server.process.kill()
     await this.#stopWork()
     // An answer in a socket's buffer was sent before the kill; a device may not have read it yet.
-    await pass(20)
+    await sleep(20)
     witness.frames.mark()
     while (random.below(10) < earlyKillsOfTen) {
       const early = new ServerProcess(proofServer(server.place, settingsOf(round)))
-      await pass(random.between(20, 600))
+      await sleep(random.between(20, 600))
       await early.kill()
     }
     if (server.changesAcknowledged === before) this.#idleRounds++

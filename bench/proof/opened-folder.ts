@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
-import { isPlainFailure, type Running, serve } from '#app/serve'
+import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
 import type { StreamEvent } from '#bench/dashboard'
 import { EventChecker, type SentFrames } from '#bench/proof/event-checker'
 import { patientSettings } from '#bench/proof/server-settings'
@@ -12,7 +12,7 @@ const differencesMax = 3
 
 /** A data folder after an accident, opened by a server. */
 export interface OpenedFolder {
-  readonly running?: Running
+  readonly running?: RunningServer
   /** The error text for the operator, if it was not opened. */
   readonly refusal?: string
 }

@@ -8,7 +8,7 @@ const head = '# proof\n\nWhat was tried to break the promises of the server, and
 const sectionStart = /^(?=## )/m
 
 /** Replaces the section of one proof in `proof.md`, and keeps the other sections. */
-export function keepOutcome(
+export function saveOutcome(
   name: string,
   { about }: Proof,
   outcome: Outcome,

@@ -13,7 +13,7 @@ import { processUsage } from '#bench/process-usage'
 import { LoadedServer } from '#bench/proof/loaded-server'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 import { freePort } from '#bench/server-process'
-import { pass, until } from '#bench/time'
+import { sleep, until } from '#bench/time'
 
 interface SoakOptions {
   readonly minutes: number
@@ -94,7 +94,7 @@ async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments 
   const visits = { devices: 0, subscribers: 0 }
   const samples: Sample[] = []
   const sample = async () => {
-    await pass((minutes * 60_000) / samplesCount)
+    await sleep((minutes * 60_000) / samplesCount)
     samples.push({ ...(await sampleOf(server)), minutes: minutesPassed() })
     if (samples.length % printEverySamples > 0) return
     const live = ((samples.at(-1)?.live ?? 0) / gauges.live.scale).toFixed(1)
@@ -158,9 +158,9 @@ async function connectDevice({ url, key, random, runner }: LoadedServer, number:
   fleet.start()
   try {
     if (!(await fleet.allOnline(onlineMsMax))) throw new Error('a device is not welcome')
-    await pass(random.between(200, 2_000))
+    await sleep(random.between(200, 2_000))
     if (number % 3 === 0) fleet.cutAll()
-    await pass(random.between(100, 1_000))
+    await sleep(random.between(100, 1_000))
   } finally {
     await fleet.stop(number % 4 > 0)
   }
@@ -182,12 +182,12 @@ async function subscribe({ url, random, place, runner }: LoadedServer, number: n
       const choice = random.next()
       if (choice < 0.4) dashboard.stall()
       else if (choice < 0.7) dashboard.cut()
-      await pass(random.between(300, 3_000))
+      await sleep(random.between(300, 3_000))
       dashboard.unstall()
     }
     if (number % 2 === 0) dashboard.stop()
     await runner.api.must('POST', '/auth/logout', { headers: { authorization } })
-    await pass(200)
+    await sleep(200)
   } finally {
     dashboard.stop()
   }
@@ -195,7 +195,7 @@ async function subscribe({ url, random, place, runner }: LoadedServer, number: n
 }
 
 async function disconnectSome({ random, witness, fleets }: LoadedServer): Promise<void> {
-  await pass(random.between(2_000, 12_000))
+  await sleep(random.between(2_000, 12_000))
   if (random.below(3) === 0) witness.dashboard.cut()
   else fleets.cutSome(random)
 }

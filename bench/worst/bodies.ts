@@ -1,4 +1,4 @@
-import type { RouteEntry } from '#api/entry'
+import type { RouteEntry } from '#api/route-entry'
 import { containersMax, elementsMax, keysMax, textsMax } from '#http/validation'
 
 /**

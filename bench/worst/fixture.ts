@@ -5,7 +5,7 @@ import { loadedBefore, startAuthenticated } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer, HttpOptions } from '#bench/http'
 import { freePort } from '#bench/server-process'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** After the answer, for its commit and its events. */
 const settleMs = 10
@@ -59,7 +59,7 @@ export async function startFixture(): Promise<Fixture> {
       await ask({ type: 'begin' })
       try {
         await send()
-        await pass(settleMs)
+        await sleep(settleMs)
       } catch (error) {
         await ask({ type: 'end' })
         throw error

@@ -1,5 +1,5 @@
 import { createUser, readToken } from '#bench/harness/identity'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 import type { Fixture } from '#bench/worst/fixture'
 import { uuid } from '#bench/worst/frames'
 
@@ -305,7 +305,7 @@ export const requests: readonly RequestInput[] = [
         const { headers } = await request('GET', '/devices?limit=1')
         const socket = await open(`/events?epoch=${headers['stream-epoch']}&offset=0`)
         socket.on('message', () => {})
-        await pass(1_500)
+        await sleep(1_500)
         socket.close()
       },
   },
@@ -387,7 +387,7 @@ export const requests: readonly RequestInput[] = [
       const condition = { '>': [{ var: '0x0001' }, 3] }
       for (let made = 0; made < alarmsActive; made++)
         await make('POST', '/alarms', { ...alarm({ devices }), condition })
-      await pass(20_000)
+      await sleep(20_000)
       let sent = 0
       return () => request('DELETE', `/devices/ALARMED${sent++}`)
     },

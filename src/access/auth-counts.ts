@@ -1,4 +1,4 @@
-import type { RouteAccess } from '#api/entry'
+import type { RouteAccess } from '#api/route-entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'
 

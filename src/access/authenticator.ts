@@ -6,7 +6,7 @@ import type { Passwords } from '#access/passwords'
 import type { Proofs } from '#access/proof'
 import type { SessionCaller, SessionCallers } from '#access/session-callers'
 import type { Tokens, VerifiedToken } from '#access/tokens'
-import type { RouteAccess } from '#api/entry'
+import type { RouteAccess } from '#api/route-entry'
 import { logIn } from '#api/sign-in'
 import { hookSignatureHeader } from '#api/updates'
 import {

@@ -1,5 +1,5 @@
 import { accountOf, checkFactorLimit, type FactorSubject, wrongFactor } from '#access/factor-subject'
-import type { SignInPlace } from '#access/requests'
+import type { SignInOrigin } from '#access/requests'
 import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
 import { openTotpSecret, totpStep } from '#access/totp'
@@ -13,7 +13,7 @@ export async function takeTotp(
   parts: SignInParts,
   subject: FactorSubject,
   code: string,
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<void> {
   const { world, system } = parts
   const { row } = subject
@@ -29,7 +29,7 @@ export async function takeRecoveryCode(
   parts: SignInParts,
   subject: FactorSubject,
   code: string,
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<void> {
   const { row } = subject
   checkFactorLimit(parts, subject, place)
@@ -43,7 +43,7 @@ export async function takeRecoveryCode(
 }
 
 /** The form of the code decides which kind it is; the two kinds share none. */
-export function takeCode(parts: SignInParts, subject: FactorSubject, code: string, place: SignInPlace): Promise<void> {
+export function takeCode(parts: SignInParts, subject: FactorSubject, code: string, place: SignInOrigin): Promise<void> {
   return /^[0-9]{6}$/.test(code) ? takeTotp(parts, subject, code, place) : takeRecoveryCode(parts, subject, code, place)
 }
 
@@ -51,7 +51,7 @@ export function takeCode(parts: SignInParts, subject: FactorSubject, code: strin
 export async function useFactor(
   parts: SignInParts,
   subject: FactorSubject,
-  place: SignInPlace,
+  place: SignInOrigin,
   turn: Promise<unknown>,
 ): Promise<void> {
   try {

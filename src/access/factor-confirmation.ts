@@ -2,7 +2,7 @@ import { ExpiringMap } from '#access/bounded-map'
 import { takeCode } from '#access/factor-codes'
 import { accountOf, type FactorSubject, ownerOf } from '#access/factor-subject'
 import { verifyPassword } from '#access/password-change'
-import type { Confirmation, SignInPlace } from '#access/requests'
+import type { Confirmation, SignInOrigin } from '#access/requests'
 import type { SignInParts } from '#access/sign-in'
 import { Problem } from '#model/problem'
 
@@ -37,7 +37,7 @@ export class FactorConfirmations {
    * Does nothing during a sign-in, which has just verified the password. @throws Problem `invalid` without a
    * confirmation, and the refusal of a wrong password or code
    */
-  async confirm(subject: FactorSubject, { password, code }: Confirmation, place: SignInPlace): Promise<void> {
+  async confirm(subject: FactorSubject, { password, code }: Confirmation, place: SignInOrigin): Promise<void> {
     const { row, session, owner } = subject
     if (session === undefined) return
     if (password !== undefined) {

@@ -1,4 +1,4 @@
-import type { FactorRequest, SignInPlace } from '#access/requests'
+import type { FactorRequest, SignInOrigin } from '#access/requests'
 import { identify, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import { tooEarly } from '#actors/account/factors'
@@ -112,7 +112,7 @@ export async function wrongFactor(
   return new Problem('unauthorized', 'invalid code')
 }
 
-async function byToken(parts: SignInParts, text: string, jkt: string, place: SignInPlace): Promise<FactorSubject> {
+async function byToken(parts: SignInParts, text: string, jkt: string, place: SignInOrigin): Promise<FactorSubject> {
   const token = await parts.tokens.readSecondFactor(text, jkt)
   const row = token && rowById(parts.system.wake(directoryAddress), token.user)
   if (row?.state !== 'active' || row.tenant !== token?.tenant) throw badToken()

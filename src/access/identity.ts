@@ -8,17 +8,17 @@ import { Challenges } from '#access/challenges'
 import { FactorConfirmations } from '#access/factor-confirmation'
 import { type FileKeys, fileKeysOf } from '#access/file-keys'
 import { firstAdministrator } from '#access/first-administrator'
-import { loginsOf, secondFactorsOf } from '#access/flows'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
 import type { IdentityOptions, Lifetimes } from '#access/options'
 import { Passwords } from '#access/passwords'
 import { Nonces, ProofKeys, Proofs } from '#access/proof'
-import { Replays } from '#access/replays'
+import { ReplayCache } from '#access/replay-cache'
 import { tokenCheck } from '#access/secret-text'
 import { SessionCallers } from '#access/session-callers'
 import { SessionList } from '#access/session-list'
 import { SessionSockets } from '#access/session-sockets'
 import type { SignInParts } from '#access/sign-in'
+import { loginsOf, secondFactorsOf } from '#access/sign-in-flows'
 import { KeyRing } from '#access/signing-key-ring'
 import { TenantRemoval } from '#access/tenant-removal'
 import { Tokens } from '#access/tokens'
@@ -55,7 +55,7 @@ export function openIdentity(options: IdentityOptions) {
   const issuer = options.publicUrls[0] ?? 'device-data-backend'
   const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
-  const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys({ now }) })
+  const proofs = new Proofs({ now, nonces, replays: new ReplayCache({ now, random }), keys: new ProofKeys({ now }) })
   const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
   const authors = new Authors({ system, accesses, now })
   const callers = new SessionCallers({ system, accesses, authors })

@@ -1,5 +1,5 @@
 import { type Match, renewHash, usersWithPassword } from '#access/password-attempt'
-import type { LoginOutcome, LoginRequest, SignInPlace } from '#access/requests'
+import type { LoginOutcome, LoginRequest, SignInOrigin } from '#access/requests'
 import {
   accountAt,
   beginBound,
@@ -72,7 +72,7 @@ function tenantsOf(parts: SignInParts, matches: readonly Match[]): readonly Tena
 }
 
 /** The password was right: returns a session, or the next step towards one. */
-async function complete(parts: SignInParts, match: Match, jkt: string, place: SignInPlace): Promise<LoginOutcome> {
+async function complete(parts: SignInParts, match: Match, jkt: string, place: SignInOrigin): Promise<LoginOutcome> {
   const account = accountAt(parts, match)
   const tenant = tenantOf(parts, match.row)
   if (!needsSecondFactor(tenant, account)) return { type: 'pair', ...(await beginBound(parts, match, jkt, place)) }

@@ -1,5 +1,5 @@
 import type { Candidate } from '#access/passwords'
-import type { SignInPlace } from '#access/requests'
+import type { SignInOrigin } from '#access/requests'
 import { identify, type RecognizedUser, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import type { UserRow } from '#actors/directory/state'
@@ -15,7 +15,7 @@ export interface PasswordAttempt {
   /** As typed. */
   readonly text: string
   readonly password: string
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
   /** The candidates. Called when the hash begins. */
   readonly rows: () => readonly UserRow[]
   /** The minimum number of hashes to compute. */
@@ -103,7 +103,7 @@ export async function renewHash(
   { system, passwords }: SignInParts,
   { tenant, user, version, hash }: Omit<Match, 'row'>,
   password: string,
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<void> {
   if (passwords.isCurrent(hash)) return
   try {

@@ -1,5 +1,5 @@
 import { accountOfId, accountsOf } from '#access/password-attempt'
-import type { EmailRequest, PasswordRequest, SignInPlace } from '#access/requests'
+import type { EmailRequest, PasswordRequest, SignInOrigin } from '#access/requests'
 import { type SignInParts, withOneRetry, wrongCredentials } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import { directoryAddress } from '#actors/directory/commands'
@@ -48,7 +48,7 @@ export async function verifyPassword(
   { system, passwords, attempts }: SignInParts,
   row: UserRow,
   password: string,
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<{ readonly version: number }> {
   const { address } = place
   const candidates = () => {

@@ -3,7 +3,7 @@ import { type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors
 import { isCompactJws } from '#access/base64url'
 import { RecentMap } from '#access/bounded-map'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
-import type { Replays } from '#access/replays'
+import type { ReplayCache } from '#access/replay-cache'
 import { tokenHash } from '#access/secret-text'
 import { proofProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
@@ -36,7 +36,7 @@ export interface ProofsParts {
   /** Unix ms. */
   now(): number
   readonly nonces: Nonces
-  readonly replays: Replays
+  readonly replays: ReplayCache
   readonly keys: ProofKeys
 }
 

@@ -4,7 +4,7 @@ import type { Caller, Principal } from '#model/caller'
 /** Requests and answers of sign-in and account operations. A refusal is a thrown Problem. */
 
 /** Where a sign-in comes from, as the server saw it. */
-export interface SignInPlace {
+export interface SignInOrigin {
   /** With the port if the client sent one; lower case. */
   readonly host: string
   readonly address: string
@@ -24,7 +24,7 @@ export interface LoginRequest {
   /** Without `crn#tenant:`. */
   readonly tenantIdentifier?: string | undefined
   readonly jkt: string | undefined
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 /** The tokens of the DPoP scheme. §4.1. */
@@ -50,7 +50,7 @@ export interface BasicRequest {
   readonly authorization: string
   /** Whether a refresh token is requested. */
   readonly isOffline: boolean
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 /** The tokens of the Basic scheme. Contract 2. */
@@ -63,12 +63,12 @@ export interface TokenAnswer {
 export interface RefreshRequest {
   readonly refreshToken: string
   readonly jkt: string | undefined
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 export interface BasicRefreshRequest {
   readonly refreshToken: string
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 /** The caller has a session, or sends a proof and a refresh token bound to the same key. Contract 2, Sign-out. */
@@ -76,14 +76,14 @@ export interface SignOutRequest {
   readonly caller: Caller
   readonly refreshToken?: string | undefined
   readonly isAll: boolean
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 export interface SignUpRequest {
   readonly name: string
   readonly code: string
   readonly password: string
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 export interface EmailRequest {
@@ -91,14 +91,14 @@ export interface EmailRequest {
   readonly current: string
   /** Null: no address. */
   readonly email: string | null
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 export interface PasswordRequest {
   readonly caller: Caller
   readonly current: string
   readonly password: string
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 /** One session, as the API shows it. Times are Unix ms. */
@@ -116,7 +116,7 @@ export interface ShownSession {
 export interface FactorRequest {
   readonly caller: Caller
   readonly token?: string | undefined
-  readonly place: SignInPlace
+  readonly place: SignInOrigin
 }
 
 export interface FactorCodeRequest extends FactorRequest {

@@ -1,4 +1,4 @@
-import type { BasicRefreshRequest, Pair, RefreshRequest, SignInPlace, TokenAnswer } from '#access/requests'
+import type { BasicRefreshRequest, Pair, RefreshRequest, SignInOrigin, TokenAnswer } from '#access/requests'
 import {
   activeSession,
   identify,
@@ -33,7 +33,7 @@ export function boundSession(
   parts: SignInParts,
   text: string,
   jkt: string | undefined,
-  { place, isSignOut }: { readonly place: SignInPlace; readonly isSignOut: boolean },
+  { place, isSignOut }: { readonly place: SignInOrigin; readonly isSignOut: boolean },
 ): { readonly token: RefreshToken; readonly stored: StoredSession } {
   if (jkt === undefined) throw proofProblem('missing proof')
   const token = readRefreshToken(text)

@@ -4,7 +4,7 @@ import type { Authors } from '#access/authors'
 import type { FileKeys } from '#access/file-keys'
 import type { Lifetimes } from '#access/options'
 import type { Passwords } from '#access/passwords'
-import type { Pair, SignInPlace, TokenAnswer } from '#access/requests'
+import type { Pair, SignInOrigin, TokenAnswer } from '#access/requests'
 import { refreshTokenText, type Tokens } from '#access/tokens'
 import { accountAddress } from '#actors/account/commands'
 import { versionConflict } from '#actors/account/sessions'
@@ -43,7 +43,7 @@ export interface RecognizedUser {
 }
 
 /** Names the user whom a request concerns. */
-export function identify({ identified }: SignInPlace, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
+export function identify({ identified }: SignInOrigin, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
   identified?.({ tenant, user: formatCrn({ type: 'user', id: user }) })
 }
 
@@ -55,7 +55,7 @@ export async function beginBound(
   parts: SignInParts,
   user: RecognizedUser,
   jkt: string,
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<Pair> {
   const endsAt = parts.world.now() + parts.lifetimes.refreshMs
   const session = await begin(parts, user, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
@@ -67,7 +67,7 @@ export async function beginUnbound(
   parts: SignInParts,
   user: RecognizedUser,
   isOffline: boolean,
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<TokenAnswer> {
   const { tokenMs, refreshMs } = parts.lifetimes
   const endsAt = parts.world.now() + (isOffline ? refreshMs : tokenMs)
@@ -79,7 +79,7 @@ async function begin(
   { world, system }: SignInParts,
   { tenant, user, version }: RecognizedUser,
   of: { scheme: 'basic' | 'dpop'; jkt?: string; hasRefresh: boolean; endsAt: number },
-  place: SignInPlace,
+  place: SignInOrigin,
 ): Promise<string> {
   const id = randomId((byteCount) => world.random(byteCount))
   const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }

@@ -1,4 +1,4 @@
-import type { Permission, RouteAccess, RouteEntry } from '#api/entry'
+import type { Permission, RouteAccess, RouteEntry } from '#api/route-entry'
 
 /** Access to routes: in words, and as OpenAPI security requirements. Contract 1.4, 2. */
 

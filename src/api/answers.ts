@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RouteAnswer } from '#api/entry'
+import type { RouteAnswer } from '#api/route-entry'
 
 /** Errors of several routes. Contract 1.3, 1.4. */
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { booleanField } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 
 /** A backup of all data that a server has stored, in one answer. Contract 8. */
 

@@ -1,5 +1,5 @@
 import { acceptsProof } from '#api/access'
-import { type RouteEntry, takesIdempotencyKey } from '#api/entry'
+import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 
 /**
  * Headers of answers with a meaning, and when they are sent. In addition every answer has `Date` and `X-Request-Id`.

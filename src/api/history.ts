@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { aggregateNames } from '#model/aggregate'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'

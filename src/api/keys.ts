@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { keyLifetimeField, TenantQuery } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
-import { printable } from '#model/printable'
+import { printable } from '#model/printable-text'
 import { RoleNames } from '#model/user'
 
 /** API keys, which act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */

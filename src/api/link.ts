@@ -1,5 +1,5 @@
 import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { changeAnswer, ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'

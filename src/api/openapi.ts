@@ -3,10 +3,10 @@ import { accessOf, anyCaller, securitySchemes } from '#api/access'
 import { ErrorBody, ServerErrorBody } from '#api/answers'
 import { chapters } from '#api/chapters'
 import { about } from '#api/document'
-import { type RouteAnswer, type RouteEntry, takesIdempotencyKey } from '#api/entry'
 import { answerHeaders, headersOfAnswer, headersOfRequest, requestHeaders } from '#api/headers'
 import { type JsonSchema, SchemaCollection } from '#api/json-schema'
 import { namedSchemas } from '#api/named-schemas'
+import { type RouteAnswer, type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 import { schemaNotes } from '#api/schema-notes'
 
 const intro = `Devices offer services, services have numbered properties. Applications read their state, receive its

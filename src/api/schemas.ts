@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrorBody, errorAnswers, notModified } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { depthField, pageFields } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'

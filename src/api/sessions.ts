@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { TenantQuery } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { ServerMadeId, TenantIdentifier, Timestamp } from '#model/identifier'
 import { Grant } from '#model/scope'
 import { Email, Password, SecondFactor, SubmittedPassword, UserName } from '#model/user'

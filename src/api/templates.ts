@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { changeAnswer, errorAnswers, notModified } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { exampleAuthorship } from '#api/state-shape'
 import { ShortName } from '#model/identifier'
 import { TemplateBody, TemplateEntry } from '#model/template'

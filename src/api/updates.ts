@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields, signatureField } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 import { DeviceIdentifier, Sha256 } from '#model/identifier'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { changeAnswer, errorAnswers, notModified } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { codeLifetimeField, pageFields, TenantQuery, tenantFields } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
 import { Email, NewUserName, RoleNames, UserEntry, UserName } from '#model/user'

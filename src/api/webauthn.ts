@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 import { confirmationFields, RecoveryCodes } from '#api/second-factors'
 import { examplePair, TokenPair, tokenField } from '#api/sign-in'
 import { Timestamp } from '#model/identifier'
-import { printable } from '#model/printable'
+import { printable } from '#model/printable-text'
 
 /**
  * Second factors: security keys and phones, by WebAuthn. Options are in the form that browsers take, answers in the

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrorBody, errorAnswers } from '#api/answers'
-import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/fields'
+import { defineRoute } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, noCounts } from '#model/action'
 import { DeviceIdentifier, PropertyId, ServerMadeId, ServiceIdentifier } from '#model/identifier'

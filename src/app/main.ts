@@ -5,7 +5,7 @@ import { adminCommand } from '#app/admin-command'
 import { configExitCode, readConfig } from '#app/config'
 import { helpText } from '#app/config-text'
 import { createLog, type Log } from '#app/log'
-import type { Running } from '#app/serve'
+import type { RunningServer } from '#app/running-server'
 
 /** The entry point: environment, signals, and the last messages before an exit. */
 
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     )
   }
   // `--help` and configuration errors do not wait until the whole server is loaded.
-  const { isPlainFailure, serve } = await import('#app/serve')
+  const { isPlainFailure, serve } = await import('#app/running-server')
   const { exitCodeOf } = await import('#app/mqtt')
   try {
     const starting = serve(config, log, { administratorGenerated: printAdministrator })
@@ -79,7 +79,7 @@ function printAdministrator({ name, password }: { readonly name: string; readonl
 }
 
 /** A signal during the start stops the server once it has started. */
-function stopOnSignal(starting: Promise<Running>, log: Log): void {
+function stopOnSignal(starting: Promise<RunningServer>, log: Log): void {
   let isStopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -95,7 +95,7 @@ function stopOnSignal(starting: Promise<Running>, log: Log): void {
   }
 }
 
-async function stop(running: Running, log: Log): Promise<void> {
+async function stop(running: RunningServer, log: Log): Promise<void> {
   try {
     await running.stop()
     process.exit(0)

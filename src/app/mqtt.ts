@@ -5,9 +5,9 @@ import type { Log } from '#app/log'
 import type { MqttMetrics } from '#app/metrics/sources'
 import { CannotListen } from '#http/server'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
-import { CarriedConnection } from '#mqtt/carried-connection'
 import { Connections } from '#mqtt/connections'
 import { principalFinder } from '#mqtt/credentials'
+import { ForwardedConnection } from '#mqtt/forwarded-connection'
 import { type Listener, listen, type TlsFiles } from '#mqtt/listener'
 import { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
@@ -63,7 +63,7 @@ export async function openMqtt(
   const sockets = [cluster?.tunnels.carry(socket) ?? socket]
   const opened = (transport: Transport) => {
     if (!cluster || cluster.node.isOwner) return connections.opened(transport)
-    return new CarriedConnection(transport, (client) => cluster.tunnels.connect(socket.path, client))
+    return new ForwardedConnection(transport, (client) => cluster.tunnels.connect(socket.path, client))
   }
   cluster?.node.onOwnerChanged(() => void connections.ownerChanged())
   const tls = await tlsOf(config)

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Config } from '#app/config'
 import { createLog } from '#app/log'
-import { isPlainFailure, type Running, serve } from '#app/serve'
+import { isPlainFailure, type RunningServer, serve } from '#app/running-server'
 import { realWorld } from '#app/world'
 import { type Connection, connectionTo } from '#cli/connection'
 import { Refusal } from '#cli/exit-codes'
@@ -23,7 +23,7 @@ export async function startPrivateServer({ config, offlineReason }: NoServer, no
   return { ...connectionTo(running.url, { token }), close: () => running.stop() }
 }
 
-async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<Running> {
+async function startServer(config: Config, operatorToken: string, notes: Writable): Promise<RunningServer> {
   // Standard output is for results only.
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
   // The next start of the server continues its history.

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/entry'
+import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/route-entry'
 
 /**
  * The routes that can be called, as types only: at run time `GET /devices` is just method and path. Parameter types are

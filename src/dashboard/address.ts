@@ -1,4 +1,4 @@
-import { observable } from '#dashboard/parts/use-observable'
+import { observable } from '#dashboard/components/use-observable'
 
 /** The address of the server, as the page sees it. Also works behind a proxy with a path prefix. */
 

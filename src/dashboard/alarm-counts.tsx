@@ -1,5 +1,5 @@
-import { Badge, Status } from '#dashboard/parts/status'
-import { useObservable } from '#dashboard/parts/use-observable'
+import { Badge, Status } from '#dashboard/components/status'
+import { useObservable } from '#dashboard/components/use-observable'
 import { mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'

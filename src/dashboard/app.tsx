@@ -3,23 +3,23 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Observable } from '#client/client'
 import { type Connection, Problem } from '#client/client'
 import { address } from '#dashboard/address'
+import { Button } from '#dashboard/components/button'
+import { ErrorBoundary } from '#dashboard/components/error-boundary'
+import { Link } from '#dashboard/components/link'
+import { Loading } from '#dashboard/components/page'
+import { problemText } from '#dashboard/components/problem-text'
+import { Status, type Tone } from '#dashboard/components/status'
+import { clock, duration } from '#dashboard/components/time'
+import { Toasts } from '#dashboard/components/toasts'
+import { UnsavedGuard } from '#dashboard/components/unsaved-guard'
+import { leave } from '#dashboard/components/unsaved-input'
+import { type CallState, useCall } from '#dashboard/components/use-call'
+import { useObservable } from '#dashboard/components/use-observable'
 import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
 import SignInPage from '#dashboard/pages/sign-in/page'
 import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
-import { Boundary } from '#dashboard/parts/boundary'
-import { Button } from '#dashboard/parts/button'
-import { Link } from '#dashboard/parts/link'
-import { Loading } from '#dashboard/parts/page'
-import { problemText } from '#dashboard/parts/problem-text'
-import { Status, type Tone } from '#dashboard/parts/status'
-import { clock, duration } from '#dashboard/parts/time'
-import { Toasts } from '#dashboard/parts/toasts'
-import { leave } from '#dashboard/parts/unsaved'
-import { UnsavedGuard } from '#dashboard/parts/unsaved-guard'
-import { type CallState, useCall } from '#dashboard/parts/use-call'
-import { useObservable } from '#dashboard/parts/use-observable'
 import { client, currentSession, hasAccess, isPageKept, session, shellKey, signOut } from '#dashboard/session'
 import { closeState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme'
@@ -52,12 +52,12 @@ export function App() {
   wasKept.current = isKept || (wasKept.current && signInPage !== undefined)
   const isCovered = wasKept.current
   return (
-    <Boundary>
+    <ErrorBoundary>
       {(isCovered || !signInPage) && <Shell key={shell} isHidden={isCovered} />}
       {signInPage && (isCovered ? <CoverDialog label="Sign in again">{signInPage}</CoverDialog> : signInPage)}
       <UnsavedGuard />
       <Toasts />
-    </Boundary>
+    </ErrorBoundary>
   )
 }
 

@@ -1,9 +1,9 @@
 import '#dashboard/theme.css'
 import '#dashboard/shell.css'
-import '#dashboard/parts/parts.css'
+import '#dashboard/components/parts.css'
 import { render } from 'preact'
 import { App } from '#dashboard/app'
-import { restoreFocus } from '#dashboard/parts/focus-restoration'
+import { restoreFocus } from '#dashboard/components/focus-restoration'
 import { applyTheme } from '#dashboard/theme'
 
 applyTheme()

@@ -1,13 +1,13 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { parametersIn } from '#dashboard/address'
+import { Button } from '#dashboard/components/button'
+import { Empty } from '#dashboard/components/empty-state'
+import { ErrorBoundary } from '#dashboard/components/error-boundary'
+import { Link } from '#dashboard/components/link'
+import { Loading, Page } from '#dashboard/components/page'
+import { useObservable } from '#dashboard/components/use-observable'
 import { mayOpen } from '#dashboard/navigation'
-import { Boundary } from '#dashboard/parts/boundary'
-import { Button } from '#dashboard/parts/button'
-import { Empty } from '#dashboard/parts/empty'
-import { Link } from '#dashboard/parts/link'
-import { Loading, Page } from '#dashboard/parts/page'
-import { useObservable } from '#dashboard/parts/use-observable'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
 import { state } from '#dashboard/state'
 
@@ -39,9 +39,9 @@ function LazyPage({ route, params }: { readonly route: Route; readonly params: P
   if (loaded === 'failed') return <LoadFailure />
   const { page: PageComponent } = loaded
   return (
-    <Boundary key={key}>
+    <ErrorBoundary key={key}>
       <PageComponent params={params} />
-    </Boundary>
+    </ErrorBoundary>
   )
 }
 

@@ -1,8 +1,8 @@
 import { connect, may, type Session } from '#client/client'
 import { serverUrl } from '#dashboard/address'
 import { BatchingSocket } from '#dashboard/batching-socket'
-import { hasUnsavedInput } from '#dashboard/parts/unsaved'
-import { observable } from '#dashboard/parts/use-observable'
+import { hasUnsavedInput } from '#dashboard/components/unsaved-input'
+import { observable } from '#dashboard/components/use-observable'
 import type { Action, Resource } from '#model/scope'
 
 /** One client for the whole page, and its session. The root follows the session, and renders everything again. */

@@ -1,6 +1,6 @@
+import { Button } from '#dashboard/components/button'
+import { observable, useObservable } from '#dashboard/components/use-observable'
 import { Icon } from '#dashboard/icons'
-import { Button } from '#dashboard/parts/button'
-import { observable, useObservable } from '#dashboard/parts/use-observable'
 import { readPreference, storePreference } from '#dashboard/preferences'
 
 /** Dark or light: by system preference, until the user chooses. */

@@ -1,5 +1,5 @@
-import type { BindingLists } from '#model/bound'
-import { holds, unionOf } from '#model/device-names'
+import type { BindingLists } from '#model/device-binding'
+import { includesName, unionOf } from '#model/device-names'
 import { type EventType, eventKinds } from '#model/event'
 import { type Reach, reachesLists, type Scope } from '#model/scope'
 
@@ -289,7 +289,8 @@ function isWanted(filter: EventFilter, type: EventType, device?: string, service
 
 function isReached(reach: Reach, device: string | undefined, service: string | undefined): boolean {
   return (
-    (device === undefined || holds(reach.devices, device)) && (service === undefined || holds(reach.services, service))
+    (device === undefined || includesName(reach.devices, device)) &&
+    (service === undefined || includesName(reach.services, service))
   )
 }
 

@@ -10,8 +10,8 @@ import {
   slowHighWaters,
   TenantHub,
 } from '#events/tenant-hub'
-import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire'
-import { type BindingLists, bindingLists } from '#model/bound'
+import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire-format'
+import { type BindingLists, bindingLists } from '#model/device-binding'
 import type { Entry, EntryExceptReport } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'

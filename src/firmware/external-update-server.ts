@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Answer, AnswerTooLate, GetJson } from '#firmware/get-json'
+import { type Answer, AnswerTooLate, JsonClient } from '#firmware/json-client'
 import type { UpdateServer } from '#firmware/update-server'
 import { isNewer } from '#model/firmware-order'
 import { FirmwareVersion, Sha256 } from '#model/identifier'
@@ -51,13 +51,13 @@ export class ExternalUpdateServer implements UpdateServer {
   readonly #base: URL
   readonly #headers: Readonly<Record<string, string>>
   readonly #world: World
-  readonly #connections: GetJson
+  readonly #connections: JsonClient
 
   constructor({ url, token, world, timeoutMs = answerMsMax }: ExternalUpdateServerOptions) {
     this.#base = new URL(url)
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     this.#world = world
-    this.#connections = new GetJson(this.#base.protocol, { world, timeoutMs, socketsMax })
+    this.#connections = new JsonClient(this.#base.protocol, { world, timeoutMs, socketsMax })
   }
 
   async check(query: UpdateQuery, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {

@@ -1,5 +1,4 @@
 import type { NoticeBus } from '#actors/notice-bus'
-import { Checks } from '#firmware/checks'
 import { EmbeddedUpdateServer } from '#firmware/embedded-update-server'
 import { ImageDownloads } from '#firmware/image-downloads'
 import { ImageUses } from '#firmware/image-uses'
@@ -7,6 +6,7 @@ import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
 import { ProjectScans } from '#firmware/project-scans'
 import { RolloutWindows } from '#firmware/rollout-windows'
 import { UpdateSchedule } from '#firmware/schedule'
+import { UpdateChecks } from '#firmware/update-checks'
 import type { UpdateServer } from '#firmware/update-server'
 import { Updater } from '#firmware/updater'
 import type { Links } from '#link/links'
@@ -44,7 +44,7 @@ const lostShown = 20
 /** The parts of firmware updates, connected: triggers, update server, rollouts and images. */
 export class FirmwareUpdates {
   readonly server: UpdateServer
-  readonly checks: Checks
+  readonly checks: UpdateChecks
   readonly updater: Updater
   readonly imageUses: ImageUses
   readonly downloads: ImageDownloads
@@ -58,7 +58,7 @@ export class FirmwareUpdates {
     const { world } = system
     const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; will retry`)
     this.server = server ?? new EmbeddedUpdateServer({ system, now: () => world.now(), scopeOf })
-    this.checks = new Checks({
+    this.checks = new UpdateChecks({
       server: this.server,
       world,
       failing: (error) => log.warn({ err: error }, 'the update server fails; requests to it are slowed down'),

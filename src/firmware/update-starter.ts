@@ -4,9 +4,9 @@ import { isHeldBack, waitingAttempts } from '#actors/update/attempts'
 import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import { type StoredUpdate, updateAddress, updateRecord } from '#actors/update/state'
-import type { Checks } from '#firmware/checks'
 import type { UpdateOptions } from '#firmware/options'
 import { firstUpdate, queriesOf } from '#firmware/pending-triggers'
+import type { UpdateChecks } from '#firmware/update-checks'
 import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
@@ -21,7 +21,7 @@ import type { World } from '#runtime/world'
 export interface UpdateStarterParts {
   readonly system: System<Entry>
   readonly links: Pick<Links, 'offers' | 'linkedOf'>
-  readonly checks: Pick<Checks, 'now' | 'soon'>
+  readonly checks: Pick<UpdateChecks, 'now' | 'soon'>
   readonly options: UpdateOptions
   readonly bug: (error: unknown, where: string) => void
 }

@@ -38,12 +38,12 @@ export class TextPieces {
 }
 
 /** An object as JSON, to which fields can be added. */
-export function opened(fields: object): string {
+export function openedJson(fields: object): string {
   return JSON.stringify(fields).slice(0, -1)
 }
 
 export function headOf({ device, service, propId, name, type, unit }: AskedSeries, isNamed: boolean): string {
-  return opened({
+  return openedJson({
     ...(isNamed && { deviceIdentifier: device, serviceIdentifier: service }),
     propId,
     ...(name !== undefined && { name }),

@@ -5,7 +5,7 @@ import { noCut, type Retentions } from '#history/retention'
 import type { SeriesTable } from '#history/series-table'
 import { decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
-import { below } from '#store/key-space'
+import { keysBelow } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
@@ -27,7 +27,7 @@ const keptShare = 0.9
 const cutAttemptsMax = 3
 
 /** Deletes the oldest until all takes at most this space on the disk, as far as it can be deleted. */
-export async function cutTo(bytesMax: number, expiry: Expiry): Promise<void> {
+export async function shrinkTo(bytesMax: number, expiry: Expiry): Promise<void> {
   const { storage, retentions, now, pause } = expiry
   for (let attempt = 0; attempt < cutAttemptsMax; attempt++) {
     const bytes = await storage.diskBytes()
@@ -113,11 +113,11 @@ async function cutFor(
   const raw = new Map<number, number>()
   const hours = new Map<number, number>()
   const days = new Map<number, number>()
-  for await (const page of pagesOf(storage, { ...below('block'), hasValues: true })) {
+  for await (const page of pagesOf(storage, { ...keysBelow('block'), hasValues: true })) {
     for (const { key, value } of page) add(raw, historyKeys.dayOfBlock(key), key.length + value.length)
     await pause()
   }
-  for await (const page of pagesOf(storage, { ...below('sum'), hasValues: true })) {
+  for await (const page of pagesOf(storage, { ...keysBelow('sum'), hasValues: true })) {
     for (const { key, value } of page) {
       const day = historyKeys.dayOfSum(key)
       const share = decodeDay(openRow(value)).hasHours ? hoursShare : 0

@@ -1,5 +1,5 @@
 import type { Aggregation } from '#history/aggregation'
-import { aggregateText, opened, type TextPieces, valueAt, valueText } from '#history/answer-text'
+import { aggregateText, openedJson, type TextPieces, valueAt, valueText } from '#history/answer-text'
 import type { AskedSeries } from '#history/history-query'
 import type { Points } from '#history/points'
 import type { AggregateName } from '#model/aggregate'
@@ -37,7 +37,7 @@ export function addBucketRows(
 
 function headOf(form: ExportForm, { device, service, propId, name }: AskedSeries): string {
   if (form === 'csv') return `${[device, service, String(propId), name ?? ''].map(quoted).join(',')},`
-  return `${opened({ deviceIdentifier: device, serviceIdentifier: service, propId, name })},`
+  return `${openedJson({ deviceIdentifier: device, serviceIdentifier: service, propId, name })},`
 }
 
 /** A value given as JSON. A text is written without its quotation marks; null is an empty field. */

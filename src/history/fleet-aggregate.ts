@@ -1,6 +1,6 @@
 import { type AggregationOptions, aggregateSeries } from '#history/aggregated-series'
 import { hasAggregate, isNumeric } from '#history/aggregation'
-import { isOwnValue, numberText, opened, TextPieces } from '#history/answer-text'
+import { isOwnValue, numberText, openedJson, TextPieces } from '#history/answer-text'
 import { type Buckets, bucketFault, retainedBuckets } from '#history/buckets'
 import type { FleetAggregateQuery, HistoryAnswer } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
@@ -38,7 +38,7 @@ export async function answerFleetAggregate(store: HistoryStore, query: FleetAggr
   }
   const shown = total.places
   const text = new TextPieces()
-  text.add(opened({ from: buckets.from, to: buckets.to, interval, aggregate, across, devices: total.devices }))
+  text.add(openedJson({ from: buckets.from, to: buckets.to, interval, aggregate, across, devices: total.devices }))
   text.add(',"time":[')
   text.addList(shown.length, (index) => buckets.startOf(shown[index] as number))
   text.add('],"value":[')

@@ -1,6 +1,6 @@
 import { historyKeys } from '#history/history-keys'
 import type { Operation, Storage } from '#runtime/storage'
-import { below, numberOf } from '#store/key-space'
+import { keysBelow, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
@@ -19,7 +19,7 @@ export function gapRow(tenant: string, { from, to }: Gap): Operation {
 /** The gaps of a tenant that touch a span. */
 export async function readGaps(storage: Storage, tenant: string, { from, to }: Gap): Promise<Gap[]> {
   const gaps: Gap[] = []
-  for await (const page of pagesOf(storage, { ...below(`gap/${tenant}`), hasValues: true })) {
+  for await (const page of pagesOf(storage, { ...keysBelow(`gap/${tenant}`), hasValues: true })) {
     for (const { key, value } of page) {
       const gap = { from: numberOf(key), to: unpackRecord(gapFormat, value) as number }
       if (gap.to > from && gap.from < to) gaps.push(gap)
@@ -30,7 +30,7 @@ export async function readGaps(storage: Storage, tenant: string, { from, to }: G
 
 export async function deleteGaps(storage: Storage, tenant: string): Promise<void> {
   const gaps: Operation[] = []
-  for await (const page of pagesOf(storage, { ...below(`gap/${tenant}`), hasValues: false }))
+  for await (const page of pagesOf(storage, { ...keysBelow(`gap/${tenant}`), hasValues: false }))
     for (const { key } of page) gaps.push({ key, value: null })
   if (gaps.length > 0) await storage.write(gaps, { sync: false })
 }

@@ -1,4 +1,4 @@
-import { ordered } from '#store/key-space'
+import { sortableHex } from '#store/key-space'
 
 /**
  * The key space of the history's own database. Series, days since 1970 and sequences are numbers that sort as such; a
@@ -30,24 +30,24 @@ export const historyKeys = {
     return [key.slice(tenantAt, deviceAt), key.slice(deviceAt + 1)]
   },
   run: (name: string) => `run/${name}`,
-  page: (run: string, series: number) => `page/${run}/${ordered(series)}`,
+  page: (run: string, series: number) => `page/${run}/${sortableHex(series)}`,
   block: (series: number, day: number, sequence: number) =>
-    `block/${ordered(series)}/${dayText(day)}/${ordered(sequence)}`,
+    `block/${sortableHex(series)}/${dayText(day)}/${sortableHex(sequence)}`,
   /** All blocks of a series from one day to another, both included. */
   blocks: (series: number, fromDay: number, toDay: number) => ({
-    after: `block/${ordered(series)}/${dayText(fromDay)}/`,
-    before: `block/${ordered(series)}/${dayText(toDay)}0`,
+    after: `block/${sortableHex(series)}/${dayText(fromDay)}/`,
+    before: `block/${sortableHex(series)}/${dayText(toDay)}0`,
   }),
   dayOfBlock: (key: string) => Number.parseInt(key.split('/')[2] ?? '', 16),
-  sum: (series: number, day: number) => `sum/${ordered(series)}/${dayText(day)}`,
+  sum: (series: number, day: number) => `sum/${sortableHex(series)}/${dayText(day)}`,
   sums: (series: number, fromDay: number, toDay: number) => ({
-    after: `sum/${ordered(series)}/${dayText(fromDay - 1)}`,
-    before: `sum/${ordered(series)}/${dayText(toDay + 1)}`,
+    after: `sum/${sortableHex(series)}/${dayText(fromDay - 1)}`,
+    before: `sum/${sortableHex(series)}/${dayText(toDay + 1)}`,
   }),
   dayOfSum: (key: string) => Number.parseInt(key.slice(-dayDigits), 16),
-  dead: (series: number) => `dead/${ordered(series)}`,
-  gap: (tenant: string, time: number) => `gap/${tenant}/${ordered(time)}`,
-  numberText: ordered,
+  dead: (series: number) => `dead/${sortableHex(series)}`,
+  gap: (tenant: string, time: number) => `gap/${tenant}/${sortableHex(time)}`,
+  numberText: sortableHex,
 } as const
 
 export const dayMs = 86_400_000

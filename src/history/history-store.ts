@@ -1,7 +1,7 @@
 import type { Pieces } from '#history/blocks'
 import { type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
-import { cutTo, expireAll, loadCut } from '#history/expiry'
+import { expireAll, loadCut, shrinkTo } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
@@ -26,7 +26,7 @@ import { idsIn, type SeriesOfDevice, SeriesTable } from '#history/series-table'
 import type { StreamChunk } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
 import type { ShapesById } from '#store/chunk'
-import { below, numberOf } from '#store/key-space'
+import { keysBelow, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
@@ -135,7 +135,7 @@ export class HistoryStore {
     this.#times = new Map(checkpoint.times)
     this.#epoch = epoch
     this.#dead.clear()
-    for await (const page of pagesOf(this.#storage, { ...below('dead'), hasValues: true }))
+    for await (const page of pagesOf(this.#storage, { ...keysBelow('dead'), hasValues: true }))
       for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
     await deleteStrayPages(this.#storage, this.#runs)
     // The store keeps a limited number of epochs: the checkpoint stays confirmed however often the server is started.
@@ -321,7 +321,7 @@ export class HistoryStore {
   async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
     const expiry = { storage: this.#storage, table: this.#table, retentions: this.retentions, now, pause }
     await expireAll(expiry, isThorough)
-    if (await this.isTooLarge()) await cutTo(this.#limits.bytesMax, expiry)
+    if (await this.isTooLarge()) await shrinkTo(this.#limits.bytesMax, expiry)
   }
 
   async isTooLarge(): Promise<boolean> {
@@ -355,7 +355,7 @@ export class HistoryStore {
       if (sequence > this.#confirmed) continue
       const operations: Operation[] = [{ key: historyKeys.dead(series), value: null }]
       for (const prefix of ['block', 'sum']) {
-        const range = below(`${prefix}/${historyKeys.numberText(series)}`)
+        const range = keysBelow(`${prefix}/${historyKeys.numberText(series)}`)
         for await (const page of pagesOf(this.#storage, { ...range, hasValues: false }))
           for (const row of page) operations.push({ key: row.key, value: null })
       }

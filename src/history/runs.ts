@@ -1,7 +1,7 @@
 import { historyKeys } from '#history/history-keys'
 import type { Checkpoint } from '#runtime/projection'
 import type { Operation, Storage } from '#runtime/storage'
-import { below, ordered } from '#store/key-space'
+import { keysBelow, sortableHex } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
@@ -39,7 +39,7 @@ type StoredRun = readonly [
 const runFormat = { name: 'run of the history', version: 1, upgrades: {} }
 
 export function runName(sequence: number, level: number): string {
-  return `${ordered(sequence)}-${level}`
+  return `${sortableHex(sequence)}-${level}`
 }
 
 export function packRun({ sequence, level, checkpoint, removed, nextId }: Run): Uint8Array {
@@ -67,7 +67,7 @@ function unpackRun(row: Uint8Array): Run {
 /** In the order of their sequences. */
 export async function loadRuns(storage: Storage): Promise<Run[]> {
   const runs: Run[] = []
-  for await (const page of pagesOf(storage, { ...below('run'), hasValues: true })) {
+  for await (const page of pagesOf(storage, { ...keysBelow('run'), hasValues: true })) {
     for (const { value } of page) runs.push(unpackRun(value))
   }
   return runs
@@ -85,7 +85,7 @@ export async function pageKeysOf(storage: Storage, name: string): Promise<string
 export async function deleteStrayPages(storage: Storage, runs: readonly Run[]): Promise<void> {
   const names = new Set(runs.map(({ name }) => name))
   const stray: Operation[] = []
-  for await (const page of pagesOf(storage, { ...below('page'), hasValues: false })) {
+  for await (const page of pagesOf(storage, { ...keysBelow('page'), hasValues: false })) {
     for (const { key } of page) if (!names.has(key.split('/')[1] ?? '')) stray.push({ key, value: null })
   }
   if (stray.length > 0) await storage.write(stray, { sync: false })

@@ -1,7 +1,7 @@
 import { historyKeys } from '#history/history-keys'
 import type { Shape } from '#model/shape'
 import type { Operation, Storage } from '#runtime/storage'
-import { below } from '#store/key-space'
+import { keysBelow } from '#store/key-space'
 import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
@@ -83,7 +83,7 @@ export class SeriesTable {
 
   static async load(storage: Storage): Promise<SeriesTable> {
     const table = new SeriesTable()
-    for await (const page of pagesOf(storage, { ...below('device'), hasValues: true })) {
+    for await (const page of pagesOf(storage, { ...keysBelow('device'), hasValues: true })) {
       for (const { key, value } of page) {
         const [tenant, name] = historyKeys.deviceOf(key)
         const device = table.device(tenant, name)

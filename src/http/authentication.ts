@@ -1,6 +1,6 @@
-import type { Permission, RouteAccess } from '#api/entry'
+import type { Permission, RouteAccess } from '#api/route-entry'
 import { type Caller, unauthenticated } from '#model/caller'
-import { holds } from '#model/device-names'
+import { includesName } from '#model/device-names'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 import type { Action, Reach, Resource } from '#model/scope'
@@ -90,7 +90,7 @@ function reachesOf({ resource, action, mayCreate }: Permission, { scope }: Calle
 
 /** If the entry requires a name and the path has none, the check fails. */
 function isGranted(names: Reach['devices'], name: string | undefined): boolean {
-  return name !== undefined && holds(names, name)
+  return name !== undefined && includesName(names, name)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { RouteEntry } from '#api/entry'
+import type { RouteEntry } from '#api/route-entry'
 import type { Caller, Principal } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 

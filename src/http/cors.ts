@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { requestOriginOf } from '#http/forwarded'
+import { requestOriginOf } from '#http/forwarding-headers'
 
 /**
  * Which pages may read the answers. Contract 1.9.

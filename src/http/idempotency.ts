@@ -1,4 +1,4 @@
-import type { RouteEntry } from '#api/entry'
+import type { RouteEntry } from '#api/route-entry'
 import type { Answerer, Call, Reply } from '#http/call'
 
 /**

@@ -1,4 +1,4 @@
-import { isSignIn, type RouteEntry } from '#api/entry'
+import { isSignIn, type RouteEntry } from '#api/route-entry'
 import { isNonceChallenge } from '#http/authentication'
 import type { Answerer, Call, Reply } from '#http/call'
 import type { Caller, Principal } from '#model/caller'

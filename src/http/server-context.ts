@@ -1,6 +1,6 @@
 import type { UnreadTotal } from '#http/body-stream'
 import type { Cors } from '#http/cors'
-import type { Forwarding } from '#http/forwarded'
+import type { Forwarding } from '#http/forwarding-headers'
 import type { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
 import type { OtherNodes } from '#http/other-nodes'

@@ -1,7 +1,7 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
 import type { Exchange } from '#http/exchange'
-import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
 import { type PathTable, pathTable } from '#http/paths'
+import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/request-handler'
 import type { ServerContext } from '#http/server-context'
 import {
   type LostMessageReport,

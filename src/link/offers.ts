@@ -1,6 +1,6 @@
 import type { ImageUrls } from '#access/signed-urls'
 import { defaultTenant } from '#actors/tenant/state'
-import { publicOriginOf } from '#http/forwarded'
+import { publicOriginOf } from '#http/forwarding-headers'
 import type { DeviceLinks } from '#link/device-links'
 import type { Link, LinkedDevice, LinkOpening } from '#link/link'
 import type { Firmware } from '#model/entry'

@@ -38,7 +38,7 @@ export class DeviceNames {
 /** A group by its id; undefined if there is none. */
 export type GroupOf = (group: string) => GroupMembers | undefined
 
-export function holds(names: Names, name: string): boolean {
+export function includesName(names: Names, name: string): boolean {
   return names === '*' || names.has(name)
 }
 

@@ -10,7 +10,7 @@ import type { StoredSubscription } from '#model/subscription'
 
 /**
  * An entry of the stream: a fact that is decided and stored. One entry has one offset and is sent to clients as one
- * event. The stored form is in `src/store/entry-codec.ts`, the wire form in `src/events/wire.ts`.
+ * event. The stored form is in `src/store/entry-codec.ts`, the wire form in `src/events/wire-format.ts`.
  *
  * `at` is the server's time of the turn, Unix ms. Entries of a device contain its identifier and flakeAddress, so that
  * they can be sent long after the device was deleted.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Bound } from '#model/bound'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
+import type { DeviceBinding } from '#model/device-binding'
 import { Graph } from '#model/graph'
 import { nodeMessage } from '#model/graph-edges'
 import { BoundDevices, BoundGroups, BoundName } from '#model/group'
@@ -38,7 +38,7 @@ export type FunctionPatch = Readonly<z.infer<typeof FunctionPatch>>
  * A stored function. `updatedBy` is its author, whose permissions count when it runs. `updatedBy` and `createdBy` are
  * resource names. Times are Unix ms; `edit` grows with every change.
  */
-export interface StoredFunction extends Bound {
+export interface StoredFunction extends DeviceBinding {
   readonly name: string
   readonly enabled: boolean
   /** Without the secrets of webhooks. */

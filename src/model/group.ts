@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { formatCrn, idOfCrn, ResourceIdentifier } from '#model/crn'
 import { faultBoundedArray } from '#model/fault-bounded-array'
 import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
-import { printable } from '#model/printable'
+import { printable } from '#model/printable-text'
 
 /** Groups: named sets of devices for alarms and actions. Contract 5.1. */
 

@@ -4,7 +4,7 @@ import {
   DeviceNames,
   deviceOrPrefixOf,
   type GroupOf,
-  holds,
+  includesName,
   type Names,
   namesOf,
   prefixesIn,
@@ -107,7 +107,7 @@ export function isPermitted(scope: Scope, resource: Resource, action: Action): b
 
 /** Whether the scope includes a device as a whole. */
 export function reachesDevice(scope: Scope, resource: Resource, action: Action, device: string): boolean {
-  return scope.reaches(resource, action).some((reach) => holds(reach.devices, device))
+  return scope.reaches(resource, action).some((reach) => includesName(reach.devices, device))
 }
 
 /** Whether the scope includes a service of a device. */
@@ -118,7 +118,9 @@ export function reachesService(
   device: string,
   service: string,
 ): boolean {
-  return scope.reaches(resource, action).some((reach) => holds(reach.devices, device) && holds(reach.services, service))
+  return scope
+    .reaches(resource, action)
+    .some((reach) => includesName(reach.devices, device) && includesName(reach.services, service))
 }
 
 /**
@@ -133,12 +135,12 @@ export function reachesEvery(
   service?: string,
 ): boolean {
   const all = scope.reaches(resource, action)
-  const isGivenAlike = service === undefined || all.every((reach) => holds(reach.services, service))
-  const reaches = isGivenAlike ? all : all.filter((reach) => holds(reach.services, service))
+  const isGivenAlike = service === undefined || all.every((reach) => includesName(reach.services, service))
+  const reaches = isGivenAlike ? all : all.filter((reach) => includesName(reach.services, service))
   if (reaches.some((reach) => reach.devices === '*')) return true
   if (reaches.length === 0 || devices === '*') return false
   if (devices.length < longList || reaches !== all)
-    return devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
+    return devices.every((device) => reaches.some((reach) => includesName(reach.devices, device)))
   return knownOf(reaches, devices, () => {
     const { names, prefixes } = unionOf(reaches)
     return devices.every((device) => names.has(device) || prefixes.some((prefix) => device.startsWith(prefix)))
@@ -183,14 +185,14 @@ function knownOf(reaches: readonly Reach[], devices: readonly string[], find: ()
 export function devicesWithin(scope: Scope, resource: Resource, action: Action): (device: string) => boolean {
   const reaches = scope.reaches(resource, action)
   if (reaches.some((reach) => reach.devices === '*')) return () => true
-  return (device) => reaches.some((reach) => holds(reach.devices, device))
+  return (device) => reaches.some((reach) => includesName(reach.devices, device))
 }
 
 /** The same for services of any device. */
 export function servicesWithin(scope: Scope, resource: Resource, action: Action): (service: string) => boolean {
   const reaches = scope.reaches(resource, action)
   if (reaches.some((reach) => reach.services === '*')) return () => true
-  return (service) => reaches.some((reach) => holds(reach.services, service))
+  return (service) => reaches.some((reach) => includesName(reach.services, service))
 }
 
 /** The same for services of devices. */
@@ -201,7 +203,8 @@ export function servicesOfDevicesWithin(
 ): (device: string, service: string) => boolean {
   if (scope.isWhole(resource, action)) return () => true
   const reaches = scope.reaches(resource, action)
-  return (device, service) => reaches.some((reach) => holds(reach.devices, device) && holds(reach.services, service))
+  return (device, service) =>
+    reaches.some((reach) => includesName(reach.devices, device) && includesName(reach.services, service))
 }
 
 /** The permissions of a grant, with `*` unchanged: its resources, each with its actions. */

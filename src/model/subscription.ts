@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Bound, bindingLists, type MembersOf } from '#model/bound'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
+import { bindingLists, type DeviceBinding, type MembersOf } from '#model/device-binding'
 import { isServerMadeId, Timestamp } from '#model/identifier'
 import { type Resource, reachesLists, type Scope } from '#model/scope'
 
@@ -73,7 +73,7 @@ export function subscriptionEntryOf(stored: StoredSubscription): SubscriptionEnt
  * Whether a scope may subscribe to a function with this binding: it must read functions of all bound devices, and some
  * service of each device, with the present members of groups. §2.6, contract 5.6.
  */
-export function maySubscribe(scope: Scope, bound: Bound, membersOf: MembersOf): boolean {
+export function maySubscribe(scope: Scope, bound: DeviceBinding, membersOf: MembersOf): boolean {
   return readsAll(scope, 'functions', bound, membersOf) && readsAll(scope, 'service', bound, membersOf)
 }
 
@@ -84,7 +84,7 @@ export function maySubscribe(scope: Scope, bound: Bound, membersOf: MembersOf): 
 export function readsAll(
   scope: Scope,
   resource: Resource,
-  bound: Bound,
+  bound: DeviceBinding,
   membersOf: MembersOf,
   service?: string,
 ): boolean {

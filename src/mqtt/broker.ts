@@ -1,6 +1,6 @@
 import type { Client } from '#mqtt/client'
 import type { Delivery, Properties, Subscription } from '#mqtt/control-packets'
-import { bytesOf, type KeptMessages } from '#mqtt/outgoing'
+import { bytesOf, type UnacknowledgedMessages } from '#mqtt/outgoing-messages'
 import type { Qos } from '#mqtt/packet'
 import { isMatchingLevels } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
@@ -24,7 +24,7 @@ interface Subscriber {
   client: Client | undefined
   readonly subscriptions: Map<string, FreeSubscription>
   /** Of the session while its client is away. */
-  unacknowledged: KeptMessages | undefined
+  unacknowledged: UnacknowledgedMessages | undefined
   readonly queue: FreeDelivery[]
   bytes: number
   /** World.monotonic. */

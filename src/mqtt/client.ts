@@ -1,10 +1,10 @@
 import type { LinkCaller } from '#access/link-credentials'
 import type { Caller } from '#model/caller'
 import type { Delivery, Subscription } from '#mqtt/control-packets'
-import { Outgoing } from '#mqtt/outgoing'
+import { OutgoingMessages } from '#mqtt/outgoing-messages'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { type Publication, writeAcknowledgement, writeDelivery, writeSharedDelivery } from '#mqtt/publish-packet'
-import { type Reason, reasons } from '#mqtt/reasons'
+import { type Reason, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 import type { CloseReason } from '#runtime/close-codes'
 import type { LocalTopics } from '#runtime/local-topics'
@@ -61,7 +61,7 @@ export class Client {
   readonly open = new Set<number>()
   /** By topic filter. */
   readonly subscriptions = new Map<string, Subscription>()
-  readonly outgoing: Outgoing
+  readonly outgoing: OutgoingMessages
   /** Messages that are not acknowledged yet. */
   inFlight = 0
   /** Called when the client has read what was sent. */
@@ -77,7 +77,7 @@ export class Client {
     this.clientId = parts.clientId
     this.version = parts.version
     this.socket = new ClientSocket(this)
-    this.outgoing = new Outgoing(this, Math.min(parts.receiveMaximum, windowMax))
+    this.outgoing = new OutgoingMessages(this, Math.min(parts.receiveMaximum, windowMax))
   }
 
   get address(): string {

@@ -17,7 +17,7 @@ import {
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { PacketReader } from '#mqtt/packet-reader'
 import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
-import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reasons'
+import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
 import { TopicAliases } from '#mqtt/topic-aliases'
 import { subscriptionsMax, type Topics } from '#mqtt/topics'

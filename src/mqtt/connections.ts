@@ -2,7 +2,7 @@ import type { SessionSockets } from '#access/session-sockets'
 import { Problem } from '#model/problem'
 import type { Client } from '#mqtt/client'
 import { Connection, type ConnectionContext } from '#mqtt/connection'
-import { reasons } from '#mqtt/reasons'
+import { reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 import type { World } from '#runtime/world'
 

@@ -1,7 +1,7 @@
 import { generate, type Packet, parser } from 'mqtt-packet'
 import { z } from 'zod'
 import type { ProtocolVersion, Qos } from '#mqtt/packet'
-import { malformed, PacketFault, protocolError, type Reason, reasons, returnCodeOf } from '#mqtt/reasons'
+import { malformed, PacketFault, protocolError, type Reason, reasons, returnCodeOf } from '#mqtt/reason-codes'
 
 /**
  * All packets but PUBLISH and its acknowledgements: they are rare. A package unpacks them after our own framing, and a

@@ -1,4 +1,4 @@
-import { malformed, PacketFault, reasons } from '#mqtt/reasons'
+import { malformed, PacketFault, reasons } from '#mqtt/reason-codes'
 
 /** Type and flags, and up to four bytes of the remaining length. */
 const headBytesMax = 5

@@ -4,7 +4,7 @@ import { Broker, sharedFilterOf } from '#mqtt/broker'
 import type { Client, ClientMessage } from '#mqtt/client'
 import type { Subscription } from '#mqtt/control-packets'
 import type { Answer } from '#mqtt/link-exchange'
-import { reasons } from '#mqtt/reasons'
+import { reasons } from '#mqtt/reason-codes'
 import { isTopicFilter } from '#mqtt/topic'
 import type { World } from '#runtime/world'
 

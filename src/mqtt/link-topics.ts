@@ -3,7 +3,7 @@ import type { Links } from '#link/links'
 import { type Client, type ClientMessage, ClientSocket } from '#mqtt/client'
 import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'
 import { PublishedFrames } from '#mqtt/published-frames'
-import { reasons } from '#mqtt/reasons'
+import { reasons } from '#mqtt/reason-codes'
 import { type Sessions, sessionDevicesMax } from '#mqtt/sessions'
 import type { World } from '#runtime/world'
 

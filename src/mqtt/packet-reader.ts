@@ -1,5 +1,5 @@
 import { PacketFraming, type TakePacket } from '#mqtt/framing'
-import { PacketFault, reasons } from '#mqtt/reasons'
+import { PacketFault, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 
 /** Bytes that a client may send while nothing is read: websockets cannot be paused. */

@@ -1,6 +1,6 @@
 import { type Delivery, type Properties, readPublishProperties, writePublish } from '#mqtt/control-packets'
 import { type ProtocolVersion, packetTypes, type Qos } from '#mqtt/packet'
-import { malformed, protocolError, type Reason, reasons } from '#mqtt/reasons'
+import { malformed, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 import { readUtf8 } from '#mqtt/utf8'
 
 /** A message of a client. The payload is valid as long as the bytes of its packet. */

@@ -4,7 +4,7 @@ import type { DeviceFrame } from '#link/device-frame'
 import { msgpackCodec } from '#link/msgpack-codec'
 import type { LinkErrorCode } from '#model/problem'
 import type { Refusal } from '#mqtt/client'
-import { type Reason, reasons } from '#mqtt/reasons'
+import { type Reason, reasons } from '#mqtt/reason-codes'
 
 const brace = 0x7b
 const bracket = 0x5b

@@ -15,7 +15,7 @@ import { type ServiceSchema, withoutNames } from '#model/service-schema'
 import type { Client, ClientMessage, Refusal } from '#mqtt/client'
 import type { Answer } from '#mqtt/link-exchange'
 import { nameOfLevel } from '#mqtt/reader-filter'
-import { reasonOf, reasons } from '#mqtt/reasons'
+import { reasonOf, reasons } from '#mqtt/reason-codes'
 import type { System } from '#runtime/system'
 
 export interface SetParts {

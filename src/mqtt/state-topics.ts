@@ -47,7 +47,7 @@ export function* stateMessages(
   }
 }
 
-/** An event of `src/events/wire`, as far as topics need it. */
+/** An event of `src/events/wire-format`, as far as topics need it. */
 export interface StateEvent {
   readonly type: string
   readonly offset?: number

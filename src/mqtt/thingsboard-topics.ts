@@ -15,7 +15,7 @@ import { attributesOf, type FreeValues, readJsonObject, telemetryOf } from '#mqt
 import type { FreeReports, FreeService } from '#mqtt/free-reports'
 import type { Answer, ClientLink, LinkExchange } from '#mqtt/link-exchange'
 import { PublishedFrames } from '#mqtt/published-frames'
-import { reasonOf, reasons } from '#mqtt/reasons'
+import { reasonOf, reasons } from '#mqtt/reason-codes'
 import { isMatching } from '#mqtt/topic'
 import type { System } from '#runtime/system'
 

@@ -1,5 +1,5 @@
 import type { Publication } from '#mqtt/publish-packet'
-import { PacketFault, protocolError, reasons } from '#mqtt/reasons'
+import { PacketFault, protocolError, reasons } from '#mqtt/reason-codes'
 
 /** Topics that a client names by a number. MQTT 5.0 §3.3.2.3.4. */
 export class TopicAliases {

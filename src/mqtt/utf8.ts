@@ -1,4 +1,4 @@
-import { malformed } from '#mqtt/reasons'
+import { malformed } from '#mqtt/reason-codes'
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

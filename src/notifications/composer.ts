@@ -18,10 +18,10 @@ import {
 import type { Mail, MailMessage } from '#notifications/mail'
 import { gapUpTo, type MailChoice, type PendingSubscription } from '#notifications/mail-choice'
 import { dataOf } from '#notifications/mail-data'
-import { mailOf } from '#notifications/mail-of'
+import { mailOf } from '#notifications/mail-parts'
 import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
 import { isResting } from '#notifications/refusals'
-import { surroundingsOf } from '#notifications/run-surroundings'
+import { runContextOf } from '#notifications/run-context'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import type { Pace } from '#workers/pace'
@@ -217,7 +217,7 @@ export class Composer {
     const { tenant } = moment.state
     const reader = { tenant, scope: moment.recipient.scope, membersOf: this.#membersIn(tenant) }
     const name = functionOf(moment, pending)?.name ?? ''
-    return dataOf(request, surroundingsOf(this.#parts.system, reader, name, request))
+    return dataOf(request, runContextOf(this.#parts.system, reader, name, request))
   }
 
   #messageOf(

@@ -16,7 +16,7 @@ export interface RunData {
 }
 
 /** Further data for mails and webhooks, as it is now. */
-export interface RunSurroundings {
+export interface RunContext {
   readonly functionName: string
   /** Empty if the reader may not read it. */
   readonly meta: JsonObject
@@ -33,7 +33,7 @@ export interface RunSurroundings {
  * the `function`, `date` (the time in readable form, UTC), and the cause `on`, with `service` and `property` or with
  * `alarm`, by name if they have one, and the user that acknowledged it. Contract 5.5, 12.
  */
-export function dataOf({ device, at, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
+export function dataOf({ device, at, value, previous, cause }: RunData, of: RunContext): JsonObject {
   const data = {
     value: readableValue(value),
     previous: readableValue(previous),
@@ -58,7 +58,7 @@ export function dataOf({ device, at, value, previous, cause }: RunData, of: RunS
  * The data of a webhook: identifiers, and names where the contract has them. `truncated` names the values that are not
  * complete. Contract 12.
  */
-export function webhookDataOf({ device, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
+export function webhookDataOf({ device, value, previous, cause }: RunData, of: RunContext): JsonObject {
   const plain = { value: plainValue(value), previous: plainValue(previous) }
   const truncated = Object.entries(plain).flatMap(([name, { isCut }]) => (isCut ? [name] : []))
   const data = {
@@ -80,6 +80,6 @@ export function webhookDataOf({ device, value, previous, cause }: RunData, of: R
   return { ...data, service: cause.service, property: propertyNameOf(cause, of) }
 }
 
-function propertyNameOf({ propId }: { readonly propId: number }, { schema }: RunSurroundings): string {
+function propertyNameOf({ propId }: { readonly propId: number }, { schema }: RunContext): string {
   return (schema && nameOfProperty(schema, propId)) ?? formatPropertyIdHex(propId)
 }

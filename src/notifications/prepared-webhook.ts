@@ -4,7 +4,7 @@ import type { WebhookNode } from '#model/graph'
 import type { Scope } from '#model/scope'
 import type { StoredWebhook, WebhookFault } from '#model/webhook'
 import { maySend } from '#notifications/recipient-access'
-import { surroundingsOf } from '#notifications/run-surroundings'
+import { runContextOf } from '#notifications/run-context'
 import { webhookPostOf } from '#notifications/webhook-message'
 import type { WebhookPost } from '#notifications/webhook-receivers'
 import type { FunctionViews } from '#rules/function-views'
@@ -43,7 +43,7 @@ export function preparedOf(
   if (!node || node.enabled === false) return 'disabled'
   const secret = secretOf(tenant, fn, node.id, stored)
   if (secret === undefined) return 'secret'
-  const surroundings = surroundingsOf(system, { tenant, scope, membersOf }, stored.name, webhook)
+  const surroundings = runContextOf(system, { tenant, scope, membersOf }, stored.name, webhook)
   const members = (stored.groups ?? []).map(membersOf)
   return {
     post: webhookPostOf(webhook, surroundings, { url: node.url, secret }, system.world.now()),

@@ -1,5 +1,5 @@
-import { isBoundTo, type MembersOf } from '#model/bound'
 import type { DeliveryCause, DeliveryRequest, SkipReason } from '#model/delivery'
+import { isBoundTo, type MembersOf } from '#model/device-binding'
 import type { StoredFunction } from '#model/function'
 import type { TriggerNode } from '#model/graph'
 import { isMailable } from '#model/mail-address'

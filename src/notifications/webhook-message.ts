@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { version } from '#model/version'
 import { keyOfWebhookSecret, type StoredWebhook } from '#model/webhook'
-import { type RunSurroundings, webhookDataOf } from '#notifications/mail-data'
+import { type RunContext, webhookDataOf } from '#notifications/mail-data'
 import type { WebhookPost } from '#notifications/webhook-receivers'
 
 /**
@@ -10,7 +10,7 @@ import type { WebhookPost } from '#notifications/webhook-receivers'
  */
 export function webhookPostOf(
   webhook: StoredWebhook,
-  surroundings: RunSurroundings,
+  surroundings: RunContext,
   to: { readonly url: string; readonly secret: string },
   now: number,
 ): WebhookPost {

@@ -1,7 +1,7 @@
 import type { TenantState } from '#actors/tenant/state'
 import type { Reply } from '#http/call'
-import { type BindingDevices, type Bound, bindingLists, type MembersOf } from '#model/bound'
 import type { Caller } from '#model/caller'
+import { type BindingDevices, bindingLists, type DeviceBinding, type MembersOf } from '#model/device-binding'
 import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
 
@@ -20,7 +20,7 @@ export function isVisible(
   scope: Scope,
   resource: Resource,
   action: Action,
-  bound: Bound,
+  bound: DeviceBinding,
   membersOf: MembersOf,
 ): boolean {
   return allOf(bound, membersOf, (devices) => boundWithin(scope, resource, action, devices))
@@ -50,7 +50,7 @@ export function mustBindAll(
   scope: Scope,
   resource: Resource,
   action: Action,
-  bound: Bound,
+  bound: DeviceBinding,
   membersOf: MembersOf,
   services: readonly string[],
 ): void {
@@ -61,7 +61,7 @@ export function mustBindAll(
 }
 
 /** Checks first whether it holds for any device: an object may name a million of them. */
-function allOf(bound: Bound, membersOf: MembersOf, isIncluded: (devices: BindingDevices) => boolean): boolean {
+function allOf(bound: DeviceBinding, membersOf: MembersOf, isIncluded: (devices: BindingDevices) => boolean): boolean {
   if (isIncluded('*')) return true
   const lists = bindingLists(bound, membersOf)
   return lists !== '*' && lists.every(isIncluded)

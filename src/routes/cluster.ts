@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import * as api from '#api/cluster'
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 import { type Binding, bind, ofEachNode } from '#http/call'
 import type { OtherNodes } from '#http/other-nodes'
 import type { Caller, SessionKey } from '#model/caller'

@@ -5,9 +5,9 @@ import type { Tickets } from '#access/tickets'
 import type { WebhookSecrets } from '#access/webhook-secrets'
 import type { MemoryLimits } from '#actors/device/memory'
 import type { Hub } from '#events/hub'
-import type { Checks } from '#firmware/checks'
 import type { ImageDownloads } from '#firmware/image-downloads'
 import type { ImageUses } from '#firmware/image-uses'
+import type { UpdateChecks } from '#firmware/update-checks'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Updater } from '#firmware/updater'
 import type { HistoryRequests } from '#history/history-requests'
@@ -30,7 +30,7 @@ import type { ActionRunner } from '#workers/action-runner'
 /** Firmware parts that routes need. */
 interface FirmwareContext {
   readonly updater: Updater
-  readonly checks: Checks
+  readonly checks: UpdateChecks
   readonly server: UpdateServer
   readonly images: BlobStore
   /** Maximum size of an image. */

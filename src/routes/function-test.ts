@@ -12,7 +12,7 @@ import { OutputTooLarge } from '#model/mustache'
 import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import { utf8BytesOf } from '#model/text'
-import { dataOf, type RunSurroundings } from '#notifications/mail-data'
+import { dataOf, type RunContext } from '#notifications/mail-data'
 import { isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
@@ -200,11 +200,7 @@ function triedMail(
 }
 
 /** Names for texts, as far as the caller may read them. */
-function namesFor(
-  tenant: TenantState,
-  { scope }: Caller,
-  cause: DeliveryCause,
-): Pick<RunSurroundings, 'schema' | 'alarm'> {
+function namesFor(tenant: TenantState, { scope }: Caller, cause: DeliveryCause): Pick<RunContext, 'schema' | 'alarm'> {
   if (cause.on === 'property') {
     const schema = tenant.schemas.get(cause.service)
     return schema && servicesWithin(scope, 'schemas', 'read')(cause.service) ? { schema } : {}

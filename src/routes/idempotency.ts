@@ -7,12 +7,12 @@ import {
   keyLifetimeMs,
   type StoredReply,
 } from '#actors/idempotency/state'
-import { idempotencyKeyHeader, type RouteEntry } from '#api/entry'
+import { idempotencyKeyHeader, type RouteEntry } from '#api/route-entry'
 import type { Answerer, Call, Reply } from '#http/call'
 import type { IdempotencyGuard } from '#http/idempotency'
-import { KeyedCall } from '#http/keyed-call'
+import { IdempotentCall } from '#http/idempotent-call'
 import { replyOf } from '#http/reply'
-import { bodyOf } from '#http/write-reply'
+import { bodyOf } from '#http/reply-writer'
 import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -58,7 +58,7 @@ export function idempotencyOf(
     bytesMax: limits.userBytesMax,
     perMs: keyLifetimeMs,
   })
-  return new KeyedRequests(system, world.random(32), limits.runningMax, stored)
+  return new IdempotentRequests(system, world.random(32), limits.runningMax, stored)
 }
 
 export interface IdempotencyLimits {
@@ -66,7 +66,7 @@ export interface IdempotencyLimits {
   readonly userBytesMax: number
 }
 
-class KeyedRequests implements IdempotencyGuard {
+class IdempotentRequests implements IdempotencyGuard {
   readonly #system: System<Entry>
   /** Key of the request hashes: a plain hash would allow guessing a password in a request. */
   readonly #processKey: Uint8Array
@@ -101,7 +101,7 @@ class KeyedRequests implements IdempotencyGuard {
     if (begun.outcome === 'answered') return repeated(begun.reply)
     // After the gate, where answers keep the order of the turns: each one sees requests that run or are stored.
     return this.#alone(address, print, async () => {
-      const reply = await finalReply(() => proceed(new KeyedCall(call, begun.seed, begun.isRepeated)))
+      const reply = await finalReply(() => proceed(new IdempotentCall(call, begun.seed, begun.isRepeated)))
       return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply
     })
   }

@@ -1,30 +1,30 @@
-import type { Logins } from '#access/flows'
 import type { LoginOutcome } from '#access/requests'
+import type { Logins } from '#access/sign-in-flows'
 import type { TenantRow } from '#actors/directory/state'
 import * as api from '#api/sign-in'
 import { type Binding, bind, type Reply } from '#http/call'
 import { formatCrn } from '#model/crn'
-import { notStored, placeOf } from '#routes/sign-in-place'
+import { notStored, signInOriginOf } from '#routes/sign-in-origin'
 
 /** Routes for login and logout by the DPoP scheme. §5.2, contract 2. */
 export function loginRoutes(logins: Logins): Binding[] {
   return [
     bind(api.logIn, async (call) => {
       const { jkt } = call.caller
-      return replyTo(await logins.logIn({ ...call.body, jkt, place: placeOf(call) }))
+      return replyTo(await logins.logIn({ ...call.body, jkt, place: signInOriginOf(call) }))
     }),
 
     bind(api.refreshSession, async (call) => {
       const { refreshToken } = call.body
       const { jkt } = call.caller
-      const json = await logins.refresh({ refreshToken, jkt, place: placeOf(call) })
+      const json = await logins.refresh({ refreshToken, jkt, place: signInOriginOf(call) })
       return { status: 200, headers: notStored, json }
     }),
 
     bind(api.logOut, async (call) => {
       const { caller, query, body } = call
       const isAll = query.all ?? false
-      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll, place: placeOf(call) })
+      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll, place: signInOriginOf(call) })
       return { status: 204 }
     }),
   ]

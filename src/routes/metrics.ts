@@ -1,5 +1,5 @@
 import { tokenCheck } from '#access/secret-text'
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 import { type Binding, bind, type Call } from '#http/call'
 import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'

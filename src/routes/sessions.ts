@@ -5,7 +5,7 @@ import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { placeOf } from '#routes/sign-in-place'
+import { signInOriginOf } from '#routes/sign-in-origin'
 import { bindForTenant } from '#routes/target-tenant'
 import { existingUser, userToEdit } from '#routes/users'
 
@@ -24,13 +24,13 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
 
     bind(api.changePassword, async (call) => {
       const { current, password } = call.body
-      await logins.changePassword({ caller: call.caller, current, password, place: placeOf(call) })
+      await logins.changePassword({ caller: call.caller, current, password, place: signInOriginOf(call) })
       return { status: 204 }
     }),
 
     bind(api.changeEmail, async (call) => {
       const { current, email } = call.body
-      await logins.changeEmail({ caller: call.caller, current, email, place: placeOf(call) })
+      await logins.changeEmail({ caller: call.caller, current, email, place: signInOriginOf(call) })
       return { status: 204 }
     }),
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { holds, unionOf } from '#model/device-names'
+import { includesName, unionOf } from '#model/device-names'
 import type { Resource, Scope } from '#model/scope'
 
 /**
@@ -19,7 +19,7 @@ const nothing: AuthorReach = { isWhole: false, isNothing: true, digest: '', hold
 
 function reachOfAuthor(scope: Scope, resource: Resource, service?: string): AuthorReach {
   const all = scope.reaches(resource, 'read')
-  const reaches = service === undefined ? all : all.filter(({ services }) => holds(services, service))
+  const reaches = service === undefined ? all : all.filter(({ services }) => includesName(services, service))
   if (reaches.some(({ devices }) => devices === '*')) return whole
   const { names, prefixes } = unionOf(reaches)
   if (names.size + prefixes.length === 0) return nothing

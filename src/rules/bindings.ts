@@ -1,4 +1,4 @@
-import { isAmong } from '#model/bound'
+import { isAmong } from '#model/device-binding'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no

@@ -1,4 +1,4 @@
-import type { Bound } from '#model/bound'
+import type { DeviceBinding } from '#model/device-binding'
 import type { StoredGroup } from '#model/group'
 import { type BindingChange, Bindings, type InSlices, type Profile } from '#rules/bindings'
 
@@ -27,7 +27,7 @@ export class RuleBindings<T> {
   }
 
   /** The bound devices, as a list of lists, or all. */
-  boundOf(bound: Bound): readonly (readonly string[])[] | '*' {
+  boundOf(bound: DeviceBinding): readonly (readonly string[])[] | '*' {
     if (isBoundToAll(bound)) return '*'
     return [bound.devices ?? [], ...(bound.groups ?? []).map((group) => this.membersOf(group) ?? [])]
   }
@@ -41,7 +41,10 @@ export class RuleBindings<T> {
   }
 
   /** Loads everything into empty bindings. */
-  load(rules: readonly (readonly [id: string, bound: Bound])[], groups: ReadonlyMap<string, StoredGroup>): void {
+  load(
+    rules: readonly (readonly [id: string, bound: DeviceBinding])[],
+    groups: ReadonlyMap<string, StoredGroup>,
+  ): void {
     for (const [id, stored] of groups) this.#groups.set(id, stored)
     for (const [id, bound] of rules) {
       if (isBoundToAll(bound)) this.#common.add(id)
@@ -58,7 +61,7 @@ export class RuleBindings<T> {
   }
 
   /** Undefined: bound to nothing, before or after. */
-  bind(id: string, before: Bound | undefined, after: Bound | undefined): void {
+  bind(id: string, before: DeviceBinding | undefined, after: DeviceBinding | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
     const groups = new Set(after?.groups ?? [])
@@ -127,7 +130,7 @@ class OrderedIds {
   }
 }
 
-function isBoundToAll({ devices, groups }: Bound): boolean {
+function isBoundToAll({ devices, groups }: DeviceBinding): boolean {
   return devices === null && groups === null
 }
 

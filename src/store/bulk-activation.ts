@@ -5,7 +5,7 @@ import { Slices } from '#runtime/slices'
 import type { ScanRange } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { hashNames } from '#store/chunk'
-import { below } from '#store/key-space'
+import { keysBelow } from '#store/key-space'
 import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
@@ -77,7 +77,7 @@ async function wakeNamed(
   { kind, tenant, names, limits, woken }: Named,
 ): Promise<void> {
   if (!registry.isAsleep(kind, tenant)) return
-  const range = below(`actor/${kind}/${tenant}`)
+  const range = keysBelow(`actor/${kind}/${tenant}`)
   const slices = new Slices(world)
   let rowsLeft = limits.rowsAhead
   for await (const page of pagesOf(storage, { ...range, hasValues: true })) {

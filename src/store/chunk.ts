@@ -2,7 +2,7 @@ import type { Entry } from '#model/entry'
 import type { Shape } from '#model/shape'
 import type { Chunk, EventPacker } from '#runtime/journal'
 import { StorageFailure } from '#runtime/storage'
-import { packEntry, passEntry, readEntry, readKnownReport, type ShapePlaces, unpackEntry } from '#store/entry-codec'
+import { packEntry, readEntry, readKnownReport, type ShapePlaces, skipEntry, unpackEntry } from '#store/entry-codec'
 import { EntryReader, type KnownDevice, type ReportSearch } from '#store/entry-reader'
 import { EntryWriter } from '#store/entry-writer'
 import { pack, unpack } from '#store/record-codec'
@@ -261,7 +261,7 @@ function unpackEntries(body: Uint8Array, count: number, shapes: ShapesById): rea
 export function hashNames(bytes: Uint8Array, add: (hash: number) => void): void {
   reader.whole(bytes.subarray(headBytes), () => {
     reader.pass(reader.array() === 2 ? 1 : 0)
-    for (let left = reader.array(); left > 0; left--) add(passEntry(reader))
+    for (let left = reader.array(); left > 0; left--) add(skipEntry(reader))
     return true
   })
 }

@@ -15,7 +15,7 @@ import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import { applyOperation, inOrderOfUse } from '#store/apply-commit'
 import type { BulkActivationLimits } from '#store/bulk-activation'
-import { below, everyKey, isChunkKey, keySpace, keys, tenantOfChunk } from '#store/key-space'
+import { everyKey, isChunkKey, keySpace, keys, keysBelow, tenantOfChunk } from '#store/key-space'
 import { load, loadBeginning } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
@@ -188,7 +188,7 @@ export class Database {
     for (const operation of inOrderOfUse(operations)) {
       applyOperation(follower, operation)
       if (operation.value === null && isChunkKey(operation.key)) trimmed.add(tenantOfChunk(operation.key))
-      if (operation.key.startsWith(below('epoch').after)) isEpochNew = true
+      if (operation.key.startsWith(keysBelow('epoch').after)) isEpochNew = true
       if (!slices.isOver) continue
       await slices.next()
       listener.beforeRelease()

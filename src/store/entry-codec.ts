@@ -262,7 +262,7 @@ export function readKnownReport<Known extends KnownDevice>(
 }
 
 /** Skips the next entry. Returns the hash of the name after its kind: the name of its device, if it has one. */
-export function passEntry(reader: EntryReader): number {
+export function skipEntry(reader: EntryReader): number {
   const length = reader.array()
   reader.pass(1)
   const hash = reader.passForHash()

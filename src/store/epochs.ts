@@ -1,5 +1,5 @@
 import type { Storage } from '#runtime/storage'
-import { below, keys, numberOf } from '#store/key-space'
+import { keys, keysBelow, numberOf } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
@@ -25,7 +25,7 @@ export class Epochs {
 
   static async load(storage: Storage): Promise<Epochs> {
     const epochs = new Epochs()
-    for await (const page of pagesOf(storage, { ...below('epoch'), hasValues: true })) {
+    for await (const page of pagesOf(storage, { ...keysBelow('epoch'), hasValues: true })) {
       for (const { key, value } of page) {
         const { name, heads } = unpackRecord(epochFormat, value) as Omit<Epoch, 'number'>
         epochs.#epochs.push({ number: numberOf(key), name, heads })

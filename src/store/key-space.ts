@@ -33,17 +33,17 @@ export const keys = {
   part: (address: ActorAddress, name: string) => `part/${address.kind}/${address.tenant}/${address.id}/${name}`,
   index: (tenant: string, index: string, entry: string) => `index/${index}/${tenant}/${entry}`,
   reminder: (address: ActorAddress) => `reminder/${address.kind}/${address.tenant}/${address.id}`,
-  tell: (sequence: number) => `tell/${ordered(sequence)}`,
-  chunk: (tenant: string, offset: number) => `stream/${tenant}/${ordered(offset)}`,
+  tell: (sequence: number) => `tell/${sortableHex(sequence)}`,
+  chunk: (tenant: string, offset: number) => `stream/${tenant}/${sortableHex(offset)}`,
   redo: (tenant: string) => `redo/${tenant}`,
   begin: (tenant: string) => `begin/${tenant}`,
   whole: (tenant: string) => `whole/${tenant}`,
   shape: (id: string) => `shape/${id}`,
-  epoch: (number: number) => `epoch/${ordered(number)}`,
+  epoch: (number: number) => `epoch/${sortableHex(number)}`,
 } as const
 
 /** The range of all keys below a prefix: `stream/default`, `index/online/default`. */
-export function below(prefix: string): { after: string; before: string } {
+export function keysBelow(prefix: string): { after: string; before: string } {
   return { after: `${prefix}/`, before: `${prefix}0` }
 }
 
@@ -73,7 +73,7 @@ export function tenantPrefixes(
 }
 
 /** A number as 14 hexadecimal digits. The inverse of `numberOf`. */
-export function ordered(number: number): string {
+export function sortableHex(number: number): string {
   return number.toString(16).padStart(14, '0')
 }
 

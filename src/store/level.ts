@@ -14,7 +14,7 @@ import { sizeOfFiles, syncFolder } from '#store/file-system'
 import { headroomIn } from '#store/headroom'
 import { checkDatabase } from '#store/level-files/database-check'
 import { isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
-import { beginDatabase } from '#store/level-files/new-database'
+import { createDatabase } from '#store/level-files/new-database'
 import { LevelScan, PageReads } from '#store/level-scan'
 
 const MIB = 1024 * 1024
@@ -90,7 +90,7 @@ async function openLevel(folder: string, isShared: boolean, torn: (message: stri
     await refuseInterrupted(found)
     if (await isDatabaseMissing(found, isShared)) throw new NamedDamage(missingDatabaseText(found))
     await assertUndamaged(found, torn)
-    await beginDatabase(join(found, 'db'))
+    await createDatabase(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
       keyEncoding: 'utf8',
       valueEncoding: 'view',

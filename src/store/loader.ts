@@ -5,7 +5,7 @@ import type { System } from '#runtime/system'
 import { applyOperation, type Follower } from '#store/apply-commit'
 import { activateInBulk, type BulkActivationLimits, bulkActivationLimits } from '#store/bulk-activation'
 import { headOf } from '#store/chunk'
-import { addressOf, below, keys, numberOf } from '#store/key-space'
+import { addressOf, keys, keysBelow, numberOf } from '#store/key-space'
 import { firstRowOf, pagesOf } from '#store/pages'
 import { unpackRecord } from '#store/record-codec'
 import { beginFormat, redoFormat, type StoreJournal, wholeFormat } from '#store/store-journal'
@@ -24,14 +24,14 @@ export async function load(
   for (const stream of journal.streams()) system.registry.setHead(stream.tenant, stream.last)
   await loadPartNames(follower)
   for (const stream of journal.streams()) await redo(follower, stream.tenant, bulkActivation)
-  await applyRows(follower, { ...below('reminder'), hasValues: true })
-  await applyRows(follower, { ...below('tell'), hasValues: true })
+  await applyRows(follower, { ...keysBelow('reminder'), hasValues: true })
+  await applyRows(follower, { ...keysBelow('tell'), hasValues: true })
 }
 
 /** Each tenant's first and last chunk, and its redo mark. A tenant without a redo mark has no stream yet. */
 async function loadStreams(journal: StoreJournal): Promise<void> {
   const { storage } = journal
-  for await (const page of pagesOf(storage, { ...below('redo'), hasValues: true })) {
+  for await (const page of pagesOf(storage, { ...keysBelow('redo'), hasValues: true })) {
     for (const { key, value } of page) {
       const tenant = key.slice('redo/'.length)
       const stream = journal.stream(tenant)
@@ -40,7 +40,7 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
       if (begin) stream.beginsAt = unpackRecord(beginFormat, begin) as number
       const whole = storage.get(keys.whole(tenant))
       if (whole) stream.wholeFrom = unpackRecord(wholeFormat, whole) as number
-      const last = await firstRowOf(storage, { ...below(`stream/${tenant}`), isReverse: true, hasValues: true })
+      const last = await firstRowOf(storage, { ...keysBelow(`stream/${tenant}`), isReverse: true, hasValues: true })
       if (!last) {
         await loadBeginning(journal, tenant)
         continue
@@ -57,7 +57,7 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
 /** Reads where the stored stream of a tenant begins. */
 export async function loadBeginning(journal: StoreJournal, tenant: string): Promise<void> {
   const stream = journal.stream(tenant)
-  const first = await firstRowOf(journal.storage, { ...below(`stream/${tenant}`), hasValues: true })
+  const first = await firstRowOf(journal.storage, { ...keysBelow(`stream/${tenant}`), hasValues: true })
   if (!first) {
     stream.forgetBefore(Math.max(stream.redoFrom, stream.wholeFrom))
     return
@@ -74,11 +74,11 @@ export async function loadBeginning(journal: StoreJournal, tenant: string): Prom
 async function loadPartNames(follower: Follower): Promise<void> {
   const { storage } = follower.journal
   const { registry } = follower.system
-  const { before, after: start } = below('part')
+  const { before, after: start } = keysBelow('part')
   for (let after = start; ; ) {
     const first = await firstRowOf(storage, { after, before, hasValues: false })
     if (!first) return
-    const kind = below(`part/${addressOf(first.key).kind}`)
+    const kind = keysBelow(`part/${addressOf(first.key).kind}`)
     const { persistence, fixedRecords } = registry.definition(addressOf(first.key).kind)
     if (persistence === 'write_through' && !fixedRecords) await applyRows(follower, { ...kind, hasValues: false })
     after = kind.before
@@ -103,7 +103,7 @@ async function redo(
   let expected = after
   const range = {
     after: keys.chunk(tenant, after - 1),
-    before: below(`stream/${tenant}`).before,
+    before: keysBelow(`stream/${tenant}`).before,
     hasValues: true,
   }
   const woken = await activateInBulk(journal, system, tenant, range, bulkActivation)

@@ -2,7 +2,7 @@ import type { Entry } from '#model/entry'
 import { Slices } from '#runtime/slices'
 import type { System } from '#runtime/system'
 import { shapeIdsOf } from '#store/chunk'
-import { below } from '#store/key-space'
+import { keysBelow } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
@@ -41,7 +41,7 @@ async function noteNamed({ storage }: StoreJournal, system: System<Entry>, named
   const slices = new Slices(system.world)
   const idsInSnapshot = (snapshot: Uint8Array) => system.registry.sharedIn('device', snapshot)
   for (const [prefix, idsIn] of [['stream', shapeIdsOf] as const, ['actor/device', idsInSnapshot] as const]) {
-    for await (const page of pagesOf(storage, { ...below(prefix), hasValues: true })) {
+    for await (const page of pagesOf(storage, { ...keysBelow(prefix), hasValues: true })) {
       for (const { value } of page) {
         for (const id of idsIn(value)) named.add(id)
         if (slices.isOver) await slices.next()
@@ -56,7 +56,7 @@ async function deleteOthers(
   named: ReadonlySet<string>,
   closedCount: number,
 ): Promise<number> {
-  const range = below('shape')
+  const range = keysBelow('shape')
   let deletedCount = 0
   for await (const page of pagesOf(storage, { ...range, hasValues: false })) {
     // A failed commit reverts packed entries: the store may name other shapes than those that were noted.

@@ -6,7 +6,7 @@ import type { Operation, Storage } from '#runtime/storage'
 import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 import { ChunkPacker, chunkBytesMax, headOf, unpackChunk } from '#store/chunk'
 import { Epochs } from '#store/epochs'
-import { below, keySpace, keys, numberOf } from '#store/key-space'
+import { keySpace, keys, keysBelow, numberOf } from '#store/key-space'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { firstRowOf, pagesOf } from '#store/pages'
@@ -236,7 +236,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const stream = this.stream(tenant)
     stream.beginsAt = offset
     stream.forgetBefore(offset)
-    const { after } = below(`stream/${tenant}`)
+    const { after } = keysBelow(`stream/${tenant}`)
     for (const key of this.#unpacked.keys()) if (key.startsWith(after)) this.#unpacked.delete(key)
   }
 
@@ -304,7 +304,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const after = keys.chunk(tenant, numberOf(first.key) - 1)
     const chunks: StreamChunk[] = []
     let bytes = 0
-    for await (const page of pagesOf(storage, { ...below(`stream/${tenant}`), after, hasValues: true })) {
+    for await (const page of pagesOf(storage, { ...keysBelow(`stream/${tenant}`), after, hasValues: true })) {
       for (const { key, value } of page) {
         const { count, time } = headOf(value)
         chunks.push({ tenant, firstOffset: numberOf(key), count, time, bytes: value })

@@ -1,6 +1,6 @@
 import { Problem } from '#model/problem'
 import { type Listing, type Pages, type Storage, StorageFailure } from '#runtime/storage'
-import { below } from '#store/key-space'
+import { keysBelow } from '#store/key-space'
 
 /**
  * Lists from the key space: names are the rest of a key after its prefix. While the store is being reopened, every
@@ -22,7 +22,7 @@ export class StoreListing implements Listing {
   }
 
   #names(folder: string, after: string, prefix = ''): Pages {
-    const range = below(folder)
+    const range = keysBelow(folder)
     const first = range.after + prefix
     const start = range.after.length
     try {

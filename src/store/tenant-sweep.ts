@@ -1,7 +1,7 @@
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { System } from '#runtime/system'
-import { below, keys, tenantPrefixes } from '#store/key-space'
+import { keys, keysBelow, tenantPrefixes } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
@@ -49,10 +49,10 @@ export class TenantSweep {
       const end = await this.#endStream(tenant, closedCount)
       let count = 0
       for (const prefix of tenantPrefixes(tenant, kinds, indexes)) {
-        count += await this.#delete(tenant, below(prefix), closedCount)
+        count += await this.#delete(tenant, keysBelow(prefix), closedCount)
       }
       // Entries appended during the sweep stay: a start applies them again, and must find no gaps.
-      const chunks = { after: below(`stream/${tenant}`).after, before: keys.chunk(tenant, end) }
+      const chunks = { after: keysBelow(`stream/${tenant}`).after, before: keys.chunk(tenant, end) }
       count += await this.#delete(tenant, chunks, closedCount)
       isMore = count > 0 || system.registry.head(tenant).taken >= end
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { anonymous, anonymousCallers } from '#access/built-in-callers'
-import type { RouteAccess } from '#api/entry'
+import type { RouteAccess } from '#api/route-entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { unauthenticated } from '#model/caller'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RouteAccess } from '#api/entry'
+import type { RouteAccess } from '#api/route-entry'
 import { unauthenticated } from '#model/caller'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'

@@ -1,6 +1,6 @@
 import type { Identity } from '#access/identity'
 import type { Administrator, IdentitySettings } from '#access/options'
-import type { LoginRequest, Pair, SignInPlace } from '#access/requests'
+import type { LoginRequest, Pair, SignInOrigin } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { accountAddress } from '#actors/account/commands'
 import type { AccountState } from '#actors/account/state'
@@ -9,7 +9,7 @@ import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
 import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
-import type { RouteAccess } from '#api/entry'
+import type { RouteAccess } from '#api/route-entry'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Resume } from '#events/hub'
 import type { Caller } from '#model/caller'
@@ -20,14 +20,14 @@ import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
 import { plainEngine } from '#test/access/plain-hashing'
 import { draftOf, proofOf } from '#test/access/proof-draft'
 import { type TestSocket, TestSockets } from '#test/access/test-sockets'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
 import type { MemoryPlace } from '#test/store/memory'
 
 export const password = 'correct horse'
 const origin = 'http://127.0.0.1:8080'
-export const place: SignInPlace = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
+export const place: SignInOrigin = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
 
 export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }
 
@@ -66,7 +66,7 @@ export class IdentityFixture {
     this.place = place
     this.faults = faults
     this.assembly = assemble({
-      ...inMemory(world),
+      ...memoryServerOptions(world),
       storage: {
         place: this.place,
         isSynced: false,

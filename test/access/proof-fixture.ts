@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import { Nonces, ProofKeys, type ProofRequest, Proofs } from '#access/proof'
-import { Replays } from '#access/replays'
+import { ReplayCache } from '#access/replay-cache'
 import { makeSigningKey, type SigningKeys } from '#access/signing-key'
 import { type TokenReading, Tokens } from '#access/tokens'
 import { proofProblem, schemeProblem, tokenProblem } from '#http/authentication'
@@ -36,7 +36,7 @@ export class ProofFixture {
   readonly world: ManualWorld
   readonly keys: ProofKeys
   readonly nonces: Nonces
-  readonly replays: Replays
+  readonly replays: ReplayCache
   readonly proofs: Proofs
   readonly tokens: Tokens
   readonly context: ProofContext
@@ -59,7 +59,7 @@ export class ProofFixture {
     this.keys = new ProofKeys({ now })
     const nonceKey = random(32)
     this.nonces = new Nonces({ now, key: nonceKey })
-    this.replays = new Replays({ now, random, ...(entriesMax !== undefined && { entriesMax }) })
+    this.replays = new ReplayCache({ now, random, ...(entriesMax !== undefined && { entriesMax }) })
     this.proofs = new Proofs({ now, nonces: this.nonces, replays: this.replays, keys: this.keys })
     const current = makeSigningKey((bytes) => new Uint8Array(hkdfSync('sha256', 'signing key', '', '', bytes)))
     this.signingKeys = { current, find: (kid) => (kid === current.kid ? current : undefined) }

@@ -91,7 +91,7 @@ export function moved(from: Stage | null, to: Stage | null, more: Partial<JobMov
   return { type: 'job_moved', release, rollout: null, from, to, ...more }
 }
 
-export function walk(
+export function requestScan(
   by: ScanRequest['by'],
   devices: readonly string[] | null,
   author: string | null = null,

@@ -5,7 +5,7 @@ import type { Scope } from '#model/scope'
 import { everything } from '#model/scope'
 import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
-import { ActingDevice, deviceWith } from '#test/actors/acting'
+import { ActingDevice, deviceWith } from '#test/actors/acting-device'
 import { atOnce } from '#test/rules/synchronous-slices'
 
 /** A device without a runtime, in a tenant with alarms. */

@@ -9,7 +9,7 @@ import { everything, scopeOf } from '#model/scope'
 import type { Decision } from '#runtime/actor'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { pack, unpack } from '#store/record-codec'
-import { hello, post, report, shapeOf, shapes } from '#test/actors/acting'
+import { hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
 import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 

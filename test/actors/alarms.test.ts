@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { hello, kindsOf, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
+import { hello, kindsOf, report, shapeOf } from '#test/actors/acting-device'
 import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
@@ -12,7 +12,7 @@ const high = storedAlarm({ serviceIdentifier: 'svc', condition: over('0x01', 10)
 const long = { ...high, forSeconds: 2 }
 
 /** A connected device with alarms that reports `value` as the given number. */
-class Linked extends DeviceWithAlarms {
+class LinkedDevice extends DeviceWithAlarms {
   seq = 0
 
   constructor(alarms: Readonly<Record<string, typeof high>> = {}) {
@@ -28,7 +28,7 @@ class Linked extends DeviceWithAlarms {
 
 describe('a report', () => {
   test('activates and clears an alarm, with an entry for each change after its own entry', () => {
-    const device = new Linked({ I1: high })
+    const device = new LinkedDevice({ I1: high })
     expect(kindsOf(device.says(0, 11))).toEqual(['reported', 'alarm_changed'])
     expect(device.standing).toEqual({ I1: { isActive: true, since: now, waitingSince: 0 } })
     expect([...device.rows]).toEqual(['I1/A'])
@@ -43,7 +43,7 @@ describe('a report', () => {
     ['the first property of the condition', { and: [{ '>': [{ var: '0x02' }, 1] }, { '<': [{ var: '0x01' }, 9] }] }, 5],
     ['a property that may be missing', { '!=': [{ var: ['0x03', 'none'] }, 'x'] }, undefined],
   ])('that changes an alarm contains the value of %s', (_, condition, value) => {
-    const device = new Linked({ I1: { ...high, condition } })
+    const device = new LinkedDevice({ I1: { ...high, condition } })
     const { events = [] } = device.says(0, 3, 1, 5) as { events?: readonly object[] }
     expect(events.at(-1)).toEqual({
       ...{ kind: 'alarm_changed', device: 'A', alarm: 'I1', at: now, isActive: true, since: now },
@@ -52,13 +52,13 @@ describe('a report', () => {
   })
 
   test('adds the index row once', () => {
-    const device = new Linked({ I1: high })
+    const device = new LinkedDevice({ I1: high })
     expect(device.says(0, 11)).toMatchObject({ indexes: [{ entry: 'I1/A', isPresent: true }] })
     for (const value of [1, 11, 1]) expect(device.says(0, value)).toMatchObject({ indexes: [] })
   })
 
   test('is published without evaluation if its values are the same or no alarm reads them', () => {
-    const device = new Linked({ I1: high })
+    const device = new LinkedDevice({ I1: high })
     device.says(0, 5)
     const evaluated = device.rules.counts.evaluated
     expect(evaluated).toBeGreaterThan(0)
@@ -93,7 +93,7 @@ describe('a report', () => {
   })
 
   test('is one plain entry if no alarm changes', () => {
-    const device = new Linked({ I1: high })
+    const device = new LinkedDevice({ I1: high })
     device.says(0, 1)
     const decision = device.act(report(svc, 2, [0, 2]))
     expect(decision).toStrictEqual({ type: 'record', events: [expect.any(Object)], answer: 2 })
@@ -103,7 +103,7 @@ describe('a report', () => {
 
 describe('a condition with a minimum duration', () => {
   test('needs one reminder for all alarms that flap meanwhile', () => {
-    const device = new Linked({ I1: long, I2: { ...long, forSeconds: 3 } })
+    const device = new LinkedDevice({ I1: long, I2: { ...long, forSeconds: 3 } })
     const reminders: unknown[] = []
     for (let times = 0; times < 5; times++) {
       for (const value of [11, 1]) {
@@ -122,7 +122,7 @@ describe('a condition with a minimum duration', () => {
   })
 
   test('is evaluated a second later if the alarms were not loaded yet', () => {
-    const device = new Linked({ I1: long })
+    const device = new LinkedDevice({ I1: long })
     device.says(0, 11)
     Object.defineProperty(device.rules, 'isLoaded', { value: false, configurable: true })
     device.at += 5_000
@@ -134,7 +134,7 @@ describe('a condition with a minimum duration', () => {
 
 describe('an alarm ends', () => {
   const active = () => {
-    const device = new Linked({ I1: high, I2: long })
+    const device = new LinkedDevice({ I1: high, I2: long })
     device.says(0, 11)
     return device
   }
@@ -164,10 +164,10 @@ describe('an alarm ends', () => {
 describe('an acknowledgement', () => {
   const acknowledge = (by: string, comment?: string, alarm = 'I1') =>
     ({ type: 'acknowledge_alarm', alarm, by, comment }) as const
-  const seen = (device: Linked) => device.standing.I1?.acknowledged
+  const seen = (device: LinkedDevice) => device.standing.I1?.acknowledged
 
   test('counts until the alarm becomes active again, and is stored with the device', () => {
-    const device = new Linked({ I1: high })
+    const device = new LinkedDevice({ I1: high })
     device.says(0, 11)
     const by = { by: 'crn#user:U1', at: now + 5, comment: 'seen' }
     device.at += 5
@@ -186,7 +186,7 @@ describe('an acknowledgement', () => {
   })
 
   test('is replaced by another one, and not changed by its repetition', () => {
-    const device = new Linked({ I1: high })
+    const device = new LinkedDevice({ I1: high })
     device.says(0, 11)
     for (const next of [acknowledge('U1'), acknowledge('U2'), acknowledge('U2', 'mine')]) {
       expect(kindsOf(device.act(next))).toEqual(['alarm_acknowledged'])
@@ -200,7 +200,7 @@ describe('an acknowledgement', () => {
     ['that only waits', 'I2'],
     ['that does not exist', 'I3'],
   ])('of an alarm %s is refused', (_, alarm) => {
-    const device = new Linked({ I1: { ...high, condition: over('0x02', 10) }, I2: long })
+    const device = new LinkedDevice({ I1: { ...high, condition: over('0x02', 10) }, I2: long })
     device.says(0, 11)
     expect(device.act(acknowledge('U1', undefined, alarm))).toMatchObject({
       type: 'refuse',

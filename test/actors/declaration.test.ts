@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { declare } from '#actors/device/declaration'
 import type { Entry, Items } from '#model/entry'
 import type { Shape } from '#model/shape'
-import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
+import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting-device'
 import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })

@@ -3,8 +3,8 @@ import type { DesiredResult } from '#actors/device/commands'
 import type { DesiredOrder } from '#actors/device/desired'
 import { modifierFlags } from '#model/modifier'
 import { ServiceSchema } from '#model/service-schema'
-import { ActingDevice, hello, kindsOf, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
+import { ActingDevice, hello, kindsOf, report, shapeOf } from '#test/actors/acting-device'
 
 /** Desired values of a device. Contract 12. */
 
@@ -15,11 +15,11 @@ const schema = ServiceSchema.parse({
   properties: { '0x0001': { name: 'level', type: 'uint8', rangeMin: 0, rangeMax: 10 } },
 })
 
-class Wanting extends ActingDevice {
+class DeviceWithDesired extends ActingDevice {
   #ids = 0
 
-  static connected(): Wanting {
-    const device = new Wanting()
+  static connected(): DeviceWithDesired {
+    const device = new DeviceWithDesired()
     device.act({ type: 'add', flakeAddress: 7, meta: {} })
     device.act(hello([svc, other].map((shape) => ({ shape, items: [] }))))
     return device
@@ -56,7 +56,7 @@ class Wanting extends ActingDevice {
 }
 
 test('values are set, replaced and removed; a value that is desired already stays as it is', () => {
-  const device = Wanting.connected()
+  const device = DeviceWithDesired.connected()
   expect(device.set({ level: 5, '2': 1.5 })).toMatchObject({
     events: [{ kind: 'desired_set', device: 'A', service: 'svc', at: now, items: [{ propId: 1 }, { propId: 2 }] }],
   })
@@ -83,11 +83,11 @@ test.each([
   ['another type', { '1': 'x' }, 'svc', 'invalid'],
   ['a value outside of the range', { level: 10 }, 'svc', 'invalid'],
 ])('%s is refused as in a write', (_, values, service, code) => {
-  expect(Wanting.connected().set(values, false, service)).toMatchObject({ type: 'refuse', problem: { code } })
+  expect(DeviceWithDesired.connected().set(values, false, service)).toMatchObject({ type: 'refuse', problem: { code } })
 })
 
 test('each connection receives each change once, and again until it is answered', () => {
-  const device = Wanting.connected()
+  const device = DeviceWithDesired.connected()
   device.set({ '1': 5, '2': 1 })
   device.set({ '1': 7 }, false, 'other')
   expect(device.sends()).toEqual(['r1 svc 1=5 2=1', 'r2 other 1=7'])
@@ -104,7 +104,7 @@ describe('a result', () => {
   })
 
   test('ends a value, or marks it as refused until it is replaced', () => {
-    const device = Wanting.connected()
+    const device = DeviceWithDesired.connected()
     device.set({ '1': 5, '2': 1, '3': 'x' })
     device.sends()
     device.act(result('r1', 'OK'))
@@ -116,7 +116,7 @@ describe('a result', () => {
   })
 
   test('of a value that was replaced since changes nothing', () => {
-    const device = Wanting.connected()
+    const device = DeviceWithDesired.connected()
     device.set({ '1': 5 })
     device.sends()
     device.set({ '1': 6 })
@@ -127,11 +127,11 @@ describe('a result', () => {
 
 describe('a value ends', () => {
   test.each([
-    ['a report', (device: Wanting) => device.act(report(svc, 0, [0, 5]))],
-    ['POST /link', (device: Wanting) => device.act(post(5))],
-    ['HELLO', (device: Wanting) => device.act(hello([{ shape: svc, items: [0, 5] }]))],
+    ['a report', (device: DeviceWithDesired) => device.act(report(svc, 0, [0, 5]))],
+    ['POST /link', (device: DeviceWithDesired) => device.act(post(5))],
+    ['HELLO', (device: DeviceWithDesired) => device.act(hello([{ shape: svc, items: [0, 5] }]))],
   ])('when %s has it, also if it was reported before', (_, tell) => {
-    const device = Wanting.connected()
+    const device = DeviceWithDesired.connected()
     tell(device)
     device.set({ '1': 5, '2': 1 })
     expect(device.wanted).toEqual(['1=5 PENDING', '2=1 PENDING'])
@@ -156,14 +156,14 @@ describe('a value ends', () => {
     ['is in a service that is not declared any more', other, []],
     ['is declared as before', svc, ['1=5 PENDING', '2=1 PENDING']],
   ])('when its property %s', (_, shape, left) => {
-    const device = Wanting.connected()
+    const device = DeviceWithDesired.connected()
     device.set({ '1': 5, '2': 1 })
     device.act(hello([{ shape, items: [] }]))
     expect(device.wanted).toEqual(left)
   })
 
   test('before its device is removed', () => {
-    const device = Wanting.connected()
+    const device = DeviceWithDesired.connected()
     device.set({ '1': 5 })
     const decision = device.act({ type: 'remove' })
     expect(kindsOf(decision)).toEqual(['desired_set', 'undeclared', 'undeclared', 'device_removed'])
@@ -172,7 +172,7 @@ describe('a value ends', () => {
 })
 
 test('a value that a later schema does not permit is refused instead of sent', () => {
-  const device = Wanting.connected()
+  const device = DeviceWithDesired.connected()
   device.set({ '1': 5, '2': 1 })
   const strict = ServiceSchema.parse({
     name: 'S',

@@ -5,8 +5,8 @@ import { isOverridden } from '#actors/device/property-override'
 import { connectsSince } from '#actors/device/status'
 import type { JsonObject } from '#model/json-value'
 import { metaBytesMax } from '#model/meta'
-import { ActingDevice, hello, kindsOf, report, shapeOf } from '#test/actors/acting'
 import { now, startedAt } from '#test/actors/acting-actor'
+import { ActingDevice, hello, kindsOf, report, shapeOf } from '#test/actors/acting-device'
 import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })

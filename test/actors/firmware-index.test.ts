@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Hello } from '#actors/device/commands'
-import { ActingDevice, hello } from '#test/actors/acting'
+import { ActingDevice, hello } from '#test/actors/acting-device'
 
 const firmwares = [{ firmware: '1.0.0', index: 0 }]
 

@@ -8,7 +8,7 @@ import { everything, type Scope } from '#model/scope'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
-import { ActingDevice, deviceWith } from '#test/actors/acting'
+import { ActingDevice, deviceWith } from '#test/actors/acting-device'
 import { atOnce } from '#test/rules/synchronous-slices'
 
 const author = 'crn#user:2Vb7qYx9Kd'

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
-import { withRuns } from '#actors/device/runs'
+import { withRuns } from '#actors/device/function-runs'
 import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
 import type { Entry, PropertyState } from '#model/entry'
 import type { GraphNode } from '#model/graph'
 import { type Grant, scopeOf } from '#model/scope'
 import { noFunctions } from '#rules/function-list'
 import { answer, type Decision, record } from '#runtime/actor'
-import { ActingDevice, deviceWith, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting'
 import { now, turnAt } from '#test/actors/acting-actor'
+import { ActingDevice, deviceWith, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting-device'
 import {
   askedOf,
   chain,
@@ -29,7 +29,7 @@ const other = shapeOf('other', { 1: 'uint8' })
 const error = { error: 'broken' }
 
 /** A connected device with one function F1: these nodes in a row and a mail at the end. */
-class Linked extends DeviceWithFunctions {
+class LinkedDevice extends DeviceWithFunctions {
   seq = 0
 
   constructor(...nodes: readonly GraphNode[]) {
@@ -69,21 +69,21 @@ describe('a trigger by a property', () => {
     ['the value that the trigger names, unchanged', 5, 5, [0, 5], []],
     ['the value that the trigger names and another one in the same report', 5, 4, [0, 5, 0, 6], []],
   ])('%s', (_, to, before, said, expected) => {
-    const device = new Linked(onProperty(1, to))
+    const device = new LinkedDevice(onProperty(1, to))
     if (before !== undefined) device.says(0, before)
     expect(requestsOf(device.says(...said))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
   test('on another service or property does not fire', () => {
-    const device = new Linked(onProperty(1, undefined, 'other'))
+    const device = new LinkedDevice(onProperty(1, undefined, 'other'))
     expect(requestsOf(device.says(0, 5))).toEqual([])
     expect(requestsOf(device.act(report(other, ++device.seq, [0, 5])))).toEqual(['F1/mail 5, was null'])
-    const none = new Linked(onProperty(9))
+    const none = new LinkedDevice(onProperty(9))
     expect(requestsOf(none.says(0, 5, 1, 'x'))).toEqual([])
   })
 
   test('requests a mail with property, time and cause', () => {
-    const device = new Linked(onProperty(2))
+    const device = new LinkedDevice(onProperty(2))
     device.says(1, 'shut')
     device.at += 500
     expect(askedOf(device.says(1, 'x'.repeat(2_000)))).toEqual([
@@ -104,7 +104,7 @@ describe('a trigger by a property', () => {
   })
 
   test('does not fire for older reports', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.says(0, 5)
     expect(kindsOf(device.act(report(svc, device.seq, [0, 6])))).toEqual(['answer'])
   })
@@ -126,13 +126,13 @@ describe('HELLO', () => {
     ['no longer declared', hello([{ shape: fewer, items: [0, 'x'] }]), []],
     ['the service is removed', hello([]), []],
   ])('%s', (_, command, expected) => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.says(0, 5)
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
   test('a value after one that HELLO removed is the first value', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.says(0, 5)
     device.act(hello([]))
     expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 5] }])))).toEqual(['F1/mail 5, was null'])
@@ -165,7 +165,7 @@ describe('a POST', () => {
       ['6, was 5', '7, was 6'],
     ],
   ])('%s', (_, command, expected) => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.says(0, 5)
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
@@ -227,7 +227,7 @@ describe('a trigger on an alarm', () => {
     ['active' as const, ['true, was false']],
     ['inactive' as const, ['false, was true']],
   ])('fires at %s in the commit that changes the alarm', (to, expected) => {
-    const device = new Linked(onAlarm(to))
+    const device = new LinkedDevice(onAlarm(to))
     device.alarm('I1', high)
     device.alarm('I2', high)
     const decisions = [11, 12, 1].map((value) => device.says(0, value))
@@ -236,7 +236,7 @@ describe('a trigger on an alarm', () => {
   })
 
   test('fires when the condition has held for its duration', () => {
-    const device = new Linked(onAlarm())
+    const device = new LinkedDevice(onAlarm())
     device.alarm('I1', { ...high, forSeconds: 2 })
     expect(requestsOf(device.says(0, 11))).toEqual([])
     device.at += 2_000
@@ -244,7 +244,7 @@ describe('a trigger on an alarm', () => {
   })
 
   test('fires by a POST, a HELLO, and an edit of an alarm with a true condition', () => {
-    const device = new Linked(onAlarm())
+    const device = new LinkedDevice(onAlarm())
     device.alarm('I1', high)
     expect(requestsOf(device.act(post([['svc', 1, 11]])))).toHaveLength(1)
     expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 1] }])))).toHaveLength(1)
@@ -253,7 +253,7 @@ describe('a trigger on an alarm', () => {
   })
 
   test('does not fire for an alarm that ends by its removal or with the device', () => {
-    const device = new Linked(onAlarm())
+    const device = new LinkedDevice(onAlarm())
     device.alarm('I1', high)
     device.says(0, 11)
     device.alarm('I1', undefined)
@@ -267,13 +267,13 @@ describe('a trigger on an alarm', () => {
 
 describe('nodes between a trigger and a mail', () => {
   test('pass nothing when they fail, and the failure is counted', () => {
-    const device = new Linked(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
+    const device = new LinkedDevice(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
     expect(requestsOf(device.says(1, 'no number'))).toEqual([])
     expect(device.functions.counts.errors).toBe(1)
   })
 
   test('see no value that their author may not read', () => {
-    const device = new Linked(onProperty(1), condition({ '==': [{ var: ['meta.floor', 0] }, 3] }))
+    const device = new LinkedDevice(onProperty(1), condition({ '==': [{ var: ['meta.floor', 0] }, 3] }))
     device.act({ type: 'patch_meta', patch: { floor: 3 } })
     expect(requestsOf(device.says(0, 5))).toHaveLength(1)
     const permissions: Grant['permissions'] = { functions: ['read'], service: ['read'] }
@@ -286,7 +286,7 @@ describe('nodes between a trigger and a mail', () => {
 
 describe('the functions of a device', () => {
   test('are those bound to it, and each requests its own mails', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     const graph = chain(onProperty(1), mail)
     device.put('F2', storedFunction(graph, { devices: ['A', 'B'] }))
     device.put('F3', storedFunction(graph, { devices: ['B'] }))
@@ -298,7 +298,7 @@ describe('the functions of a device', () => {
   })
 
   test('are counted above their rate when the turn is stored', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     const decisions = Array.from({ length: 300 }, (_, times) => device.says(0, times % 250))
     expect(decisions.flatMap(requestsOf)).toHaveLength(256)
     expect(device.functions.counts).toMatchObject({ runs: 300, requests: 256, overflown: 44 })
@@ -308,7 +308,7 @@ describe('the functions of a device', () => {
   })
 
   test('are counted by function, also if one report requests several mails', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     const both = chain(onProperty(1), mail)
     const second = { ...onProperty(2), id: 'second' }
     device.put('F2', storedFunction({ nodes: [...both.nodes, second], edges: [...both.edges, [second.id, mail.id]] }))
@@ -329,7 +329,7 @@ describe('webhooks', () => {
   const graph = { ...both, edges: [...both.edges, ['when', 'hook'] as const] }
 
   test('are requested beside mails', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.put('F1', storedFunction(graph))
     const { template: _, ...request } = askedOf(device.says(0, 5))[0]?.request ?? {}
     expect(commandsOf(device.says(0, 6)).at(-1)).toEqual([
@@ -339,7 +339,7 @@ describe('webhooks', () => {
   })
 
   test('are not limited like mails, and counted above their own rate', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.put('F1', storedFunction(graph))
     for (let times = 0; times < 20_100; times++) device.says(0, times % 250)
     expect(device.functions.counts).toMatchObject({ requests: 256, overflown: 20_100 - 256, webhooksDropped: 100 })
@@ -350,7 +350,7 @@ describe('webhooks', () => {
   })
 
   test('are not requested by a node that is disabled', () => {
-    const device = new Linked(onProperty(1))
+    const device = new LinkedDevice(onProperty(1))
     device.put('F1', storedFunction(chain(onProperty(1), { ...hook, enabled: false } as GraphNode)))
     expect(commandsOf(device.says(0, 5))).toEqual([])
   })

@@ -11,8 +11,8 @@ import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { PropertyState } from '#model/entry'
-import { ActingDevice, hello, post, report, shapeOf, shapes } from '#test/actors/acting'
 import { ActingActor, outcomeOf, startedAt } from '#test/actors/acting-actor'
+import { ActingDevice, hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
 import { noRuleViews } from '#test/actors/no-rule-views'
 
 const deviceBytesMax = 100_000

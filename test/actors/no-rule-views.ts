@@ -1,4 +1,4 @@
-import type { DeviceRules } from '#actors/device/evaluate-report'
+import type { DeviceRules } from '#actors/device/report-evaluation'
 
 /** A tenant without alarms. */
 export const noRuleViews: DeviceRules = {

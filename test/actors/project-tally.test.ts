@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ProjectCommand, Stage } from '#actors/project/commands'
 import { byPrecedence } from '#model/firmware-order'
 import { releaseName } from '#model/release'
-import { ActingProject, ada, moved, putRelease, putRollout, walk } from '#test/actors/acting-project'
+import { ActingProject, ada, moved, putRelease, putRollout, requestScan } from '#test/actors/acting-project'
 
 describe('a rollout stops after errors', () => {
   // Chosen devices, threshold in percent, results of devices; whether the rollout stops.
@@ -149,7 +149,7 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
   fc.record({ type: few('pause', 'resume'), author }),
   fc
     .tuple(few('hook', 'cron', 'rollout'), few(null, ['A'], ['B']), fc.option(author))
-    .map(([by, devices, of]) => walk(by, devices, of)),
+    .map(([by, devices, of]) => requestScan(by, devices, of)),
   fc.record({ type: few('scan_progress'), cursor: few('A', 'B'), chosen: few(1, 2) }),
   fc.record({ type: few('scan_done'), chosen: few(1, 30), isBegun: fc.boolean() }),
   fc.record({ type: few('scans_begun', 'repeat_scans') }),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { aheadMsMax } from '#actors/device/report'
 import type { Items } from '#model/entry'
-import { ActingDevice, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
+import { ActingDevice, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting-device'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 const two = shapeOf('two', { 5: 'float' })

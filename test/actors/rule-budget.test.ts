@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { GraphNode } from '#model/graph'
-import { hello, report, shapeOf } from '#test/actors/acting'
+import { hello, report, shapeOf } from '#test/actors/acting-device'
 import { turnsOf } from '#test/actors/alarms-fixture'
 import { DeviceWithFunctions, mail, onProperty, requestsOf, storedFunction } from '#test/actors/functions-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ServiceState } from '#actors/device/service-state'
 import type { PropertyState } from '#model/entry'
-import { shapeOf } from '#test/actors/acting'
+import { shapeOf } from '#test/actors/acting-device'
 
 const shape = shapeOf('svc', { 1: 'float', 2: 'string', 3: 'uint64', 4: 'bool-array' })
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { noThrottles } from '#actors/device/state'
 import { type Throttled, throttlesMax } from '#actors/device/throttles'
 import type { Graph, GraphNode } from '#model/graph'
-import { hello, post, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
+import { hello, post, report, shapeOf } from '#test/actors/acting-device'
 import {
   chain,
   DeviceWithFunctions,
@@ -20,7 +20,7 @@ import { storedAlarm } from '#test/rules/stored-rules'
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8' })
 
 /** A connected device with one function F1 that mails once in ten seconds, on property 1. */
-class Linked extends DeviceWithFunctions {
+class LinkedDevice extends DeviceWithFunctions {
   seq = 0
 
   constructor(graph: Graph = chain(onProperty(1), throttle(10), mail)) {
@@ -44,7 +44,7 @@ describe('a throttle', () => {
     [60_000, true],
     [-1, true],
   ])('%i ms after it passed an event: %s', (afterMs, passes) => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     expect(requestsOf(device.says(0, 1))).toHaveLength(1)
     device.at += afterMs
     expect(requestsOf(device.says(0, 2))).toHaveLength(passes ? 1 : 0)
@@ -52,7 +52,7 @@ describe('a throttle', () => {
   })
 
   test('counts from the last event that it passed, not from one that it held back', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     const passed = [0, 4_000, 8_000, 10_000, 14_000, 20_000].filter((afterMs) => {
       device.at = now + afterMs
       return requestsOf(device.says(0, 1 + afterMs / 1_000)).length > 0
@@ -61,14 +61,14 @@ describe('a throttle', () => {
   })
 
   test('is stored by the report that it passed, and by no other', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     expect(stampsIn(device.says(0, 1))).toEqual([['F1/seldom', now]])
     expect(stampsIn(device.says(0, 2))).toEqual([])
     expect(stampsIn(device.says(1, 2))).toEqual([])
   })
 
   test('passes one of several events of a turn', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     const decision = device.act(
       post([
         ['svc', 1, 6, 1_000],
@@ -86,7 +86,7 @@ describe('a throttle', () => {
       ['or', 'seldom'],
       ['seldom', 'mail'],
     ] as const
-    const device = new Linked({ nodes, edges })
+    const device = new LinkedDevice({ nodes, edges })
     expect(requestsOf(device.says(0, 1, 1, 1))).toHaveLength(1)
     expect(requestsOf(device.says(0, 2, 1, 2))).toHaveLength(0)
   })
@@ -99,7 +99,7 @@ describe('a throttle', () => {
       ['when', 'rare'],
       ['rare', 'other'],
     ] as const
-    const device = new Linked({ nodes, edges })
+    const device = new LinkedDevice({ nodes, edges })
     device.says(0, 1)
     device.at += 10_000
     expect(requestsOf(device.says(0, 2))).toEqual(['F1/mail 2, was 1'])
@@ -113,7 +113,7 @@ describe('an event that passed a throttle without a report', () => {
   const throttled = { type: 'throttled', stamps: ['F1/seldom', now], dropped: [] }
 
   test('a status: the snapshot has the time', () => {
-    const device = new Linked(chain(onStatus, throttle(10), mail))
+    const device = new LinkedDevice(chain(onStatus, throttle(10), mail))
     const decision = device.record({ type: 'status', status: 'idle' })
     expect(decision).toMatchObject({ changes: [throttled, { type: 'functions_run' }], isCheckpointed: true })
     expect(device.stamps).toEqual({ 'F1/seldom': now })
@@ -122,7 +122,7 @@ describe('an event that passed a throttle without a report', () => {
   })
 
   test('an alarm with a duration, and one that a report changed at once', () => {
-    const device = new Linked(chain(onAlarm, throttle(10), mail))
+    const device = new LinkedDevice(chain(onAlarm, throttle(10), mail))
     device.alarm('I1', alarm)
     device.says(0, 11)
     device.at += 2_000
@@ -137,7 +137,7 @@ describe('an event that passed a throttle without a report', () => {
   })
 
   test('a HELLO', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     const decision = device.record(hello([{ shape: svc, items: [0, 5] }]))
     expect(decision.changes).toContainEqual(throttled)
     expect(decision.isCheckpointed).toBe(true)
@@ -147,7 +147,7 @@ describe('an event that passed a throttle without a report', () => {
 
 describe('throttle times', () => {
   test('are restored from the snapshot, with and without alarms', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     device.says(0, 11)
     expect(shownState(device.restored())).toEqual(shownState(device.state))
     device.alarm('I1', storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] } }))
@@ -158,7 +158,7 @@ describe('throttle times', () => {
   })
 
   test('stay through an edit of the function, and while it is disabled', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     const graph = chain(onProperty(1), throttle(10), mail)
     device.says(0, 1)
     device.put('F1', storedFunction(graph, { name: 'Other', edit: 2 }))
@@ -172,7 +172,7 @@ describe('throttle times', () => {
   })
 
   test('of deleted nodes and functions are dropped with the next time, and that is stored', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     device.says(0, 1)
     device.put('F2', storedFunction(chain(onProperty(1), throttle(10), mail)))
     device.says(0, 2)
@@ -189,7 +189,7 @@ describe('throttle times', () => {
   })
 
   test('are deleted with the device', () => {
-    const device = new Linked()
+    const device = new LinkedDevice()
     device.says(0, 1)
     device.act({ type: 'remove' })
     expect(device.state.throttles).toBe(noThrottles)
@@ -200,7 +200,7 @@ describe('throttle times', () => {
   })
 
   test('have a maximum: the oldest are dropped first, live and replayed alike', () => {
-    const device = new Linked(chain(onProperty(2), mail))
+    const device = new LinkedDevice(chain(onProperty(2), mail))
     const count = 20
     for (let fn = 0; fn < count; fn++) {
       const throttles = Array.from({ length: 15 }, (_, index) => throttle(10, `n${index}`))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Write, WriteOrder } from '#actors/device/commands'
 import { modifierFlags } from '#model/modifier'
 import { ServiceSchema } from '#model/service-schema'
-import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting'
+import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting-device'
 
 const shape = shapeOf('svc', {
   1: 'uint8',

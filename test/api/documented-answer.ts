@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { ErrorBody } from '#api/answers'
-import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/headers'
 import { generalAnswers } from '#api/openapi'
+import type { RouteAnswer, RouteEntry } from '#api/route-entry'
 
 interface Answer {
   readonly status: number

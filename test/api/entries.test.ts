@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { chapters } from '#api/chapters'
-import type { Permission, RouteEntry } from '#api/entry'
+import type { Permission, RouteEntry } from '#api/route-entry'
 
 /** `test/api/documents.test.ts` checks that the chapters have every entry. */
 const entries = chapters.flatMap((chapter) => chapter.entries.map((entry) => [entry.name, entry] as const))

@@ -1,4 +1,4 @@
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 
 /**
  * Compile-time tests, run by `npm run check`: the compiler refuses an entry without `access`, or with an access that does

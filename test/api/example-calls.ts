@@ -1,7 +1,7 @@
 import { putDeviceDesired } from '#api/desired'
-import type { RouteEntry } from '#api/entry'
 import { exampleGroup } from '#api/groups'
 import { exampleSubscription } from '#api/notifications'
+import type { RouteEntry } from '#api/route-entry'
 import { exampleImage, putRelease } from '#api/update-projects'
 import { exampleProject } from '#api/updates'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'

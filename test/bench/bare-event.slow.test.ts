@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { objectUpdated } from '#bench/bare/object-updated'
-import { encode } from '#events/wire'
+import { encode } from '#events/wire-format'
 import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { expect } from 'vitest'
-import type { Running } from '#app/serve'
+import type { RunningServer } from '#app/running-server'
 import { projectRoot } from '#bench/project-root'
 import { until } from '#test/blackbox/until'
 
@@ -147,7 +147,7 @@ export class StartedServer {
   readonly #isFolderTemporary: boolean
   #environment: Environment
   #run: ServerRun | undefined
-  #running: Running | undefined
+  #running: RunningServer | undefined
   #log = ''
   #port = 0
 
@@ -166,7 +166,7 @@ export class StartedServer {
   /** Starts the server in this process, where it cannot be killed or restarted. */
   static async here(environment: Environment = {}): Promise<StartedServer> {
     const [{ serve }, { readConfig }, { createLog }] = await Promise.all([
-      import('#app/serve'),
+      import('#app/running-server'),
       import('#app/config'),
       import('#app/log'),
     ])

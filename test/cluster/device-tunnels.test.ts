@@ -7,7 +7,7 @@ import type { ClusterNode } from '#cluster/node'
 import { tunnelPath } from '#cluster/tunnel-host'
 import type { AnyWebsocketRoute, UpgradeRequest } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
-import { CarriedConnection } from '#mqtt/carried-connection'
+import { ForwardedConnection } from '#mqtt/forwarded-connection'
 import type { Transport } from '#mqtt/transport'
 import type { World } from '#runtime/world'
 import { clusterNode } from '#test/cluster/cluster-node'
@@ -251,7 +251,7 @@ describe('a client of another port of a node', () => {
   test('is carried like a websocket', async () => {
     await openEdge()
     const client = new Client()
-    const carried = new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('resume'))
     expect(upgrades).toMatchObject([{ forwarded: { address: client.address }, remoteAddress: client.address }])
     carried.received(Buffer.from('bytes'))
@@ -266,7 +266,7 @@ describe('a client of another port of a node', () => {
   test('is read no further while the owner takes nothing', async () => {
     await openEdge()
     const client = new Client()
-    const carried = new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('resume'))
     recorder.onEvent = ({ socket }) => socket.pause?.()
     const chunk = new Uint8Array(64 * 1024)
@@ -282,7 +282,7 @@ describe('a client of another port of a node', () => {
   test('gets from the owner what it reads, like a client of the owner', async () => {
     await openEdge()
     const client = new Client()
-    const carried = new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('resume'))
     const socket = recorder.get('opened')?.socket
     const message = new Uint8Array(1024 * 1024)
@@ -301,7 +301,7 @@ describe('a client of another port of a node', () => {
   ])('gets its last message if %s', async (_, stop) => {
     await openEdge()
     const client = new Client()
-    new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('resume'))
     const socket = recorder.get('opened')?.socket
     socket?.setFarewell?.(Buffer.from('farewell'))
@@ -326,7 +326,7 @@ describe('a client of another port of a node', () => {
       drained() {},
     }
     const client = new Client()
-    const carried = new CarriedConnection(client, () => Promise.resolve(carrier))
+    const carried = new ForwardedConnection(client, () => Promise.resolve(carrier))
     await until(() => client.steps.includes('resume'))
     carried.received(Buffer.from('1'))
     isFull = true
@@ -340,7 +340,7 @@ describe('a client of another port of a node', () => {
   test('that has gone meanwhile leaves the owner', async () => {
     await openEdge()
     const client = new Client()
-    new CarriedConnection(client, (socket) => tunnels.connect(path, socket)).closed()
+    new ForwardedConnection(client, (socket) => tunnels.connect(path, socket)).closed()
     await until(() => recorder.count('closed') === 1)
   })
 
@@ -350,7 +350,7 @@ describe('a client of another port of a node', () => {
     }
     await openEdge()
     const client = new Client()
-    new CarriedConnection(client, (socket) => tunnels.connect(path, socket))
+    new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
     await until(() => client.steps.includes('close'))
   })
 })
@@ -367,7 +367,7 @@ test('the connection to an owner that is silent is closed', async () => {
   const node = clusterNode({ ownerUrl: () => `http://127.0.0.1:${port}`, world: fast })
   const waiting = new DeviceTunnels({ world: fast, node, basePath: '/api/v1', bug: () => {} })
   const client = new Client()
-  new CarriedConnection(client, (socket) => waiting.connect(path, socket))
+  new ForwardedConnection(client, (socket) => waiting.connect(path, socket))
   await closing
   silent.close()
   await until(() => client.steps.includes('close'))

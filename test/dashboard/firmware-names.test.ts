@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { isShortName } from '#dashboard/components/short-name'
 import { bytesText, isVersion, versionIn } from '#dashboard/pages/firmware/names'
 import { isEnd, isSuccess, messageText, outcomeText, partsOf, updateText } from '#dashboard/pages/firmware/update-words'
-import { isShortName } from '#dashboard/parts/short-name'
 import { triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
 

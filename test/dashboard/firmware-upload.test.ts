@@ -6,7 +6,7 @@ import {
   type UploadEnvironment,
   UploadRefused,
   uploadImage,
-} from '#dashboard/pages/firmware/upload'
+} from '#dashboard/pages/firmware/image-upload'
 
 /** An image uploaded in parts over connections that break, to a model of the server by docs/api.md. Contract 6. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ConnectionLost, Problem } from '#client/client'
-import { detailAt, problemText, statusOf } from '#dashboard/parts/problem-text'
+import { detailAt, problemText, statusOf } from '#dashboard/components/problem-text'
 
 const invalid = {
   error: 'Validation Error',

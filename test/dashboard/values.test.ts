@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PropertyView } from '#client/client'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
-import { isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
+import { isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/written-value'
 import { aboutOf, enumName, nameOf, numberOf, valueText } from '#dashboard/values/format-value'
 import { mergePatch } from '#model/meta'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Audiences, type EventFilter, isReceivedBy } from '#events/audience'
-import type { BindingLists } from '#model/bound'
+import type { BindingLists } from '#model/device-binding'
 import { type EventType, eventKinds } from '#model/event'
 import { everything, type Grant, resources, type Scope, scopeOf } from '#model/scope'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { StoredAlarm } from '#model/alarm'
-import type { Bound } from '#model/bound'
+import type { DeviceBinding } from '#model/device-binding'
 import type { AlarmSet } from '#model/entry'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
@@ -22,7 +22,7 @@ const reads = (devices: string[], ...services: string[]): Grant => ({
 })
 const holding = (...devices: string[]) => scopeOf([reads(devices)])
 
-function alarmSet(bound: Partial<Bound>): AlarmSet {
+function alarmSet(bound: Partial<DeviceBinding>): AlarmSet {
   const stored: StoredAlarm = {
     name: 'Hot',
     severity: 'info',
@@ -118,7 +118,7 @@ test('live or catching up, each socket receives exactly the alarms bound within 
     groups: fc.option(fc.subarray(['G1', 'G2', 'G3', 'G9'])),
   })
   /** The literal rule of contract 5.1: each bound device must be in some grant with read on alarms. */
-  const hears = (grants: readonly Grant[], { devices: named, groups: of }: Bound): boolean => {
+  const hears = (grants: readonly Grant[], { devices: named, groups: of }: DeviceBinding): boolean => {
     const readable = grants.filter(({ permissions }) => permissions.alarms?.includes('read') || permissions['*'])
     if (readable.length === 0) return false
     if (readable.some((one) => one.devices.includes('*'))) return true

@@ -5,7 +5,7 @@ import type { Entry } from '#model/entry'
 import { everything, type Scope, scopeOf } from '#model/scope'
 import type { Position } from '#runtime/journal'
 import type { ReceivedMessage, StallingSocket } from '#test/events/stalling-sockets'
-import { ann, bob, subscribed } from '#test/events/subscribed'
+import { ann, bob, subscribed } from '#test/events/subscription-entries'
 import { readAll, TestStream, tenant } from '#test/events/test-stream'
 
 const read = { service: ['read' as const], device: ['read' as const] }

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { websocketRoute } from '#http/websocket-route'
 import type { Socket, SocketHandler } from '#runtime/socket'
-import { ann, bob, subscribed } from '#test/events/subscribed'
+import { ann, bob, subscribed } from '#test/events/subscription-entries'
 import { TestStream } from '#test/events/test-stream'
 import { type HttpFixture, openHttp, until } from '#test/http/http-fixture'
 

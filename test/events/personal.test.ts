@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { StreamEvent } from '#model/event'
 import { type Grant, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
-import { ann, bob, localeSet, subscribed, unsubscribed } from '#test/events/subscribed'
+import { ann, bob, localeSet, subscribed, unsubscribed } from '#test/events/subscription-entries'
 import { readAll, TestStream } from '#test/events/test-stream'
 
 /** Events of subscriptions go only to the sockets of their owner. §3.1 */

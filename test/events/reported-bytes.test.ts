@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { reportedBytes } from '#events/object-updated'
-import { encode } from '#events/wire'
+import { encode } from '#events/wire-format'
 import type { Items, Reported } from '#model/entry'
 import { deviceName, entryOf, shape } from '#test/store/entry-arbitrary'
 

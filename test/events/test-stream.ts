@@ -9,7 +9,7 @@ import type { SocketPublisher } from '#runtime/socket'
 import { StreamHead } from '#runtime/stream-head'
 import { Shapes } from '#store/shapes'
 import { type StallingSocket, StallingSockets } from '#test/events/stalling-sockets'
-import { ann } from '#test/events/subscribed'
+import { ann } from '#test/events/subscription-entries'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 export const tenant = 'default'

@@ -1,18 +1,18 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Availability } from '#firmware/availability'
-import { Checks } from '#firmware/checks'
+import { UpdateChecks } from '#firmware/update-checks'
 import type { UpdateServer } from '#firmware/update-server'
 import { failure, ManualUpdateServer, offer, queryOf } from '#test/firmware/manual-update-server'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 let world: ManualWorld
 let server: ManualUpdateServer
-let checks: Checks
+let checks: UpdateChecks
 
 beforeEach(() => {
   world = new ManualWorld()
   server = new ManualUpdateServer()
-  checks = new Checks({ server, world })
+  checks = new UpdateChecks({ server, world })
 })
 
 const query = queryOf('A', { isAutomatic: false })
@@ -193,7 +193,7 @@ describe('the embedded server', () => {
   test('is asked each time without a cache', async () => {
     let found: typeof offer | undefined = offer
     const embedded: UpdateServer = { isEmbedded: true, check: () => found }
-    checks = new Checks({ server: embedded, world })
+    checks = new UpdateChecks({ server: embedded, world })
     expect(checks.knownOf(query)).toBe(true)
     expect(checks.soon(query, 'connect')).toBe(offer)
     expect(await checks.now(query)).toBe(offer)

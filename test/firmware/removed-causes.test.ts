@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { FirmwareStatusMessage } from '#model/link-message'
-import { putRelease, putRollout, walk } from '#test/actors/acting-project'
+import { putRelease, putRollout, requestScan } from '#test/actors/acting-project'
 import { FirmwareUpdatesFixture } from '#test/firmware/firmware-updates-fixture'
 import type { TestDevice } from '#test/firmware/update-fixture'
 
@@ -97,7 +97,7 @@ describe('deleting a release', () => {
     next = await fixture.connect('B', { firmware })
     for (const version of ['1.9.0', '2.0.0']) await fixture.ask(putRelease(version))
     await fixture.ask({ type: 'put_pin', device: 'A', firmware: '1.9.0' })
-    await fixture.ask(walk('hook', null))
+    await fixture.ask(requestScan('hook', null))
     expect([offersOf(device), offersOf(next)]).toEqual([['1.9.0'], []])
     expect(await fixture.ask(deleteRelease)).toBeUndefined()
     await device.install()
@@ -130,7 +130,7 @@ test('deleting a pin to an older firmware while the device waits for a slot prev
   next = await fixture.connect('B', { firmware: '2.0.0' })
   for (const pinned of ['A', 'B']) await fixture.ask({ type: 'put_pin', device: pinned, firmware: '1.0.0' })
   await fixture.ask(putRelease('1.0.0'))
-  await fixture.ask(walk('hook', null))
+  await fixture.ask(requestScan('hook', null))
   await fixture.ask({ type: 'delete_pin', device: 'B' })
   await device.install()
   expect([offersOf(device).length, offersOf(next)]).toEqual([0, []])

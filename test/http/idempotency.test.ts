@@ -1,9 +1,9 @@
 import { request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Method, RouteAccess } from '#api/entry'
+import type { Method, RouteAccess } from '#api/route-entry'
 import type { Call } from '#http/call'
-import { KeyedCall } from '#http/keyed-call'
+import { IdempotentCall } from '#http/idempotent-call'
 import { Problem } from '#model/problem'
 import { admin, type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
       async run(call, entry, proceed) {
         guarded.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
         if (call.header('idempotency-key') === 'refused') throw new Problem('unprocessable')
-        return proceed(new KeyedCall(call, new Uint8Array(16).fill(7), true))
+        return proceed(new IdempotentCall(call, new Uint8Array(16).fill(7), true))
       },
     },
     authenticate: (asked) => {
@@ -146,7 +146,7 @@ test('a keyed call equals the call except for its seed', () => {
     seed: new Uint8Array(16),
     isRepeated: false,
   }
-  const keyed = new KeyedCall(call, Uint8Array.of(5), true)
+  const keyed = new IdempotentCall(call, Uint8Array.of(5), true)
   expect(keyed.header('x')).toBe('header x')
   keyed.identified(admin)
   expect(users).toEqual([admin])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { anonymous } from '#access/built-in-callers'
-import type { RouteAccess } from '#api/entry'
+import type { RouteAccess } from '#api/route-entry'
 import { mayPut, permit } from '#http/authentication'
 import { type Caller, unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'

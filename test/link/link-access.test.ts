@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 import { deviceRoutes } from '#routes/devices'
 import { linkRoutes } from '#routes/link'
 import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 
 let assembly: Assembly
 let http: HttpFixture
@@ -28,7 +28,7 @@ function linkCaller(authorization: string): LinkCaller {
 }
 
 beforeAll(async () => {
-  assembly = assemble(inMemory(world))
+  assembly = assemble(memoryServerOptions(world))
   await assembly.open()
   const { context } = assembly
   http = await openHttp({

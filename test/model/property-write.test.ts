@@ -4,7 +4,7 @@ import { propertyTypeOf, propertyTypes } from '#model/property-type'
 import { acceptWritten, PropertyWrites, placeOf, readKey } from '#model/property-write'
 import { type PropertySchema, ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
-import { shapeOf } from '#test/actors/acting'
+import { shapeOf } from '#test/actors/acting-device'
 
 const uuid = '0f8fad5b-d9cb-469f-a165-70867728950e'
 

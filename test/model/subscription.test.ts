@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Bound } from '#model/bound'
+import type { DeviceBinding } from '#model/device-binding'
 import { everything, type Grant, scopeOf } from '#model/scope'
 import {
   LocalePatch,
@@ -87,11 +87,11 @@ describe('a subscriber', () => {
   })
   const members: Record<string, readonly string[]> = { G: ['B', 'C'], none: [] }
   const membersOf = (group: string) => members[group]
-  const A: Bound = { devices: ['A'], groups: null }
-  const all: Bound = { devices: null, groups: null }
-  const none: Bound = { devices: [], groups: null }
-  const grouped: Bound = { devices: ['A'], groups: ['G'] }
-  const gone: Bound = { devices: ['A'], groups: ['G', 'gone'] }
+  const A: DeviceBinding = { devices: ['A'], groups: null }
+  const all: DeviceBinding = { devices: null, groups: null }
+  const none: DeviceBinding = { devices: [], groups: null }
+  const grouped: DeviceBinding = { devices: ['A'], groups: ['G'] }
+  const gone: DeviceBinding = { devices: ['A'], groups: ['G', 'gone'] }
 
   test.each([
     ['everything, of all', [...everything.grants], all, true],

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PacketFraming } from '#mqtt/framing'
-import { PacketFault } from '#mqtt/reasons'
+import { PacketFault } from '#mqtt/reason-codes'
 
 const bytesMax = 40_000
 

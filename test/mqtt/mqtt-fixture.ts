@@ -7,7 +7,7 @@ import { principalFinder } from '#mqtt/credentials'
 import { Topics } from '#mqtt/topics'
 import type { Transport } from '#mqtt/transport'
 import type { IdentityFixture } from '#test/access/identity-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
 import type { MemoryPlace } from '#test/store/memory'
@@ -49,7 +49,7 @@ export class MqttFixture {
   static async open(stored?: MqttFixture, hasFreeTopics = stored?.hasFreeTopics ?? false): Promise<MqttFixture> {
     const world = stored?.world ?? new ManualWorld()
     const { place, faults } = stored ?? faultyPlace(world)
-    const options = inMemory(world)
+    const options = memoryServerOptions(world)
     const assembly = assemble({ ...options, storage: { ...options.storage, place } })
     await during(world, assembly.open())
     const fixture = new MqttFixture(world, assembly, place, faults, hasFreeTopics)

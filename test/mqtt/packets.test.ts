@@ -5,7 +5,7 @@ import { readConnect, readDisconnect, readSubscribe, readUnsubscribe } from '#mq
 import { PacketFraming } from '#mqtt/framing'
 import { packetTypes } from '#mqtt/packet'
 import { readAcknowledgement, readPublish, writeAcknowledgement, writeDelivery } from '#mqtt/publish-packet'
-import { PacketFault } from '#mqtt/reasons'
+import { PacketFault } from '#mqtt/reason-codes'
 
 const versions = [4, 5] as const
 

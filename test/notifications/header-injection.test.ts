@@ -3,8 +3,8 @@ import { realWorld } from '#app/world'
 import { renderMail } from '#model/mail-text'
 import { TemplateBody } from '#model/template'
 import type { Mail } from '#notifications/mail'
-import { dataOf, type RunSurroundings } from '#notifications/mail-data'
-import { mailOf } from '#notifications/mail-of'
+import { dataOf, type RunContext } from '#notifications/mail-data'
+import { mailOf } from '#notifications/mail-parts'
 import { smtpMail } from '#notifications/smtp-mail'
 import { headerOf, readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
@@ -105,7 +105,7 @@ async function send(texts: UserTexts) {
   if (!body) return undefined
   const { device, value, meta } = texts
   const run = { device, at: 1_700_000_000_000, value, previous: null, cause: { on: 'alarm', alarm: 'a' } } as const
-  const around: RunSurroundings = {
+  const around: RunContext = {
     functionName: texts.function,
     alarm: { name: texts.alarm, severity: 'info' },
     meta: { place: meta },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ServiceSchema } from '#model/service-schema'
-import { dataOf, type RunData, type RunSurroundings, webhookDataOf } from '#notifications/mail-data'
+import { dataOf, type RunContext, type RunData, webhookDataOf } from '#notifications/mail-data'
 
 const run: RunData = {
   device: 'PUMP-7',
@@ -10,7 +10,7 @@ const run: RunData = {
   cause: { on: 'property', service: 'heat', propId: 0x2000 },
 }
 const schema = ServiceSchema.parse({ name: 'Heating', properties: { '0x2000': { name: 'temperature' } } })
-const around: RunSurroundings = { functionName: 'Too hot', meta: { site: { floor: 3 } } }
+const around: RunContext = { functionName: 'Too hot', meta: { site: { floor: 3 } } }
 
 const common = {
   value: 91.5,
@@ -24,7 +24,7 @@ const common = {
 }
 
 describe('the data of a template', () => {
-  test.each<[name: string, cause: RunData['cause'], more: Partial<RunSurroundings>, expected: object]>([
+  test.each<[name: string, cause: RunData['cause'], more: Partial<RunContext>, expected: object]>([
     ['a property without a schema', run.cause, {}, { on: 'property', service: 'heat', property: '0x2000' }],
     [
       'a property with its names',
@@ -64,7 +64,7 @@ describe('the data of a webhook', () => {
   const acknowledged = { by: 'crn#user:2Vb7qYx9Kd', name: 'ann', at: 1_700_000_000_000, comment: null }
   const alarm = { resourceIdentifier: 'crn#alarm:2Vb7qYx9Kd' }
 
-  test.each<[string, Partial<RunData>, Partial<RunSurroundings>, object]>([
+  test.each<[string, Partial<RunData>, Partial<RunContext>, object]>([
     [
       'a property with a schema',
       { value: 31, previous: null, cause: { on: 'property', service: 'heat', propId: 0x2000 } },

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Running } from '#app/serve'
+import type { RunningServer } from '#app/running-server'
 import { administrator, readToken } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
@@ -36,7 +36,7 @@ class FalsifiedApi extends ProofApi {
 }
 
 let folder: TemporaryFolder | undefined
-let running: Running | undefined
+let running: RunningServer | undefined
 
 afterEach(async () => {
   await running?.stop()

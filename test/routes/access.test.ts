@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { textOfEntry } from '#actors/tenant/log'
-import type { Permission, RouteEntry } from '#api/entry'
+import type { Permission, RouteEntry } from '#api/route-entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RouteEntry } from '#api/entry'
+import type { RouteEntry } from '#api/route-entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import { AccessFixture } from '#test/routes/access-fixture'

@@ -12,7 +12,7 @@ import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import type { StoragePlace } from '#runtime/storage'
 import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 import { operationOf } from '#test/routes/operation-of'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
@@ -57,7 +57,7 @@ export class FirmwareFixture {
     place: StoragePlace = memoryPlace(),
   ): Promise<FirmwareFixture> {
     const callers = new Map<string, Caller>()
-    const options = inMemory(world)
+    const options = memoryServerOptions(world)
     const assembly = assemble({
       ...options,
       storage: { ...options.storage, place },

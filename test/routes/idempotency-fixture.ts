@@ -1,11 +1,11 @@
 import { anonymous } from '#access/built-in-callers'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { answerRecord, idempotencyAddress, type StoredKey } from '#actors/idempotency/state'
+import { answerRecord, idempotencyAddress, type StoredIdempotencyKey } from '#actors/idempotency/state'
 import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
-import type { Method, RouteEntry } from '#api/entry'
+import type { Method, RouteEntry } from '#api/route-entry'
 import type { Answerer, Call, Reply } from '#http/call'
 import type { IdempotencyGuard } from '#http/idempotency'
 import { randomId } from '#model/identifier'
@@ -163,8 +163,8 @@ export class IdempotencyFixture {
     return [...(this.system.peek(tenantAddress('default')) as TenantState).schemas.keys()]
   }
 
-  stored({ key = 'k', tenant = 'default', user = 'crn#user:U1' }: Asked = {}): StoredKey | undefined {
-    return this.system.recordOf(idempotencyAddress(tenant, user, key), answerRecord) as StoredKey | undefined
+  stored({ key = 'k', tenant = 'default', user = 'crn#user:U1' }: Asked = {}): StoredIdempotencyKey | undefined {
+    return this.system.recordOf(idempotencyAddress(tenant, user, key), answerRecord) as StoredIdempotencyKey | undefined
   }
 
   #made(): RuntimeFixture {

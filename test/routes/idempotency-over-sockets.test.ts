@@ -3,7 +3,7 @@ import { type Assembly, assemble } from '#app/assembly'
 import type { Reply } from '#http/call'
 import { idempotencyOf } from '#routes/idempotency'
 import { type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 
 /** A request completes although its client disconnected or got a timeout; a repeated request gets the answer. */
 
@@ -12,7 +12,7 @@ let http: HttpFixture
 const begun: ((reply: Reply) => void)[] = []
 
 beforeAll(async () => {
-  assembly = assemble(inMemory(world))
+  assembly = assemble(memoryServerOptions(world))
   await assembly.open()
   const slow = () => new Promise<Reply>((give) => begun.push(give))
   http = await openHttp({

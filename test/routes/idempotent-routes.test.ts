@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RouteEntry, takesIdempotencyKey } from '#api/entry'
+import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 import type { Grant } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import { AccessFixture } from '#test/routes/access-fixture'

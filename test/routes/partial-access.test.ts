@@ -10,7 +10,7 @@ import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
 import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 
 /** Routes for callers with partial access: A and B offer x and y, C offers z. */
 const on = (devices: string[], services: string[], permissions: Grant['permissions']): Grant => ({
@@ -40,7 +40,7 @@ let assembly: Assembly
 let http: HttpFixture
 
 beforeAll(async () => {
-  assembly = assemble(inMemory(world))
+  assembly = assemble(memoryServerOptions(world))
   await assembly.open()
   const { context } = assembly
   http = await openHttp({

@@ -7,7 +7,7 @@ import { bindingsOf } from '#routes/bindings'
 import type { RouteContext } from '#routes/context'
 import type { ActorAddress } from '#runtime/actor'
 import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 import { operationOf } from '#test/routes/operation-of'
 
 interface Person {
@@ -41,7 +41,7 @@ export class ServerWithUsers {
   /** `more` replaces parts of the server's notifications. */
   static async open(more: Partial<RouteContext['notifications']> = {}): Promise<ServerWithUsers> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
-    const assembly = assemble(inMemory(world))
+    const assembly = assemble(memoryServerOptions(world))
     await assembly.open()
     const context: RouteContext = {
       ...assembly.context,

@@ -8,7 +8,7 @@ import { plainEngine } from '#test/access/plain-hashing'
 import { root } from '#test/blackbox/signed-in-user'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
 import { type HttpFixture, type HttpFixtureOptions, openHttp, world } from '#test/http/http-fixture'
-import { historyInMemory, inMemory } from '#test/in-memory'
+import { memoryHistory, memoryServerOptions } from '#test/memory-server'
 import { operationOf } from '#test/routes/operation-of'
 
 /** Settings that replace the defaults of the server. */
@@ -43,8 +43,8 @@ export class SignInServer implements Served {
     const movable = { ...world, now: () => world.now() + clock.aheadMs }
     const opened: { http?: HttpFixture } = {}
     const assembly = assemble({
-      ...inMemory(movable),
-      history: historyInMemory(movable),
+      ...memoryServerOptions(movable),
+      history: memoryHistory(movable),
       publisher: { publish: (topic, message) => opened.http?.server.publisher.publish(topic, message) },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),

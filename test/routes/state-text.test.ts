@@ -5,7 +5,7 @@ import { absentDevice, type DeviceState } from '#actors/device/state'
 import type { TenantState } from '#actors/tenant/state'
 import type { PropertyState } from '#model/entry'
 import { fullDepth, StateText, type TextOrParts } from '#routes/state-text'
-import { shapeOf } from '#test/actors/acting'
+import { shapeOf } from '#test/actors/acting-device'
 
 const tenant = { schemas: new Map([['svc-0', { name: 'Svc', properties: { '0x0001': { name: 'first' } } }]]) }
 const properties = Object.fromEntries(Array.from({ length: 40 }, (_, propId) => [propId, 'string']))

@@ -5,13 +5,13 @@ import type { Caller } from '#model/caller'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
 import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
-import { inMemory } from '#test/in-memory'
+import { memoryServerOptions } from '#test/memory-server'
 
 let assembly: Assembly
 let http: HttpFixture
 
 beforeAll(async () => {
-  const options = inMemory(world)
+  const options = memoryServerOptions(world)
   const retention = { bytesMax: 2 ** 24, ageMsMax: 3_600_000 }
   assembly = assemble({ ...options, storage: { ...options.storage, retention } })
   await assembly.open()

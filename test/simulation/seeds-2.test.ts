@@ -1,3 +1,3 @@
-import { testShare } from '#test/simulation/share'
+import { testShare } from '#test/simulation/seed-share'
 
 testShare(2)

@@ -1,6 +1,6 @@
 import { anonymous } from '#access/built-in-callers'
 import type { Identity } from '#access/identity'
-import { idempotencyKeyHeader } from '#api/entry'
+import { idempotencyKeyHeader } from '#api/route-entry'
 import { type Assembly, assemble } from '#app/assembly'
 import { permit } from '#http/authentication'
 import type { Binding, Call, Reply } from '#http/call'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressOf, below, keys, numberOf, ordered, partNameOf, tenantPrefixes } from '#store/key-space'
+import { addressOf, keys, keysBelow, numberOf, partNameOf, sortableHex, tenantPrefixes } from '#store/key-space'
 
 /** Names: printable characters without the separator. */
 const name = fc.stringMatching(/^[!-.0-~]{1,20}$/)
@@ -69,7 +69,7 @@ describe('the order of keys', () => {
   test('follows their numbers', () => {
     fc.assert(
       fc.property(offset, offset, (one, other) => {
-        expect(ordered(one)).toHaveLength(14)
+        expect(sortableHex(one)).toHaveLength(14)
         expect(Math.sign(byBytes(keys.chunk('t', one), keys.chunk('t', other)))).toBe(Math.sign(one - other))
       }),
     )
@@ -79,7 +79,7 @@ describe('the order of keys', () => {
     const tenant = fc.stringMatching(/^[a-z0-9-]{1,6}$/)
     fc.assert(
       fc.property(tenant, tenant, offset, (mine, other, number) => {
-        const { after, before } = below(`stream/${mine}`)
+        const { after, before } = keysBelow(`stream/${mine}`)
         const isInside = (key: string) => byBytes(after, key) < 0 && byBytes(key, before) < 0
         expect(isInside(keys.chunk(mine, number))).toBe(true)
         expect(isInside(keys.chunk(other, number))).toBe(mine === other)
@@ -102,7 +102,7 @@ describe('the order of keys', () => {
           keys.index(whose, 'device', id),
         ]) {
           const inside = prefixes
-            .map(below)
+            .map(keysBelow)
             .filter(({ after, before }) => byBytes(after, key) < 0 && byBytes(key, before) < 0)
           expect(inside).toHaveLength(mine === whose ? 1 : 0)
         }
@@ -127,7 +127,7 @@ describe('the order of keys', () => {
     fc.assert(
       fc.property(all, (key) => {
         const inside = prefixes.filter((prefix) => {
-          const { after, before } = below(prefix)
+          const { after, before } = keysBelow(prefix)
           return byBytes(after, key) < 0 && byBytes(key, before) < 0
         })
         expect(inside).toEqual([key.split('/')[0]])

@@ -24,7 +24,7 @@ import { storedAlarm } from '#test/rules/stored-rules'
 import { atOnce } from '#test/rules/synchronous-slices'
 import { startMs } from '#test/runtime/manual-world'
 import { openRuntime, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
-import { subscription } from '#test/store/samples-of/subscription'
+import { subscription } from '#test/store/sample-records/subscription'
 
 const names = ['A', 'B', 'C']
 

@@ -33,7 +33,7 @@ import { noRuleViews } from '#test/actors/no-rule-views'
 import { noopUpdates } from '#test/actors/noop-updates'
 import { shownState } from '#test/actors/shown-state'
 import { packChunk } from '#test/store/pack-chunk'
-import { actionSample, pageSamples } from '#test/store/samples-of/action'
+import { actionSample, pageSamples } from '#test/store/sample-records/action'
 import {
   at,
   device,
@@ -44,11 +44,11 @@ import {
   shapes,
   tenant,
   written,
-} from '#test/store/samples-of/entries'
-import { mqttSamples } from '#test/store/samples-of/mqtt'
-import { functionSamples, notificationSamples } from '#test/store/samples-of/notifications'
-import { watchedSamples } from '#test/store/samples-of/tenant'
-import { updateSamples } from '#test/store/samples-of/update'
+} from '#test/store/sample-records/entries'
+import { mqttSamples } from '#test/store/sample-records/mqtt'
+import { functionSamples, notificationSamples } from '#test/store/sample-records/notifications'
+import { watchedSamples } from '#test/store/sample-records/tenant'
+import { updateSamples } from '#test/store/sample-records/update'
 
 /** A stored value and its meaning. */
 export interface StoredSample {

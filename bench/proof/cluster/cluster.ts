@@ -10,7 +10,7 @@ import { EventChecker } from '#bench/proof/event-checker'
 import { ProofFleets } from '#bench/proof/fleets'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 import { SeededRandom } from '#bench/random'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 interface ClusterOptions {
   readonly seed: number
@@ -100,7 +100,7 @@ class ClusterRun {
     for (const { dashboard } of this.#checkers) dashboard.start()
     await fleets.start()
     this.#writer.start()
-    await pass(2_000)
+    await sleep(2_000)
   }
 
   async #createDevices(authorizations: Authorizations): Promise<void> {
@@ -173,14 +173,14 @@ class ClusterRun {
     })
     const refusedReads: number[] = []
     // The owner still has its lease, and reads there wait for the change.
-    await pass(leaseMs)
+    await sleep(leaseMs)
     const readsUntil = Math.min(readsMs, this.#options.outageSeconds * 1000) - 2_000
     while (performance.now() - goneAt < readsUntil) {
       for (const { place } of nodes) {
         const head = await streamHead(`http://127.0.0.1:${place.port}`, person).catch(() => undefined)
         if (!head) refusedReads.push(performance.now() - goneAt)
       }
-      await pass(200)
+      await sleep(200)
     }
     const answer = await write
     this.#note(`without NATS: a write was refused after ${(refusedAt / 1000).toFixed(1)} s`)
@@ -190,7 +190,7 @@ class ClusterRun {
       this.#problems.push(
         `without NATS ${refusedReads.length} reads were refused, the first after ${refusedReads[0]} ms`,
       )
-    await pass(this.#options.outageSeconds * 1000 - (performance.now() - goneAt))
+    await sleep(this.#options.outageSeconds * 1000 - (performance.now() - goneAt))
     if (this.#options.outageSeconds * 1000 > readsMs) {
       for (const { place } of nodes) {
         const { status } = await askApi(place.port, '/health', {})
@@ -233,7 +233,7 @@ class ClusterRun {
   }
 
   async #killOwner(): Promise<string> {
-    await pass(this.#random.between(200, 1_500))
+    await sleep(this.#random.between(200, 1_500))
     const owner = await this.#cluster.owner()
     await owner.process.kill()
     await this.#cluster.owner()
@@ -243,20 +243,20 @@ class ClusterRun {
 
   async #killServer(): Promise<string> {
     await this.#cluster.serversFollowed()
-    await pass(this.#random.between(200, 1_500))
+    await sleep(this.#random.between(200, 1_500))
     const server = this.#random.pick(this.#cluster.servers) as NatsServer
     await server.kill()
-    await pass(this.#random.between(200, 3_000))
+    await sleep(this.#random.between(200, 3_000))
     await server.startAgain()
     return `SIGKILL of ${server.name}`
   }
 
   /** Long enough for another node to become the owner, or not. */
   async #pauseOwner(): Promise<string> {
-    await pass(this.#random.between(200, 1_500))
+    await sleep(this.#random.between(200, 1_500))
     const owner = await this.#cluster.owner()
     owner.signal('SIGSTOP')
-    await pass(this.#random.between(300, 6_000))
+    await sleep(this.#random.between(300, 6_000))
     owner.signal('SIGCONT')
     return `SIGSTOP of ${owner.name}`
   }
@@ -269,7 +269,7 @@ class ClusterRun {
       const { name } = this.#cluster.nodes[place] as ClusterNode
       if (!(await dashboard.caughtUp(quietMsMax))) this.#problems.push(`${what}: dashboard ${name} did not catch up`)
       // Its node may have answered from its own data, because it did not know the new owner yet.
-      for (let tries = 0; tries < 100 && frames.missingSinceMark().length > 0; tries++) await pass(100)
+      for (let tries = 0; tries < 100 && frames.missingSinceMark().length > 0; tries++) await sleep(100)
       const missing = frames.missingSinceMark()
       if (missing.length > 0) this.#problems.push(`${what}: dashboard ${name}: ${missing.slice(0, 3).join('; ')}`)
     }

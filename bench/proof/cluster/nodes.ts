@@ -8,7 +8,7 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { Balancer } from '#bench/proof/cluster/balancer'
 import { patientSettings, proofServer, type ServerPlace } from '#bench/proof/server-settings'
 import { freePort, ServerProcess } from '#bench/server-process'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 interface ClusterStatus {
   readonly isOwner: boolean
@@ -98,7 +98,7 @@ export class ClusterUnderProof {
 
   /** Waits for an owner. */
   async owner(): Promise<ClusterNode> {
-    for (let tries = 0; tries < 3_000; tries++, await pass(20)) {
+    for (let tries = 0; tries < 3_000; tries++, await sleep(20)) {
       const running = this.nodes.filter(({ isRunning }) => isRunning)
       const statuses = await Promise.all(running.map((node) => this.statusOf(node)))
       const place = statuses.findIndex((status) => status?.isOwner)
@@ -113,7 +113,7 @@ export class ClusterUnderProof {
 
   /** Waits until this node has stored the whole log. */
   async followed(node: ClusterNode): Promise<void> {
-    for (let tries = 0; tries < 1_000; tries++, await pass(20)) {
+    for (let tries = 0; tries < 1_000; tries++, await sleep(20)) {
       if ((await this.statusOf(node))?.lag.entries === 0) return
     }
     throw new Error(`node ${node.name} did not follow`)
@@ -123,7 +123,7 @@ export class ClusterUnderProof {
   async leader(): Promise<NatsServer> {
     const connection = await connect({ servers: this.servers.map(({ url }) => url) })
     try {
-      for (let tries = 0; tries < 100; tries++, await pass(100)) {
+      for (let tries = 0; tries < 100; tries++, await sleep(100)) {
         const manager = await jetstreamManager(connection)
         const { cluster } = await manager.streams.info('devices_log')
         const server = this.servers.find(({ name }) => name === cluster?.leader)
@@ -139,7 +139,7 @@ export class ClusterUnderProof {
   async serversFollowed(): Promise<void> {
     const connection = await connect({ servers: this.servers.map(({ url }) => url) })
     try {
-      for (let tries = 0; tries < 300; tries++, await pass(100)) {
+      for (let tries = 0; tries < 300; tries++, await sleep(100)) {
         const info = await jetstreamManager(connection)
           .then((manager) => manager.streams.info('devices_log'))
           .catch(() => undefined)

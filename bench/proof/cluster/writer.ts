@@ -1,6 +1,6 @@
 import { askApi, authorizationHeader } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** An answer that a client with an `Idempotency-Key` must not see, or a silence longer than a node may wait. */
 interface Refusal {
@@ -83,7 +83,7 @@ export class Writer {
       const last = answer ? `${answer.status} ${answer.text.slice(0, 200)}` : 'no answer'
       if (performance.now() - startedAt > writeMsMax)
         throw new Error(`${identifier} was not created within ${writeMsMax / 1000} s: ${last}`)
-      await pass(20)
+      await sleep(20)
     }
     this.created++
     const ms = performance.now() - startedAt
@@ -94,7 +94,7 @@ export class Writer {
   async #write(): Promise<void> {
     while (!this.#isStopped) {
       await this.one()
-      await pass(5)
+      await sleep(5)
     }
   }
 }

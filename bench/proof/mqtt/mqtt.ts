@@ -12,7 +12,7 @@ import type { Outcome, Proof } from '#bench/proof/outcome'
 import { proofServer } from '#bench/proof/server-settings'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 interface MqttOptions {
   readonly kills: number
@@ -149,13 +149,13 @@ async function prove(
     const first = await streamHead(server.url, authorization)
     const running = publishers.map((settings) => new Publisher(settings, python, { port: mqttPort, key }))
     for (let kill = 1; kill <= kills; kill++) {
-      await pass(random.between(lifeMsMin, lifeMs))
+      await sleep(random.between(lifeMsMin, lifeMs))
       if (server.isEnded) problems.push(`the server ended by itself before kill ${kill}\n${server.lines.join('\n')}`)
       await server.kill()
       server = await start(kill)
       if (kill % 20 === 0) print(`${kill} kills`)
     }
-    await pass(lifeMs)
+    await sleep(lifeMs)
     const results = await Promise.all(running.map((publisher) => publisher.stop()))
     const stored = await storedNumbers(server.url, authorization, first)
     let repeated = 0

@@ -21,7 +21,7 @@ import {
   worstOf,
 } from '#bench/proof/overload/recovery'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
-import { pass, unixMs } from '#bench/time'
+import { sleep, unixMs } from '#bench/time'
 
 export interface CaseOptions extends CaseSize {
   readonly name: string
@@ -174,9 +174,9 @@ class CaseRun {
   async #normal(): Promise<NormalLatency> {
     await this.#rated.ask('begin')
     const { baselineSeconds, name, rated, print } = this.#options
-    await pass(baselineSeconds * warmUpShare * 1_000)
+    await sleep(baselineSeconds * warmUpShare * 1_000)
     const from = unixMs()
-    await pass((baselineSeconds + 2) * 1_000)
+    await sleep((baselineSeconds + 2) * 1_000)
     const normal = normalLatencyOf(await this.#seconds(from))
     print(`${name}: normal p99 ${normal.p99.toFixed(1)} ms at ${rated} frames/s`)
     return normal
@@ -185,7 +185,7 @@ class CaseRun {
   /** Waits until normal latency returns, or for a time limit. */
   async #observeRecovery(endedAt: number, startedAt: number, normal: NormalLatency): Promise<readonly Second[]> {
     for (;;) {
-      await pass(500)
+      await sleep(500)
       const seconds = await this.#seconds(startedAt)
       const isBack = recoveredAfter(seconds, endedAt, normal) !== undefined
       if (isBack || unixMs() - endedAt > this.#options.observationSeconds * 1_000) return seconds

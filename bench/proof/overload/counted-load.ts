@@ -10,7 +10,7 @@ import type { SentFrames } from '#bench/proof/event-checker'
 import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 import { SeededRandom } from '#bench/random'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
@@ -76,7 +76,7 @@ serveFunctions({
       while (performance.now() < over)
       return ended
     }
-    await pass(seconds * 1000)
+    await sleep(seconds * 1000)
     const heldBack = fleet.giveUp()
     count(ended, 'sent', sum(fleet.sequences().sent))
     count(ended, 'held back', heldBack)
@@ -124,8 +124,8 @@ async function cutAndBack(ended: EndCounts): Promise<void> {
   const over = performance.now() + backMsMax
   fleet.cutAll()
   // The connections close in the next turns.
-  await pass(20)
-  while (fleet.ready < options.links && performance.now() < over) await pass(20)
+  await sleep(20)
+  while (fleet.ready < options.links && performance.now() < over) await sleep(20)
   count(ended, 'back', fleet.ready)
   count(ended, `not back within ${backMsMax / 1000} s`, options.links - fleet.ready)
 }

@@ -5,7 +5,7 @@ import type { ServerTarget } from '#bench/harness/server-target'
 import { request } from '#bench/http'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
-import { pass, until } from '#bench/time'
+import { sleep, until } from '#bench/time'
 
 /**
  * Dashboards that connect at the same time. By default they stay, and only receive events about new service
@@ -92,7 +92,7 @@ async function publishUntil(over: number): Promise<number> {
   do {
     await callApi(port, `/schemas/${randomUUID()}`, { person: authorizations?.person, body, method: 'PUT' })
     published++
-    await pass(Math.min(publishEveryMs, Math.max(0, over - performance.now())))
+    await sleep(Math.min(publishEveryMs, Math.max(0, over - performance.now())))
   } while (performance.now() < over)
   return published
 }
@@ -116,7 +116,7 @@ async function readNothing(seconds: number, startedAt: number): Promise<void> {
   count(ends, 'given up', givenUp)
   count(ends, isShort ? 'held to the end' : 'not given up', inside.length - givenUp - alive)
   if (isShort) return
-  await pass(cutWithinMs)
+  await sleep(cutWithinMs)
   for (const each of await readAgain(inside)) count(ends, `reads too late: ${endOf(each)}`)
 }
 
@@ -124,7 +124,7 @@ async function readNothing(seconds: number, startedAt: number): Promise<void> {
 async function closes(inside: readonly Listener[], over: number): Promise<number> {
   let [before, movedAt, seen] = [0, performance.now(), 0]
   while (performance.now() < over && seen < inside.length) {
-    await pass(pollEveryMs)
+    await sleep(pollEveryMs)
     const given = await closedSoFar()
     if (given > before) [before, movedAt] = [given, performance.now()]
     else if (given > seen && performance.now() - movedAt >= quietMs) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { amount, integer, option } from '#bench/command-line'
 import { identityOn } from '#bench/harness/identity'
 import { standardLoad, underLoad } from '#bench/harness/running-load'
-import { ours } from '#bench/harness/servers'
+import { ownServer } from '#bench/harness/servers'
 import type { Proof } from '#bench/proof/outcome'
 import { type CaseReport, runCase } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
@@ -68,7 +68,7 @@ function mustHaveFiles(): void {
 
 /** Measured like the benchmark, with IAM on. */
 function measuredMaximum(): Promise<number> {
-  return underLoad(ours(identityOn), standardLoad, async ({ run }) => {
+  return underLoad(ownServer(identityOn), standardLoad, async ({ run }) => {
     const { frames, seconds } = await run({ warmupMs: 2_000, measuredMs: 6_000 })
     return frames / seconds
   })

@@ -6,7 +6,7 @@ import type { ServerTarget } from '#bench/harness/server-target'
 import { count, type EndCounts } from '#bench/load/end-counts'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
-import { pass } from '#bench/time'
+import { sleep } from '#bench/time'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */
 export interface SlowClientsOptions extends ServerTarget {
@@ -45,13 +45,13 @@ serveFunctions({
     }, dripEveryMs)
     const over = performance.now() + seconds * 1000
     while (performance.now() < over && clients.some((client) => !client.isOver)) {
-      await pass(100)
+      await sleep(100)
     }
     clearInterval(drip)
     for (const client of clients) client.readAll()
     const read = performance.now() + readMsMax
     while (performance.now() < read && clients.some((client) => client.isReading)) {
-      await pass(100)
+      await sleep(100)
     }
     for (const client of clients) count(ends, client.ended(seconds))
     return ends

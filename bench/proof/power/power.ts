@@ -14,7 +14,7 @@ import { proofServer } from '#bench/proof/server-settings'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
-import { pass, unixMs } from '#bench/time'
+import { sleep, unixMs } from '#bench/time'
 
 interface RecordingOptions {
   readonly seed: number
@@ -153,8 +153,8 @@ async function live(
   let isOver = false
   const flooding = runner.flood(floodMb, () => isOver)
   const working = Promise.all([runner.run(() => isOver), flooding])
-  await pass(lifeMs)
-  await Promise.race([flooding, pass(floodMsMax)])
+  await sleep(lifeMs)
+  await Promise.race([flooding, sleep(floodMsMax)])
   if (isStopped) isOver = true
   if (isStopped) await working
   await (isStopped ? server.stop() : server.kill())
@@ -200,7 +200,7 @@ async function faultsOf(
 /** Waits until the tracer has written the exit of its process. */
 async function isWritten(trace: string): Promise<void> {
   for (let size = -1; ; ) {
-    await pass(200)
+    await sleep(200)
     const now = statSync(trace).size
     if (now === size) return
     size = now

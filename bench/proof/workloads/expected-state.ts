@@ -1,7 +1,7 @@
 import type { HttpAnswer } from '#bench/http'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
-import { pass, unixMs } from '#bench/time'
+import { sleep, unixMs } from '#bench/time'
 import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. `id`: the id that the server gave it. */
@@ -213,7 +213,7 @@ export class ExpectedState {
 
   async #keepChanging(slot: string, entry: SlotEntry, isOver: () => boolean): Promise<void> {
     while (!entry.pending && this.#problems.length < problemsMax) {
-      await pass(this.#random.between(0, 2 * this.#pauseMs))
+      await sleep(this.#random.between(0, 2 * this.#pauseMs))
       if (isOver()) return
       await this.#change(slot, entry)
     }

@@ -1,5 +1,5 @@
 import { chapters } from '#api/chapters'
-import type { RouteEntry } from '#api/entry'
+import type { RouteEntry } from '#api/route-entry'
 import { exampleDevice } from '#api/state-shape'
 import { exampleTemplate, putTemplate } from '#api/templates'
 import { type Change, madeIdOf, type Observed, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'

@@ -1,7 +1,7 @@
 import { useId } from 'preact/hooks'
 import { type Binding, type GroupOption, idOf, isAboutAll, nameOfGroup } from '#dashboard/binding/binding'
 import { DevicePicker } from '#dashboard/binding/device-picker'
-import { Checkboxes, Field, Radio } from '#dashboard/parts/fields'
+import { Checkboxes, Field, Radio } from '#dashboard/components/fields'
 
 export interface BindingEditorProps {
   readonly label: string

@@ -1,5 +1,5 @@
 import { useKnownServices } from '#dashboard/binding/known-names'
-import { ChoiceField, type ChoiceFieldProps } from '#dashboard/parts/choice-field'
+import { ChoiceField, type ChoiceFieldProps } from '#dashboard/components/choice-field'
 
 export interface ServiceFieldProps extends Pick<ChoiceFieldProps, 'hint' | 'path' | 'value' | 'onChange'> {
   readonly warning: string | undefined

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useIsComplete } from '#dashboard/parts/use-observable'
+import { useIsComplete } from '#dashboard/components/use-observable'
 import { state } from '#dashboard/state'
 import { after } from '#dashboard/timers'
 

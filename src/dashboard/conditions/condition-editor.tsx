@@ -1,4 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { ChoiceField } from '#dashboard/components/choice-field'
+import { Field, Select, TextField } from '#dashboard/components/fields'
 import { readJson, writeJson } from '#dashboard/conditions/json-text'
 import { type Operand, operandNamed } from '#dashboard/conditions/operands'
 import {
@@ -13,9 +16,6 @@ import {
   withComparison,
   withOperand,
 } from '#dashboard/conditions/rows'
-import { Button } from '#dashboard/parts/button'
-import { ChoiceField } from '#dashboard/parts/choice-field'
-import { Field, Select, TextField } from '#dashboard/parts/fields'
 import type { Condition } from '#model/condition'
 import '#dashboard/conditions/conditions.css'
 

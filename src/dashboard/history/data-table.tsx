@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
+import { type Column, Table } from '#dashboard/components/table'
+import { dateTimeText } from '#dashboard/components/time'
 import type { ChartData } from '#dashboard/history/chart-data'
 import type { ChartSeries } from '#dashboard/history/chart-series'
 import type { Edges } from '#dashboard/history/span'
-import { type Column, Table } from '#dashboard/parts/table'
-import { dateTimeText } from '#dashboard/parts/time'
 import { numberText } from '#dashboard/values/format-value'
 
 export interface DataTableProps {

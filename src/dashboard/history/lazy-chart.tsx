@@ -1,8 +1,8 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { Loading } from '#dashboard/components/page'
 import type { HistoryChartProps } from '#dashboard/history/history-chart'
-import { Button } from '#dashboard/parts/button'
-import { Loading } from '#dashboard/parts/page'
 
 /** A chart, whose code is loaded when the first one appears. */
 export function LazyChart(props: HistoryChartProps) {

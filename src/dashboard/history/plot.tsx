@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { useObservable } from '#dashboard/components/use-observable'
 import { axisLimits, type ChartData } from '#dashboard/history/chart-data'
 import { type Edges, tickText } from '#dashboard/history/span'
-import { useObservable } from '#dashboard/parts/use-observable'
 import { theme } from '#dashboard/theme'
 import { numberText } from '#dashboard/values/format-value'
 

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { DialogButton } from '#dashboard/components/dialog'
+import { Field } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
 import { type Edges, edgesOf, fixedSpan, moved, ranges, type Span, spanFault, zoomed } from '#dashboard/history/span'
-import { Button } from '#dashboard/parts/button'
-import { DialogButton } from '#dashboard/parts/dialog'
-import { Field } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
 import { client } from '#dashboard/session'
 
 export interface SpanButtonsProps {

@@ -1,7 +1,7 @@
+import { clock } from '#dashboard/components/time'
+import { useObservable } from '#dashboard/components/use-observable'
 import type { SparklinePoints } from '#dashboard/history/sparkline-cache'
 import { height, linePoints, width } from '#dashboard/history/sparkline-line'
-import { clock } from '#dashboard/parts/time'
-import { useObservable } from '#dashboard/parts/use-observable'
 import '#dashboard/history/history.css'
 
 export interface SparklineProps {

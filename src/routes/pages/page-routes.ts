@@ -1,4 +1,4 @@
-import { defineRoute } from '#api/entry'
+import { defineRoute } from '#api/route-entry'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { matchesEtag } from '#http/etag'
 import type { ForwardedRequest } from '#model/forwarded-request'

@@ -17,7 +17,7 @@ const noLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
  * @param database the folder of LevelDB itself; it has no database yet, or another process begins one at the same time
  * @throws errors of the file system
  */
-export async function beginDatabase(database: string): Promise<void> {
+export async function createDatabase(database: string): Promise<void> {
   await mkdir(database, { recursive: true, mode: 0o700 })
   if ((await readdir(database)).includes('CURRENT')) return
   const drafts = await mkdtemp(join(database, 'first-'))

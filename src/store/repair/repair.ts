@@ -17,7 +17,7 @@ import { BackupError } from '#store/backup/format'
 import { StagedRows } from '#store/backup/restore'
 import { failureFrom } from '#store/failure'
 import { syncFolder } from '#store/file-system'
-import { below } from '#store/key-space'
+import { keysBelow } from '#store/key-space'
 import { damagedPrefix, levelPlace, repairingFolder } from '#store/level'
 import { InvalidBytes } from '#store/level-files/byte-cursor'
 import {
@@ -146,7 +146,7 @@ async function copyRows(copy: string, rows: StagedRows): Promise<RebuildResult> 
   await repaired.open()
   try {
     const rebuilt = new RebuiltRows()
-    const shapes = below('shape')
+    const shapes = keysBelow('shape')
     for await (const [key, value] of repaired.iterator({ gt: shapes.after, lt: shapes.before }))
       rebuilt.addShape({ key, value })
     for await (const [key, value] of repaired.iterator()) if (rebuilt.isKept({ key, value })) await rows.put(key, value)

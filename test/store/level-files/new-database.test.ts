@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { levelPlace } from '#store/level'
 import { checkDatabase, readManifest } from '#store/level-files/database-check'
-import { beginDatabase } from '#store/level-files/new-database'
+import { createDatabase } from '#store/level-files/new-database'
 import { put, rowsOf } from '#test/store/storage-suite'
 
 let folder: string
@@ -19,7 +19,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 
 describe('a new database', () => {
   it('has no rows, and LevelDB opens it', async () => {
-    await beginDatabase(db())
+    await createDatabase(db())
     expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
     expect(await readManifest(db(), await readdir(db()))).toEqual({
       name: 'MANIFEST-000001',
@@ -43,7 +43,7 @@ describe('a new database', () => {
     const storage = await open()
     await storage.write([put('a', '1')], { sync: true })
     const [names, current] = [await readdir(db()), await readFile(db('CURRENT'))]
-    await beginDatabase(db())
+    await createDatabase(db())
     expect(await readdir(db())).toEqual(names)
     expect(await readFile(db('CURRENT'))).toEqual(current)
     await storage.close()
@@ -51,11 +51,11 @@ describe('a new database', () => {
 
   it.each([
     ['a draft of the manifest', (): Promise<unknown> => mkdir(db('first-a1B2c3'))],
-    ['the manifest alone', (): Promise<unknown> => beginDatabase(db()).then(() => rm(db('CURRENT')))],
+    ['the manifest alone', (): Promise<unknown> => createDatabase(db()).then(() => rm(db('CURRENT')))],
     [
       'the manifest cut off',
       () =>
-        beginDatabase(db())
+        createDatabase(db())
           .then(() => rm(db('CURRENT')))
           .then(() => truncate(db('MANIFEST-000001'), 9)),
     ],
@@ -69,7 +69,7 @@ describe('a new database', () => {
   })
 
   it('is created once, even by concurrent calls', async () => {
-    await Promise.all(Array.from({ length: 8 }, () => beginDatabase(db())))
+    await Promise.all(Array.from({ length: 8 }, () => createDatabase(db())))
     expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
     expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
   })

@@ -3,6 +3,8 @@ import { useId, useState } from 'preact/hooks'
 import { GroupCheckboxes } from '#dashboard/binding/binding-editor'
 import { DevicePicker } from '#dashboard/binding/device-picker'
 import { useGroups, useKnownServices } from '#dashboard/binding/known-names'
+import { Button } from '#dashboard/components/button'
+import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/components/fields'
 import { useDeviceCount } from '#dashboard/pages/administration/grant-reach'
 import {
   devicesText,
@@ -20,8 +22,6 @@ import {
   withGroups,
   withToggledAction,
 } from '#dashboard/pages/administration/grants'
-import { Button } from '#dashboard/parts/button'
-import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/parts/fields'
 import { counted } from '#dashboard/values/format-value'
 import type { Grant } from '#model/scope'
 

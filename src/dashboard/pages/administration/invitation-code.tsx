@@ -1,9 +1,9 @@
 import type { Answer } from '#client/client'
 import { serverUrl } from '#dashboard/address'
-import { Command } from '#dashboard/parts/empty'
-import { pathOf } from '#dashboard/parts/link'
-import { OneTimeSecret } from '#dashboard/parts/one-time-secret'
-import { dateTimeText } from '#dashboard/parts/time'
+import { Command } from '#dashboard/components/empty-state'
+import { pathOf } from '#dashboard/components/link'
+import { OneTimeSecret } from '#dashboard/components/one-time-secret'
+import { dateTimeText } from '#dashboard/components/time'
 
 /** The answer to an invitation or a new code: shown once. */
 export type Invitation = Answer<'POST /iam/users'>

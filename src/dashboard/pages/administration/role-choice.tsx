@@ -1,8 +1,8 @@
+import { Checkboxes, Field, TextField } from '#dashboard/components/fields'
+import { CallResult } from '#dashboard/components/page'
+import { useCall } from '#dashboard/components/use-call'
 import { parseNames } from '#dashboard/pages/administration/grants'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { Checkboxes, Field, TextField } from '#dashboard/parts/fields'
-import { CallResult } from '#dashboard/parts/page'
-import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 
 interface RoleChoiceProps {

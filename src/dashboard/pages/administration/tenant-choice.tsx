@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks'
-import { Select } from '#dashboard/parts/fields'
-import { problemText } from '#dashboard/parts/problem-text'
-import { useCall } from '#dashboard/parts/use-call'
-import { observable } from '#dashboard/parts/use-observable'
+import { Select } from '#dashboard/components/fields'
+import { problemText } from '#dashboard/components/problem-text'
+import { useCall } from '#dashboard/components/use-call'
+import { observable } from '#dashboard/components/use-observable'
 import { client, defaultTenant, mayI, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 

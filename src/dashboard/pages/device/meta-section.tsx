@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
+import { DialogButton } from '#dashboard/components/dialog'
+import { TextField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
+import { Section } from '#dashboard/components/page'
+import { notify } from '#dashboard/components/toasts'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
-import { DialogButton } from '#dashboard/parts/dialog'
-import { TextField } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
-import { Section } from '#dashboard/parts/page'
-import { notify } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
 
 interface MetaSectionProps {

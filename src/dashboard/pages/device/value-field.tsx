@@ -1,6 +1,6 @@
 import type { PropertyView } from '#client/client'
-import { limitsOf, writeKindOf } from '#dashboard/pages/device/write-value'
-import { NumberField, Select, TextField } from '#dashboard/parts/fields'
+import { NumberField, Select, TextField } from '#dashboard/components/fields'
+import { limitsOf, writeKindOf } from '#dashboard/pages/device/written-value'
 import type { PropertySchema } from '#dashboard/values/format-value'
 
 interface ValueFieldProps {

@@ -1,4 +1,4 @@
-import { serverErrorOf, statusOf } from '#dashboard/parts/problem-text'
+import { serverErrorOf, statusOf } from '#dashboard/components/problem-text'
 import { client } from '#dashboard/session'
 import type { RolloutEntry } from '#model/rollout'
 

@@ -1,5 +1,5 @@
+import { ChoiceField } from '#dashboard/components/choice-field'
 import { versionProblem } from '#dashboard/pages/firmware/names'
-import { ChoiceField } from '#dashboard/parts/choice-field'
 
 interface VersionFieldProps {
   readonly label: string

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { DialogButton } from '#dashboard/components/dialog'
+import { Checkboxes, Field, type Option } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
 import { propertyKey } from '#dashboard/pages/fleet/columns'
-import { Button } from '#dashboard/parts/button'
-import { DialogButton } from '#dashboard/parts/dialog'
-import { Checkboxes, Field, type Option } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
 import { state } from '#dashboard/state'
 import { aboutOf, nameOf } from '#dashboard/values/format-value'
 

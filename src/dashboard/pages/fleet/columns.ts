@@ -1,6 +1,6 @@
 import type { DeviceView, Schema } from '#client/client'
 import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
-import type { SortKey } from '#dashboard/pages/fleet/arrangement'
+import type { SortKey } from '#dashboard/pages/fleet/sort-order'
 import { aboutOf, nameOf, numberOf, plainText, valueText, withUnit } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 

@@ -1,8 +1,8 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { SelectionBarProps } from '#dashboard/pages/fleet/many/selection-bar'
-import { Loading } from '#dashboard/parts/page'
-import { notify } from '#dashboard/parts/toasts'
+import { Loading } from '#dashboard/components/page'
+import { notify } from '#dashboard/components/toasts'
+import type { SelectionBarProps } from '#dashboard/pages/fleet/bulk-changes/selection-bar'
 import { mayI } from '#dashboard/session'
 
 /** Whether the user may do anything with selected devices. */
@@ -15,7 +15,7 @@ export function mayChangeMany(): boolean {
 export function LazySelectionBar(props: SelectionBarProps) {
   const [loaded, setLoaded] = useState<{ readonly Bar: ComponentType<SelectionBarProps> }>()
   useEffect(() => {
-    import('#dashboard/pages/fleet/many/selection-bar').then(
+    import('#dashboard/pages/fleet/bulk-changes/selection-bar').then(
       (module) => setLoaded({ Bar: module.default }),
       () => notify('The actions could not be loaded: the server cannot be reached, or was updated.', 'failed'),
     )

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { DialogButton } from '#dashboard/components/dialog'
+import { Select, TextField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
 import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
 import { operatorsFor } from '#dashboard/pages/fleet/condition'
 import type { Condition, FleetView, Operator, StatusFilter } from '#dashboard/pages/fleet/view'
-import { Button } from '#dashboard/parts/button'
-import { DialogButton } from '#dashboard/parts/dialog'
-import { Select, TextField } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
 import { aboutOf, nameOf } from '#dashboard/values/format-value'
 
 export interface FleetToolbarProps {

@@ -1,10 +1,10 @@
 import type { Answer } from '#client/client'
-import { Button } from '#dashboard/parts/button'
-import { CallResult, Section } from '#dashboard/parts/page'
-import { Status } from '#dashboard/parts/status'
-import { type Column, Table } from '#dashboard/parts/table'
-import { Time } from '#dashboard/parts/time'
-import { useCall } from '#dashboard/parts/use-call'
+import { Button } from '#dashboard/components/button'
+import { CallResult, Section } from '#dashboard/components/page'
+import { Status } from '#dashboard/components/status'
+import { type Column, Table } from '#dashboard/components/table'
+import { Time } from '#dashboard/components/time'
+import { useCall } from '#dashboard/components/use-call'
 import { client } from '#dashboard/session'
 
 type Delivery = Answer<'GET /functions/:functionId/deliveries'>[number]

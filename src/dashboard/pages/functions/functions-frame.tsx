@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { Page } from '#dashboard/parts/page'
+import { Page } from '#dashboard/components/page'
 import '#dashboard/pages/functions/functions.css'
 
 const lists = [

@@ -1,5 +1,5 @@
+import type { Detail } from '#dashboard/components/problem-text'
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
-import type { Detail } from '#dashboard/parts/problem-text'
 import { edgeFaults } from '#model/graph-edges'
 
 /** The faults of a graph, by node. */

@@ -1,5 +1,7 @@
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { useSchemas } from '#dashboard/binding/known-names'
+import { Button } from '#dashboard/components/button'
+import { Checkbox, Field, TextField } from '#dashboard/components/fields'
 import {
   type Draft,
   type DraftNode,
@@ -20,8 +22,6 @@ import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { NodeFields, type NodeProps } from '#dashboard/pages/functions/node-fields'
 import { nodeInWords } from '#dashboard/pages/functions/node-words'
 import { useAlarmNames, useTemplateNames } from '#dashboard/pages/functions/use-names'
-import { Button } from '#dashboard/parts/button'
-import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
 
 /** The element id for clicks in the picture. */
 function cardId(node: DraftNode): string {

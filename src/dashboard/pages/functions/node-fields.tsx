@@ -2,14 +2,14 @@ import { useState } from 'preact/hooks'
 import { useTarget } from '#dashboard/binding/known-names'
 import { ServiceField } from '#dashboard/binding/service-field'
 import { propertyOptions } from '#dashboard/binding/target'
+import { ChoiceField } from '#dashboard/components/choice-field'
+import { Checkbox, NumberField, Select, TextField } from '#dashboard/components/fields'
+import { Link, pathOf } from '#dashboard/components/link'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { operandsOf, runOperands } from '#dashboard/conditions/operands'
 import { literalOf } from '#dashboard/conditions/rows'
 import type { Draft, DraftNode, To } from '#dashboard/pages/functions/graph-draft'
 import type { Names } from '#dashboard/pages/functions/node-words'
-import { ChoiceField } from '#dashboard/parts/choice-field'
-import { Checkbox, NumberField, Select, TextField } from '#dashboard/parts/fields'
-import { Link, pathOf } from '#dashboard/parts/link'
 
 export interface NodeProps {
   readonly node: DraftNode

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { idOf } from '#dashboard/binding/binding'
-import { useCall } from '#dashboard/parts/use-call'
+import { useCall } from '#dashboard/components/use-call'
 import { client, mayI } from '#dashboard/session'
 
 /** Names of visible alarms by id; empty while loading. */

@@ -1,7 +1,7 @@
 import type { Answer } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
-import { OneTimeSecret } from '#dashboard/parts/one-time-secret'
-import { observable, useObservable } from '#dashboard/parts/use-observable'
+import { OneTimeSecret } from '#dashboard/components/one-time-secret'
+import { observable, useObservable } from '#dashboard/components/use-observable'
 
 /** A secret that the server made for a webhook when the function was saved. */
 interface MadeSecret {

@@ -1,11 +1,11 @@
 import { startRegistration } from '@simplewebauthn/browser'
 import { useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { CallResult } from '#dashboard/components/page'
+import { useCall } from '#dashboard/components/use-call'
 import { StartOver } from '#dashboard/pages/sign-in/factor-form'
 import { showRecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { TotpForm } from '#dashboard/pages/sign-in/totp-form'
-import { Button } from '#dashboard/parts/button'
-import { CallResult } from '#dashboard/parts/page'
-import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
 /** Sets up a second factor during sign-in, if the tenant requires one and the user has none. */

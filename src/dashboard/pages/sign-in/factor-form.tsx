@@ -1,10 +1,10 @@
 import { startAuthentication } from '@simplewebauthn/browser'
 import { useState } from 'preact/hooks'
 import type { FactorMethod } from '#client/client'
+import { Button } from '#dashboard/components/button'
+import { TextField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
 import { OneTimeCode } from '#dashboard/pages/sign-in/totp-form'
-import { Button } from '#dashboard/parts/button'
-import { TextField } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
 import { client, currentSession } from '#dashboard/session'
 
 const titles: Readonly<Record<FactorMethod, string>> = {

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { Button } from '#dashboard/parts/button'
-import { CopyButton } from '#dashboard/parts/copy'
-import { observable } from '#dashboard/parts/use-observable'
+import { Button } from '#dashboard/components/button'
+import { CopyButton } from '#dashboard/components/copy-button'
+import { observable } from '#dashboard/components/use-observable'
 
 /** New recovery codes, shown once; the page shows nothing more until the user confirms them. */
 export const newRecoveryCodes = observable<readonly string[] | undefined>(undefined)

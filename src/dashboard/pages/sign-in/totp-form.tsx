@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { encode } from 'uqr'
+import { CopyButton } from '#dashboard/components/copy-button'
+import { TextField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
 import { showRecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
-import { CopyButton } from '#dashboard/parts/copy'
-import { TextField } from '#dashboard/parts/fields'
-import { Form } from '#dashboard/parts/form'
 import { client } from '#dashboard/session'
 
 export interface TotpSecret {

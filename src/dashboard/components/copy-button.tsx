@@ -1,0 +1,49 @@
+import { useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { useLockedDialog } from '#dashboard/components/unsaved-input'
+import { after } from '#dashboard/timers'
+
+/** A button that copies a text to the clipboard, and confirms it. */
+export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string | undefined }) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await copyText(text)
+    setCopied(true)
+    after(2_000, () => setCopied(false))
+  }
+  return (
+    <Button kind="quiet" label={isCopied ? 'Copied' : label} onPress={copy}>
+      {isCopied ? '✓ Copied' : 'Copy'}
+    </Button>
+  )
+}
+
+/** The clipboard API works only on https and loopback; elsewhere the text is selected and copied. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  const dialog = document.querySelector('dialog[open]') ?? document.body
+  dialog.append(area)
+  area.select()
+  const isDone = document.execCommand('copy')
+  area.remove()
+  if (!isDone) throw new Error('The browser does not permit copying: select the text and copy it')
+}
+
+/** A secret that is shown once: a key, a code, a password. */
+export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
+  useLockedDialog()
+  return (
+    <div class="field">
+      <span>{label}</span>
+      <div class="command">
+        <pre>
+          <code>{text}</code>
+        </pre>
+        <CopyButton text={text} />
+      </div>
+      <small class="hint">Shown only once. Store it in a safe place.</small>
+    </div>
+  )
+}

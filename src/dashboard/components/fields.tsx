@@ -1,0 +1,339 @@
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useId, useState } from 'preact/hooks'
+import { detailAt } from '#dashboard/components/problem-text'
+
+/** Form fields: a label, an optional hint, and a fault, linked for screen readers. */
+
+/** The failure of the surrounding form. */
+export const FormProblem = createContext<unknown>(undefined)
+
+interface FieldTexts {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  /** The fault of the input. */
+  readonly problem?: string | undefined
+  /** The path of the field in the request: the server's faults at or below it are shown here. */
+  readonly path?: string | undefined
+}
+
+export interface FieldProps extends FieldTexts {
+  /** The id of the control of the label; without it the field is a group of controls. */
+  readonly id?: string | undefined
+  readonly children: ComponentChildren
+}
+
+export function Field(props: FieldProps) {
+  const { label, id, children } = props
+  const Frame = id === undefined ? 'fieldset' : 'div'
+  return (
+    <Frame class="field">
+      {id === undefined ? <legend>{label}</legend> : <label for={id}>{label}</label>}
+      {children}
+      <Texts {...props} />
+    </Frame>
+  )
+}
+
+function Texts(props: FieldProps | (FieldTexts & { readonly id: string })) {
+  const { id, hint } = props
+  const problem = useFault(props)
+  return (
+    <>
+      {hint !== undefined && (
+        <small class="hint" id={id && `${id}-hint`}>
+          {hint}
+        </small>
+      )}
+      {problem !== undefined && (
+        <small class="problem" id={id && `${id}-problem`}>
+          {problem}
+        </small>
+      )}
+    </>
+  )
+}
+
+/** The fault of a field: of its input, or as the server reported it. */
+export function useFault({ problem, path }: Pick<FieldTexts, 'problem' | 'path'>): string | undefined {
+  const refusal = useContext(FormProblem)
+  return problem ?? (path === undefined ? undefined : detailAt(refusal, path))
+}
+
+/** The attributes of a control that link it with its texts. */
+function useControl(props: FieldTexts) {
+  const id = useId()
+  const isFaulty = useFault(props) !== undefined
+  const described = [props.hint !== undefined && `${id}-hint`, isFaulty && `${id}-problem`].filter(Boolean)
+  return {
+    id,
+    'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
+    'aria-invalid': isFaulty || undefined,
+  }
+}
+
+export interface TextFieldProps extends FieldTexts {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly type?: 'text' | 'password' | 'email' | 'search' | undefined
+  readonly autocomplete?: string | undefined
+  readonly inputMode?: 'text' | 'numeric' | 'decimal' | undefined
+  readonly placeholder?: string | undefined
+  readonly isRequired?: boolean | undefined
+  readonly isReadOnly?: boolean | undefined
+  readonly hasFocus?: boolean | undefined
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+  /** Lines; more than one makes a text area. */
+  readonly rows?: number | undefined
+  /** For monospaced text: code, identifiers. */
+  readonly isCode?: boolean | undefined
+}
+
+export function TextField(props: TextFieldProps) {
+  const control = useControl(props)
+  const { value, onInput, type = 'text', autocomplete, inputMode, rows, isCode } = props
+  const { minLength, maxLength, placeholder, isRequired, isReadOnly, hasFocus } = props
+  const shared = {
+    ...control,
+    class: isCode ? 'input code' : 'input',
+    value,
+    minLength,
+    maxLength,
+    placeholder,
+    required: isRequired,
+    readOnly: isReadOnly,
+    ref: hasFocus ? focusOnce : null,
+    spellcheck: !isCode,
+    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+  }
+  return (
+    <Field {...props} id={control.id}>
+      {rows === undefined ? (
+        <input {...shared} type={type} autocomplete={autocomplete} inputMode={inputMode} />
+      ) : (
+        <textarea {...shared} rows={rows} />
+      )}
+    </Field>
+  )
+}
+
+/** The server's limits for a new password. §4.1, contract 2. */
+export const passwordCharactersMin = 10
+const passwordCharactersMax = 256
+
+/** The current password, or with `isNew` a new one. */
+export function PasswordField({
+  isNew = false,
+  ...props
+}: Omit<TextFieldProps, 'type' | 'autocomplete' | 'rows'> & { readonly isNew?: boolean }) {
+  return (
+    <TextField
+      {...props}
+      type="password"
+      autocomplete={isNew ? 'new-password' : 'current-password'}
+      maxLength={passwordCharactersMax}
+    />
+  )
+}
+
+export interface NumberFieldProps extends FieldTexts {
+  readonly value: number | undefined
+  /** Undefined if empty or not a number. */
+  readonly onInput: (value: number | undefined) => void
+  readonly min?: number | undefined
+  readonly max?: number | undefined
+  readonly step?: number | 'any' | undefined
+  readonly unit?: string | undefined
+  readonly isRequired?: boolean | undefined
+  readonly hasFocus?: boolean | undefined
+}
+
+export function NumberField(props: NumberFieldProps) {
+  const control = useControl(props)
+  const { value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
+  // The text stays as typed while it becomes a number: `-0`, `1.0`.
+  const [typed, setTyped] = useState(() => textOf(value))
+  const text = parseNumber(typed) === value ? typed : textOf(value)
+  return (
+    <Field {...props} id={control.id}>
+      <span class="with-unit">
+        <input
+          {...control}
+          class="input"
+          type="number"
+          value={text}
+          min={min}
+          max={max}
+          step={step}
+          required={isRequired}
+          ref={hasFocus ? focusOnce : null}
+          onInput={({ currentTarget }) => {
+            setTyped(currentTarget.value)
+            onInput(parseNumber(currentTarget.value))
+          }}
+        />
+        {unit !== undefined && <span class="unit">{unit}</span>}
+      </span>
+    </Field>
+  )
+}
+
+function textOf(value: number | undefined): string {
+  return value === undefined ? '' : String(value)
+}
+
+function parseNumber(text: string): number | undefined {
+  return text === '' ? undefined : Number(text)
+}
+
+export interface Option<Value extends string = string> {
+  readonly value: Value
+  readonly label: string
+}
+
+export interface SelectProps<Value extends string> extends FieldTexts {
+  readonly value: Value
+  readonly options: readonly Option<Value>[]
+  readonly onChange: (value: Value) => void
+  readonly hasFocus?: boolean | undefined
+}
+
+export function Select<Value extends string>(props: SelectProps<Value>) {
+  const control = useControl(props)
+  const { value, options, onChange, hasFocus } = props
+  return (
+    <Field {...props} id={control.id}>
+      <select
+        {...control}
+        class="input"
+        value={value}
+        ref={hasFocus ? focusOnce : null}
+        onChange={({ currentTarget }) => onChange(currentTarget.value as Value)}
+      >
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.label}
+          </option>
+        ))}
+      </select>
+    </Field>
+  )
+}
+
+export interface CheckboxProps extends FieldTexts {
+  readonly isChecked: boolean
+  readonly onChange: (isChecked: boolean) => void
+  readonly isDisabled?: boolean | undefined
+}
+
+export function Checkbox(props: CheckboxProps) {
+  const control = useControl(props)
+  const { label, isChecked, onChange, isDisabled } = props
+  return (
+    <div class="field checkbox">
+      <label for={control.id}>
+        <input
+          {...control}
+          type="checkbox"
+          checked={isChecked}
+          disabled={isDisabled}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+        />
+        <span>{label}</span>
+      </label>
+      <Texts {...props} id={control.id} />
+    </div>
+  )
+}
+
+export interface CheckboxesProps {
+  readonly options: readonly Option[]
+  readonly checked: readonly string[]
+  readonly onChange: (checked: string[]) => void
+}
+
+/** Any number of options; new ones are added at the end. */
+export function Checkboxes({ options, checked, onChange }: CheckboxesProps) {
+  return (
+    <div class="checkboxes">
+      {options.map(({ value, label }) => (
+        <Checkbox
+          key={value}
+          label={label}
+          isChecked={checked.includes(value)}
+          onChange={(isOn) => onChange(isOn ? [...checked, value] : checked.filter((each) => each !== value))}
+        />
+      ))}
+    </div>
+  )
+}
+
+export interface RadioProps {
+  /** Shared by the radio buttons of a group. */
+  readonly name: string
+  readonly label: string
+  readonly isChecked: boolean
+  readonly onChange: () => void
+}
+
+export function Radio({ name, label, isChecked, onChange }: RadioProps) {
+  return (
+    <label class="choice">
+      <input type="radio" name={name} checked={isChecked} onChange={onChange} />
+      <span>{label}</span>
+    </label>
+  )
+}
+
+/** Focuses at once, or when its dialog opens. */
+function focusOnce(element: HTMLElement | null): void {
+  if (!element) return
+  element.autofocus = true
+  element.focus()
+}
+
+export interface SuggestFieldProps extends FieldTexts {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  /** Likely values; others may be entered too. */
+  readonly suggestions: readonly { readonly value: string; readonly label?: string | undefined }[]
+  readonly placeholder?: string | undefined
+  readonly maxLength?: number | undefined
+  /** Replaces sending the form. */
+  readonly onEnter?: (() => void) | undefined
+  readonly onBlur?: (() => void) | undefined
+}
+
+/** A text field with the browser's suggestion list. */
+export function SuggestField(props: SuggestFieldProps) {
+  const control = useControl(props)
+  const { value, onInput, suggestions, placeholder, maxLength, onEnter, onBlur } = props
+  return (
+    <Field {...props} id={control.id}>
+      <input
+        {...control}
+        class="input code"
+        list={`${control.id}-list`}
+        value={value}
+        placeholder={placeholder}
+        maxLength={maxLength}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        onBlur={onBlur}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !onEnter) return
+          event.preventDefault()
+          onEnter()
+        }}
+      />
+      <datalist id={`${control.id}-list`}>
+        {suggestions.map((suggestion) => (
+          <option key={suggestion.value} value={suggestion.value}>
+            {suggestion.label}
+          </option>
+        ))}
+      </datalist>
+    </Field>
+  )
+}

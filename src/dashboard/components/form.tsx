@@ -1,0 +1,59 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { Button, SlowHint, useAction } from '#dashboard/components/button'
+import { FormProblem } from '#dashboard/components/fields'
+import { problemText } from '#dashboard/components/problem-text'
+import { useKeptInput, useUnsaved } from '#dashboard/components/unsaved-input'
+
+export interface FormProps {
+  /** Runs on submit; the form is busy until its promise settles, and shows a failure. */
+  readonly onSubmit: () => unknown
+  readonly submit: string
+  readonly kind?: 'primary' | 'danger' | undefined
+  readonly onCancel?: (() => void) | undefined
+  readonly isDisabled?: boolean | undefined
+  readonly label?: string | undefined
+  /** Whether to ask before input is lost. `touched`: after any input. Absent: never. */
+  readonly isUnsaved?: boolean | 'touched' | undefined
+  /** The action takes long, and shows its progress. */
+  readonly isLong?: boolean | undefined
+  readonly children: ComponentChildren
+}
+
+/** Fields that are sent together, by the button or the Enter key. */
+export function Form(props: FormProps) {
+  const { onSubmit, submit, kind = 'primary', onCancel, isDisabled, label, isUnsaved, isLong, children } = props
+  const { isRunning, isSlow, problem, run } = useAction(onSubmit)
+  const [isTouched, setTouched] = useState(false)
+  useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved === true)
+  useKeptInput(typeof isUnsaved === 'boolean' ? isUnsaved : isTouched)
+  return (
+    <form
+      class="form"
+      aria-label={label}
+      onInput={() => setTouched(true)}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!isRunning && !isDisabled) run()
+      }}
+    >
+      <FormProblem.Provider value={problem}>{children}</FormProblem.Provider>
+      {isSlow && !isLong && <SlowHint />}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problemText(problem)}
+        </p>
+      )}
+      <div class="actions">
+        <Button type="submit" kind={kind} isBusy={isRunning} isDisabled={isDisabled}>
+          {submit}
+        </Button>
+        {onCancel && (
+          <Button kind="quiet" onPress={onCancel}>
+            Cancel
+          </Button>
+        )}
+      </div>
+    </form>
+  )
+}

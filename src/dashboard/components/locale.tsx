@@ -1,0 +1,35 @@
+import { SuggestField } from '#dashboard/components/fields'
+
+/** Languages, optionally with a region. §2.1 */
+
+export const likelyLocales = ['en', 'de', 'de-CH', 'es', 'fr', 'fr-CH', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
+
+export function isLocale(text: string): boolean {
+  return /^[a-z]{2}(-[A-Z]{2})?$/.test(text)
+}
+
+/** A description of the fault; none for empty text. */
+export function localeRule(text: string): string | undefined {
+  return text === '' || isLocale(text) ? undefined : 'Must be a language such as de, or with a region: de-CH.'
+}
+
+export function LocaleField({ value, onInput }: { readonly value: string; readonly onInput: (value: string) => void }) {
+  return (
+    <SuggestField
+      label="Locale"
+      hint="The language of the mails, or English if a template does not have it."
+      value={value}
+      onInput={onInput}
+      suggestions={likelyLocales.map((each) => ({ value: each }))}
+      maxLength={5}
+      placeholder="de-CH"
+      problem={localeRule(value)}
+    />
+  )
+}
+
+/** The language of the browser. */
+export function browserLocale(): string {
+  const [language = ''] = navigator.language.split('-', 2)
+  return [navigator.language, language].find(isLocale) ?? 'en'
+}

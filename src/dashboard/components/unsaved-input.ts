@@ -1,0 +1,81 @@
+import { createContext } from 'preact'
+import { useContext, useLayoutEffect } from 'preact/hooks'
+import { observable } from '#dashboard/components/use-observable'
+
+/** Unsaved input, and the pending action that would lose it. */
+
+/** Where the input is: a dialog, which loses only its own input, or the page. */
+export interface InputScope {
+  /** Contains a secret that is shown once: only its own button closes it. */
+  isLocked?: boolean
+}
+
+export const InputScopeContext = createContext<InputScope>({})
+
+const unsaved = new Set<{ readonly scope: InputScope }>()
+/** The number of components with input, whether leaving asks about them or not. */
+let inputCount = 0
+let address = ''
+
+/** The action that waits for the user's confirmation. */
+export const pendingLeave = observable<(() => unknown) | undefined>(undefined)
+
+/**
+ * While true, leaving asks first: by a link, the back button, or closing the dialog. Saving and leaving may happen in
+ * the same turn: then it does not ask.
+ */
+export function useUnsaved(isUnsaved: boolean): void {
+  const scope = useContext(InputScopeContext)
+  useLayoutEffect(() => {
+    if (!isUnsaved) return undefined
+    const entry = { scope }
+    unsaved.add(entry)
+    address = location.href
+    return () => {
+      unsaved.delete(entry)
+    }
+  }, [isUnsaved, scope])
+}
+
+/** The input was changed, or a secret is shown: if the session ends, the page is kept. */
+export function useKeptInput(hasInput: boolean): void {
+  useLayoutEffect(() => {
+    if (!hasInput) return undefined
+    inputCount += 1
+    return () => {
+      inputCount -= 1
+    }
+  }, [hasInput])
+}
+
+/** Whether the page has input that would be lost. */
+export function hasUnsavedInput(): boolean {
+  return inputCount > 0
+}
+
+/** Only a button closes the dialog, not Escape or a click outside. */
+export function useLockedDialog(): void {
+  const scope = useContext(InputScopeContext)
+  useLayoutEffect(() => {
+    scope.isLocked = true
+    return () => {
+      scope.isLocked = false
+    }
+  }, [scope])
+}
+
+/** The address of the unsaved input; undefined if there is none. */
+export function unsavedAddress(): string | undefined {
+  return unsaved.size === 0 ? undefined : address
+}
+
+/** Runs the action, after a confirmation if it would lose input of this scope; by default of any scope. */
+export function leave(action: () => unknown, scope?: InputScope): unknown {
+  const lost = [...unsaved].filter((entry) => scope === undefined || entry.scope === scope)
+  if (lost.length === 0) return action()
+  pendingLeave.set(() => {
+    for (const entry of lost) unsaved.delete(entry)
+    return action()
+  })
+  return undefined
+}

@@ -1,0 +1,72 @@
+import { useState } from 'preact/hooks'
+import { idOf } from '#dashboard/binding/binding'
+import { DialogButton } from '#dashboard/components/dialog'
+import { TextField } from '#dashboard/components/fields'
+import { Form } from '#dashboard/components/form'
+import type { Column } from '#dashboard/components/table'
+import { Time } from '#dashboard/components/time'
+import { useCall } from '#dashboard/components/use-call'
+import { client, mayI } from '#dashboard/session'
+import type { StatusRow } from '#dashboard/values/alarm-order'
+
+/** The column with the user that acknowledged an alarm on a device, or with the button to acknowledge it. */
+export function useAcknowledgedColumn(): Column<StatusRow> {
+  const nameOf = usePrincipalNames()
+  return {
+    key: 'acknowledged',
+    title: 'Acknowledged',
+    cell: (row) => {
+      const { acknowledged, active, deviceIdentifier } = row
+      if (acknowledged) {
+        return (
+          <>
+            {nameOf(acknowledged.by)}, <Time at={acknowledged.at} />
+            {acknowledged.comment && `: ${acknowledged.comment}`}
+          </>
+        )
+      }
+      return active && mayI('alarms', 'update', { deviceIdentifier }) && <AcknowledgeButton row={row} />
+    },
+  }
+}
+
+function AcknowledgeButton({ row: { resourceIdentifier, deviceIdentifier } }: { readonly row: StatusRow }) {
+  const label = `Acknowledge on ${deviceIdentifier}`
+  return (
+    <DialogButton button="Acknowledge" label={label} title={label}>
+      {(close) => (
+        <AcknowledgeForm
+          onCancel={close}
+          onSubmit={async (comment) => {
+            const parameters = { alarmId: idOf(resourceIdentifier), deviceIdentifier }
+            await client.call('POST /alarms/:alarmId/status/:deviceIdentifier/acknowledge', {
+              parameters,
+              body: { comment },
+            })
+            close()
+          }}
+        />
+      )}
+    </DialogButton>
+  )
+}
+
+interface AcknowledgeFormProps {
+  readonly onSubmit: (comment: string) => unknown
+  readonly onCancel: () => void
+}
+
+function AcknowledgeForm({ onSubmit, onCancel }: AcknowledgeFormProps) {
+  const [comment, setComment] = useState('')
+  return (
+    <Form submit="Acknowledge" onSubmit={() => onSubmit(comment)} onCancel={onCancel}>
+      <TextField label="Comment" value={comment} onInput={setComment} maxLength={500} hasFocus path="comment" />
+    </Form>
+  )
+}
+
+/** The name of a user, for callers who may read users; otherwise the id. */
+export function usePrincipalNames(): (resourceIdentifier: string) => string {
+  const { value = [] } = useCall(async () => (mayI('users', 'read') ? client.call('GET /iam/users') : []), [])
+  return (by) => value.find(({ resourceIdentifier }) => resourceIdentifier === by)?.name ?? idOf(by)
+}

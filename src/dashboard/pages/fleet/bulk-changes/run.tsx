@@ -1,0 +1,90 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '#dashboard/components/button'
+import { problemText } from '#dashboard/components/problem-text'
+import { useLockedDialog } from '#dashboard/components/unsaved-input'
+import { VirtualList } from '#dashboard/components/virtual-list'
+import type { Outcome, Work } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
+import { after } from '#dashboard/timers'
+import { counted } from '#dashboard/values/format-value'
+
+/** There may be hundreds of outcomes a second. */
+const renderMs = 200
+const rowHeightPx = 40
+
+interface RunProps {
+  readonly devices: readonly string[]
+  readonly work: Work
+  readonly onClose: () => void
+}
+
+/** Runs an action, and shows its progress and the outcome for each device, failed ones first. */
+export function Run({ devices, work, onClose }: RunProps) {
+  const [faults] = useState(() => new Map<string, string | undefined>())
+  const [rows, setRows] = useState<readonly Outcome[]>([])
+  const [running, setRunning] = useState<AbortController>()
+  const cancelRender = useRef<() => void>()
+  const show = () => {
+    cancelRender.current = undefined
+    const all = [...faults].map(([device, fault]) => ({ device, fault }))
+    setRows([...all.filter(({ fault }) => fault), ...all.filter(({ fault }) => !fault)])
+  }
+  const start = async (on: readonly string[]) => {
+    const stop = new AbortController()
+    setRunning(stop)
+    for (const device of on) faults.delete(device)
+    const report = (outcomes: readonly Outcome[]) => {
+      for (const { device, fault } of outcomes) faults.set(device, fault)
+      cancelRender.current ??= after(renderMs, show)
+    }
+    await work(on, report, stop.signal).catch((problem) => {
+      const fault = problemText(problem)
+      for (const device of on) if (!faults.has(device)) faults.set(device, fault)
+    })
+    show()
+    setRunning(undefined)
+  }
+  useEffect(() => {
+    void start(devices)
+    return () => cancelRender.current?.()
+  }, [])
+  useEffect(() => () => running?.abort(), [running])
+  const failed = rows.filter(({ fault }) => fault)
+  return (
+    <div class="form">
+      {running && <Lock />}
+      <progress aria-label="Devices" max={devices.length} value={rows.length} />
+      <p role="status">
+        {rows.length - failed.length} of {counted(devices.length, 'device')} done
+        {failed.length > 0 && `, ${failed.length} failed`}
+      </p>
+      <div class="many-outcomes">
+        <VirtualList
+          label="Outcomes"
+          rows={rows}
+          rowHeight={rowHeightPx}
+          rowKey={({ device }) => device}
+          render={({ device, fault }) => (
+            <span>
+              <code>{device}</code> {fault ? <span class="problem">{fault}</span> : 'done'}
+            </span>
+          )}
+        />
+      </div>
+      <div class="actions">
+        {running && <Button onPress={() => running.abort()}>Stop</Button>}
+        {!running && failed.length > 0 && (
+          <Button kind="primary" onPress={() => void start(failed.map(({ device }) => device))}>
+            Try {failed.length} failed again
+          </Button>
+        )}
+        {!running && <Button onPress={onClose}>Close</Button>}
+      </div>
+    </div>
+  )
+}
+
+/** Closing the dialog by accident would stop the action. */
+function Lock() {
+  useLockedDialog()
+  return null
+}

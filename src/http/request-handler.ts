@@ -1,0 +1,340 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { idempotencyKeyHeader, isSignIn, type RouteEntry, signInBytesMax, takesIdempotencyKey } from '#api/route-entry'
+import { type Authenticate, permit, tokenProblem } from '#http/authentication'
+import type { Answerer, Binding, BodyStream, Call, Reply } from '#http/call'
+import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
+import { Exchange } from '#http/exchange'
+import { ExchangeCall } from '#http/exchange-call'
+import type { RouteMetrics } from '#http/http-metrics'
+import { answerByOwner } from '#http/owner-answer'
+import type { PathMatch, PathTable } from '#http/paths'
+import { isPromiseLike } from '#http/reply'
+import { isAudited, RequestAudit } from '#http/request-audit'
+import { isContentType, isJsonType, parseQuery } from '#http/request-head'
+import type { BodyLimits, ServerContext } from '#http/server-context'
+import { parseJson, validate } from '#http/validation'
+import { type Caller, unauthenticated } from '#model/caller'
+import { Problem } from '#model/problem'
+
+/**
+ * The destination of a request. Sockets are included, so that a plain request to one gets an answer that explains the
+ * upgrade.
+ */
+export type Destination =
+  | { readonly template: string; readonly metrics: RouteMetrics; readonly binding: Binding }
+  | 'socket'
+
+const defaultContentTypes = ['application/json']
+/** A larger body is parsed, checked and handled in separate turns of the event loop: for 1 MiB, each may take 15 ms. */
+const oneTurnBytesMax = 64 * 1024
+const noBytes = new Uint8Array(0)
+
+/**
+ * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before any check
+ * of the caller), method, authentication, permission, path parameters, their scope, query, body, idempotency key,
+ * answer.
+ */
+export function httpHandler(
+  context: ServerContext,
+  paths: PathTable<Destination>,
+  authenticate: Authenticate,
+): (response: HttpResponse, request: HttpRequest) => void {
+  return (response, request) => {
+    openExchange(context, response, request, (exchange) => receive(exchange, paths, authenticate))
+  }
+}
+
+/** Runs a handler and answers with its exceptions: outside they would end the process. */
+export function openExchange(
+  context: ServerContext,
+  response: HttpResponse,
+  request: HttpRequest,
+  handle: (exchange: Exchange) => void,
+): void {
+  let exchange: Exchange | undefined
+  try {
+    exchange = new Exchange(context, response, request)
+    handle(exchange)
+  } catch (error) {
+    if (exchange) exchange.fail(error)
+    else {
+      context.log.server.error({ err: error }, 'reading a request failed')
+      response.close()
+    }
+  }
+  exchange?.leaveHandler()
+}
+
+/** Returns false, and answers, if the request is ambiguous or comes from a page of a refused origin. */
+export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): boolean {
+  const { framingFault } = exchange
+  if (framingFault !== undefined) {
+    refuseAndCut(exchange, framingFault)
+    return false
+  }
+  // The node that the client is connected to has checked it.
+  if (exchange.context.otherNodes?.isFromNode(exchange.headers)) return true
+  const { cors, forwarding } = exchange.context.origins
+  const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
+  // Also where only the page is kept from reading the answer.
+  if (exchange.origin === 'foreign') exchange.context.log.refusedOrigins.add(exchange.headers.get('origin'))
+  if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
+  if (cors.allowedHosts) {
+    for (const host of forwarding.hosts(exchange.headers))
+      if (!cors.allowedHosts.has(host)) throw new Problem('misdirected')
+  }
+  return true
+}
+
+/**
+ * Browsers send no `Origin` with `<img src>`, or with a `fetch` whose answer the page may not read, but they send these
+ * headers. A link to this server on another site may be followed. W3C Fetch Metadata §2.
+ */
+function isForeignFetch({ origin, headers }: Exchange): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (origin !== 'none' || site === '' || site === 'same-origin' || site === 'none') return false
+  return headers.get('sec-fetch-mode') !== 'navigate' || headers.get('sec-fetch-dest') !== 'document'
+}
+
+/**
+ * For requests with an ambiguous end. Not at once: the parser would read the next request from the same packet before
+ * it closes, and that is the smuggled one. While a request waits it reads none, and then it closes.
+ */
+export function refuseAndCut(exchange: Exchange, message: string): void {
+  exchange.closeInNextTick(() => exchange.fail(new Problem('bad_request', message), true))
+}
+
+function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
+  if (!isAcceptable(exchange, 'request')) return
+  const match = paths.match(exchange.method, exchange.path)
+  if (!match) throw exchange.context.notFound(exchange.path)
+  if (exchange.method === 'OPTIONS') {
+    exchange.respond(optionsReply(exchange, match.allow))
+    return
+  }
+  if (!('binding' in match)) {
+    throw new Problem('method_not_allowed', undefined, { headers: { Allow: match.allow.join(', ') } })
+  }
+  const { binding: destination, rawParameters } = match
+  if (destination === 'socket') {
+    exchange.respond(upgradeRequired)
+    return
+  }
+
+  exchange.route = destination.template
+  exchange.metrics = destination.metrics
+  const { binding } = destination
+  const { entry } = binding
+  const { body } = entry
+  if (!body && exchange.bodyLength === 'chunked') {
+    // Some of these routes stream their answer, and a stream can't close the connection after it.
+    throw new Problem('bad_request', 'a body in chunks where none is expected')
+  }
+  exchange.expectBody(bytesMaxOf(exchange.context.limits, entry), body !== undefined)
+  const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
+  const { otherNodes, audit } = exchange.context
+  if (audit && isAudited(entry)) exchange.audit = new RequestAudit(audit, entry, exchange)
+  const answerHere = () => authenticated(exchange, binding, rawParameters, upload || undefined, authenticate)
+  if (otherNodes) answerByOwner(exchange, otherNodes, binding, upload || undefined, answerHere)
+  else answerHere()
+}
+
+function authenticated(
+  exchange: Exchange,
+  binding: Binding,
+  rawParameters: PathMatch<Destination>['rawParameters'],
+  upload: BodyStream | undefined,
+  authenticate: Authenticate,
+): void {
+  const { access } = binding.entry
+  if (exchange.caller) {
+    // This node answers once more: it was not the owner for a time.
+    answer(exchange, binding, stillPermitted(exchange, binding, rawParameters), rawParameters, upload)
+    return
+  }
+  exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
+    // The request may have ended while a signature was checked: aborted, or past its deadline.
+    if (!exchange.isOpen) return
+    exchange.audit?.identified(caller)
+    const { requests, work, pending } = exchange.context.load
+    requests.check(caller)
+    work.check(caller)
+    exchange.caller = caller
+    pending.callerKnown(exchange)
+    answer(exchange, binding, caller, rawParameters, upload)
+  })
+}
+
+function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: BodyLimits, entry: RouteEntry): number {
+  if (isSignIn(entry)) return Math.min(signInBytesMax, bodyBytesMax)
+  return entry.body?.bytesMax ?? (entry.body?.isStreamed ? streamedBytesMax : bodyBytesMax)
+}
+
+/** The answer to a plain request for a websocket. */
+export const upgradeRequired = {
+  status: 426,
+  headers: { Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Version': '13' },
+  json: { error: 'Upgrade Required' },
+}
+
+function optionsReply(exchange: Exchange, allow: readonly string[]) {
+  const methods = allow.join(', ')
+  const isPreflight = exchange.origin === 'allowed' && exchange.header('access-control-request-method') !== ''
+  return {
+    status: 204,
+    headers: {
+      Allow: methods,
+      ...(isPreflight && {
+        'Access-Control-Allow-Methods': methods,
+        'Access-Control-Allow-Headers': allowedHeaders,
+        'Access-Control-Max-Age': String(preflightMaxAgeS),
+      }),
+    },
+  }
+}
+
+function answer(
+  exchange: Exchange,
+  binding: Binding,
+  caller: Caller,
+  rawParameters: PathMatch<Destination>['rawParameters'],
+  upload: BodyStream | undefined,
+): void {
+  const { entry } = binding
+  const parameters = parametersOf(binding, caller, rawParameters)
+  const contentType = exchange.header('content-type')
+  const expectedTypes = entry.body?.contentTypes ?? defaultContentTypes
+  const query = countingRefusals(exchange, entry, () => {
+    const rawQuery = parseQuery(exchange.query)
+    const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
+    if (
+      expectedTypes !== 'any' &&
+      entry.body &&
+      exchange.bodyLength !== 0 &&
+      !isContentType(contentType, expectedTypes)
+    ) {
+      throw new Problem('unsupported_media_type')
+    }
+    return query
+  })
+  if (upload) {
+    exchange.refuseTooLong()
+    const call = new ExchangeCall(exchange, caller, { parameters, query, body: undefined, bodyBytes: noBytes, upload })
+    exchange.proceed(answerOnce(exchange, binding, call), (reply) => exchange.respond(reply))
+    return
+  }
+  const isJson = expectedTypes !== 'any' && isJsonType(contentType)
+  exchange.readBody((read) => {
+    const { bytes, raw } = countingRefusals(exchange, entry, () => {
+      const bytes = read()
+      // An empty body is undefined, so that a schema decides whether it may be left out.
+      return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
+    })
+    inOwnTurn(exchange, bytes, () => {
+      const { identified, answering } = withIdentifiers(binding, caller, raw)
+      const body =
+        answering === binding
+          ? countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, identified))
+          : undefined
+      inOwnTurn(exchange, bytes, () => {
+        const now = stillPermitted(exchange, binding, rawParameters)
+        const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
+        exchange.proceed(answerOnce(exchange, answering, call), (reply) => exchange.respond(reply))
+      })
+    })
+  }, exchange.context.otherNodes !== undefined)
+}
+
+/**
+ * The body with identifiers for names, and the binding that answers. For an unknown name it is one that refuses the
+ * request: not earlier, because a repeated request gets its stored answer, even if names have changed since.
+ */
+function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { identified: unknown; answering: Binding } {
+  try {
+    return { identified: binding.resolve ? binding.resolve(caller, raw) : raw, answering: binding }
+  } catch (error) {
+    const answer = () => {
+      throw error
+    }
+    return { identified: raw, answering: { ...binding, answer } }
+  }
+}
+
+/** Runs a step for a body now, or for a large body in the next turn of the event loop. */
+function inOwnTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
+  if (byteLength <= oneTurnBytesMax) step()
+  else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))
+}
+
+/**
+ * For sign-in routes, a malformed request counts as a failed attempt of its address. @throws errors of `step`, or 429
+ */
+function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (error instanceof Problem && isSignIn(entry)) exchange.context.failedSignIn(exchange.forwarded.address)
+    throw error
+  }
+}
+
+/**
+ * The parsed parameters of a path, after the permission check. @throws Problem as `permit` does; `invalid` if the
+ * caller may see their faults
+ */
+function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
+  const { access, parameters: schema, areParameterFaultsShown } = entry
+  if (schema && areParameterFaultsShown) {
+    permit(access, caller, raw)
+    return validate(schema, raw)
+  }
+  const parameters = schema ? schema.safeParse(raw).data : raw
+  permit(access, caller, parameters)
+  return parameters
+}
+
+/**
+ * A body may take a long time to arrive. A caller who was signed out meanwhile is refused, and changed permissions
+ * apply: an early start of the request preserves no right.
+ */
+function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
+  const { caller = unauthenticated } = exchange
+  if (caller.isCurrent()) return caller
+  const now = caller.now()
+  if (!now) throw sessionOver(exchange.header('authorization'))
+  parametersOf(binding, now, raw)
+  return now
+}
+
+function sessionOver(authorization: string): Problem {
+  if (authorization === '') return new Problem('unauthorized', 'invalid API key')
+  return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
+}
+
+/** Without an `Idempotency-Key`, and for reads, the handler is called directly, without a promise. */
+function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
+  const { context, audit } = exchange
+  const audited: Answerer = audit ? (call) => audit.run(call, answer) : answer
+  // By count: an empty header is an invalid key.
+  const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
+  // A stored answer is no change, and is not recorded again.
+  const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, audited) : audited(call)
+  return counted(exchange, call, audit ? audit.whenStored(reply) : reply)
+}
+
+/** Counts the request until the reply is made. */
+function counted(
+  {
+    context: {
+      load: { work },
+    },
+  }: Exchange,
+  { caller }: Call,
+  reply: Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  if (!isPromiseLike(reply)) return reply
+  const leave = () => work.leave(caller)
+  work.enter(caller)
+  reply.then(leave, leave)
+  return reply
+}

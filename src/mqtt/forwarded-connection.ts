@@ -1,0 +1,89 @@
+import type { Transport } from '#mqtt/transport'
+import { closeCodes } from '#runtime/close-codes'
+import type { Socket } from '#runtime/socket'
+
+/** Where the packets of a client are answered: on another node. */
+interface Carrier {
+  /** Returns false if too many bytes wait. */
+  send(data: Uint8Array, isBinary: boolean): boolean
+  /** The client has read what was sent. */
+  drained(): void
+  leave(code: number): void
+}
+
+/** A client of a port of this node, whose packets the owner of the cluster answers. It looks like a websocket there. */
+export class ForwardedConnection implements Socket {
+  readonly #transport: Transport
+  #carrier: Carrier | undefined
+  #isClosed = false
+
+  /** `carry` resolves with undefined if this node is the owner now: then the client has to connect again. */
+  constructor(transport: Transport, carry: (client: Socket) => Promise<Carrier | undefined>) {
+    this.#transport = transport
+    transport.pause()
+    void this.#open(carry)
+  }
+
+  async #open(carry: (client: Socket) => Promise<Carrier | undefined>): Promise<void> {
+    // After a refusal, too, the client has to connect again.
+    this.#carrier = await carry(this).catch(() => undefined)
+    if (!this.#carrier) this.#transport.close()
+    else if (this.#isClosed) this.#carrier.leave(closeCodes.tryLater.code)
+    this.#transport.resume()
+  }
+
+  /** Bytes of the client. */
+  received(chunk: Uint8Array): void {
+    if (this.#carrier?.send(chunk, true) === false) this.end()
+  }
+
+  /** The client has read what was sent. */
+  drained(): void {
+    this.#carrier?.drained()
+  }
+
+  /** The client has gone. */
+  closed(): void {
+    this.#isClosed = true
+    this.#carrier?.leave(closeCodes.tryLater.code)
+  }
+
+  get remoteAddress(): string {
+    return this.#transport.address
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.#transport.send(typeof message === 'string' ? Buffer.from(message) : message)
+    return true
+  }
+
+  cork(task: () => void): void {
+    task()
+  }
+
+  bufferedBytes(): number {
+    return this.#transport.unsentBytes()
+  }
+
+  pause(): void {
+    this.#transport.pause()
+  }
+
+  resume(): void {
+    this.#transport.resume()
+  }
+
+  end(): void {
+    // The transport may still deliver bytes, of which the owner must get none after a lost one.
+    this.#carrier?.leave(closeCodes.tryLater.code)
+    this.#carrier = undefined
+    this.#transport.close()
+  }
+
+  /** MQTT has pings of its own, and no published messages of websockets. */
+  ping(): void {}
+
+  subscribe(): void {}
+
+  unsubscribe(): void {}
+}

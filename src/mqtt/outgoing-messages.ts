@@ -1,0 +1,134 @@
+import type { Delivery } from '#mqtt/control-packets'
+import { packetTypes } from '#mqtt/packet'
+import { type Reason, reasons } from '#mqtt/reason-codes'
+
+/** The client, as far as its messages need it. */
+interface Receiver {
+  /** Returns false if the packet is too large for the client. */
+  deliver(message: Delivery): boolean
+  /** PUBREL. */
+  release(packetId: number, reason: Reason): void
+  endUnread(): void
+  onDrained(): void
+}
+
+/** A message until its client has acknowledged it. */
+interface Unacknowledged {
+  readonly delivery: Delivery
+  /** Of its event in the stream. */
+  readonly offset?: number | undefined
+  /** The session keeps it: it cannot be read again elsewhere. */
+  readonly isKept?: boolean
+  /** PUBREC was received. */
+  isReleased?: boolean
+}
+
+/** Unacknowledged messages of a session without a client. */
+export interface UnacknowledgedMessages {
+  readonly sent: readonly (readonly [packetId: number, message: Unacknowledged])[]
+  readonly queue: readonly Unacknowledged[]
+}
+
+/** Bytes that wait for acknowledgements, above which the client is disconnected. */
+const queuedBytesMax = 4 * 1024 * 1024
+const messageOverheadBytes = 200
+const packetIdentifierMax = 0xffff
+const firstFailure = 0x80
+
+/**
+ * Messages with QoS 1 and 2 to one client. No more are sent than the client takes at once (receive maximum); the others
+ * wait here, in order. MQTT 5.0 §4.3, §4.9.
+ */
+export class OutgoingMessages {
+  readonly #client: Receiver
+  readonly #windowMax: number
+  /** By packet identifier, in the order of sending. */
+  readonly #sent = new Map<number, Unacknowledged>()
+  #queue: Unacknowledged[] = []
+  #lastIdentifier = 0
+  /** Of the messages that were not sent yet. */
+  queuedBytes = 0
+
+  constructor(client: Receiver, windowMax: number) {
+    this.#client = client
+    this.#windowMax = windowMax
+  }
+
+  send(delivery: Delivery, more: Pick<Unacknowledged, 'offset' | 'isKept'> = {}): void {
+    if (delivery.qos === 0) this.#client.deliver(delivery)
+    else this.#enqueue({ delivery, ...more })
+  }
+
+  /** PUBACK, PUBREC or PUBCOMP. */
+  acknowledged(type: number, packetId: number, reason: number): void {
+    const message = this.#sent.get(packetId)
+    if (type === packetTypes.pubrec && (!message || reason < firstFailure)) {
+      if (message) message.isReleased = true
+      this.#client.release(packetId, message ? reasons.success : reasons.packetIdentifierUnknown)
+      return
+    }
+    if (!this.#sent.delete(packetId)) return
+    const next = this.#queue.shift()
+    if (!next) return
+    this.queuedBytes -= bytesOf(next.delivery)
+    this.#transmit(next)
+    if (this.#queue.length === 0) this.#client.onDrained()
+  }
+
+  /** The offset of the first event that is not acknowledged. */
+  get firstOffset(): number | undefined {
+    for (const { offset } of this.#sent.values()) if (offset !== undefined) return offset
+    return this.#queue.find(({ offset }) => offset !== undefined)?.offset
+  }
+
+  /** Whether there are unacknowledged messages that belong to no event, and that the session does not keep. */
+  get hasOthers(): boolean {
+    const messages = [...this.#sent.values(), ...this.#queue]
+    return messages.some(({ offset, isKept }) => offset === undefined && !isKept)
+  }
+
+  /** For the next connection of the session. */
+  kept(): UnacknowledgedMessages {
+    return {
+      sent: [...this.#sent].filter(([, { isKept }]) => isKept),
+      queue: this.#queue.filter(({ isKept }) => isKept),
+    }
+  }
+
+  /** Sends everything again that the session kept, under the same identifiers. MQTT-4.4.0-1. */
+  resume({ sent, queue }: UnacknowledgedMessages): void {
+    for (const [packetId, message] of sent) {
+      this.#sent.set(packetId, message)
+      this.#lastIdentifier = Math.max(this.#lastIdentifier, packetId)
+      if (message.isReleased) this.#client.release(packetId, reasons.success)
+      else this.#client.deliver({ ...message.delivery, packetId, isDuplicate: true })
+    }
+    for (const message of queue) this.#enqueue(message)
+  }
+
+  #enqueue(message: Unacknowledged): void {
+    if (this.#sent.size < this.#windowMax && this.#queue.length === 0) {
+      this.#transmit(message)
+      return
+    }
+    this.#queue.push(message)
+    this.queuedBytes += bytesOf(message.delivery)
+    if (this.queuedBytes > queuedBytesMax) this.#client.endUnread()
+  }
+
+  /** A packet that is too large for the client counts as acknowledged. MQTT-3.1.2-25. */
+  #transmit(message: Unacknowledged): void {
+    const packetId = this.#nextIdentifier()
+    if (this.#client.deliver({ ...message.delivery, packetId })) this.#sent.set(packetId, message)
+  }
+
+  #nextIdentifier(): number {
+    do this.#lastIdentifier = (this.#lastIdentifier % packetIdentifierMax) + 1
+    while (this.#sent.has(this.#lastIdentifier))
+    return this.#lastIdentifier
+  }
+}
+
+export function bytesOf({ topic, payload }: Pick<Delivery, 'topic' | 'payload'>): number {
+  return topic.length + payload.length + messageOverheadBytes
+}

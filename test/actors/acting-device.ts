@@ -1,0 +1,106 @@
+import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
+import { deviceActor } from '#actors/device/device'
+import type { DeviceRules } from '#actors/device/report-evaluation'
+import type { DeviceState } from '#actors/device/state'
+import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
+import type { Entry, Items } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import type { Shape } from '#model/shape'
+import type { Decision } from '#runtime/actor'
+import { Shapes } from '#store/shapes'
+import { ActingActor, startedAt } from '#test/actors/acting-actor'
+import { noRuleViews } from '#test/actors/no-rule-views'
+import { shownState } from '#test/actors/shown-state'
+
+export const shapes = new Shapes(() => undefined)
+
+/** A shape from `1: 'uint8'` with modifiers 0, or from `[type, modifier]`. */
+export function shapeOf(
+  service: string,
+  properties: Readonly<Record<number, string | readonly [string, number]>>,
+): Shape {
+  return shapes.intern(
+    service,
+    Object.entries(properties).map(([propId, declared]) => {
+      const [name, modifier] = typeof declared === 'string' ? [declared, 0] : declared
+      const type = propertyTypeOf(name)
+      if (!type) throw new Error(`${name} is not a type`)
+      return { propId: Number(propId), type, modifier }
+    }),
+  )
+}
+
+/** The device actor with these alarms and functions. */
+export function deviceWith(rules: DeviceRules, functions: DeviceFunctions = noDeviceFunctions) {
+  return deviceActor({ shapeById: (id) => shapes.byId(id), startedAt, rules, functions })
+}
+
+const definition = deviceWith(noRuleViews)
+
+/** A device actor without a runtime. */
+export class ActingDevice extends ActingActor<DeviceState, DeviceCommand> {
+  constructor(device = 'A', by = definition) {
+    super(by, { id: device }, shownState)
+  }
+
+  /** An added device with address 7. */
+  static added(device = 'A', by = definition): ActingDevice {
+    const acting = new ActingDevice(device, by)
+    acting.act({ type: 'add', flakeAddress: 7, meta: {} })
+    return acting
+  }
+
+  /** The device that its snapshot restores. */
+  restored(): DeviceState {
+    const { definition, address } = this
+    return definition.wake(address, new Map([['', definition.snapshot?.(this.state)]]))
+  }
+
+  /** Delivers a due reminder at the present time. */
+  due(): Decision<Entry> {
+    const dueAt = this.reminder ?? this.at
+    this.reminder = null
+    return this.act({ type: 'reminder_due', dueAt })
+  }
+}
+
+export function hello(services: readonly DeclaredService[] = [], more: Partial<Hello> = {}): Hello {
+  return {
+    type: 'hello',
+    session: 's',
+    services,
+    project: undefined,
+    firmwares: undefined,
+    isAutoUpdated: true,
+    isConnect: true,
+    ...more,
+  }
+}
+
+export function report(shape: Shape, seq: number, items: Items, more: Partial<Report> = {}): Report {
+  return { type: 'report', shape, session: 's', seq, items, timestamp: undefined, ...more }
+}
+
+export function post(
+  updates: readonly (readonly [service: string, propId: number, value: unknown, timestamp?: number])[],
+  more: Partial<Post> = {},
+): Post {
+  return {
+    type: 'post',
+    session: undefined,
+    seq: undefined,
+    services: undefined,
+    updates: updates.map(([serviceIdentifier, propId, value, timestamp]) => ({
+      serviceIdentifier,
+      propId,
+      value,
+      timestamp,
+    })),
+    ...more,
+  }
+}
+
+/** The kinds of the recorded entries, in order. */
+export function kindsOf(decision: Decision<Entry>): string[] {
+  return decision.type === 'record' ? decision.events.map(({ kind }) => kind) : [decision.type]
+}

@@ -1,0 +1,227 @@
+import { describe, expect, test } from 'vitest'
+import { waitingScansMax } from '#actors/project/scan'
+import { boundDevicesMax } from '#model/group'
+import { ActingProject, ada, bob, putRollout, requestScan } from '#test/actors/acting-project'
+
+describe('walks', () => {
+  test('run one at a time, and each result is stored', () => {
+    const project = new ActingProject()
+    expect(project.indexed(requestScan('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
+    expect(project.notices.received).toEqual(['walk t/boiler'])
+    project.act({ type: 'scan_progress', cursor: 'A', chosen: 1 })
+    expect(project.state.scan).toEqual({
+      by: 'hook',
+      devices: ['A', 'B'],
+      author: bob,
+      cursor: 'A',
+      chosen: 1,
+      rollout: null,
+    })
+    expect(project.indexed({ type: 'scan_done', chosen: 1, isBegun: true })).toEqual(['- walking boiler'])
+    expect(project.state.scan).toBeUndefined()
+    expect(project.records.size).toBe(0)
+    expect(project.notices.received).toEqual([])
+  })
+
+  test('that are over ignore later results', () => {
+    const project = new ActingProject()
+    expect(
+      project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, { type: 'scan_done', chosen: 1, isBegun: true }),
+    ).toEqual([undefined, undefined])
+    expect(project.state.scan).toBeUndefined()
+  })
+
+  test('for one reason and author are merged while they wait, and run after the present one', () => {
+    const project = new ActingProject()
+    project.all(requestScan('hook', ['A']), requestScan('hook', ['C']), requestScan('hook', ['B', 'C']))
+    project.notices.received
+    expect(project.state.scan?.devices).toEqual(['A'])
+    expect(project.state.nextScans).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
+    expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual([])
+    expect(project.notices.received).toEqual(['walk t/boiler'])
+    expect(project.state.scan).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
+    expect(project.state.nextScans).toEqual([])
+  })
+
+  test('of different authors stay separate, because each author reaches other devices', () => {
+    const project = new ActingProject()
+    project.all(
+      requestScan('hook', null),
+      requestScan('hook', ['A'], ada),
+      requestScan('hook', ['B'], bob),
+      requestScan('cron', null),
+    )
+    expect(project.state.nextScans).toEqual([
+      { by: 'hook', devices: ['A'], author: ada },
+      { by: 'hook', devices: ['B'], author: bob },
+      { by: 'cron', devices: null, author: null },
+    ])
+  })
+
+  test.each([
+    ['all of one', null, ['A'], null],
+    ['all of the other', ['A'], null, null],
+    ['both', ['B'], ['A', 'B'], ['A', 'B']],
+    ['none', [], [], []],
+    ['as many as a list may have', names(0, boundDevicesMax - 1), ['D09999'], names(0, boundDevicesMax)],
+    ['more than that', names(0, boundDevicesMax), ['X'], null],
+  ])('merge two lists of devices: %s', (_, one, other, both) => {
+    const project = new ActingProject()
+    project.all(requestScan('cron', null), requestScan('hook', one), requestScan('hook', other))
+    expect(project.state.nextScans).toEqual([{ by: 'hook', devices: both, author: null }])
+  })
+
+  test(`are refused behind ${waitingScansMax} others, unless they merge with one`, () => {
+    const project = new ActingProject()
+    project.act(requestScan('cron', null))
+    for (let author = 0; author < waitingScansMax; author++)
+      project.act(requestScan('hook', ['A'], `crn#user:${author}`))
+    expect(project.all(requestScan('hook', ['B'], 'crn#user:7'), requestScan('hook', ['B'], 'crn#user:more'))).toEqual([
+      undefined,
+      'overloaded: OVERLOADED',
+    ])
+    expect(project.state.nextScans[7]).toMatchObject({ devices: ['A', 'B'] })
+    // A walk of a rollout always has a place.
+    project.act(putRollout('2.0.0'))
+    expect(project.state.nextScans).toHaveLength(waitingScansMax + 1)
+  })
+})
+
+describe('a walk that is finished, while some of its devices wait,', () => {
+  const done = (isBegun: boolean) => ({ type: 'scan_done', chosen: 1, isBegun }) as const
+
+  test('is remembered until none waits', () => {
+    const project = new ActingProject()
+    project.all(requestScan('hook', ['A'], bob))
+    expect(project.indexed(done(false))).toEqual([])
+    expect([project.state.scan, project.state.openScans]).toEqual([
+      undefined,
+      [{ by: 'hook', devices: ['A'], author: bob }],
+    ])
+    // Another walk runs at the same time.
+    expect(project.indexed(requestScan('cron', null))).toEqual([])
+    expect(project.state.openScans).toHaveLength(1)
+    expect(project.indexed(done(false))).toEqual([])
+    expect(project.indexed({ type: 'scans_begun' })).toEqual(['- walking boiler'])
+    expect(project.records.size).toBe(0)
+    expect(project.all({ type: 'scans_begun' })).toEqual([undefined])
+  })
+
+  test('ends with the next walk that has no waiting devices', () => {
+    const project = new ActingProject()
+    project.all(requestScan('hook', ['A']), done(false), requestScan('cron', null))
+    expect(project.indexed(done(true))).toEqual(['- walking boiler'])
+    expect(project.state.openScans).toEqual([])
+  })
+
+  test('runs again in a new process if no other walk runs', () => {
+    const project = new ActingProject()
+    project.all(
+      requestScan('hook', ['B']),
+      done(false),
+      requestScan('hook', ['A']),
+      done(false),
+      requestScan('cron', null),
+    )
+    expect(project.indexed({ type: 'repeat_scans' })).toEqual([])
+    expect(project.state).toMatchObject({
+      scan: { by: 'cron', cursor: '' },
+      nextScans: [{ by: 'hook', devices: ['A', 'B'], author: null }],
+      openScans: [],
+    })
+    const other = new ActingProject()
+    other.all(requestScan('hook', ['B'], bob), done(false), { type: 'repeat_scans' })
+    expect(other.state.scan).toEqual({ by: 'hook', devices: ['B'], author: bob, cursor: '', chosen: 0, rollout: null })
+    expect(other.all({ type: 'repeat_scans' })).toEqual([undefined])
+  })
+
+  test('does not run again for an inactive rollout, or before another walk of its author', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
+    expect(project.indexed({ type: 'repeat_scans' })).toEqual(['- walking boiler'])
+    project.all({ type: 'resume', author: ada }, done(false))
+    project.act({ type: 'pause', author: bob })
+    project.act({ type: 'resume', author: bob })
+    expect(project.state).toMatchObject({ scan: { author: bob }, nextScans: [], openScans: [] })
+    project.act(done(false))
+    expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler', '- walking boiler'])
+    expect(project.records.size).toBe(0)
+  })
+
+  test('is forgotten, oldest first, if too many authors need walks', () => {
+    const project = new ActingProject()
+    for (let author = 0; author <= waitingScansMax; author++) {
+      project.all(requestScan('hook', ['A'], `crn#user:${author}`), done(false))
+    }
+    expect(project.state.openScans).toHaveLength(waitingScansMax)
+    expect(project.state.openScans[0]?.author).toBe('crn#user:1')
+  })
+})
+
+describe('walks for a rollout', () => {
+  test('do not begin unless it is active', () => {
+    const project = new ActingProject()
+    project.act(requestScan('rollout', null, ada))
+    expect(project.state.scan).toBeUndefined()
+    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 1, isBegun: true }, { type: 'pause', author: ada })
+    project.act(requestScan('rollout', null, ada))
+    expect(project.state.scan).toBeUndefined()
+    project.all(
+      { type: 'resume', author: ada },
+      { type: 'scan_done', chosen: 1, isBegun: true },
+      requestScan('rollout', null, ada),
+    )
+    expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
+  })
+
+  test('end with it: the present walk visits no more devices, and waiting ones are deleted', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
+    project.all(requestScan('rollout', null, ada), requestScan('hook', null), { type: 'delete_rollout' })
+    expect(project.state.scan).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
+    expect(project.state.nextScans).toEqual([{ by: 'hook', devices: null, author: null }])
+  })
+
+  test('run for its present author: waiting walks of an earlier author are deleted', () => {
+    const project = new ActingProject()
+    for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
+    expect(project.state.scan?.author).toBe(ada)
+    expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
+  })
+
+  test('leave other walks as they are when it ends', () => {
+    const project = new ActingProject()
+    project.all(requestScan('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
+    expect(project.state.scan).toMatchObject({ by: 'hook', devices: null })
+    expect(project.state.nextScans).toEqual([])
+  })
+
+  test.each([
+    ['one for it', requestScan('rollout', null, ada), 7],
+    ['the schedule', requestScan('cron', null), 7],
+    ['a hook without limits of access', requestScan('hook', null), 7],
+    ['a hook of one author', requestScan('hook', null, bob), 3],
+    ['a hook for some devices', requestScan('hook', ['A', 'B']), 3],
+  ])('set the number of chosen devices when they cover all: %s', (_, request, chosen) => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 3, isBegun: true }, request, {
+      type: 'scan_done',
+      chosen: 7,
+      isBegun: true,
+    })
+    expect(project.state.tally.counts.chosen).toBe(chosen)
+  })
+
+  test('do not set the number for a new rollout that began during the walk', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'scan_done', chosen: 3, isBegun: true })
+    expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
+    project.act({ type: 'scan_done', chosen: 5, isBegun: true })
+    expect(project.state.tally).toMatchObject({ counts: { chosen: 5 }, isChosenKnown: true })
+    expect(project.state.scan).toBeUndefined()
+  })
+})
+
+function names(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, place) => `D${String(from + place).padStart(5, '0')}`)
+}
