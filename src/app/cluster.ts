@@ -13,9 +13,10 @@ import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
 import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
 import { SharedBlobs } from '#cluster/shared-blobs'
+import type { Authenticate } from '#http/authentication'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
-import { clusterRoutes, ticketUser } from '#routes/cluster'
+import { clusterRoutes, ownersCallers } from '#routes/cluster'
 import type { BlobStore } from '#runtime/blobs'
 import type { StoragePlace } from '#runtime/storage'
 import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
@@ -126,9 +127,10 @@ export async function joinCluster(
     imagesOf: (local) => new SharedBlobs({ local, bucket: nats.objects, now: () => realWorld.now() }),
     metrics: replicated.metrics,
     socketsOf: (assembly) => clusterSockets(assembly, clusterNode, forwarder, tunnels),
-    routesOf: ({ context, database }) =>
+    routesOf: ({ context, database, identity }) =>
       clusterRoutes({
         context,
+        authenticate: authenticateOf(identity),
         otherNodes: forwarder,
         sequence: () => replicated.position.sequence,
         makeImage: () =>
@@ -169,9 +171,10 @@ function clusterSockets(
 ): ClusterSockets {
   const { hub } = context
   return {
-    callerOfTicket: ticketUser({
+    ...ownersCallers({
       otherNodes: forwarder,
       context,
+      authenticate: authenticateOf(identity),
       reach: (sequence) => node.reach(sequence),
       callerOf: identity?.callerOf,
       anonymous,
@@ -182,6 +185,10 @@ function clusterSockets(
     },
     tunnelled: (route) => [tunnels.carry(route), tunnels.host],
   }
+}
+
+function authenticateOf(identity: Assembly['identity']): Authenticate {
+  return identity?.authenticate ?? (() => anonymous)
 }
 
 async function fileKeyOf({ dataDirectory, cluster }: Config, isFirst: boolean): Promise<Uint8Array> {

@@ -112,22 +112,18 @@ export function socketsOf(
 ): AnyWebsocketRoute[] {
   const {
     callerOfTicket = (ticket) => context.tickets.consume(ticket),
+    authenticate = identity?.authenticate ?? (() => anonymous),
     awaitPosition,
     tunnelled = (link) => [link],
   } = cluster
   return [
-    ...eventSockets({
-      handler,
-      authenticate: identity?.authenticate ?? (() => anonymous),
-      callerOfTicket,
-      awaitPosition,
-    }),
+    ...eventSockets({ handler, authenticate, callerOfTicket, awaitPosition }),
     ...tunnelled(linkSocket(context, identity, frameBytesMax)),
   ]
 }
 
 /** How websockets differ on a node of a cluster. */
-export interface ClusterSockets extends Partial<Pick<EventSocketParts, 'callerOfTicket' | 'awaitPosition'>> {
+export interface ClusterSockets extends Partial<Omit<EventSocketParts, 'handler'>> {
   /** Sends device connections to the owner, and takes those of other nodes. */
   readonly tunnelled?: (link: AnyWebsocketRoute) => readonly AnyWebsocketRoute[]
 }

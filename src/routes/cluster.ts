@@ -1,29 +1,54 @@
 import { z } from 'zod'
 import * as api from '#api/cluster'
-import { defineRoute } from '#api/route-entry'
+import { defineRoute, type RouteAccess } from '#api/route-entry'
+import type { Authenticate, AuthenticationRequest } from '#http/authentication'
 import { type Binding, bind, ofEachNode } from '#http/call'
 import type { OtherNodes } from '#http/other-nodes'
 import type { Caller, SessionKey } from '#model/caller'
-import { Problem } from '#model/problem'
+import { Problem, type ProblemCode } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** The owner of a ticket. A node that has read the log up to message `sequence` knows the rights of the owner. */
-const TicketHolder = z.object({
+/** What a client sends to open an event websocket. */
+const Credentials = z.union([
+  z.object({ ticket: z.string().max(256) }),
+  z.object({
+    upgrade: z.object({
+      path: z.string(),
+      query: z.string(),
+      requestId: z.string(),
+      forwarded: z.object({ origins: z.array(z.string()), host: z.string(), address: z.string() }),
+      headers: z.array(z.object({ name: z.string(), value: z.string(), count: z.number() })),
+    }),
+  }),
+])
+type Credentials = z.infer<typeof Credentials>
+
+/** The headers by which a caller is found. */
+const credentialHeaders = ['authorization', 'dpop', 'x-api-key']
+
+const FoundCaller = z.object({
+  refusal: z
+    .object({ code: z.string(), message: z.string(), headers: z.record(z.string(), z.string()).optional() })
+    .optional(),
   /** Null: authentication is off. */
   session: z.object({ kind: z.enum(['session', 'api_key']), tenant: z.string(), id: z.string() }).nullable(),
+  /** A node that has read the log up to this message knows the rights of the caller. */
   sequence: z.number(),
+  /** Headers for the answer. */
+  headers: z.array(z.tuple([z.string(), z.string()])),
 })
+type FoundCaller = z.infer<typeof FoundCaller>
 
 /** Between nodes, at the root. Contract 11. */
-const useTicket = defineRoute('useTicket', {
-  route: 'POST /cluster/tickets',
+const findCaller = defineRoute('findCaller', {
+  route: 'POST /cluster/callers',
   source: 'contract 11',
-  summary: 'For other nodes: uses a ticket for the event websocket',
+  summary: 'For other nodes: uses the ticket or the proof of an event websocket',
   // Access by the key of the nodes.
   access: 'none',
-  body: { schema: z.object({ ticket: z.string().max(256) }) },
+  body: { schema: Credentials },
   answers: {
-    200: { description: 'The session of the ticket', schema: TicketHolder },
+    200: { description: 'The session of the caller, or why the owner refuses it', schema: FoundCaller },
     404: { description: 'The request is not from a node' },
   },
   example: { status: 200 },
@@ -43,27 +68,68 @@ const readImage = defineRoute('readNodeImage', {
   example: { status: 200 },
 })
 
-export interface ClusterRouteOptions {
-  readonly makeImage: () => AsyncIterable<Uint8Array>
-  readonly context: RouteContext
+interface CallerOptions {
   readonly otherNodes: OtherNodes
+  readonly context: RouteContext
+  readonly authenticate: Authenticate
+}
+
+export interface ClusterRouteOptions extends CallerOptions {
+  readonly makeImage: () => AsyncIterable<Uint8Array>
   /** The last message of the log that this node has stored. */
   readonly sequence: () => number
 }
 
-export function clusterRoutes({ context, otherNodes, sequence, makeImage }: ClusterRouteOptions): Binding[] {
-  const route = bind(useTicket, async (call) => {
+export function clusterRoutes(options: ClusterRouteOptions): Binding[] {
+  const { otherNodes, sequence, makeImage } = options
+  const route = bind(findCaller, async (call) => {
     if (!otherNodes.isFromNode({ get: (name) => call.header(name) })) throw new Problem('not_found')
     const refused = await otherNodes.notOwner()
     if (refused) return refused
-    const { session = null } = context.tickets.consume(call.body.ticket)
-    return { status: 200, json: { session, sequence: sequence() } satisfies z.infer<typeof TicketHolder> }
+    return { status: 200, json: await foundCaller(options, call.body, sequence) }
   })
   const image = bind(readImage, (call) => {
     if (!otherNodes.isFromNode({ get: (name) => call.header(name) })) throw new Problem('not_found')
     return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, chunks: makeImage() }
   })
   return [ofEachNode(route), ofEachNode(image)]
+}
+
+async function foundCaller(
+  options: CallerOptions,
+  credentials: Credentials,
+  sequence: () => number,
+): Promise<FoundCaller> {
+  const headers: [name: string, value: string][] = []
+  try {
+    const { session = null } = await callerHere(options, credentials, (...header) => void headers.push(header))
+    return { session, sequence: sequence(), headers }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const { code, message } = error
+    return { refusal: { code, message, headers: error.headers }, session: null, sequence: 0, headers }
+  }
+}
+
+/** The caller by what this node knows. @throws Problem */
+function callerHere(
+  { context, authenticate }: CallerOptions,
+  credentials: Credentials,
+  addReplyHeader: (name: string, value: string) => void,
+): Caller | Promise<Caller> {
+  if ('ticket' in credentials) return context.tickets.consume(credentials.ticket)
+  const { headers, ...upgrade } = credentials.upgrade
+  const sent = (name: string) => headers.find((header) => header.name === name)
+  return authenticate(
+    {
+      ...upgrade,
+      method: 'GET',
+      header: (name) => sent(name)?.value ?? '',
+      headerCount: (name) => sent(name)?.count ?? 0,
+      addReplyHeader,
+    },
+    'session',
+  )
 }
 
 /** `begin` undefined: this server is not a node of a cluster. The owner answers. */
@@ -75,9 +141,7 @@ export function handOverRoute(begin: ((node: string) => void) | undefined): Bind
   })
 }
 
-export interface TicketUserOptions {
-  readonly otherNodes: OtherNodes
-  readonly context: RouteContext
+export interface OwnersCallersOptions extends CallerOptions {
   /** Waits until this node has stored a message of the log. */
   readonly reach: (sequence: number) => Promise<void>
   /** Undefined: authentication is off. */
@@ -86,28 +150,46 @@ export interface TicketUserOptions {
 }
 
 /**
- * Uses tickets on a node that may not be the owner: the owner knows them. @throws Problem `unauthorized`, `storage`
+ * Finds callers of event websockets on a node that may not be the owner: the owner knows all tickets, nonces and used
+ * proofs. @throws Problem as the owner refuses them; `storage`
  */
-export function ticketUser(options: TicketUserOptions): (ticket: string) => Caller | Promise<Caller> {
+export function ownersCallers(options: OwnersCallersOptions) {
   const { otherNodes, context, reach, callerOf, anonymous } = options
-  return async (ticket) => {
-    if (otherNodes.isOwner) return context.tickets.consume(ticket)
+  const find = async (credentials: Credentials, addReplyHeader: (name: string, value: string) => void) => {
     const reply = await otherNodes.forward({
-      path: useTicket.path,
+      path: findCaller.path,
       mayRepeat: false,
       since: context.world.monotonic(),
       method: 'POST',
-      target: useTicket.path,
+      target: findCaller.path,
       headers: ['Content-Type', 'application/json', 'Host', 'node'],
-      body: Buffer.from(JSON.stringify({ ticket })),
+      body: Buffer.from(JSON.stringify(credentials)),
       signal: new AbortController().signal,
     })
-    if (!reply) return context.tickets.consume(ticket)
-    if (reply.status !== 200) throw new Problem(reply.status === 401 ? 'unauthorized' : 'storage')
-    const { session, sequence } = TicketHolder.parse(JSON.parse(reply.text ?? ''))
+    if (!reply) return await callerHere(options, credentials, addReplyHeader)
+    if (reply.status !== 200) throw new Problem('storage')
+    const { refusal, session, sequence, headers } = FoundCaller.parse(JSON.parse(reply.text ?? ''))
+    for (const [name, value] of headers) addReplyHeader(name, value)
+    if (refusal) throw new Problem(refusal.code as ProblemCode, refusal.message, { headers: refusal.headers ?? {} })
     await reach(sequence)
     const caller = session === null || !callerOf ? anonymous : callerOf(session)
-    if (!caller) throw new Problem('unauthorized', 'invalid or expired ticket')
+    if (!caller) throw new Problem('unauthorized')
     return caller
+  }
+  return {
+    callerOfTicket: (ticket: string) => find({ ticket }, () => {}),
+    authenticate(request: AuthenticationRequest, access: RouteAccess) {
+      if (request.header('dpop') === '') return options.authenticate(request, access)
+      const { path, query, requestId } = request
+      const { origins, host, address } = request.forwarded
+      // Read now: the request is valid only until the first wait.
+      const headers = credentialHeaders.map((name) => ({
+        name,
+        value: request.header(name),
+        count: request.headerCount(name),
+      }))
+      const upgrade = { path, query, requestId, headers, forwarded: { origins: [...origins], host, address } }
+      return find({ upgrade }, (name, value) => request.addReplyHeader(name, value))
+    },
   }
 }
