@@ -59,7 +59,7 @@ export const patchMeta = defineRoute('patchMeta', {
     200: { description: 'The record', schema: changeAnswer(MetaRecord, 'deviceIdentifier') },
     404: notFound,
     409: { description: 'The device would exceed its memory limit', schema: ErrorBody },
-    ...errorAnswers(400, 401, 403, 429),
+    ...errorAnswers(400, 401, 403, 412, 429),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
@@ -75,6 +75,6 @@ export const deleteMetaKey = defineRoute('deleteMetaKey', {
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
-  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403) },
+  answers: { 204: { description: 'Deleted' }, 404: notFound, ...errorAnswers(401, 403, 412) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

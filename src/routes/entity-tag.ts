@@ -13,7 +13,7 @@ type Asked = Pick<Call, 'header'>
 const tagCharacters = 22
 
 /** The tag of an object's text, independent of the caller and the time. */
-function tagOf(text: string): string {
+export function tagOf(text: string): string {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, tagCharacters)}"`
 }
 

@@ -6,6 +6,7 @@ import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames, existingDevice } from '#routes/devices'
+import { mustMatch, tagOf } from '#routes/entity-tag'
 import { listReply, streamHeaders } from '#routes/list-reply'
 import { textReply } from '#routes/streamed-reply'
 
@@ -33,29 +34,42 @@ export function metaRoutes(context: RouteContext): Binding[] {
 
     bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
       const state = existingDevice(context, caller.tenant, deviceIdentifier)
-      return textReply(context, text(state, query.depth ?? 1))
+      // Weak: the rest of the record may have changed.
+      return textReply(context, text(state, query.depth ?? 1), { ETag: `W/${tagOf(metaText(state))}` })
     }),
 
-    bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
-      const before = context.system.peek(deviceAddress(caller.tenant, deviceIdentifier))
-      // The event contains the whole record, even for a small patch.
-      const recordBytes = JSON.stringify(before?.meta ?? {}).length + bodyBytes.byteLength
-      context.streamShare.take(caller, recordBytes)
-      await system.ask(
-        deviceAddress(caller.tenant, deviceIdentifier),
-        { type: 'patch_meta', patch },
-        bodyBytes.byteLength,
-      )
+    bind(api.patchMeta, async (call) => {
+      const { caller, body: patch, bodyBytes } = call
+      const { deviceIdentifier } = call.parameters
+      const to = deviceAddress(caller.tenant, deviceIdentifier)
+      await system.askAtOnce(() => {
+        const before = system.peek(to)
+        if (before) mustMatch(call, () => metaText(before))
+        // The event contains the whole record, even for a small patch.
+        context.streamShare.take(caller, (before ? metaText(before).length : 0) + bodyBytes.byteLength)
+        return { to, command: { type: 'patch_meta', patch }, bytes: bodyBytes.byteLength }
+      })
       const state = existingDevice(context, caller.tenant, deviceIdentifier)
       const mayRead = reachesDevice(caller.scope, 'meta', 'read', deviceIdentifier)
       return textReply(context, mayRead ? text(state, 1) : JSON.stringify({ deviceIdentifier }))
     }),
 
-    bind(api.deleteMetaKey, async ({ caller, parameters: { deviceIdentifier, key } }) => {
-      await system.ask(deviceAddress(caller.tenant, deviceIdentifier), { type: 'delete_meta_key', key })
+    bind(api.deleteMetaKey, async (call) => {
+      const { deviceIdentifier, key } = call.parameters
+      const to = deviceAddress(call.caller.tenant, deviceIdentifier)
+      await system.askAtOnce(() => {
+        const before = system.peek(to)
+        if (before) mustMatch(call, () => metaText(before))
+        return { to, command: { type: 'delete_meta_key', key } }
+      })
       return { status: 204 }
     }),
   ]
+}
+
+/** The part of a record that users change, and that its entity tag is of. */
+function metaText({ meta }: DeviceState): string {
+  return JSON.stringify(meta)
 }
 
 /** Contract 3.10: without depth, only the device's connection state. */

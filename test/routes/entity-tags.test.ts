@@ -121,6 +121,23 @@ describe('a conditional change succeeds only if the resource is unchanged', () =
     expect((await admin.get(path)).status).toBe(404)
   })
 
+  test('the metadata of a device', async () => {
+    await admin.post('/devices', { deviceIdentifier: 'LAMP-2', meta: { tags: ['a'] } })
+    const path = '/meta/LAMP-2'
+    const tagNow = async () => (await admin.get(path)).headers.get('etag') ?? ''
+    const first = await tagNow()
+    expect(first).toMatch(/^W\/"[\w-]{22}"$/)
+    const add = (tag: string) =>
+      admin.ask(path, { method: 'PATCH', body: { tags: ['a', tag] }, headers: { 'if-match': first } })
+    const both = await Promise.all([add('b'), add('c')])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
+    const second = await tagNow()
+    expect(second).not.toBe(first)
+    const remove = (tag: string) => admin.ask(`${path}/tags`, { method: 'DELETE', headers: { 'if-match': tag } })
+    expect(answerOf(await remove(first))).toEqual(changed)
+    expect((await remove(second)).status).toBe(204)
+  })
+
   test('If-None-Match: * does not replace an existing resource', async () => {
     const path = '/templates/new'
     const make = () => admin.ask(path, { method: 'PUT', body: template('New'), headers: { 'if-none-match': '*' } })
