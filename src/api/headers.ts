@@ -7,7 +7,7 @@ import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 
 export const answerHeaders = {
   ETag: {
-    description: 'Of this answer; with it in `If-None-Match` the next one may be 304.',
+    description: 'For `If-Match` of a change, and for `If-None-Match` if the next answer may be 304.',
     schema: { type: 'string' },
   },
   Link: {
@@ -46,7 +46,7 @@ export function headersOfAnswer(entry: RouteEntry, status: number): AnswerHeader
   const optional: AnswerHeader[] = []
   const isSuccess = status < 300 || status === 304
   const hasRanges = 206 in entry.answers
-  if (304 in entry.answers && isSuccess) always.push('ETag')
+  if ((304 in entry.answers || entry.hasEntityTag) && isSuccess) always.push('ETag')
   if (entry.hasPosition && isSuccess) always.push('Stream-Epoch', 'Stream-Offset')
   if (hasRanges && isSuccess) always.push('Accept-Ranges')
   if (hasRanges && (status === 206 || status === 416)) always.push('Content-Range')

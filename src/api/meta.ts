@@ -42,6 +42,7 @@ export const readMeta = defineRoute('readMeta', {
   source: 'contract 3.10',
   summary: 'Read the record of a device',
   access: { resource: 'meta', action: 'read', within: 'device' },
+  hasEntityTag: true,
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
   answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...errorAnswers(400, 401, 403) },
