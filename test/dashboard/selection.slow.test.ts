@@ -130,6 +130,15 @@ describe('selected devices in a browser', () => {
     await outcome('10 of 10 devices done')
     await dialogOf(ann.page).getByText('Close', { exact: true }).click()
     expect(await members()).toEqual(['BOILER-001'])
+    await ann.button('Groups…').click()
+    await ann.field('Group').selectOption('New group')
+    await ann.field('Name').fill('Attic')
+    await ann.button('Continue').click()
+    await ann.button('Apply to 10 devices').click()
+    await outcome('10 of 10 devices done')
+    await dialogOf(ann.page).getByText('Close', { exact: true }).click()
+    const groups = (await server.get('/groups')).json as { name: string; devices: string[] }[]
+    expect(groups.find(({ name }) => name === 'Attic')?.devices.length).toBe(10)
 
     const tags = async () => ((await server.get('/meta/BOILER-012')).json as { meta: { tags?: string[] } }).meta.tags
     for (const [direction, expected] of [

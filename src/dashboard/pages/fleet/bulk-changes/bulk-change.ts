@@ -1,22 +1,7 @@
 import { etagOf } from '#client/client'
 import type { Body } from '#client/routes'
-import { problemText, statusOf } from '#dashboard/components/problem-text'
+import { forEachDevice, pause, repeated, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { client } from '#dashboard/session'
-import { after } from '#dashboard/timers'
-
-/** How an action went on one device. */
-export interface Outcome {
-  readonly device: string
-  /** Why it failed; undefined: it is done. */
-  readonly fault?: string | undefined
-}
-
-/** Acts on these devices, and reports each outcome once it is known. Rejects with what failed for all others. */
-export type Work = (
-  devices: readonly string[],
-  report: (outcomes: readonly Outcome[]) => void,
-  signal: AbortSignal,
-) => Promise<void>
 
 /** What is to be done. */
 export interface Plan {
@@ -24,42 +9,6 @@ export interface Plan {
   readonly text: string
   readonly work: Work
   readonly isDanger?: boolean
-}
-
-/** Browsers open six connections to a server; the page needs some for other requests. */
-const requestsAtOnce = 4
-const repeatsMax = 5
-
-/** One request for each device, a few at once. `act` resolves with why it failed, if it did not throw that. */
-export function forEachDevice(act: (device: string) => Promise<string | undefined>): Work {
-  return async (devices, report, signal) => {
-    const waiting = devices.values()
-    const actOnWaiting = async () => {
-      for (const device of waiting) {
-        if (signal.aborted) return
-        report([{ device, fault: await repeated(() => act(device)).catch(problemText) }])
-      }
-    }
-    await Promise.all(Array.from({ length: requestsAtOnce }, actOnWaiting))
-  }
-}
-
-/** Repeats what the server refuses because there are too many requests. */
-async function repeated<Value>(act: () => Promise<Value>, repeats = repeatsMax): Promise<Value> {
-  try {
-    return await act()
-  } catch (problem) {
-    const isBusy = statusOf(problem) === 429 || statusOf(problem) === 503
-    if (!isBusy || repeats === 0) throw problem
-    await pause(((problem as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1) * 1_000)
-    return repeated(act, repeats - 1)
-  }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    after(ms, resolve)
-  })
 }
 
 /** The outcomes of an action of this size are read in one page. */
@@ -107,17 +56,24 @@ export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' |
 export function changeGroup(groupId: string, isAdded: boolean): Work {
   const parameters = { groupId }
   return async (devices, report) => {
-    const group = await client.call('GET /groups/:groupId', { parameters })
-    const members = new Set(group.devices)
-    for (const device of devices) {
-      if (isAdded) members.add(device)
-      else members.delete(device)
-    }
-    await client.call('PATCH /groups/:groupId', {
-      parameters,
-      ifMatch: etagOf(group),
-      body: { devices: [...members] },
+    await repeated(async () => {
+      const group = await client.call('GET /groups/:groupId', { parameters })
+      const members = new Set(group.devices)
+      for (const device of devices) {
+        if (isAdded) members.add(device)
+        else members.delete(device)
+      }
+      const body = { devices: [...members] }
+      await client.call('PATCH /groups/:groupId', { parameters, ifMatch: etagOf(group), body })
     })
+    report(devices.map((device) => ({ device })))
+  }
+}
+
+/** Makes a group of the devices. */
+export function createGroup(name: string): Work {
+  return async (devices, report) => {
+    await client.call('POST /groups', { body: { name, devices: [...devices] } })
     report(devices.map((device) => ({ device })))
   }
 }
@@ -126,12 +82,12 @@ export function changeGroup(groupId: string, isAdded: boolean): Work {
 export function changeTag(tag: string, isAdded: boolean): Work {
   return forEachDevice(async (deviceIdentifier) => {
     const parameters = { deviceIdentifier }
-    const { meta } = await client.call('GET /meta/:deviceIdentifier', { parameters, query: { depth: 1 } })
-    const tags = Array.isArray(meta?.tags) ? meta.tags : []
+    const record = await client.call('GET /meta/:deviceIdentifier', { parameters, query: { depth: 1 } })
+    const tags = Array.isArray(record.meta?.tags) ? record.meta.tags : []
     if (tags.includes(tag) === isAdded) return undefined
     const changed = isAdded ? [...tags, tag] : tags.filter((each) => each !== tag)
     const body = { tags: changed.length > 0 ? changed : null }
-    await client.call('PATCH /meta/:deviceIdentifier', { parameters, body })
+    await client.call('PATCH /meta/:deviceIdentifier', { parameters, ifMatch: etagOf(record), body })
     return undefined
   })
 }

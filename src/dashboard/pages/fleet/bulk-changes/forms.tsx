@@ -7,7 +7,14 @@ import { Checkbox, Select, TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { ValueField } from '#dashboard/pages/device/value-field'
 import { isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
-import { changeGroup, changeTag, type Plan, writeValue } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
+import {
+  changeGroup,
+  changeTag,
+  createGroup,
+  type Plan,
+  writeValue,
+} from '#dashboard/pages/fleet/bulk-changes/bulk-change'
+import { mayI } from '#dashboard/session'
 import { aboutOf, hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
 
 export interface PlanFormProps {
@@ -91,28 +98,34 @@ const directions = [
   { value: 'remove', label: 'Remove' },
 ] as const
 
-/** Adds to a group, or removes from it. */
+const newGroup = { value: 'new', label: 'New group' }
+
+/** Adds to a group, which may be a new one, or removes from it. */
 export function GroupForm({ onPlan, onCancel }: PlanFormProps) {
   const groups = useGroups() ?? []
   const [id, setId] = useState('')
   const [direction, setDirection] = useState<'add' | 'remove'>('add')
-  const options = groups.map(({ resourceIdentifier, name }) => ({ value: idOf(resourceIdentifier), label: name }))
-  const name = options.find(({ value }) => value === id)?.label
+  const [newName, setNewName] = useState('')
   const isAdded = direction === 'add'
+  const known = groups.map(({ resourceIdentifier, name }) => ({ value: idOf(resourceIdentifier), label: name }))
+  const options = isAdded && mayI('functions', 'create') ? [choose, newGroup, ...known] : [choose, ...known]
+  const isNew = isAdded && id === newGroup.value
+  const name = isNew ? newName.trim() : known.find(({ value }) => value === id)?.label
   return (
     <Form
       submit="Continue"
       onSubmit={() =>
         onPlan({
           text: isAdded ? `Add to the group ${name}:` : `Remove from the group ${name}:`,
-          work: changeGroup(id, isAdded),
+          work: isNew && name ? createGroup(name) : changeGroup(id, isAdded),
         })
       }
       onCancel={onCancel}
-      isDisabled={id === ''}
+      isDisabled={!name}
     >
       <Select label="Change" value={direction} options={directions} onChange={setDirection} />
-      <Select label="Group" value={id} options={[choose, ...options]} onChange={setId} />
+      <Select label="Group" value={id} options={options} onChange={setId} />
+      {isNew && <TextField label="Name" value={newName} onInput={setNewName} maxLength={128} hasFocus />}
     </Form>
   )
 }

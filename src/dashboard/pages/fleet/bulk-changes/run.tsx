@@ -3,7 +3,7 @@ import { Button } from '#dashboard/components/button'
 import { problemText } from '#dashboard/components/problem-text'
 import { useLockedDialog } from '#dashboard/components/unsaved-input'
 import { VirtualList } from '#dashboard/components/virtual-list'
-import type { Outcome, Work } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
+import type { Outcome, Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { after } from '#dashboard/timers'
 import { counted } from '#dashboard/values/format-value'
 

@@ -1,0 +1,51 @@
+import { problemText, statusOf } from '#dashboard/components/problem-text'
+import { after } from '#dashboard/timers'
+
+/** How an action went on one device. */
+export interface Outcome {
+  readonly device: string
+  /** Why it failed; undefined: it is done. */
+  readonly fault?: string | undefined
+}
+
+/** Acts on these devices, and reports each outcome once it is known. Rejects with what failed for all others. */
+export type Work = (
+  devices: readonly string[],
+  report: (outcomes: readonly Outcome[]) => void,
+  signal: AbortSignal,
+) => Promise<void>
+
+/** Browsers open six connections to a server; the page needs some for other requests. */
+const requestsAtOnce = 4
+const repeatsMax = 5
+
+/** One request for each device, a few at once. `act` resolves with why it failed, if it did not throw that. */
+export function forEachDevice(act: (device: string) => Promise<string | undefined>): Work {
+  return async (devices, report, signal) => {
+    const waiting = devices.values()
+    const actOnWaiting = async () => {
+      for (const device of waiting) {
+        if (signal.aborted) return
+        report([{ device, fault: await repeated(() => act(device)).catch(problemText) }])
+      }
+    }
+    await Promise.all(Array.from({ length: requestsAtOnce }, actOnWaiting))
+  }
+}
+
+/** Repeats what the server refuses because there are too many requests, or because of another change at the same time. */
+export async function repeated<Value>(act: () => Promise<Value>, repeats = repeatsMax): Promise<Value> {
+  try {
+    return await act()
+  } catch (problem) {
+    if (![412, 429, 503].includes(statusOf(problem) ?? 0) || repeats === 0) throw problem
+    await pause(((problem as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1) * 1_000)
+    return repeated(act, repeats - 1)
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    after(ms, resolve)
+  })
+}
