@@ -3,7 +3,7 @@ import type { SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { ActorAddress, ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
 
-export const tallyRecord = 'tally'
+const tallyRecord = 'tally'
 
 /**
  * The mail statistics of a tenant, counted in the commits that record each outcome. Recipients are not stored. Contract

@@ -1,5 +1,6 @@
 import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
+import { putUser } from '#actors/directory/rows'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
@@ -31,6 +32,15 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
   addTenant(tenantIdentifier: string, hosts: readonly string[] = []): Decision<Entry> {
     const tenant = { tenantIdentifier, name: tenantIdentifier, hosts, twoFactor: 'optional', basic: true } as const
     return this.act({ type: 'add_tenant', tenant })
+  }
+
+  /** Invited users `u1`, `u2`, … of a tenant, inserted as from the store. */
+  fill(tenant: string, count: number): void {
+    const blank = { email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
+    for (let number = 1; number <= count; number++) {
+      const [id, name] = [`U${number}`, `u${number}`]
+      putUser(this.state, id, { ...blank, tenant, id, name, createdAt: 0, rolesSince: -1, rolesEdit: 0 })
+    }
   }
 
   row(id: string): UserRow {

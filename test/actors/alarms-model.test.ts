@@ -11,6 +11,7 @@ import { MsgpackReader } from '#store/msgpack-reader'
 import { pack, unpack } from '#store/record-codec'
 import { hello, post, report, shapeOf, shapes } from '#test/actors/acting-device'
 import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
+import { commandOf, weighted } from '#test/kit/command-arbitrary'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 /** The service in two shapes; the second one has another type and one property less. */
@@ -60,49 +61,30 @@ const alarm = fc
     }
   })
 
+const items = fc.array(item, { minLength: 1, maxLength: 3 })
 const step = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      what: fc.constant('report' as const),
+  weighted(
+    8,
+    commandOf('report', {
       service: fc.constantFrom('svc', 'svc', 'other'),
-      items: fc.array(item, { minLength: 1, maxLength: 3 }),
+      items,
       session: fc.constantFrom('s', 's', 's', 't'),
     }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ what: fc.constant('post' as const), items: fc.array(item, { minLength: 1, maxLength: 3 }) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({ what: fc.constant('hello' as const), form: fc.option(fc.nat(1)), hasOther: fc.boolean() }),
-  },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('set' as const), id, alarm: fc.option(alarm) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ what: fc.constant('access' as const), isGiven: fc.constantFrom(true, true, false) }),
-  },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('evaluate' as const) }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      what: fc.constant('wait' as const),
-      ms: fc.constantFrom(1, 500, 1_000, 2_000, 2_500),
-      isDown: fc.boolean(),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ what: fc.constant('wake' as const), how: fc.constantFrom('snapshot', 'replay') }),
-  },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const) }) },
+  ),
+  weighted(2, commandOf('post', { items })),
+  commandOf('hello', { form: fc.option(fc.nat(1)), hasOther: fc.boolean() }),
+  weighted(3, commandOf('set', { id, alarm: fc.option(alarm) })),
+  commandOf('access', { isGiven: fc.constantFrom(true, true, false) }),
+  weighted(3, commandOf('evaluate')),
+  weighted(4, commandOf('wait', { ms: fc.constantFrom(1, 500, 1_000, 2_000, 2_500), isDown: fc.boolean() })),
+  weighted(2, commandOf('wake', { how: fc.constantFrom('snapshot', 'replay') })),
+  commandOf('remove'),
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 const isRefused = fc.constantFrom(false, false, false, false, false, true)
 
-const linked: Step = { what: 'hello', form: 0, hasOther: true }
+const linked: Step = { type: 'hello', form: 0, hasOther: true }
 
 /** A device with the expected alarm states. The model computes them again from all values each time. */
 class AlarmModel {
@@ -126,7 +108,7 @@ class AlarmModel {
   do(step: Step, isRefused: boolean): void {
     const { device } = this
     const { state } = device
-    switch (step.what) {
+    switch (step.type) {
       case 'set': {
         const { id, alarm } = step
         this.isEdited = true
@@ -296,7 +278,7 @@ test('alarms change as a direct evaluation expects, for any sequence of commands
         const model = new AlarmModel(told)
         model.do(linked, false)
         first.forEach((alarm, index) => {
-          model.do({ what: 'set', id: ids[index] as 'I1', alarm }, false)
+          model.do({ type: 'set', id: ids[index] as 'I1', alarm }, false)
         })
         for (const [each, refused] of steps) {
           model.do(each, refused)

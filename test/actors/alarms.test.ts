@@ -139,17 +139,6 @@ describe('an alarm ends', () => {
     return device
   }
 
-  test('with the last alarm of the tenant, at the next report', () => {
-    const device = active()
-    device.set('I1', undefined)
-    device.set('I2', undefined)
-    const decision = device.says(1, 1)
-    expect(turnsOf(decision)).toEqual([`I1 ended ${now}`])
-    expect(decision).toMatchObject({ events: [{ alarms: ['I2', 0] }, { isEnded: true }] })
-    expect(device.standing).toEqual({})
-    expect(device.restored().alarms.size).toBe(0)
-  })
-
   test('when its device is removed, before the removal is published', () => {
     const device = active()
     const decision = device.act({ type: 'remove' })

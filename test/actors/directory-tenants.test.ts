@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type DirectoryCommand, directoryAddress } from '#actors/directory/commands'
 import { isReachable, rowById, rowByName, rowsAfter, rowsByLogin, tenantRow } from '#actors/directory/queries'
-import { putUser } from '#actors/directory/rows'
 import { forgottenMax, tenantsMax } from '#actors/directory/tenants'
 import type { Entry } from '#model/entry'
 import { type Decision, effectsOf } from '#runtime/actor'
@@ -132,12 +131,9 @@ describe('a tenant', () => {
   })
 
   test('removes a limited number of users in one turn', () => {
-    const { definition, state, notices } = directoryWith('acme')
-    const blank = { tenant: 'acme', email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
-    for (let index = 0; index < forgottenMax + 5; index++) {
-      const [id, name] = [`U${index}`, `u${index}`]
-      putUser(state, id, { ...blank, id, name, createdAt: 0, rolesSince: -1, rolesEdit: 0 })
-    }
+    const directory = directoryWith('acme')
+    const { definition, state, notices } = directory
+    directory.fill('acme', forgottenMax + 5)
     const act = (command: DirectoryCommand) => {
       const decision = definition.decide(state, command, turnAt())
       if (decision.type === 'record') {

@@ -285,18 +285,6 @@ describe('nodes between a trigger and a mail', () => {
 })
 
 describe('the functions of a device', () => {
-  test('are those bound to it, and each requests its own mails', () => {
-    const device = new LinkedDevice(onProperty(1))
-    const graph = chain(onProperty(1), mail)
-    device.put('F2', storedFunction(graph, { devices: ['A', 'B'] }))
-    device.put('F3', storedFunction(graph, { devices: ['B'] }))
-    device.put('F4', storedFunction(graph, { enabled: false }))
-    expect(requestsOf(device.says(0, 5)).sort()).toEqual(['F1/mail 5, was null', 'F2/mail 5, was null'])
-    device.put('F1', undefined)
-    device.put('F2', storedFunction(graph, { devices: [], edit: 2 }))
-    expect(requestsOf(device.says(0, 6))).toEqual([])
-  })
-
   test('are counted above their rate when the turn is stored', () => {
     const device = new LinkedDevice(onProperty(1))
     const decisions = Array.from({ length: 300 }, (_, times) => device.says(0, times % 250))

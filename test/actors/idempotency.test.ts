@@ -36,46 +36,6 @@ describe('a key', () => {
     expect(indexesOf(decision as never)).toEqual([`+idempotency/${expiryEntry(now, 'K')}`])
   })
 
-  const moments = [0, 1, keyLifetimeMs - 1]
-  test.each(moments.flatMap((later) => (['a', 'b'] as const).map((print) => [later, print] as const)))(
-    '%i ms later, for request %s, returns its answer and stores nothing',
-    (later, print) => {
-      for (const isAnswered of [false, true]) {
-        const actor = acting()
-        actor.act(begin())
-        const seed = actor.state.stored?.seed
-        if (isAnswered) actor.act(finish)
-        actor.at = now + later
-        const decision = actor.act(begin(print))
-        expect(decision.type).toBe('answer')
-        const same = isAnswered ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
-        expect(outcomeOf(decision)).toEqual(print === 'a' ? same : { outcome: 'other' })
-      }
-    },
-  )
-
-  test.each([
-    ['a', false],
-    ['a', true],
-    ['b', false],
-    ['b', true],
-  ])('is new after 24 hours, for request %s, answered %s', (print, isAnswered) => {
-    const actor = acting()
-    actor.act(begin())
-    const before = actor.state.stored?.seed
-    if (isAnswered) actor.act(finish)
-    actor.at = now + keyLifetimeMs
-    const decision = actor.record(begin(print))
-    const seed = actor.state.stored?.seed
-    expect(outcomeOf(decision)).toEqual({ outcome: 'open', seed, isRepeated: false })
-    expect(seed).not.toEqual(before)
-    expect(actor.state.stored).toMatchObject({ print, begunAt: actor.at, reply: null })
-    expect(indexesOf(decision as never)).toEqual([
-      `-idempotency/${expiryEntry(now, 'K')}`,
-      `+idempotency/${expiryEntry(actor.at, 'K')}`,
-    ])
-  })
-
   test('keeps its answer, seed and end when it is finished', () => {
     const actor = acting()
     actor.act(begin())

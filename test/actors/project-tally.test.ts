@@ -4,6 +4,7 @@ import type { ProjectCommand, Stage } from '#actors/project/commands'
 import { byPrecedence } from '#model/firmware-order'
 import { releaseName } from '#model/release'
 import { ActingProject, ada, moved, putRelease, putRollout, requestScan } from '#test/actors/acting-project'
+import { commandOf, weighted } from '#test/kit/command-arbitrary'
 
 describe('a rollout stops after errors', () => {
   // Chosen devices, threshold in percent, results of devices; whether the rollout stops.
@@ -130,28 +131,29 @@ const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const firmware = few('1.0.0', '2.0.0-rc.1', '2.0.0', '2.0.0+b', '10.0.0')
 const key = fc.record({ firmware, hardware: few(null, 'revA'), index: few(0, 1) })
 const author = few('crn#user:2Vb7qYx9Kd', 'crn#user:3Nc7xJr4Vq')
+const device = few('A', 'B')
 const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc
+  weighted(
+    4,
+    fc
       .tuple(key, few('a', 'b'), few(1, 2))
       .map(([of, image, createdAt]) => putRelease(of.firmware, { ...of, image, createdAt })),
-  },
-  { weight: 3, arbitrary: fc.record({ type: few('delete_release'), key }) },
-  fc.record({ type: few('put_pin'), device: few('A', 'B'), firmware }),
-  fc.record({ type: few('delete_pin'), device: few('A', 'B') }),
+  ),
+  weighted(3, commandOf('delete_release', { key })),
+  commandOf('put_pin', { device, firmware }),
+  commandOf('delete_pin', { device }),
   fc
     .tuple(firmware, few(0, 50, undefined), few('R1', 'R2', 'R3'), author)
     .map(([of, threshold, id, by]) =>
       putRollout(of, threshold === undefined ? {} : { errorThresholdPercent: threshold }, id, by),
     ),
-  fc.record({ type: few('delete_rollout') }),
+  commandOf('delete_rollout'),
   fc.record({ type: few('pause', 'resume'), author }),
   fc
     .tuple(few('hook', 'cron', 'rollout'), few(null, ['A'], ['B']), fc.option(author))
     .map(([by, devices, of]) => requestScan(by, devices, of)),
-  fc.record({ type: few('scan_progress'), cursor: few('A', 'B'), chosen: few(1, 2) }),
-  fc.record({ type: few('scan_done'), chosen: few(1, 30), isBegun: fc.boolean() }),
+  commandOf('scan_progress', { cursor: device, chosen: few(1, 2) }),
+  commandOf('scan_done', { chosen: few(1, 30), isBegun: fc.boolean() }),
   fc.record({ type: few('scans_begun', 'repeat_scans') }),
 )
 

@@ -20,6 +20,7 @@ import { ActingAccount, begunSession, code, credential, hash } from '#test/actor
 import { ActingActor, now } from '#test/actors/acting-actor'
 import { ActingDirectory } from '#test/actors/acting-directory'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { commandOf, weighted } from '#test/kit/command-arbitrary'
 
 /**
  * Random commands in random order and time. `ActingActor` checks at each step that no decision changes the state and that the records
@@ -59,8 +60,7 @@ const due = fc.constant({ type: 'reminder_due', dueAt: 0 } as const)
 test('a session', () => {
   const scheme = few('basic', 'dpop')
   const command: fc.Arbitrary<SessionCommand> = fc.oneof(
-    fc.record({
-      type: fc.constant('begin' as const),
+    commandOf('begin', {
       user: few('U1', 'U2'),
       session: fc.tuple(scheme, fc.boolean()).map(([scheme, hasRefresh]) => ({
         ...begunSession('X'),
@@ -69,13 +69,9 @@ test('a session', () => {
         ...(scheme === 'dpop' && { jkt: 'thumb' }),
       })),
     }),
-    fc.record({
-      type: fc.constant('rotate' as const),
-      number: fc.integer({ min: -1, max: 6 }),
-      endsAt: few(now, now + 9e9),
-    }),
-    fc.record({ type: fc.constant('use' as const), address: few('a', 'b') }),
-    fc.constant({ type: 'end' } as const),
+    commandOf('rotate', { number: fc.integer({ min: -1, max: 6 }), endsAt: few(now, now + 9e9) }),
+    commandOf('use', { address: few('a', 'b') }),
+    commandOf('end'),
     due,
   )
   fc.assert(
@@ -98,49 +94,37 @@ test('a session', () => {
 
 test('an account', () => {
   const version = fc.integer({ min: 0, max: 6 })
+  const passwordHash = few('h1', 'h2')
+  const webauthn = few('C1', 'C2')
   const command: fc.Arbitrary<AccountCommand> = fc.oneof(
-    fc.record({ type: fc.constant('invite' as const), code: fc.integer({ min: 1, max: 4 }).map((byte) => code(byte)) }),
-    fc.constant({ type: 'open', passwordHash: 'open' } as const),
-    fc.record({ type: fc.constant('redeem_code' as const), codeHash: aHash, passwordHash: few('h1', 'h2') }),
-    fc.record({ type: fc.constant('set_password' as const), version, passwordHash: few('h1', 'h2'), keep }),
-    fc.record({ type: fc.constant('renew_hash' as const), version, passwordHash: few('h1', 'h2') }),
-    fc.record({
-      type: fc.constant('begin_session' as const),
-      session: few('S1', 'S2', 'S3').map(begunSession),
-      version,
-    }),
-    fc.record({ type: fc.constant('end_sessions' as const), keep: few('S1', 'S9') }),
-    fc.record({ type: fc.constant('end_sessions' as const), only: few('S1', 'S9') }),
-    fc.record({ type: fc.constant('session_over' as const), session: few('S1', 'S2') }),
-    fc.record({
-      type: fc.constant('set_totp' as const),
+    commandOf('invite', { code: fc.integer({ min: 1, max: 4 }).map((byte) => code(byte)) }),
+    commandOf('open', { passwordHash: few('open') }),
+    commandOf('redeem_code', { codeHash: aHash, passwordHash }),
+    commandOf('set_password', { version, passwordHash, keep }),
+    commandOf('renew_hash', { version, passwordHash }),
+    commandOf('begin_session', { session: few('S1', 'S2', 'S3').map(begunSession), version }),
+    commandOf('end_sessions', { keep: few('S1', 'S9') }),
+    commandOf('end_sessions', { only: few('S1', 'S9') }),
+    commandOf('session_over', { session: few('S1', 'S2') }),
+    commandOf('set_totp', {
       version,
       secret: aHash,
       step: fc.nat(5),
       recovery: fc.array(aHash, { maxLength: 3 }),
       keep,
     }),
-    fc.record({ type: fc.constant('remove_totp' as const), version, keep, isRequired: fc.boolean() }),
-    fc.record({ type: fc.constant('use_totp' as const), step: fc.nat(9) }),
-    fc.record({ type: fc.constant('use_recovery' as const), hash: aHash }),
-    fc.record({
-      type: fc.constant('add_webauthn' as const),
+    commandOf('remove_totp', { version, keep, isRequired: fc.boolean() }),
+    commandOf('use_totp', { step: fc.nat(9) }),
+    commandOf('use_recovery', { hash: aHash }),
+    commandOf('add_webauthn', {
       version,
-      credential: few('C1', 'C2').map((id) => credential(id)),
+      credential: webauthn.map((id) => credential(id)),
       recovery: fc.option(fc.array(aHash, { maxLength: 2 }), { nil: undefined }),
       keep,
     }),
-    fc.record({
-      type: fc.constant('remove_webauthn' as const),
-      version,
-      id: few('C1', 'C2'),
-      keep,
-      isRequired: fc.boolean(),
-    }),
-    fc.record({ type: fc.constant('use_webauthn' as const), id: few('C1', 'C2'), counter: fc.nat(4) }),
-    fc.constantFrom(
-      ...(['factor_failed', 'disable', 'enable', 'erase'] as const).map((type) => ({ type }) as AccountCommand),
-    ),
+    commandOf('remove_webauthn', { version, id: webauthn, keep, isRequired: fc.boolean() }),
+    commandOf('use_webauthn', { id: webauthn, counter: fc.nat(4) }),
+    fc.constantFrom(...(['factor_failed', 'disable', 'enable', 'erase'] as const)).map((type) => ({ type })),
   )
   fc.assert(
     fc.property(timed(command), fc.boolean(), (commands, isSignedUp) => {
@@ -167,43 +151,24 @@ test('the directory', () => {
   const tenants = few('default', 'acme', 'beta')
   const roles = fc.subarray([administratorRole, 'viewer', 'ops'])
   const user = fc.record({ id: ids, tenant: tenants, name: names, email: emails, roles })
+  const state = few('active', 'disabled')
+  const factors = fc.subarray(['totp', 'webauthn'] as const)
+  const tenant = fc.record({
+    tenantIdentifier: tenants,
+    name: few('x', 'y'),
+    hosts: fc.subarray(['a.example', 'b.example:1']),
+    twoFactor: few('optional', 'required'),
+    basic: fc.boolean(),
+  })
   const command: fc.Arbitrary<DirectoryCommand> = fc.oneof(
-    { weight: 4, arbitrary: fc.record({ type: fc.constant('add_user' as const), user, code: fc.constant(code(1)) }) },
-    fc.record({ type: fc.constant('add_administrator' as const), user, passwordHash: fc.constant('h') }),
-    {
-      weight: 3,
-      arbitrary: fc.record(
-        {
-          type: fc.constant('update_user' as const),
-          user: ids,
-          email: emails,
-          roles,
-          state: few('active', 'disabled'),
-        },
-        { requiredKeys: ['type', 'user'] },
-      ),
-    },
-    fc.record({ type: fc.constant('remove_user' as const), user: ids }),
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        type: few('activated', 'factors_changed'),
-        user: ids,
-        factors: fc.subarray(['totp', 'webauthn'] as const),
-      }),
-    },
-    fc.record({ type: fc.constant('roles_settled' as const), user: ids, edit: fc.nat(3), since: fc.nat(9) }),
-    fc.record({
-      type: fc.constant('add_tenant' as const),
-      tenant: fc.record({
-        tenantIdentifier: tenants,
-        name: few('x', 'y'),
-        hosts: fc.subarray(['a.example', 'b.example:1']),
-        twoFactor: few('optional', 'required'),
-        basic: fc.boolean(),
-      }),
-    }),
-    fc.record({ type: fc.constant('update_tenant' as const), tenant: tenants, change: few({}, { basic: false }) }),
+    weighted(4, commandOf('add_user', { user, code: fc.constant(code(1)) })),
+    commandOf('add_administrator', { user, passwordHash: fc.constant('h') }),
+    weighted(3, commandOf('update_user', { user: ids }, { email: emails, roles, state })),
+    commandOf('remove_user', { user: ids }),
+    weighted(3, fc.record({ type: few('activated', 'factors_changed'), user: ids, factors })),
+    commandOf('roles_settled', { user: ids, edit: fc.nat(3), since: fc.nat(9) }),
+    commandOf('add_tenant', { tenant }),
+    commandOf('update_tenant', { tenant: tenants, change: few({}, { basic: false }) }),
     fc.record({ type: few('delete_tenant', 'forget_users', 'tenant_swept'), tenant: tenants }),
   )
   fc.assert(
@@ -240,17 +205,11 @@ function expectSound({ users, tenants, byName, byEmail, emailUse, roleUse, admin
 }
 
 test('a tenant that had an administrator keeps one until it is deleted', () => {
+  const user = few('ANN', 'BOB', 'CID')
+  const roles = fc.subarray([administratorRole, 'viewer'])
   const change: fc.Arbitrary<DirectoryCommand> = fc.oneof(
-    fc.record({ type: fc.constant('remove_user' as const), user: few('ANN', 'BOB', 'CID') }),
-    fc.record(
-      {
-        type: fc.constant('update_user' as const),
-        user: few('ANN', 'BOB', 'CID'),
-        roles: fc.subarray([administratorRole, 'viewer']),
-        state: few('active', 'disabled'),
-      },
-      { requiredKeys: ['type', 'user'] },
-    ),
+    commandOf('remove_user', { user }),
+    commandOf('update_user', { user }, { roles, state: few('active', 'disabled') }),
   )
   fc.assert(
     fc.property(timed(change), (commands) => {
@@ -276,44 +235,19 @@ test('a tenant', () => {
     services: fc.constantFrom<string[][]>(['*']),
   })
   const grants = fc.array(grant, { maxLength: 2 })
+  const service = few('s', 'u')
+  const key = { id: ids, name: few('n'), hash: aHash, expiresAt }
   const command: fc.Arbitrary<TenantCommand> = fc.oneof(
-    fc.record(
-      {
-        type: fc.constant('admit_device' as const),
-        device: few('A', 'B'),
-        meta: fc.constant({}),
-        key: ids,
-        secretHash: aHash,
-      },
-      { requiredKeys: ['type', 'device', 'meta'] },
-    ),
-    fc.record({ type: fc.constant('device_gone' as const), key: ids }, { requiredKeys: ['type'] }),
-    fc.record({
-      type: fc.constant('put_schema' as const),
-      service: few('s', 'u'),
-      schema: few({ name: 'a', properties: {} }, { name: 'bb', properties: {} }),
-    }),
-    fc.record({ type: fc.constant('delete_schema' as const), service: few('s', 'u') }),
-    fc.record({ type: fc.constant('put_role' as const), role, grants }),
-    fc.record({ type: fc.constant('delete_role' as const), role }),
-    fc.record({ type: fc.constant('role_settled' as const), role, edit: fc.nat(3), since: fc.nat(9) }),
-    fc.record({
-      type: fc.constant('add_api_key' as const),
-      id: ids,
-      name: few('n'),
-      hash: aHash,
-      roles: fc.subarray(['ops', 'far']),
-      expiresAt,
-    }),
-    fc.record({
-      type: fc.constant('add_provisioning_key' as const),
-      id: ids,
-      name: few('n'),
-      hash: aHash,
-      expiresAt,
-      maxDevices: few(null, 0, 1, 2),
-    }),
-    fc.record({ type: fc.constant('delete_key' as const), kind: few('api_key', 'provisioning_key'), id: ids }),
+    commandOf('admit_device', { device: few('A', 'B'), meta: fc.constant({}) }, { key: ids, secretHash: aHash }),
+    commandOf('device_gone', {}, { key: ids }),
+    commandOf('put_schema', { service, schema: few({ name: 'a', properties: {} }, { name: 'bb', properties: {} }) }),
+    commandOf('delete_schema', { service }),
+    commandOf('put_role', { role, grants }),
+    commandOf('delete_role', { role }),
+    commandOf('role_settled', { role, edit: fc.nat(3), since: fc.nat(9) }),
+    commandOf('add_api_key', { ...key, roles: fc.subarray(['ops', 'far']) }),
+    commandOf('add_provisioning_key', { ...key, maxDevices: few(null, 0, 1, 2) }),
+    commandOf('delete_key', { kind: few('api_key', 'provisioning_key'), id: ids }),
     due,
   )
   fc.assert(

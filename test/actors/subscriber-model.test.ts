@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
 import { now } from '#test/actors/acting-actor'
 import { ActingSubscriber, subscriptionOf } from '#test/actors/acting-subscriber'
+import { commandOf, weighted } from '#test/kit/command-arbitrary'
 
 const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const fn = few('F1', 'F2', 'F3')
@@ -11,39 +12,29 @@ const locale = few('de', 'en')
 const count = fc.nat(9)
 const address = few('a'.repeat(16), 'b'.repeat(16))
 
+const move = fc.record({ subscription: id, to: count, missed: count }, { requiredKeys: ['subscription', 'to'] })
 const command: fc.Arbitrary<SubscriberCommand> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      type: fc.constant('subscribe' as const),
+  weighted(
+    4,
+    commandOf('subscribe', {
       subscription: fc.record({ fn, id, locale }).map(({ fn, id, locale }) => subscriptionOf(fn, id, { locale })),
       from: count,
     }),
-  },
-  fc.record({ type: fc.constant('set_locale' as const), id, locale }),
-  fc.record(
-    { type: fc.constant('unsubscribe' as const), id, isByLink: fc.constant(true as const) },
-    { requiredKeys: ['type', 'id'] },
   ),
-  fc.record({ type: fc.constant('topic_ended' as const), function: fn }),
-  fc.constant({ type: 'erase' } as const),
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant('advance' as const),
-      moves: fc.array(
-        fc.record({ subscription: id, to: count, missed: count }, { requiredKeys: ['subscription', 'to'] }),
-        { maxLength: 2 },
-      ),
+  commandOf('set_locale', { id, locale }),
+  commandOf('unsubscribe', { id }, { isByLink: few(true) }),
+  commandOf('topic_ended', { function: fn }),
+  commandOf('erase'),
+  weighted(
+    3,
+    commandOf('advance', {
+      moves: fc.array(move, { maxLength: 2 }),
       outcome: few(null, { sent: 'mail', of: 1 } as const, { passed: 'expired', count: 2 } as const),
       hour: fc.record({ from: few(0, now, now + 60_000), count }),
       refusals: fc.option(fc.record({ inRow: count, address, restsUntil: few(0, now) })),
     }),
-  },
-  fc.record({
-    type: fc.constant('failed' as const),
-    retry: fc.record({ attempts: count, nextAt: few(now, now + 60_000) }),
-  }),
+  ),
+  commandOf('failed', { retry: fc.record({ attempts: count, nextAt: few(now, now + 60_000) }) }),
 )
 
 const step = fc.tuple(few(0, 1, 60_000, 3_600_000), command)

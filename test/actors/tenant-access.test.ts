@@ -11,7 +11,7 @@ import { builtInRoles } from '#model/role'
 import type { Grant } from '#model/scope'
 import type { Decision } from '#runtime/actor'
 import { hash } from '#test/actors/acting-account'
-import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { ActingActor, now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
 
 const reads: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
@@ -132,7 +132,9 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     expect(outcomeOf(add(tenant, 'K1'))).toMatchObject({ createdAt: now, expiresAt: null })
     expect(outcomeOf(add(tenant, 'K1'))).toBe('conflict: the id is taken')
     expect(tenant.notices.received).toEqual([])
-    tenant.act({ type: 'delete_key', kind, id: 'K1' })
+    // Subscriptions end with the key that owns them.
+    const erased = kind === 'api_key' ? ['subscriber/t/K1 erase'] : []
+    expect(sentCommandsOf(tenant.act({ type: 'delete_key', kind, id: 'K1' }))).toEqual(erased)
     expect(tenant.notices.received).toEqual([`${kind} t/K1 ended`])
     expect(tenant.records.size).toBe(0)
     expect(outcomeOf(tenant.act({ type: 'delete_key', kind, id: 'K1' }))).toBe('not_found: Not Found')
@@ -158,7 +160,8 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     expect(tenant.notices.received).toEqual([])
     expect(tenant.reminder).toBe(now + 1_000)
     tenant.at = now + 2_000
-    tenant.act({ type: 'reminder_due', dueAt: tenant.at })
+    const decision = tenant.act({ type: 'reminder_due', dueAt: tenant.at })
+    expect(sentCommandsOf(decision)).toHaveLength(kind === 'api_key' ? 2 : 0)
     expect(tenant.notices.received.sort()).toEqual([`${kind} t/K1 ended`, `${kind} t/K2 ended`])
     expect([...keysOf(tenant).keys()]).toEqual(['K0', 'K3'])
     expect(tenant.reminder).toBe(now + 3_000)

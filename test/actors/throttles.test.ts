@@ -51,15 +51,6 @@ describe('a throttle', () => {
     expect(device.stamps).toEqual({ 'F1/seldom': passes ? now + afterMs : now })
   })
 
-  test('counts from the last event that it passed, not from one that it held back', () => {
-    const device = new LinkedDevice()
-    const passed = [0, 4_000, 8_000, 10_000, 14_000, 20_000].filter((afterMs) => {
-      device.at = now + afterMs
-      return requestsOf(device.says(0, 1 + afterMs / 1_000)).length > 0
-    })
-    expect(passed).toEqual([0, 10_000, 20_000])
-  })
-
   test('is stored by the report that it passed, and by no other', () => {
     const device = new LinkedDevice()
     expect(stampsIn(device.says(0, 1))).toEqual([['F1/seldom', now]])
@@ -77,33 +68,6 @@ describe('a throttle', () => {
     )
     expect(requestsOf(decision)).toEqual(['F1/mail 6, was null'])
     expect(stampsIn(decision)).toEqual([['F1/seldom', now]])
-  })
-
-  test('is shared by all its inputs: two triggers cause one mail', () => {
-    const nodes = [onProperty(1), { ...onProperty(2), id: 'or' }, throttle(10), mail]
-    const edges = [
-      ['when', 'seldom'],
-      ['or', 'seldom'],
-      ['seldom', 'mail'],
-    ] as const
-    const device = new LinkedDevice({ nodes, edges })
-    expect(requestsOf(device.says(0, 1, 1, 1))).toHaveLength(1)
-    expect(requestsOf(device.says(0, 2, 1, 2))).toHaveLength(0)
-  })
-
-  test('is separate for each device and each node', () => {
-    const nodes = [onProperty(1), throttle(10), mail, throttle(20, 'rare'), { ...mail, id: 'other' }]
-    const edges = [
-      ['when', 'seldom'],
-      ['seldom', 'mail'],
-      ['when', 'rare'],
-      ['rare', 'other'],
-    ] as const
-    const device = new LinkedDevice({ nodes, edges })
-    device.says(0, 1)
-    device.at += 10_000
-    expect(requestsOf(device.says(0, 2))).toEqual(['F1/mail 2, was 1'])
-    expect(device.stamps).toEqual({ 'F1/seldom': now + 10_000, 'F1/rare': now })
   })
 })
 

@@ -61,16 +61,6 @@ describe('a write', () => {
     expect(device.state.services[0]?.states()).toEqual([null, null, null, null, null])
   })
 
-  test.each<[string, Readonly<Record<string, unknown>>, unknown]>([
-    ['by decimal id', { '1': 5 }, [[1, 5]]],
-    ['by hexadecimal id', { '0x0001': 5 }, [[1, 5]]],
-    ['by id and type', { '0X1.Uint8': 5 }, [[1, 5]]],
-    ['by name', { mode: 5 }, [[1, 5]]],
-    ['by the name of its value', { mode: 'OFF' }, [[1, 0]]],
-  ])('names its property %s', (_, values, order) => {
-    expect(outcome(values)).toEqual(order)
-  })
-
   test('of the present value is sent like any other, for a trigger and for a plain property', () => {
     const device = declared()
     device.act(report(shape, 1, [0, 5, 3, true]))

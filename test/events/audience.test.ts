@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Audiences, type EventFilter, isReceivedBy } from '#events/audience'
+import { Audiences, type EventFilter } from '#events/audience'
 import type { BindingLists } from '#model/device-binding'
 import { type EventType, eventKinds } from '#model/event'
 import { everything, type Grant, resources, type Scope, scopeOf } from '#model/scope'
@@ -214,19 +214,6 @@ describe('a class', () => {
     expect(audiences.receivers('DEVICE_ADD', 'A', undefined)).toEqual([])
     expect(audiences.join('a', everything, {}).topic).not.toBe(one.topic)
   })
-})
-
-test('a grant holds its own devices and services together, never those of another grant', () => {
-  const read = { service: ['read' as const] }
-  const scope = scopeOf([
-    { permissions: read, devices: ['A'], services: ['s'] },
-    { permissions: read, devices: ['B'], services: ['t'] },
-  ])
-  const audience = new Audiences('t').join('a', scope, {})
-  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'A', 's')).toBe(true)
-  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'B', 't')).toBe(true)
-  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'A', 't')).toBe(false)
-  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'B', 's')).toBe(false)
 })
 
 test('the cache stays bounded and correct for any number of service names', () => {

@@ -47,19 +47,6 @@ const offsets = ({ received }: StallingSocket) =>
   received.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 
 describe('an alarm that is created or changed', () => {
-  test('passes filters of devices or services, which it does not name, but not filters of types', async () => {
-    const filters = [
-      { devices: new Set(['Z']) },
-      { services: new Set(['z']) },
-      { types: new Set(['ALARM_CONFIG_UPDATE']) },
-      { types: new Set(['ALARM_STATUS_ACTIVE']) },
-    ]
-    const sockets = filters.map((filter) => stream.connect({ listener: listener(holding('A'), filter) }))
-    stream.tell(alarmSet({ devices: ['A'] }))
-    await readAll(stream)
-    expect(sockets.map((socket) => offsets(socket).length)).toEqual([1, 1, 1, 0])
-  })
-
   test('uses the present members of its groups', async () => {
     const socket = stream.connect({ listener: listener(holding('A', 'B')) })
     stream.groups.set('G1', ['B'])
@@ -83,25 +70,6 @@ describe('an alarm that is created or changed', () => {
     await readAll(stream)
     expect(sockets.map(offsets)).toEqual([[], [1]])
   })
-})
-
-test('its changes on a device need read on alarms there, for any binding', async () => {
-  const sockets = [holding('A'), holding('B')].map((scope) => stream.connect({ listener: listener(scope) }))
-  const changed = { kind: 'alarm_changed', device: 'A', alarm: '7Lf2wZs6Dy', at: 5, since: 4 } as const
-  stream.tell(alarmSet({ devices: ['A', 'B'] }), { ...changed, isActive: true }, { ...changed, isActive: false })
-  await readAll(stream)
-  expect(sockets.map(offsets)).toEqual([[2, 3], []])
-  expect(sockets[0]?.received).toEqual([
-    {
-      type: 'ALARM_STATUS_ACTIVE',
-      timestamp: 5,
-      offset: 2,
-      resourceIdentifier: 'crn#alarm:7Lf2wZs6Dy',
-      deviceIdentifier: 'A',
-      since: 4,
-    },
-    expect.objectContaining({ type: 'ALARM_STATUS_INACTIVE', offset: 3 }),
-  ])
 })
 
 test('live or catching up, each socket receives exactly the alarms bound within its grants', async () => {

@@ -7,6 +7,7 @@ import type { Position } from '#runtime/journal'
 import type { ReceivedMessage, StallingSocket } from '#test/events/stalling-sockets'
 import { ann, bob, subscribed } from '#test/events/subscription-entries'
 import { readAll, TestStream, tenant } from '#test/events/test-stream'
+import { commandOf, weighted } from '#test/kit/command-arbitrary'
 
 const read = { service: ['read' as const], device: ['read' as const] }
 const scopes: readonly Scope[] = [
@@ -21,57 +22,24 @@ const scopes: readonly Scope[] = [
 const users = [ann, bob, ann]
 const filters: readonly EventFilter[] = [{}, { devices: new Set(['A', 'C']) }, { types: new Set(['OBJECT_UPDATED']) }]
 
+const property = { device: fc.constantFrom('A', 'B', 'C'), service: fc.constantFrom('s', 't'), propId: fc.nat(2) }
+const who = fc.nat(2)
+const scope = fc.nat(2)
 const step = fc.oneof(
-  {
-    weight: 10,
-    arbitrary: fc.record({
-      what: fc.constant('report' as const),
-      device: fc.constantFrom('A', 'B', 'C'),
-      service: fc.constantFrom('s', 't'),
-      propId: fc.nat(2),
-      count: fc.integer({ min: 1, max: 8 }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      what: fc.constant('take' as const),
-      device: fc.constantFrom('A', 'B', 'C'),
-      service: fc.constantFrom('s', 't'),
-      propId: fc.nat(2),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ what: fc.constant('add device' as const), device: fc.constantFrom('A', 'B', 'C') }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ what: fc.constant('subscribe' as const), user: fc.constantFrom(ann, bob, 'crn#user:none') }),
-  },
-  {
-    weight: 6,
-    arbitrary: fc.record({ what: fc.constant('read' as const), who: fc.nat(2), count: fc.integer({ min: 1, max: 6 }) }),
-  },
-  { weight: 4, arbitrary: fc.record({ what: fc.constant('settle' as const) }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('step' as const) }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('position' as const), who: fc.nat(2) }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('come back' as const), who: fc.nat(2) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine' as const), who: fc.nat(2), scope: fc.nat(2) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine all' as const), scope: fc.nat(2) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      what: fc.constant('move' as const),
-      who: fc.nat(2),
-      scope: fc.nat(2),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({ what: fc.constant('trim' as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
-  },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('forget chunks' as const) }) },
+  weighted(10, commandOf('report', { ...property, count: fc.integer({ min: 1, max: 8 }) })),
+  weighted(3, commandOf('take', property)),
+  weighted(2, commandOf('add device', { device: property.device })),
+  weighted(2, commandOf('subscribe', { user: fc.constantFrom(ann, bob, 'crn#user:none') })),
+  weighted(6, commandOf('read', { who, count: fc.integer({ min: 1, max: 6 }) })),
+  weighted(4, commandOf('settle')),
+  weighted(3, commandOf('step')),
+  weighted(2, commandOf('position', { who })),
+  weighted(2, commandOf('come back', { who })),
+  commandOf('redefine', { who, scope }),
+  commandOf('redefine all', { scope }),
+  commandOf('move', { who, scope }),
+  commandOf('trim', { share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+  commandOf('forget chunks'),
 )
 
 /** A client's copy of every property, built from its messages. Each value is the offset of its event. */
@@ -216,7 +184,7 @@ test('clients stay consistent through stalls, disconnects, retention and changes
       const dashboards = [0, 1, 2].map((index) => new Dashboard(stream, index))
       const of = (who: number) => dashboards[who] as Dashboard
       for (const each of steps) {
-        switch (each.what) {
+        switch (each.type) {
           case 'report':
             for (let count = 0; count < each.count; count++) {
               stream.report(each.device, (each.propId + count) % 3, each.service)

@@ -19,24 +19,6 @@ function reports(count: number, device = 'A'): void {
 }
 
 describe('a socket that keeps up', () => {
-  test('gets every event since it opened, once and in order, and no STREAM unless requested', async () => {
-    reports(3)
-    const socket = stream.connect()
-    reports(4)
-    await readAll(stream)
-    expect(offsets(socket)).toEqual([4, 5, 6, 7])
-    expect(types(socket)).not.toContain('STREAM')
-  })
-
-  test('that starts at the end gets the present offset', async () => {
-    reports(3)
-    const socket = stream.connect({ resume: 'now' })
-    reports(1)
-    await readAll(stream)
-    expect(socket.received[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 3, recovered: true })
-    expect(offsets(socket)).toEqual([4])
-  })
-
   test('shares its class with others: one publish for all of them', () => {
     for (let index = 0; index < 5; index++) stream.connect()
     stream.connect({ listener: { access: 'other' } })
@@ -65,25 +47,6 @@ describe('a socket that keeps up', () => {
 })
 
 describe('resuming', () => {
-  test.each([1, 2, 4, 5, 9])('after %i sends exactly the missed events, then live ones', async (after) => {
-    reports(10)
-    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: after } } })
-    reports(2)
-    await readAll(stream)
-    expect(socket.received[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: after, recovered: true })
-    expect(offsets(socket)).toEqual(range(after + 1, 12))
-  })
-
-  test('from the beginning, with chunks that are read from the store', async () => {
-    stream.recentFrom = 9
-    reports(12)
-    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
-    await stream.settle()
-    reports(3)
-    await readAll(stream)
-    expect(offsets(socket)).toEqual(range(1, 15))
-  })
-
   test.each([
     ['an unknown epoch', { epoch: 'guessed', offset: 5 }],
     ['a future offset', { epoch: 'now', offset: 11 }],
@@ -110,14 +73,6 @@ describe('resuming', () => {
       expect(socket.received[0]).toMatchObject({ recovered: true })
       expect(offsets(socket)).toEqual(range(5, 10))
     }
-  })
-
-  test('from before a change of access is refused, from after it is not', async () => {
-    reports(10)
-    const resume = (offset: number) =>
-      stream.connect({ listener: { scopeSince: 5 }, resume: { after: { epoch: 'now', offset } } })
-    expect(resume(5).sent[0]).toMatchObject({ recovered: false })
-    expect(resume(6).sent[0]).toMatchObject({ recovered: true })
   })
 
   test('takes turns of about two milliseconds with others', async () => {
@@ -174,32 +129,6 @@ describe('a socket that does not keep up', () => {
     const live = received.findIndex((offset, index) => offset !== index + 1)
     // From where it fell behind: one update of each of the three properties.
     expect(received.slice(live)).toEqual([28, 29, 30])
-  })
-
-  test('does not slow down the others', async () => {
-    const slow = stream.connect({ limitBytes: 100 })
-    const quick = stream.connect()
-    for (let index = 0; index < 50; index++) {
-      stream.report()
-      quick.read()
-    }
-    expect(offsets(quick)).toEqual(range(1, 50))
-    expect(slow.lostCount).toBeGreaterThan(0)
-  })
-
-  test('that lost a message reads the full state again, because later messages may have arrived', async () => {
-    const socket = stream.connect({ limitBytes: 200 })
-    reports(5)
-    expect(socket.lostCount).toBeGreaterThan(0)
-    expect(stream.hub.positionOf(socket)).toBeUndefined()
-    await readAll(stream)
-    reports(1)
-    await readAll(stream)
-    const behindLost = socket.received.findIndex(({ type }) => type === 'RESYNC')
-    expect(socket.received.slice(behindLost).map(({ type, offset }) => [type, offset])).toEqual([
-      ['RESYNC', 5],
-      ['OBJECT_UPDATED', 6],
-    ])
   })
 
   test('falls behind before a message is lost, for any size of release', async () => {

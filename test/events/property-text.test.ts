@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { propertyText, quote, removedText } from '#events/object-updated'
 import { Property } from '#model/property'
-import { propertyTypeOf, propertyTypes } from '#model/property-type'
+import { propertyTypes } from '#model/property-type'
 import { Shapes } from '#store/shapes'
 import { acceptedValue, hostileText, shape } from '#test/store/entry-arbitrary'
 
@@ -45,29 +45,6 @@ describe('the text of a property', () => {
         expect(JSON.parse(propertyText(which, 0, null)).modifier.isError).toBe(false)
       }),
     )
-  })
-
-  test.each([
-    [1e21, '1e+21'],
-    [5e-324, '5e-324'],
-    [0, '0'],
-    [-0.5, '-0.5'],
-    [2 ** 53, '9007199254740992'],
-  ])('has the number %d in its JSON form', (number, text) => {
-    const type = propertyTypeOf('float64')
-    if (!type) throw new Error('no such type')
-    const one = new Shapes(() => undefined).intern('svc', [{ propId: 5, type, modifier: 0 }])
-    expect(propertyText(one, 0, number)).toContain(`"value":${text}}`)
-  })
-
-  test('differs for states of similar shape', () => {
-    const shapes = new Shapes(() => undefined)
-    const [uint8, string] = [propertyTypeOf('uint8'), propertyTypeOf('string')]
-    if (!uint8 || !string) throw new Error('no such type')
-    const one = shapes.intern('svc', [{ propId: 1, type: uint8, modifier: 0 }])
-    const other = shapes.intern('svc', [{ propId: 1, type: string, modifier: 1 }])
-    expect(JSON.parse(propertyText(one, 0, 1))).toMatchObject({ type: 'UINT8', modifier: { isReadOnly: false } })
-    expect(JSON.parse(propertyText(other, 0, 'x'))).toMatchObject({ type: 'STRING', modifier: { isReadOnly: true } })
   })
 })
 

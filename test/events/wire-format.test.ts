@@ -140,15 +140,6 @@ test('a subscription event has the subscription as the API shows it; its end has
   expect(ended).toEqual([user, { type, ...rest, payload: {} }])
 })
 
-test('an update event has its state in upper case, and only known fields', () => {
-  const entry: Entry = { kind: 'update_changed', device: '"A', at: 5, index: 2, status: 'checking' }
-  const head = '{"type":"UPDATE_STATUS","timestamp":5,"offset":9,"deviceIdentifier":"\\"A","index":2'
-  expect(encode(entry, 9)).toBe(`${head},"status":"CHECKING"}`)
-  expect(encode({ ...entry, status: 'failed', firmware: '1.0.0', progress: 0, message: 'no "room"' }, 9)).toBe(
-    `${head},"status":"FAILED","firmware":"1.0.0","progress":0,"message":"no \\"room\\""}`,
-  )
-})
-
 /** The fields of an update event, from the entry itself. */
 function expectedItem({ propId, type, modifier }: ShapeProperty, state: PropertyState): Partial<Property> {
   const isError = typeof state === 'object' && state !== null && !Array.isArray(state)

@@ -28,10 +28,6 @@ function chain(length: number, { isClosed = false } = {}) {
   }
 }
 
-function nestedLogic(depth: number): unknown {
-  return Array.from({ length: depth }).reduce<unknown>((inner) => ({ '!': [inner] }), { var: 'value' })
-}
-
 /** `path: message` of each fault. */
 function faultsOf(value: unknown): string[] {
   const result = Graph.safeParse(value)
@@ -91,71 +87,62 @@ describe('a graph', () => {
   const anAlarm = 'must be the id of an alarm or its resource name'
   const name = 'must be value, previous, device, time, meta or meta.<key>'
 
-  test.each<[what: string, graph: unknown, faults: unknown[]]>([
+  test.each<[what: string, graph: unknown, faults: unknown]>([
     // Single nodes.
-    ['a trigger of an unknown kind', trigger({ on: 'time' }), [`nodes.0.on: node "heat": ${onWhat}`]],
-    ['a trigger without an event', graphOf([{ id: 'a', type: 'trigger' }]), [`nodes.0.on: node "a": ${onWhat}`]],
-    ['a node of another type', behind({ id: 'sms', type: 'sms' }), [`nodes.1.type: node "sms": ${ofWhat}`]],
-    ['a node without a type', graphOf([{ id: 'a' }]), [`nodes.0.type: node "a": ${ofWhat}`]],
-    ['a node that is not an object', graphOf([heat, null]), [expect.stringMatching(/^nodes\.1: (?!node)/)]],
-    [
-      'a property without service',
-      trigger({ serviceIdentifier: undefined }),
-      [faultText('0.serviceIdentifier', 'heat')],
-    ],
+    ['a trigger of an unknown kind', trigger({ on: 'time' }), `nodes.0.on: node "heat": ${onWhat}`],
+    ['a trigger without an event', graphOf([{ id: 'a', type: 'trigger' }]), `nodes.0.on: node "a": ${onWhat}`],
+    ['a node of another type', behind({ id: 'sms', type: 'sms' }), `nodes.1.type: node "sms": ${ofWhat}`],
+    ['a node without a type', graphOf([{ id: 'a' }]), `nodes.0.type: node "a": ${ofWhat}`],
+    ['a node that is not an object', graphOf([heat, null]), expect.stringMatching(/^nodes\.1: (?!node)/)],
+    ['a property without service', trigger({ serviceIdentifier: undefined }), faultText('0.serviceIdentifier', 'heat')],
     [
       'a property of an invalid service',
       trigger({ serviceIdentifier: 'a b' }),
-      [faultText('0.serviceIdentifier', 'heat')],
+      faultText('0.serviceIdentifier', 'heat'),
     ],
-    ['a property without an id', trigger({ propId: undefined }), [`nodes.0.propId: node "heat": ${property}`]],
-    ['a property by a name', trigger({ propId: 'Temperature' }), [`nodes.0.propId: node "heat": ${property}`]],
-    ['a property with half an id', trigger({ propId: 0.5 }), [faultText('0.propId', 'heat')]],
-    ['a property id of five bytes', trigger({ propId: 2 ** 32 }), [faultText('0.propId', 'heat')]],
-    ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), [faultText('0', 'heat', 'alarmId')]],
-    ['a property with a list as value', trigger({ to: [1] }), [`nodes.0.to: node "heat": ${scalar}`]],
-    ['a property with an object as value', trigger({ to: {} }), [`nodes.0.to: node "heat": ${scalar}`]],
-    ['a property with a lone surrogate', trigger({ to: '\ud800' }), [faultText('0.to', 'heat')]],
-    ['an alarm without an id', alarm({ alarmId: undefined }), [faultText('0.alarmId', 'siren')]],
-    ['an alarm with an invalid id', alarm({ alarmId: 'too hot' }), [`nodes.0.alarmId: node "siren": ${anAlarm}`]],
+    ['a property without an id', trigger({ propId: undefined }), `nodes.0.propId: node "heat": ${property}`],
+    ['a property by a name', trigger({ propId: 'Temperature' }), `nodes.0.propId: node "heat": ${property}`],
+    ['a property with half an id', trigger({ propId: 0.5 }), faultText('0.propId', 'heat')],
+    ['a property id of five bytes', trigger({ propId: 2 ** 32 }), faultText('0.propId', 'heat')],
+    ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), faultText('0', 'heat', 'alarmId')],
+    ['a property with a list as value', trigger({ to: [1] }), `nodes.0.to: node "heat": ${scalar}`],
+    ['a property with an object as value', trigger({ to: {} }), `nodes.0.to: node "heat": ${scalar}`],
+    ['a property with a lone surrogate', trigger({ to: '\ud800' }), faultText('0.to', 'heat')],
+    ['an alarm without an id', alarm({ alarmId: undefined }), faultText('0.alarmId', 'siren')],
+    ['an alarm with an invalid id', alarm({ alarmId: 'too hot' }), `nodes.0.alarmId: node "siren": ${anAlarm}`],
     [
       'a group instead of an alarm',
       alarm({ alarmId: 'crn#group:8Hj4wRt6Zp' }),
-      [`nodes.0.alarmId: node "siren": ${anAlarm}`],
+      `nodes.0.alarmId: node "siren": ${anAlarm}`,
     ],
-    ['an alarm with the state true', alarm({ to: true }), [faultText('0.to', 'siren')]],
-    ['an alarm with a property', alarm({ propId: 1 }), [faultText('0', 'siren', 'propId')]],
-    ['an unknown status', status({ to: 'asleep' }), [faultText('0.to', 'gone')]],
-    [
-      'a status with a service',
-      status({ serviceIdentifier: 'Climate' }),
-      [faultText('0', 'gone', 'serviceIdentifier')],
-    ],
-    ['a condition without logic', behind({ id: 'hot', type: 'condition' }), [faultText('1.logic', 'hot')]],
-    ['an unknown operator', logic({ and: [true, { cat: [1] }] }), [faultText('1.logic.and.1', 'hot', 'one key')]],
-    ['logic too deep', logic(nestedLogic(17)), [faultText(`1.logic${'\\.!\\.0'.repeat(16)}`, 'hot', 'deeper')]],
-    ['logic of many nodes', logic({ and: Array(256).fill(1) }), [faultText('1.logic', 'hot', '256 nodes')]],
-    ['an unknown name', logic({ '>': [1, { var: 'Heat' }] }), [`nodes.1.logic.>.1.var: node "hot": ${name}`]],
-    ['a metadata name without a key', logic({ var: ['meta.', 1] }), [`nodes.1.logic.var.0: node "hot": ${name}`]],
-    ['a name of a prototype', logic({ var: '__proto__' }), [`nodes.1.logic.var: node "hot": ${name}`]],
+    ['an alarm with the state true', alarm({ to: true }), faultText('0.to', 'siren')],
+    ['an alarm with a property', alarm({ propId: 1 }), faultText('0', 'siren', 'propId')],
+    ['an unknown status', status({ to: 'asleep' }), faultText('0.to', 'gone')],
+    ['a status with a service', status({ serviceIdentifier: 'Climate' }), faultText('0', 'gone', 'serviceIdentifier')],
+    ['a condition without logic', behind({ id: 'hot', type: 'condition' }), faultText('1.logic', 'hot')],
+    ['an unknown operator', logic({ and: [true, { cat: [1] }] }), faultText('1.logic.and.1', 'hot', 'one key')],
+    ['logic of many nodes', logic({ and: Array(256).fill(1) }), faultText('1.logic', 'hot', '256 nodes')],
+    ['an unknown name', logic({ '>': [1, { var: 'Heat' }] }), `nodes.1.logic.>.1.var: node "hot": ${name}`],
+    ['a metadata name without a key', logic({ var: ['meta.', 1] }), `nodes.1.logic.var.0: node "hot": ${name}`],
+    ['a name of a prototype', logic({ var: '__proto__' }), `nodes.1.logic.var: node "hot": ${name}`],
     [
       'unknown missing names',
       logic({ missing: ['value', 'values', 'status'] }),
       [`nodes.1.logic.missing.1: node "hot": ${name}`, `nodes.1.logic.missing.2: node "hot": ${name}`],
     ],
-    ['a condition with a template', behind({ ...hot, template: 'a' }), [faultText('1', 'hot', 'template')]],
-    ['a throttle without seconds', behind({ id: 'hourly', type: 'throttle' }), [faultText('1.seconds', 'hourly')]],
-    ['a throttle of zero seconds', behind({ ...hourly, seconds: 0 }), [faultText('1.seconds', 'hourly')]],
-    ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), [faultText('1.seconds', 'hourly')]],
-    ['a throttle with a fraction of a second', behind({ ...hourly, seconds: 1.5 }), [faultText('1.seconds', 'hourly')]],
-    ['an email without a template', behind({ id: 'notify', type: 'email' }), [faultText('1.template', 'notify')]],
+    ['a condition with a template', behind({ ...hot, template: 'a' }), faultText('1', 'hot', 'template')],
+    ['a throttle without seconds', behind({ id: 'hourly', type: 'throttle' }), faultText('1.seconds', 'hourly')],
+    ['a throttle of zero seconds', behind({ ...hourly, seconds: 0 }), faultText('1.seconds', 'hourly')],
+    ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), faultText('1.seconds', 'hourly')],
+    ['a throttle with a fraction of a second', behind({ ...hourly, seconds: 1.5 }), faultText('1.seconds', 'hourly')],
+    ['an email without a template', behind({ id: 'notify', type: 'email' }), faultText('1.template', 'notify')],
     [
       'an email with an invalid template',
       behind({ ...notify, template: 'too hot' }),
-      [faultText('1.template', 'notify', 'letters')],
+      faultText('1.template', 'notify', 'letters'),
     ],
-    ['an email with a recipient', behind({ ...notify, to: 'a@b.de' }), [faultText('1', 'notify', 'to')]],
-    ['a webhook without a URL', behind({ id: 'hook', type: 'webhook' }), [faultText('1.url', 'hook')]],
+    ['an email with a recipient', behind({ ...notify, to: 'a@b.de' }), faultText('1', 'notify', 'to')],
+    ['a webhook without a URL', behind({ id: 'hook', type: 'webhook' }), faultText('1.url', 'hook')],
     ...[
       ...['', 'example.com', '/hook', 'ftp://example.com', 'https://', 'https://a b', 'https://ann:pw@example.com'],
       ...[
@@ -164,10 +151,10 @@ describe('a graph', () => {
         'https:\\\\example.com',
         `https://a/${'a'.repeat(2_048)}`,
       ],
-    ].map((url): [string, unknown, unknown[]] => [
+    ].map((url): [string, unknown, unknown] => [
       `a webhook to ${url}`,
       behind({ ...hook, url }),
-      [faultText('1.url', 'hook')],
+      faultText('1.url', 'hook'),
     ]),
     ...[
       '',
@@ -176,73 +163,69 @@ describe('a graph', () => {
       'whsec_c2hvcnQ=',
       `whsec_${'A'.repeat(88)}`,
       'whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-    ].map((secret): [string, unknown, unknown[]] => [
+    ].map((secret): [string, unknown, unknown] => [
       `the secret ${secret}`,
       behind({ ...hook, secret }),
-      [faultText('1.secret', 'hook')],
+      faultText('1.secret', 'hook'),
     ]),
-    ['an id with a space', trigger({ id: 'too hot' }), ['nodes.0.id: must consist of letters, digits and . _ -']],
-    ['a long id', trigger({ id: 'a'.repeat(65) }), [expect.stringMatching(/^nodes\.0\.id: /)]],
-    ['no id', trigger({ id: undefined }), [expect.stringMatching(/^nodes\.0\.id: /)]],
+    ['an id with a space', trigger({ id: 'too hot' }), 'nodes.0.id: must consist of letters, digits and . _ -'],
+    ['a long id', trigger({ id: 'a'.repeat(65) }), expect.stringMatching(/^nodes\.0\.id: /)],
+    ['no id', trigger({ id: undefined }), expect.stringMatching(/^nodes\.0\.id: /)],
     // Limits.
-    ['no nodes', graphOf([]), [expect.stringMatching(/^nodes: /)]],
-    ['65 nodes', chain(graphNodesMax), ['nodes: must be at most 64 nodes']],
+    ['no nodes', graphOf([]), expect.stringMatching(/^nodes: /)],
+    ['65 nodes', chain(graphNodesMax), 'nodes: must be at most 64 nodes'],
     [
       '257 edges',
       { nodes: [heat], edges: Array(graphEdgesMax + 1).fill(['heat', 'heat']) },
-      ['edges: must be at most 256 edges'],
+      'edges: must be at most 256 edges',
     ],
     [
       'too many bytes',
       graphOf([heat, ...Array.from({ length: 5 }, (_, n) => ({ ...hot, id: `c${n}`, logic: 'a'.repeat(16_000) }))]),
-      [': must be at most 65536 bytes as JSON'],
+      ': must be at most 65536 bytes as JSON',
     ],
-    ['no edges', { nodes: [heat] }, [expect.stringMatching(/^edges: /)]],
+    ['no edges', { nodes: [heat] }, expect.stringMatching(/^edges: /)],
     [
       'an edge of three elements',
       { nodes: [heat], edges: [['heat', 'heat', 'heat']] },
-      [expect.stringMatching(/^edges\.0: /)],
+      expect.stringMatching(/^edges\.0: /),
     ],
-    ['an unknown field', { ...good, name: 'a' }, [expect.stringMatching(/^: .*name/)]],
-    ['a text instead', 'graph', [expect.stringMatching(/^: /)]],
-    ['null instead', undefined, [expect.stringMatching(/^: /)]],
+    ['an unknown field', { ...good, name: 'a' }, expect.stringMatching(/^: .*name/)],
+    ['a text instead', 'graph', expect.stringMatching(/^: /)],
+    ['null instead', undefined, expect.stringMatching(/^: /)],
     // Connections.
-    [
-      'a duplicate id',
-      graphOf([heat, { ...hot, id: 'heat' }]),
-      ['nodes.1.id: node "heat": has the id of another node'],
-    ],
-    ['an edge to an unknown node', graphOf([heat], 'heat hot'), ['edges.0.1: node "hot": does not exist']],
+    ['a duplicate id', graphOf([heat, { ...hot, id: 'heat' }]), 'nodes.1.id: node "heat": has the id of another node'],
+    ['an edge to an unknown node', graphOf([heat], 'heat hot'), 'edges.0.1: node "hot": does not exist'],
     [
       'an edge from an unknown node',
       graphOf([heat, hot], 'heat hot, cold hot'),
-      ['edges.1.0: node "cold": does not exist'],
+      'edges.1.0: node "cold": does not exist',
     ],
-    ['an edge to a prototype', graphOf([heat], 'heat constructor'), ['edges.0.1: node "constructor": does not exist']],
-    ['a duplicate edge', graphOf([heat, hot], 'heat hot, heat hot'), ['edges.1: node "heat": leads to hot twice']],
+    ['an edge to a prototype', graphOf([heat], 'heat constructor'), 'edges.0.1: node "constructor": does not exist'],
+    ['a duplicate edge', graphOf([heat, hot], 'heat hot, heat hot'), 'edges.1: node "heat": leads to hot twice'],
     [
       'an edge to a trigger',
       graphOf([heat, gone], 'heat gone'),
-      ['edges.0: node "gone": is a trigger: no edge may lead to it'],
+      'edges.0: node "gone": is a trigger: no edge may lead to it',
     ],
     [
       'an edge from an email',
       graphOf([heat, notify, hot], 'heat notify, notify hot'),
-      ['edges.1: node "notify": is a mail: no edge may lead from it'],
+      'edges.1: node "notify": is a mail: no edge may lead from it',
     ],
     [
       'an edge from a webhook',
       graphOf([heat, hook, hot], 'heat hook, hook hot'),
-      ['edges.1: node "hook": is a webhook: no edge may lead from it'],
+      'edges.1: node "hook": is a webhook: no edge may lead from it',
     ],
-    ['no trigger', graphOf([hot]), ['nodes: must have a trigger']],
-    ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), ['nodes.1: node "hot": is part of a cycle']],
-    ['a cycle of two nodes', chain(2, { isClosed: true }), ['nodes.1: node "c0": is part of a cycle']],
-    ['a cycle of all nodes', chain(63, { isClosed: true }), ['nodes.1: node "c0": is part of a cycle']],
+    ['no trigger', graphOf([hot]), 'nodes: must have a trigger'],
+    ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), 'nodes.1: node "hot": is part of a cycle'],
+    ['a cycle of two nodes', chain(2, { isClosed: true }), 'nodes.1: node "c0": is part of a cycle'],
+    ['a cycle of all nodes', chain(63, { isClosed: true }), 'nodes.1: node "c0": is part of a cycle'],
     [
       'a separate cycle',
       graphOf([heat, hot, hourly], 'hot hourly, hourly hot'),
-      ['nodes.1: node "hot": is part of a cycle'],
+      'nodes.1: node "hot": is part of a cycle',
     ],
     [
       'an unreachable node',
@@ -255,15 +238,11 @@ describe('a graph', () => {
     [
       'two pieces',
       graphOf([heat, gone, hot, notify], 'gone notify, heat hot'),
-      ['nodes.1: node "gone": is not connected with heat'],
+      'nodes.1: node "gone": is not connected with heat',
     ],
-    [
-      'two triggers without a connection',
-      graphOf([siren, gone]),
-      ['nodes.1: node "gone": is not connected with siren'],
-    ],
+    ['two triggers without a connection', graphOf([siren, gone]), 'nodes.1: node "gone": is not connected with siren'],
   ])('with %s is refused', (_, graph, faults) => {
-    expect(faultsOf(graph)).toEqual(faults)
+    expect(faultsOf(graph)).toEqual([faults].flat())
   })
 
   test('is refused with a fault for each of several nodes', () => {

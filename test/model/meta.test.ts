@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonValue } from '#model/json-value'
-import { changeMeta, MetaPatch, MetaRecord, mergePatch, metaBytesMax, metaDepthMax } from '#model/meta'
+import { changeMeta, MetaPatch, mergePatch, metaBytesMax, metaDepthMax } from '#model/meta'
 
 /** All of RFC 7396 Appendix A: [target, patch, result]. */
 const appendix: [string, string, string][] = [
@@ -103,31 +103,5 @@ describe('a patch in a request', () => {
     expect(changeMeta(half, { b: 1 })).toEqual({ meta: { ...half, b: 1 } })
     expect(changeMeta(half, { b: half.a })).toEqual({ refusal: expect.stringContaining('65536 bytes') })
     expect(changeMeta(half, { a: null, b: half.a })).toEqual({ meta: { b: half.a } })
-  })
-})
-
-describe('a stored record', () => {
-  const record = {
-    deviceIdentifier: 'DEV-1',
-    status: 'online',
-    lastMessage: 1,
-    lastConnect: 1,
-    numConnects: 1,
-    meta: { a: 1 },
-  }
-
-  test('is valid with and without depth', () => {
-    expect(MetaRecord.parse(record)).toEqual(record)
-    const shallow = { deviceIdentifier: 'DEV-1', status: 'offline', lastMessage: 0 }
-    expect(MetaRecord.parse(shallow)).toEqual(shallow)
-  })
-
-  test.each<[string, unknown]>([
-    ['unknown status', { ...record, status: 'ONLINE' }],
-    ['time as text', { ...record, lastMessage: '1' }],
-    ['half a connection', { ...record, numConnects: 0.5 }],
-    ['metadata that is not an object', { ...record, meta: [] }],
-  ])('is refused: %s', (_name, bad) => {
-    expect(MetaRecord.safeParse(bad).success).toBe(false)
   })
 })

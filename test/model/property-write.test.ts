@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { modifierFlags } from '#model/modifier'
-import { propertyTypeOf, propertyTypes } from '#model/property-type'
+import { propertyTypeOf } from '#model/property-type'
 import { acceptWritten, PropertyWrites, placeOf, readKey } from '#model/property-write'
 import { type PropertySchema, ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
@@ -102,72 +102,29 @@ function written(typeName: string, value: unknown, about: Partial<PropertySchema
 }
 
 describe('a value', () => {
-  const good: readonly (readonly [type: string, value: unknown, taken?: unknown])[] = [
-    ['uint8', 0],
-    ['uint8', 255],
-    ['uint16', 65_535],
-    ['uint32', 4_294_967_295],
-    ['uint64', '18446744073709551615'],
+  test.each([
     ['uint64', '7', 7],
-    ['int8', -128],
-    ['int16', -32_768],
-    ['int32', -2_147_483_648],
-    ['int64', '-9223372036854775808'],
-    ['bool', true],
-    ['bool', false],
     ['uuid', uuid.toUpperCase(), uuid],
-    ['float', -0.5],
-    ['float', 3.4028234663852886e38],
-    ['float64', 5e-324],
-    ['datetime', -1],
-    ['string', ''],
-    ['string', 'HEATING'],
-    ['binary', 'AAF/gP8K'],
-    ['uint8-array', []],
-    ['uint64-array', ['18446744073709551615', 1]],
-    ['bool-array', [true]],
-    ['string-array', ['a', '😀']],
-  ]
-  test.each(good.map(([type, value, taken = value]) => [type, value, taken] as const))(
-    'for %s accepts %j as %j',
-    (type, value, taken) => {
-      expect(written(type, value)).toEqual({ value: taken })
-      expect(written(type, value, undefined)).toEqual({ value: taken })
-    },
-  )
+    ['float', -0.5, -0.5],
+    ['string-array', ['a', '😀'], ['a', '😀']],
+  ])('for %s accepts %j as %j', (type, value, taken) => {
+    expect(written(type, value)).toEqual({ value: taken })
+    expect(written(type, value, undefined)).toEqual({ value: taken })
+  })
 
-  const bad: readonly (readonly [type: string, value: unknown, fault: RegExp])[] = [
+  test.each<[type: string, value: unknown, fault: RegExp]>([
     ['uint8', 256, /^must be an integer from 0 to 255$/],
-    ['uint8', -1, /integer/],
-    ['uint8', 1.5, /integer/],
-    ['uint8', '1', /integer/],
     ['uint8', null, /integer/],
-    ['uint64', 9_007_199_254_740_992, /integer/],
-    ['int64', '9223372036854775808', /integer/],
-    ['bool', 1, /^must be true or false$/],
-    ['bool', 'true', /true or false/],
+    ['bool', 'true', /^must be true or false$/],
     ['uuid', 'x', /UUID/],
     ['float', 3.5e38, /single-precision/],
     ['float64', '1', /finite/],
     ['datetime', 8_640_000_000_000_001, /time/],
-    ['string', 5, /text/],
-    ['string', 'x'.repeat(65_537), /text/],
+    ['string', { e: 'x' }, /text/],
     ['binary', 'AB==', /base64/],
     ['uint8-array', [256], /array of integers from 0 to 255/],
-    ['uint8-array', 1, /array/],
-    ['string', { e: 'x' }, /text/],
-  ]
-  test.each(bad)('for %s refuses %j', (type, value, fault) => {
+  ])('for %s refuses %j', (type, value, fault) => {
     expect(written(type, value)).toEqual({ fault: expect.stringMatching(fault) })
-  })
-
-  test('of every valid type is accepted again', () => {
-    const standing = { bool: true, uuid, string: 'x', binary: 'AA==' }
-    for (const { name, isArray } of propertyTypes.values()) {
-      const one = standing[name.replace('-array', '') as keyof typeof standing] ?? 7
-      const value = isArray ? [one] : one
-      expect(written(name, value), name).toEqual({ value })
-    }
   })
 })
 

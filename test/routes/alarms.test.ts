@@ -13,6 +13,7 @@ import {
   untilRows,
 } from '#test/blackbox/alarm-calls'
 import { EventClient } from '#test/blackbox/event-client'
+import { pagesOf } from '#test/blackbox/pages'
 import { climate } from '#test/blackbox/sensor'
 import {
   answerOf,
@@ -46,6 +47,7 @@ describe('alarms', () => {
   afterAll(() => server?.finish())
 
   const unknown = [404, { error: 'Not Found' }]
+  const get = (path: string) => admin.get(path)
   const namesIn = (answer: Answer) => (answer.json as Alarm[]).map(idOf)
 
   test('are created, activated, cleared, edited and deleted with events to a subscriber', async () => {
@@ -121,13 +123,7 @@ describe('alarms', () => {
     const made = [await makeAlarm(admin), await makeAlarm(admin, { devices: ['A'] }), await makeAlarm(admin)]
     const ids = made.map(idOf).sort()
     expect(namesIn(await admin.get('/alarms'))).toEqual(ids)
-    const seen: string[] = []
-    for (let path: string | undefined = '/alarms?limit=2'; path; ) {
-      const answer: Answer = await admin.get(path)
-      seen.push(...namesIn(answer))
-      path = /<\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
-    }
-    expect(seen).toEqual(ids)
+    expect((await pagesOf(get, '/alarms?limit=2')).flatMap(namesIn)).toEqual(ids)
   })
 
   describe('the status of an alarm', () => {
@@ -160,13 +156,8 @@ describe('alarms', () => {
         'limit=1&deviceIdentifier=B',
         `limit=1&${many.join('&')}`,
       ]) {
-        const seen: unknown[] = []
-        for (let path: string | undefined = `/alarms/status?${query}`; path; ) {
-          const answer: Answer = await admin.get(path)
-          seen.push(...(answer.json as unknown[]))
-          path = /<\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
-        }
-        expect(seen).toEqual(await rowsOf(admin, `?${query.replace(/limit=\d&?/, '')}`))
+        const pages = await pagesOf(get, `/alarms/status?${query}`)
+        expect(pages.flatMap(({ json }) => json)).toEqual(await rowsOf(admin, `?${query.replace(/limit=\d&?/, '')}`))
       }
       expect(new Set(all.map(({ resourceIdentifier }) => resourceIdentifier)).size).toBe(alarms.length)
       expect(wrongFields(await admin.get('/alarms/status?active=1'))).toEqual(['active'])
@@ -222,12 +213,7 @@ describe('alarms', () => {
     expect(await past(`&from=${at}`)).toEqual(all.filter((each) => each.at >= at))
     expect(await past(`&to=${at}&from=-1h`)).toEqual(all.filter((each) => each.at < at))
     expect(wrongFields(await admin.get('/alarms/history?from=5&to=5'))).toEqual(['from'])
-    const paged: Row[] = []
-    for (let next: string | undefined = `/alarms/history?limit=2&alarmId=${idOf(alarm)}`; next; ) {
-      const page: Answer = await admin.get(next)
-      paged.push(...(page.json as Row[]))
-      next = /<\/api\/v1([^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
-    }
-    expect(paged).toEqual(all)
+    const pages = await pagesOf(get, `/alarms/history?limit=2&alarmId=${idOf(alarm)}`)
+    expect(pages.flatMap(({ json }) => json)).toEqual(all)
   })
 })

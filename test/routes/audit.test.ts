@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
+import { pagesOf } from '#test/blackbox/pages'
 import { answerOf, basicHeader, grant, SignedInUser, wrongFields } from '#test/blackbox/signed-in-user'
-import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 import { SignInServer } from '#test/routes/sign-in-server'
 
@@ -125,13 +125,8 @@ test('keys and users are found by name and by CRN, newest first, in pages and by
   expect(await rowsOf(ona, `?user=Reporting&from=${at}`)).toEqual(rows.slice(0, 2))
   expect(await rowsOf(ona, `?user=Reporting&from=-1d&to=${at}`)).toEqual(rows.slice(2))
   expect(wrongFields(await ona.get('/audit?from=5&to=5'))).toEqual(['from'])
-  const paged: Row[] = []
-  for (let next: string | undefined = '/audit?limit=2&user=Reporting'; next; ) {
-    const page: Answer = await ona.get(next)
-    paged.push(...(page.json as Row[]))
-    next = /<\/api\/v1([^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
-  }
-  expect(paged).toEqual(rows)
+  const pages = await pagesOf((path) => ona.get(path), '/audit?limit=2&user=Reporting')
+  expect(pages.map(({ json }) => json)).toEqual([rows.slice(0, 2), rows.slice(2)])
 })
 
 test('an entry names the resource of its path, also a deleted one, and the address that a proxy reports', async () => {

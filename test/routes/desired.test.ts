@@ -70,6 +70,7 @@ test('values are sent at once, and again on each connection until the device ans
   await until(async () => JSON.stringify(await desired(device)).includes('REJECTED'), 'the refusal')
   expect(await desired(device)).toEqual({ 8193: rejected })
   expect((await change(device, 'DELETE')).status).toBe(204)
+  expect((await server.get(`/devices/${device}/services/other/desired`)).status).toBe(404)
   const seen = (await events.caughtUp(server)).map((event) => (event as unknown as Fields).desired)
   expect(seen).toEqual([
     { 8192: { value: 22.5, ...pending }, 8193: { value: 3, ...pending } },
@@ -120,16 +121,4 @@ test('an action stores them for every device', async () => {
   expect(action).toMatchObject({ desired: true, counts: { total: 3, applied: 2, OK: 2, NOT_FOUND: 1 } })
   await untilDesired(connected, {})
   expect(await desired(offline)).toEqual({ 8193: { value: 9, since: expect.any(Number), status: 'PENDING' } })
-})
-
-test('unknown services and properties are 404, and so is a service that ended', async () => {
-  const { link, device } = await clients.sensor({ services })
-  expect((await change(device, 'PATCH', { '9': 1 })).status).toBe(404)
-  expect((await server.get(`/devices/${device}/services/other/desired`)).status).toBe(404)
-  await change(device, 'PUT', { '8193': 1 })
-  await link.take({ type: 'WRITE' })
-  await link.hello(device, [], { session: 'boot-2' })
-  expect((await server.get(paths(device)[1] ?? '')).status).toBe(404)
-  await link.hello(device, services, { session: 'boot-3' })
-  expect(await desired(device)).toEqual({})
 })

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Fields, LinkClient } from '#test/blackbox/link-client'
+import { pagesOf } from '#test/blackbox/pages'
 import { noModifier } from '#test/blackbox/sensor'
-import { type Answer, StartedServer } from '#test/blackbox/started-server'
+import { StartedServer } from '#test/blackbox/started-server'
 
 const alpha = '7f1d3a52-0b6c-4f0e-9a55-2b8f5f1c9d01'
 const alphaProperties = [
@@ -213,31 +214,10 @@ describe('reads of devices and services', () => {
     `/devices/${'A'.repeat(65)}`,
     '/devices/%ff',
     '/services/a%20b',
-    // No paths either.
-    '/',
-    '/device',
-    '/devices/',
-    '/devices/READ-1/',
-    '/Devices',
-    '/devices/READ-1/properties',
-    '/devices/READ-1/services/beta/properties/8192',
-    '/services/beta/devices/READ-1/properties/8192',
   ])('answer 404 %s', async (path) => {
     const { status, json } = await server.get(path)
     expect(status).toBe(404)
     expect(json).toEqual({ error: 'Not Found' })
-  })
-
-  test.each([
-    ['PUT', '/devices', 'GET'],
-    ['POST', '/services', 'GET'],
-    ['DELETE', '/schemas', 'GET'],
-    ['POST', '/devices/READ-1', 'GET'],
-    ['POST', '/events/ticket', 'GET'],
-  ])('answer 405 %s %s', async (method, path, allowed) => {
-    const { status, headers } = await server.ask(path, { method })
-    expect(status).toBe(405)
-    expect(headers.get('allow')?.split(', ')).toContain(allowed)
   })
 
   const badQueries = [
@@ -261,17 +241,6 @@ describe('reads of devices and services', () => {
     }
   })
 
-  async function pages(path: string, limit: number): Promise<Answer[]> {
-    const answers = [await server.get(`${path}${path.includes('?') ? '&' : '?'}limit=${limit}`)]
-    for (;;) {
-      const next = /^<([^>]+)>; rel="next"$/.exec(answers.at(-1)?.headers.get('link') ?? '')?.[1]
-      if (next === undefined) return answers
-      const url = new URL(next, server.base)
-      answers.push(await server.get((url.pathname + url.search).replace('/api/v1', '')))
-      expect(answers.length).toBeLessThan(50)
-    }
-  }
-
   test.each(['/devices', '/devices?depth=2&raw=false', '/services?depth=2', '/meta?depth=1', '/schemas?depth=1'])(
     'return the same in pages: %s',
     async (path) => {
@@ -280,23 +249,13 @@ describe('reads of devices and services', () => {
       }
       const all = (await server.get(path)).json as unknown[]
       for (const limit of [1, 2, 3, all.length - 1, all.length, all.length + 1, 10_000]) {
-        const answers = await pages(path, limit)
+        const answers = await pagesOf((at) => server.get(at), `${path}${path.includes('?') ? '&' : '?'}limit=${limit}`)
         expect(answers.flatMap(({ json }) => json)).toEqual(all)
         expect(answers).toHaveLength(Math.ceil(all.length / limit))
         for (const { json } of answers) expect((json as unknown[]).length).toBeLessThanOrEqual(limit)
       }
     },
   )
-
-  test('return pages of the selected part', async () => {
-    const answers = await pages(
-      '/devices?depth=1&deviceIdentifier=READ-3&deviceIdentifier=READ-1&deviceIdentifier=READ-2',
-      1,
-    )
-    expect(answers.flatMap(({ json }) => json)).toMatchObject(others(3))
-    expect(answers).toHaveLength(3)
-    expect(answers.every(({ text }) => text.includes('services'))).toBe(true)
-  })
 
   test.each(['/devices', '/services', '/schemas', '/meta'])('of %s show their position', async (path) => {
     const { headers } = await server.get(path)

@@ -1,23 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LinkClient } from '#test/blackbox/link-client'
+import { nextPage, pagesOf } from '#test/blackbox/pages'
 import { wrongFields } from '#test/blackbox/signed-in-user'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-const uuid = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 const properties = [
   { propId: 0x2000, type: 'FLOAT' },
-  { propId: 0x2001, type: 'STRING' },
   { propId: 0x2002, type: 'UINT8' },
-  { propId: 0x2003, type: 'UINT64' },
 ]
 const schema = {
   name: 'Climate',
   properties: {
     '0x2000': { name: 'temperature', type: 'float' },
-    '0x2001': { name: 'label', type: 'string' },
     '0x2002': { name: 'mode', type: 'uint8', enum: { 1: { name: 'on' } } },
-    '0x2003': { name: 'count.all', type: 'uint64' },
   },
 }
 
@@ -26,28 +22,20 @@ describe('a filter', () => {
   let server: StartedServer
   let link: LinkClient
 
-  /** A, B, D and E are online; D has an error for the temperature, E offers other services, F was never connected. */
+  /** A and B are online, C is offline, and F was never connected. */
   beforeAll(async () => {
     server = await StartedServer.here()
     link = await LinkClient.open(server, 'json')
-    const climate = (...values: unknown[]) => [
+    const climate = (...values: number[]) => [
       { serviceIdentifier: 'climate', properties: properties.map((each, at) => ({ ...each, value: values[at] })) },
     ]
-    await link.hello('A', climate(20.5, 'eco', 1, '18446744073709551615'))
-    await link.hello('B', climate(25, '', 2, 5))
-    const { flakeAddress } = await link.hello('C', climate(-3, 'leak here', 1))
-    const broken = await link.hello('D', climate(0, undefined, 3))
-    await link.report(broken.flakeAddress, 1, 'climate', [{ propId: 0x2000, error: 'no signal' }])
-    await link.hello('E', [
-      { serviceIdentifier: 'climate.hall', properties: [{ propId: 0x2000, type: 'UINT8', value: 7 }] },
-      { serviceIdentifier: uuid, properties: [{ propId: 1, type: 'BOOL', value: true }] },
-    ])
+    await link.hello('A', climate(20.5, 1))
+    await link.hello('B', climate(25, 2))
+    const { flakeAddress } = await link.hello('C', climate(-3, 1))
     link.send({ type: 'BYE', flakeAddress })
-    const meta = { name: 'Spare' }
-    await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'F', meta } })
+    await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'F' } })
     await server.ask('/schemas/climate', { method: 'PUT', body: schema })
-    const site = { site: { floor: 1, 'a.b': 'x' }, name: 'Boiler', tags: ['hot'] }
-    await server.ask('/meta/A', { method: 'PATCH', body: site })
+    await server.ask('/meta/A', { method: 'PATCH', body: { site: { floor: 1 } } })
     await server.ask('/meta/B', { method: 'PATCH', body: { site: { floor: 2 } } })
     await until(
       async () => ((await server.get('/meta/C')).json as { status: string }).status === 'offline',
@@ -63,50 +51,30 @@ describe('a filter', () => {
     `/devices?filter=${encodeURIComponent(typeof filter === 'string' ? filter : JSON.stringify(filter))}${more}`
   const namesIn = ({ json }: Answer) =>
     (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join('')
-  const nextIn = ({ headers }: Answer) => /^<\/api\/v1([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
-
   /** All pages. */
   async function paged(path: string, limit: number): Promise<string> {
-    let names = ''
-    for (let next: string | undefined = `${path}&limit=${limit}`; next !== undefined; ) {
-      const page = await server.get(next)
-      expect(page.status).toBe(200)
-      names += namesIn(page)
-      next = nextIn(page)
-      if (next !== undefined) expect(namesIn(page)).toHaveLength(limit)
-    }
-    return names
+    const pages = await pagesOf((at) => server.get(at), `${path}&limit=${limit}`)
+    for (const page of pages.slice(0, -1)) expect(namesIn(page)).toHaveLength(limit)
+    return pages.map(namesIn).join('')
   }
 
   const name = { var: 'deviceIdentifier' }
   const status = { var: 'status' }
   const temperature = { var: 'services.climate.temperature' }
   const mode = { var: 'services.climate.mode' }
-  const label = { var: 'services.climate.label' }
   const floor = { var: 'meta.site.floor' }
 
   test.each<[filter: unknown, found: string]>([
-    [true, 'ABCDEF'],
-    [null, ''],
+    [true, 'ABCF'],
     [{ in: [name, ['B', 'F', 'X']] }, 'BF'],
     [{ '!=': [status, 'online'] }, 'CF'],
     [{ '==': [floor, 2] }, 'B'],
-    [{ '==': [{ var: 'meta.site.a.b' }, 'x'] }, 'A'],
     [{ '>': [temperature, 20] }, 'AB'],
-    [{ missing: ['services.climate.temperature'] }, 'DEF'],
-    [{ in: ['leak', label] }, 'C'],
-    [{ '==': [{ var: 'services.climate.count.all' }, '18446744073709551615'] }, 'A'],
-    [{ '==': [{ var: 'services.climate.hall.0x2000' }, 7] }, 'E'],
-    [{ var: `services.${uuid}.0x1` }, 'E'],
-    [{ var: 'services.climate' }, 'ABCD'],
-    [{ '!': { var: 'services.climate' } }, 'EF'],
-    [{ var: 'services.climate.hall' }, 'E'],
-    [{ var: `services.${uuid.toUpperCase()}` }, 'E'],
     [{ and: [{ '==': [status, 'online'] }, { '>': [temperature, 20] }, { '==': [mode, 2] }] }, 'B'],
   ])('%j finds %s, in full and in pages', async (filter, found) => {
     const path = pathOf(filter)
     const whole = await server.get(path)
-    expect([whole.status, namesIn(whole), nextIn(whole)]).toEqual([200, found, undefined])
+    expect([whole.status, namesIn(whole), nextPage(whole)]).toEqual([200, found, undefined])
     for (const limit of [1, 2, 10]) expect(await paged(path, limit)).toBe(found)
   })
 

@@ -57,6 +57,10 @@ const stages = {
     const reply = { status: 201, headers: { Location: '/made' }, json: { first: true } }
     expect(await fixture.send(same, () => reply)).toBe('201 /made {"first":true}')
   },
+  async old(fixture: IdempotencyFixture) {
+    await stages.answered(fixture)
+    fixture.world.spend(keyLifetimeMs - 1)
+  },
   async expired(fixture: IdempotencyFixture) {
     await stages.answered(fixture)
     fixture.world.spend(keyLifetimeMs)
@@ -67,6 +71,7 @@ const expected: Readonly<Record<keyof typeof stages, Readonly<Record<'same' | 'o
   running: { same: '409 conflict', other: '422 unprocessable' },
   open: { same: '200 {"count":1}', other: '422 unprocessable' },
   answered: { same: '201 /made {"first":true}', other: '422 unprocessable' },
+  old: { same: '201 /made {"first":true}', other: '422 unprocessable' },
   expired: { same: '200 {"count":1}', other: '200 {"count":1}' },
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
 import type { Grant } from '#model/scope'
+import { pagesOf } from '#test/blackbox/pages'
 import { ServerWithUsers } from '#test/routes/server-with-users'
 
 let server: ServerWithUsers
@@ -73,14 +74,8 @@ test('combines with pages, filter and names', async () => {
   expect(await found('1', 'root', `&filter=${encodeURIComponent('{"in":["B",{"var":"deviceIdentifier"}]}')}`)).toBe(
     'B1',
   )
-  let path: string | undefined = '/devices?search=1&limit=1'
-  const pages: unknown[] = []
-  while (path !== undefined) {
-    const { json, headers } = await server.call('root', 'GET', path)
-    pages.push(json)
-    path = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
-  }
-  expect(pages).toEqual([[{ deviceIdentifier: 'A1' }], [{ deviceIdentifier: 'B1' }], [{ deviceIdentifier: 'C1' }]])
+  const pages = await pagesOf((path) => server.call('root', 'GET', path), '/devices?search=1&limit=1')
+  expect(pages.map(({ json }) => json)).toEqual(['A1', 'B1', 'C1'].map((name) => [{ deviceIdentifier: name }]))
 })
 
 test('follows changes of metadata, new devices and removed ones', async () => {

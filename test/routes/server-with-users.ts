@@ -13,6 +13,7 @@ import { operationOf } from '#test/routes/operation-of'
 interface Person {
   readonly grants: readonly Grant[]
   readonly roles: readonly string[]
+  readonly isGone?: boolean
 }
 
 /** The answer; `json` is undefined if the body is not JSON. */
@@ -54,8 +55,9 @@ export class ServerWithUsers {
         if (who === anonymous.name) return anonymous
         const person = people.get(who)
         if (!person) throw new Problem('unauthorized')
-        const { grants, roles } = person
-        return { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
+        const { grants, roles, isGone = false } = person
+        const caller = { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
+        return isGone ? { ...caller, isCurrent: () => false } : caller
       },
     })
     return new ServerWithUsers(assembly, http, people)
@@ -69,6 +71,11 @@ export class ServerWithUsers {
   /** Sets the grants of a user. */
   give(who: string, grants: readonly Grant[], roles: readonly string[] = []): void {
     this.#people.set(who, { grants, roles })
+  }
+
+  /** Ends the access of a user during each of their requests. */
+  end(who: string): void {
+    this.#people.set(who, { grants: [everywhere({ '*': ['*'] })], roles: [], isGone: true })
   }
 
   /** `body`: text as it is, other values as JSON. */

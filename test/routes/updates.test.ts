@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateSettings } from '#firmware/options'
 import type { UpdateServer } from '#firmware/update-server'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
-import { FirmwareFixture, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
+import { pagesOf } from '#test/blackbox/pages'
+import { FirmwareFixture, onUpdates } from '#test/routes/firmware-fixture'
 
 /** §2.7, §3.2, §4.5, contract 6. */
 
@@ -59,11 +60,9 @@ describe('the state of updates', () => {
 
   test('is listed in pages, and by name', async () => {
     await someDevices()
-    const first = await fixture.call('GET', '/updates?limit=2')
-    const [, next = ''] = /<\/api\/v1(.*)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
     const names = ({ json }: { json: { deviceIdentifier: string }[] }) => json.map((row) => row.deviceIdentifier)
-    const second = await fixture.call('GET', next)
-    expect([names(first), names(second), second.headers.get('link')]).toEqual([['A', 'B'], ['C'], null])
+    const pages = await pagesOf((path) => fixture.call('GET', path), '/updates?limit=2')
+    expect(pages.map(names)).toEqual([['A', 'B'], ['C']])
     const named = await fixture.call('GET', '/updates?deviceIdentifier=d&deviceIdentifier=c&deviceIdentifier=A&limit=2')
     expect([names(named), named.headers.get('link')]).toEqual([['A', 'C'], null])
   })
@@ -100,23 +99,6 @@ describe('an update by hand', () => {
   beforeEach(() => open({ options: { isConnectUpdateDisabled: true } }))
   const said = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
   const post = (device: string) => fixture.call('POST', `/updates/${device}`)
-
-  test.each([
-    ['STARTED', { status: 'STARTED' }],
-    ['NOT_OK', { status: 'DEVICE_NOT_OK', message: 'battery low' }],
-  ])('follows a device that reports %s', async (status, outcome) => {
-    await release('1.5.0')
-    const answer = status === 'NOT_OK' ? { status, message: 'battery low' } : { status }
-    const device = await fixture.link('A', said, () => [answer])
-    const answered = await post('A')
-    expect([answered.status, answered.json]).toEqual([200, outcome])
-    const [offered, ...more] = device.offers
-    expect([offered, more]).toMatchObject([{ firmware: '1.5.0', sha256: sha256Of(image), size: image.length }, []])
-    const { status: found, json } = await fixture.call('GET', '/updates/A?depth=2')
-    const state = status === 'NOT_OK' ? 'REFUSED' : 'STARTED'
-    expect([found, json.firmwares[0].update]).toMatchObject([200, { status: state, firmware: '1.5.0' }])
-    expect((await fixture.call('GET', '/updates/A')).json.firmwares[0]).not.toHaveProperty('update')
-  })
 
   test('offers the image at its URL, and shows the progress', async () => {
     await release('1.5.0')

@@ -252,19 +252,11 @@ describe('views', () => {
 
   test('contain templates', () => {
     const { views } = loadedViews()
-    const template = {
-      locales: { en: { subject: 'a', text: 'b' } },
-      createdBy: author,
-      createdAt: 1,
-      updatedBy: author,
-      updatedAt: 1,
-    }
+    const who = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1 }
+    const template = { locales: { en: { subject: 'a', text: 'b' } }, ...who }
     views.templateChanged(tenant, 'a', template)
-    expect([views.templateOf(tenant, 'a'), views.templateOf(tenant, 'b'), views.templateOf('other', 'a')]).toEqual([
-      template,
-      undefined,
-      undefined,
-    ])
+    expect(views.templateOf(tenant, 'a')).toBe(template)
+    expect([views.templateOf(tenant, 'b'), views.templateOf('other', 'a')]).toEqual([undefined, undefined])
     views.templateChanged(tenant, 'a', undefined)
     expect(views.templateOf(tenant, 'a')).toBeUndefined()
     views.load([{ tenant, functions: new Map(), groups: new Map(), templates: new Map([['b', template]]) }])

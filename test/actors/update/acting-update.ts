@@ -9,7 +9,7 @@ import type { Decision } from '#runtime/actor'
 import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
 
 export const offerTimeoutMs = 10_000
-export const sha256 = 'a'.repeat(64)
+const sha256 = 'a'.repeat(64)
 
 /** An image of a stored release. */
 export function offerOf(more: Partial<OfferedFirmware> = {}): OfferedFirmware {

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   checkingMsMax,
@@ -6,18 +5,13 @@ import {
   downloadSilenceMsMax,
   installingMsMax,
   installingSilenceMsMax,
-  isRunning,
   rebootingMsMax,
   resendsMax,
   startedMsMax,
   verifyingMsMax,
 } from '#actors/update/machine'
-import { updateStates } from '#model/firmware'
-import type { FirmwareStatusMessage } from '#model/link-message'
 import { now } from '#test/actors/acting-actor'
 import { ActingUpdate, foundOf, offerTimeoutMs, updateEventsOf } from '#test/actors/update/acting-update'
-
-type Status = FirmwareStatusMessage['status']
 
 describe('a deadline', () => {
   const whole = (acting: ActingUpdate) => acting.says('DOWNLOADING', { progress: 100 })
@@ -138,31 +132,6 @@ describe('progress', () => {
   })
 })
 
-const ranks: Readonly<Record<string, string>> = {
-  STARTED: 'started',
-  DOWNLOADING: 'downloading',
-  WHOLE: 'verifying',
-  INSTALLING: 'installing',
-  INSTALLED: 'rebooting',
-}
-
-test('the highest reported state counts, in any order and with any repetition', () => {
-  const anyStatus = fc.constantFrom(...Object.keys(ranks))
-  fc.assert(
-    fc.property(fc.array(anyStatus, { minLength: 1, maxLength: 12 }), (statuses) => {
-      const acting = ActingUpdate.offering()
-      for (const status of statuses) {
-        acting.at += 10
-        if (status === 'WHOLE') acting.says('DOWNLOADING', { progress: 100 })
-        else acting.says(status as Status)
-      }
-      const rank = (state: string) => (updateStates as readonly string[]).indexOf(state)
-      const highest = statuses.map((status) => ranks[status] ?? '').sort((a, b) => rank(b) - rank(a))[0]
-      expect(acting.standsAt).toBe(highest)
-    }),
-  )
-})
-
 describe('a device that restarts during its update', () => {
   test('is offered it again under the same id, three times at most', () => {
     const acting = ActingUpdate.behind('STARTED')
@@ -228,12 +197,6 @@ describe('a device that restarts during its update', () => {
     acting.back('1.0.0', 't')
     expect(acting.standsAt).toBe('rebooting')
   })
-
-  test('with the old firmware instead of the new one, has failed', () => {
-    const acting = ActingUpdate.behind('INSTALLED')
-    expect(updateEventsOf(acting.back('1.0.0', 't'))).toEqual(['FAILED 2.0.0 came back with the old firmware'])
-    expect(updateEventsOf(acting.back('2.0.0', 'u'))).toEqual(['DONE 2.0.0'])
-  })
 })
 
 describe('several firmwares', () => {
@@ -263,12 +226,6 @@ describe('several firmwares', () => {
     const failing = ActingUpdate.offering({ found: foundOf({}, [4]) })
     failing.says('FAILED')
     expect(failing.received.filter((line) => line.startsWith('next'))).toEqual([])
-  })
-
-  test('are done when the last one is done', () => {
-    const acting = ActingUpdate.offering()
-    acting.back('2.0.0')
-    expect(acting.received).toEqual(['outcome A NO_UPDATE'])
   })
 })
 
@@ -325,13 +282,5 @@ describe('an active update', () => {
     expect(rows(acting.record({ type: 'forget' }))).toEqual(['-updating/A'])
     expect([acting.records.size, acting.reminder, acting.state.stored]).toEqual([0, null, undefined])
     expect(acting.act({ type: 'forget' }).type).toBe('answer')
-  })
-
-  test('has a reminder, and an inactive one has none', () => {
-    for (const status of ['STARTED', 'NOT_OK', 'INSTALLED', 'FAILED'] as const) {
-      const acting = ActingUpdate.offering({ by: 'post' })
-      acting.says(status)
-      expect(acting.stands.context.deadline !== null).toBe(isRunning(acting.stands.state))
-    }
   })
 })

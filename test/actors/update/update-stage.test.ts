@@ -8,6 +8,7 @@ import { releaseName } from '#model/release'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { Decision } from '#runtime/actor'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
+import { commandOf } from '#test/kit/command-arbitrary'
 
 /** The counts that projects compute from their notices. */
 class Tally {
@@ -52,21 +53,19 @@ const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
     .map((more) => begin(more as never)),
   fc
     .record({ id, offer: fc.constantFrom(...offers) })
-    .map(({ id, offer }): UpdateCommand => ({ type: 'found', id, ...foundOf(offer) })),
-  fc
-    .record({ id, why: fc.constantFrom('none', 'failed') })
-    .map((more) => ({ type: 'not_found', ...more }) as UpdateCommand),
-  fc
-    .record({ id, status: fc.constantFrom('STARTED', 'NOT_OK', 'DOWNLOADING', 'INSTALLING', 'INSTALLED', 'FAILED') })
-    .map((more) => ({ type: 'reported', ...more }) as UpdateCommand),
-  id.map((id): UpdateCommand => ({ type: 'lost', id })),
-  fc
-    .record({ session: fc.constantFrom('s', 't'), firmware: fc.constantFrom('1.0.0', '1.5.0', '2.0.0') })
-    .map(
-      ({ session, firmware }): UpdateCommand => ({ type: 'reconnected', session, firmwares: [{ firmware, index: 0 }] }),
-    ),
-  fc.constant<UpdateCommand>({ type: 'reminder_due', dueAt: 0 }),
-  fc.constant<UpdateCommand>({ type: 'forget' }),
+    .map(({ id, offer }) => ({ type: 'found' as const, id, ...foundOf(offer) })),
+  commandOf('not_found', { id, why: fc.constantFrom('none', 'failed') }),
+  commandOf('reported', {
+    id,
+    status: fc.constantFrom('STARTED', 'NOT_OK', 'DOWNLOADING', 'INSTALLING', 'INSTALLED', 'FAILED'),
+  }),
+  commandOf('lost', { id }),
+  commandOf('reconnected', {
+    session: fc.constantFrom('s', 't'),
+    firmwares: fc.constantFrom('1.0.0', '1.5.0', '2.0.0').map((firmware) => [{ firmware, index: 0 }]),
+  }),
+  commandOf('reminder_due', { dueAt: fc.constant(0) }),
+  commandOf('forget'),
 )
 
 test('the notices to projects add up to the state of each update', () => {
