@@ -5,7 +5,7 @@ import { tenantAddress } from '#actors/tenant/commands'
 import { idOfCrn } from '#model/crn'
 import type { MembersOf } from '#model/device-binding'
 import type { Entry } from '#model/entry'
-import { reachesDevice, type Scope, servicesWithin } from '#model/scope'
+import { isPermitted, reachesDevice, type Scope, servicesWithin } from '#model/scope'
 import { readsAll } from '#model/subscription'
 import type { RunContext, RunData } from '#notifications/mail-data'
 import type { System } from '#runtime/system'
@@ -35,13 +35,19 @@ export function runContextOf(
   const state = system.peek(deviceAddress(tenant, device))
   // The reader reads the status of alarms on this device: otherwise nothing is sent.
   const acknowledged = cause.on === 'alarm' ? state?.alarms.get(cause.alarm)?.acknowledged : undefined
+  const mayReadUsers = isPermitted(scope, 'users', 'read')
   const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
   return {
     functionName,
     meta: (mayReadMeta && state?.meta) || {},
     ...(schema && { schema }),
     ...(mayReadAlarm && { alarm: { name: alarm.name, severity: alarm.severity } }),
-    ...(acknowledged && { acknowledged: { ...acknowledged, name: nameOf(system, tenant, acknowledged.by) } }),
+    ...(acknowledged && {
+      acknowledged: {
+        ...acknowledged,
+        name: mayReadUsers ? nameOf(system, tenant, acknowledged.by) : acknowledged.by,
+      },
+    }),
   }
 }
 

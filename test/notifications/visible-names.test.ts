@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/state'
+import type { Entry } from '#model/entry'
 import { type Grant, scopeOf } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
+import { runContextOf } from '#notifications/run-context'
+import type { System } from '#runtime/system'
 import { ann, hot } from '#test/actors/acting-tenant'
 import { DeliveryFixture, requestOf } from '#test/notifications/delivery-fixture'
 
-/** Mails contain names of schemas and alarms only for users who may read them. §4.4, contract 5.1, 5.7. */
+/** Mails contain names of schemas, alarms and users only for recipients who may read them. §4.4, contract 5.1, 5.7. */
 
 let fixture: DeliveryFixture
 beforeEach(async () => {
@@ -42,4 +45,19 @@ test.each<[name: string, grant: Grant, subjects: readonly string[]]>([
   await fixture.ask(deliveryAddress('default', 'F'), { type: 'request', request: { ...request, value: true, cause } })
   await fixture.advance()
   expect(fixture.arrived.map(({ subject }) => subject)).toEqual(subjects)
+})
+
+test.each<[string, Grant['permissions'], name: string]>([
+  ['users', { alarms: ['read'], users: ['read'] }, 'bot'],
+  ['alarms only', { alarms: ['read'] }, 'crn#key:2Vb7qYx9Kd'],
+])('the name of the user or key that acknowledged an alarm, for readers of %s', (_, permissions, name) => {
+  const acknowledged = { by: 'crn#key:2Vb7qYx9Kd', at: 1, comment: 'seen' }
+  const system = {
+    wake: () => ({ alarms: new Map(), schemas: new Map(), apiKeys: new Map([['2Vb7qYx9Kd', { name: 'bot' }]]) }),
+    peek: () => ({ alarms: new Map([['Alarm1', { acknowledged }]]) }),
+  } as unknown as System<Entry>
+  const scope = scopeOf([{ permissions, devices: ['*'], services: ['*'] }])
+  const reader = { tenant: 'default', scope, membersOf: () => undefined }
+  const context = runContextOf(system, reader, 'F', { device: 'A', cause: { on: 'alarm', alarm: 'Alarm1' } })
+  expect(context.acknowledged).toEqual({ ...acknowledged, name })
 })
