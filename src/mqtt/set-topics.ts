@@ -22,6 +22,8 @@ export interface SetParts {
   readonly system: System<Entry>
   readonly links: Links
   readonly audit: Audit
+  /** A message with QoS 2 took effect. `answer` runs when its identifier is stored with the session. */
+  readonly received: (client: Client, packetId: number, answer: () => void) => void
 }
 
 const prefix = 'v1/set/'
@@ -42,7 +44,10 @@ export class SetTopics {
     return topic.startsWith(prefix)
   }
 
-  /** Answered when the write was sent to the device. A repetition of a message with QoS 2 is not written again. */
+  /**
+   * Answered when the write was sent to the device. A repetition of a message with QoS 2 is not written again, also in
+   * a later connection of the session. If the process dies in between, it is.
+   */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, payload, qos, packetId } = message
     if (qos === 2 && client.open.has(packetId)) {
@@ -57,7 +62,11 @@ export class SetTopics {
       answer(refusalOf(error))
     }
     this.#write(client.principal.caller?.now(), topic, payload)
-      .then(() => this.#record(client, topic, 202))
+      .then(async () => {
+        const recorded = this.#record(client, topic, 202)
+        if (qos === 2) await new Promise<void>((stored) => this.#parts.received(client, packetId, stored))
+        await recorded
+      })
       .then(() => answer(), refused)
   }
 

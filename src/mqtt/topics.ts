@@ -51,17 +51,14 @@ export class Topics {
     this.#links = new LinkTopics({ world, links, sessions, exchange })
     this.#thingsBoard = new ThingsBoardTopics({ system, links, exchange, reports })
     this.#readers = new ReaderTopics({ system, hub, listing, localTopics, port: links.port })
-    this.#writes = new SetTopics({ system, links, audit })
-    this.#free = new FreeTopics({
-      world,
-      isOn: hasFreeTopics,
-      received: (client, packetId, answer) => {
-        client.open.add(packetId)
-        sessions.received(client, packetId)
-        if (sessions.has(client)) links.port.whenStored(answer)
-        else answer()
-      },
-    })
+    const received = (client: Client, packetId: number, answer: () => void) => {
+      client.open.add(packetId)
+      sessions.received(client, packetId)
+      if (sessions.has(client)) links.port.whenStored(answer)
+      else answer()
+    }
+    this.#writes = new SetTopics({ system, links, audit, received })
+    this.#free = new FreeTopics({ world, isOn: hasFreeTopics, received })
     this.hasFreeTopics = hasFreeTopics
   }
 

@@ -272,6 +272,7 @@ describe('v1/set', () => {
     return reader.take(qos === 1 ? 'puback' : 'pubrec')
   }
 
+  const writes = () => device.received.filter(({ payload }) => String(payload).includes('WRITE'))
   const lastWrite = () => JSON.parse(String(device.take('publish').payload)).updates
 
   beforeEach(async () => {
@@ -316,7 +317,20 @@ describe('v1/set', () => {
 
   test('QoS 2: the same identifier is one write', async () => {
     for (let time = 0; time < 3; time++) await set('PUMP-1/svc/1', '5', 2, 8)
-    const writes = device.received.filter(({ payload }) => String(payload).includes('WRITE'))
-    expect(writes).toHaveLength(1)
+    expect(writes()).toHaveLength(1)
+  })
+
+  test('QoS 2: a message that is sent again in the next connection of its session is the same write', async () => {
+    for (let time = 0; time < 2; time++) {
+      reader = await fixture.connected(lasting)
+      expect((await set('PUMP-1/svc/1', '5', 2, 8)).reasonCode).toBe(0)
+      reader.cut()
+    }
+    expect(writes()).toHaveLength(1)
+    reader = await fixture.connected(lasting)
+    reader.transmit({ cmd: 'pubrel', messageId: 8 })
+    await settle()
+    await set('PUMP-1/svc/1', '6', 2, 8)
+    expect(writes()).toHaveLength(2)
   })
 })
