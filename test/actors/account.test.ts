@@ -318,14 +318,4 @@ describe('an account', () => {
   ])('refuses $type if it does not exist', (command) => {
     expect(outcomeOf(new ActingAccount().act(command))).toBe('not_found: Not Found')
   })
-
-  test('has one format for each of its records', () => {
-    const account = ActingAccount.signedUp()
-    account.begin('S1')
-    account.setTotp()
-    account.begin('S2')
-    const { fixedRecords, formats } = account.definition
-    expect([...account.records.keys()].sort()).toEqual([...(fixedRecords ?? [])].sort())
-    expect(Object.keys(formats)).toEqual(fixedRecords)
-  })
 })

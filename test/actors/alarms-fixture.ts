@@ -1,4 +1,5 @@
 import type { DeviceCommand } from '#actors/device/commands'
+import type { DeviceFunctions } from '#actors/device/turn-runs'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -13,29 +14,25 @@ export class DeviceWithAlarms extends ActingDevice {
   readonly rules: RuleViews
   /** Devices with a row in the alarm index: `I1/A`. */
   readonly rows = new Set<string>()
-  #scope: Scope = everything
+  /** What authors may do; `mayRead` sets it. */
+  scope: Scope = everything
 
-  constructor(device = 'A') {
-    const rules = new RuleViews({
-      scopeOf: () => this.#scope,
-      sweep: () => {},
-      inSlices: atOnce,
-      log: { info: () => {} },
-    })
-    super(device, deviceWith(rules))
+  constructor(functions?: DeviceFunctions) {
+    const scopeOf = () => this.scope
+    const rules = new RuleViews({ scopeOf, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
+    super('A', deviceWith(rules, functions))
     this.rules = rules
     this.rules.load([])
     this.act({ type: 'add', flakeAddress: 7, meta: {} })
   }
 
   /** Stores or deletes an alarm. */
-  set(id: string, alarm: StoredAlarm | undefined): void {
+  putAlarm(id: string, alarm: StoredAlarm | undefined): void {
     this.rules.alarmChanged('default', id, alarm)
   }
 
-  /** Sets what authors of alarms may do. */
   mayRead(scope: Scope): void {
-    this.#scope = scope
+    this.scope = scope
     this.rules.accessChanged('default')
   }
 

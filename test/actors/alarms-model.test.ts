@@ -114,7 +114,7 @@ class AlarmModel {
         this.isEdited = true
         if (alarm) this.alarms.set(id, alarm)
         else this.alarms.delete(id)
-        device.set(id, alarm ? { ...alarm.stored, edit: this.#edit++ } : undefined)
+        device.putAlarm(id, alarm ? { ...alarm.stored, edit: this.#edit++ } : undefined)
         return
       }
       case 'access':

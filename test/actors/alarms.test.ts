@@ -18,7 +18,7 @@ class LinkedDevice extends DeviceWithAlarms {
   constructor(alarms: Readonly<Record<string, typeof high>> = {}) {
     super()
     this.act(hello([svc, other].map((shape) => ({ shape, items: [] }))))
-    for (const [id, alarm] of Object.entries(alarms)) this.set(id, alarm)
+    for (const [id, alarm] of Object.entries(alarms)) this.putAlarm(id, alarm)
   }
 
   says(...items: Parameters<typeof report>[2]) {
@@ -81,7 +81,7 @@ describe('a report', () => {
     device.act(hello([{ shape: wide, items: [] }]))
     const many = { '+': Array.from({ length: 200 }, (_, index) => ({ var: `0x${(index * 5 + 1).toString(16)}` })) }
     for (const id of ['I1', 'I2']) {
-      device.set(id, storedAlarm({ serviceIdentifier: 'wide', condition: { '>=': [many, 200] } }))
+      device.putAlarm(id, storedAlarm({ serviceIdentifier: 'wide', condition: { '>=': [many, 200] } }))
     }
     const items = (value: number) => Array.from({ length: 1_024 }, (_, index) => [index, value]).flat()
     device.act(report(wide, 1, items(0)))
@@ -166,7 +166,7 @@ describe('an acknowledgement', () => {
     })
     device.says(0, 1)
     expect([seen(device), device.restored().alarms.get('I1')?.acknowledged]).toEqual([by, by])
-    device.set('I1', long)
+    device.putAlarm('I1', long)
     device.says(0, 11)
     expect(seen(device)).toEqual(by)
     device.at += 2_000

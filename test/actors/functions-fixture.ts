@@ -1,14 +1,12 @@
 import type { AddRequest } from '#actors/delivery/state'
-import type { StoredAlarm } from '#model/alarm'
 import type { Condition } from '#model/condition'
 import type { Entry, Stamps } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { Graph, GraphNode } from '#model/graph'
 import { everything, type Scope } from '#model/scope'
 import { FunctionViews } from '#rules/function-views'
-import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
-import { ActingDevice, deviceWith } from '#test/actors/acting-device'
+import { DeviceWithAlarms } from '#test/actors/alarms-fixture'
 import { atOnce } from '#test/rules/synchronous-slices'
 
 const author = 'crn#user:2Vb7qYx9Kd'
@@ -49,32 +47,19 @@ export function functionViews(scopeOf: () => Scope = () => everything, mailsPerH
 }
 
 /** A device without a runtime, in a tenant with functions and alarms. */
-export class DeviceWithFunctions extends ActingDevice {
+export class DeviceWithFunctions extends DeviceWithAlarms {
   readonly functions: FunctionViews
-  readonly rules: RuleViews
-  /** What authors may do. */
-  scope: Scope
 
-  constructor(device = 'A') {
-    const scopeOf = () => this.scope
-    const rules = new RuleViews({ scopeOf, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
-    const functions = functionViews(scopeOf)
-    super(device, deviceWith(rules, functions))
-    this.scope = everything
-    this.rules = rules
+  constructor() {
+    const functions = functionViews(() => this.scope)
+    super(functions)
     this.functions = functions
-    this.rules.load([])
     this.functions.load([])
-    this.act({ type: 'add', flakeAddress: 7, meta: {} })
   }
 
   /** Stores or deletes a function. */
   put(id: string, stored: StoredFunction | undefined): void {
     this.functions.functionChanged('default', id, stored)
-  }
-
-  alarm(id: string, stored: StoredAlarm | undefined): void {
-    this.rules.alarmChanged('default', id, stored)
   }
 
   /** The times at which its throttles last passed an event. */

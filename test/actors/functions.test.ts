@@ -228,8 +228,8 @@ describe('a trigger on an alarm', () => {
     ['inactive' as const, ['false, was true']],
   ])('fires at %s in the commit that changes the alarm', (to, expected) => {
     const device = new LinkedDevice(onAlarm(to))
-    device.alarm('I1', high)
-    device.alarm('I2', high)
+    device.putAlarm('I1', high)
+    device.putAlarm('I2', high)
     const decisions = [11, 12, 1].map((value) => device.says(0, value))
     expect(decisions.flatMap(requestsOf)).toEqual(expected.map((each) => `F1/mail ${each}`))
     expect(decisions.flatMap(askedOf)[0]?.request.cause).toEqual({ on: 'alarm', alarm: 'I1' })
@@ -237,7 +237,7 @@ describe('a trigger on an alarm', () => {
 
   test('fires when the condition has held for its duration', () => {
     const device = new LinkedDevice(onAlarm())
-    device.alarm('I1', { ...high, forSeconds: 2 })
+    device.putAlarm('I1', { ...high, forSeconds: 2 })
     expect(requestsOf(device.says(0, 11))).toEqual([])
     device.at += 2_000
     expect(requestsOf(device.due())).toEqual(['F1/mail true, was false'])
@@ -245,21 +245,21 @@ describe('a trigger on an alarm', () => {
 
   test('fires by a POST, a HELLO, and an edit of an alarm with a true condition', () => {
     const device = new LinkedDevice(onAlarm())
-    device.alarm('I1', high)
+    device.putAlarm('I1', high)
     expect(requestsOf(device.act(post([['svc', 1, 11]])))).toHaveLength(1)
     expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 1] }])))).toHaveLength(1)
-    device.alarm('I1', { ...high, condition: { '<': [{ var: '0x01' }, 10] }, edit: 2 })
+    device.putAlarm('I1', { ...high, condition: { '<': [{ var: '0x01' }, 10] }, edit: 2 })
     expect(requestsOf(device.act({ type: 'evaluate' }))).toEqual(['F1/mail true, was false'])
   })
 
   test('does not fire for an alarm that ends by its removal or with the device', () => {
     const device = new LinkedDevice(onAlarm())
-    device.alarm('I1', high)
+    device.putAlarm('I1', high)
     device.says(0, 11)
-    device.alarm('I1', undefined)
+    device.putAlarm('I1', undefined)
     const ended = device.act({ type: 'evaluate' })
     expect([kindsOf(ended), requestsOf(ended)]).toEqual([['alarm_changed'], []])
-    device.alarm('I1', high)
+    device.putAlarm('I1', high)
     device.act({ type: 'evaluate' })
     expect(requestsOf(device.act({ type: 'remove' }))).toEqual([])
   })

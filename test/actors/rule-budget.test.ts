@@ -53,7 +53,7 @@ test('alarms beyond their share of a turn keep their state and are evaluated or 
   const device = linked()
   const many = 2_000
   for (let count = 0; count < many; count++) {
-    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
+    device.putAlarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
   }
   const all = new Set(turnsOf(device.act(report(svc, 1, [1, 5]))))
   expect(all.size).toBeGreaterThan(100)
@@ -66,7 +66,7 @@ test('alarms beyond their share of a turn keep their state and are evaluated or 
   expect(all.size).toBe(many)
   expect(device.reminder).toBeNull()
 
-  for (let count = 0; count < many; count++) device.alarm(`A${count}`, undefined)
+  for (let count = 0; count < many; count++) device.putAlarm(`A${count}`, undefined)
   const ended = new Set(turnsOf(device.act(report(svc, 2, [1, 6]))))
   expect(ended.size).toBe(400)
   for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
@@ -80,7 +80,7 @@ test('alarms beyond their share of a turn keep their state and are evaluated or 
 test('very many alarms end in turns of their own before their device is removed, and begin again if it stays', () => {
   const device = linked()
   for (let count = 0; count < 1_000; count++) {
-    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
+    device.putAlarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
   }
   device.act(report(svc, 1, [1, 5]))
   const evaluateAll = () => {
@@ -115,7 +115,7 @@ test('all authors together share the compilation budget of a turn, and every con
       return { [place < count ? '+' : 'max']: [{ var: ['0x02', 1] }, 1, 2, place, 4] }
     })
     const condition = { '<': [{ '+': [{ var: '0x02' }, ...sums] }, -1] }
-    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition, updatedBy: `crn#user:${count}` }))
+    device.putAlarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition, updatedBy: `crn#user:${count}` }))
   }
   const { counts } = device.rules
   let turns = 0

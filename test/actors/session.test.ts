@@ -9,7 +9,7 @@ import {
 } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
-import { ActingActor, now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
+import { ActingActor, now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
 
 const hourMs = 3_600_000
@@ -214,22 +214,10 @@ describe('a session ends', () => {
     expect(acting.reminder).toBe(isEnded ? null : endsAt)
     expect(acting.notices.received).toEqual(isEnded ? ['session t/S1 ended'] : [])
   })
-
-  test('without a later reminder', () => {
-    const acting = new ActingSession()
-    expect(acting.act({ type: 'reminder_due', dueAt: now })).toEqual({ type: 'answer', value: undefined })
-  })
 })
 
 test('a session has no entries that change it', () => {
   const acting = ActingSession.begun()
   const entry: Entry = { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }
   expect(() => acting.definition.apply(acting.state, entry, 1)).toThrow('device_removed')
-})
-
-test('a session is restored from its own records', () => {
-  const acting = ActingSession.begun()
-  expect(acting.definition.fixedRecords).toEqual([...acting.records.keys()])
-  expect(Object.keys(acting.definition.formats)).toEqual(acting.definition.fixedRecords)
-  expect(acting.definition.decide(acting.state, { type: 'use', address: 'a' }, turnAt()).type).toBe('answer')
 })

@@ -94,21 +94,6 @@ describe('an alarm', () => {
     expect(kinds(tenant.putAlarm('A1', { devices: [] }))).toEqual(['alarm_set'])
   })
 
-  test('errors name the unknown properties', () => {
-    const tenant = new ActingTenant()
-    tenant.act({ type: 'put_schema', service: 'svc', schema })
-    const unknown = 'must be a property of the service, by its name in the schema or as 0x2000'
-    const condition = { and: [{ var: 'temperature' }, { var: ['a.b', 1] }, { '>': [{ var: 'c' }, 1] }] }
-    expect(tenant.makeAlarm('A1', { condition })).toMatchObject({
-      problem: {
-        details: [
-          { path: 'condition.and.1.var.0', message: unknown },
-          { path: 'condition.and.2.>.0.var', message: unknown },
-        ],
-      },
-    })
-  })
-
   test.each<[string, Partial<AlarmBody>]>([
     ['a property by its id', { condition: { '>': [{ var: '0x9999' }, 1] } }],
     ['one by id and type', { condition: { '>': [{ var: '0X9999.float-array' }, 1] } }],

@@ -7,6 +7,7 @@ import { bindingLists } from '#model/device-binding'
 import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
 import { words } from '#test/actors/acting-tenant'
+import { commandOf } from '#test/kit/command-arbitrary'
 
 const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const devices = fc.subarray(['A', 'B', 'C'])
@@ -15,56 +16,43 @@ const group = few('G1', 'G2')
 const others = { locales: { en: { subject: 'Other', text: 'Longer than that.' } } }
 const author = few('crn#user:2Vb7qYx9Kd', 'crn#user:3Nc7xJr4Vq')
 
+const groups = fc.subarray(['G1', 'G2'])
+const isNew = fc.boolean()
+const groupBody = fc.record({ name: few('Hall', 'Yard'), devices })
+const alarmBody = fc.record(
+  {
+    name: few('Hot'),
+    severity: few('info'),
+    serviceIdentifier: few('s', 'u'),
+    condition: few({ var: 'a' }, { var: '0x01' }),
+    forSeconds: few(0, 60),
+    devices,
+    groups,
+  },
+  { requiredKeys: ['name', 'severity', 'serviceIdentifier', 'condition'] },
+)
+const functionBody = fc.record({
+  name: few('Told'),
+  enabled: fc.boolean(),
+  binding: fc.record({ devices, groups }, { requiredKeys: [] }),
+  graph: alarm.map((alarmId): FunctionBody['graph'] => ({
+    nodes: [{ id: 'when', type: 'trigger', on: 'alarm', alarmId }],
+    edges: [],
+  })),
+})
+const digest = few('', 'd')
 const command: fc.Arbitrary<TenantCommand> = fc.oneof(
-  fc.record({
-    type: fc.constant('put_group' as const),
-    id: group,
-    isNew: fc.boolean(),
-    body: fc.record({ name: few('Hall', 'Yard'), devices }),
-    author,
-  }),
-  fc.record({ type: fc.constant('delete_group' as const), id: group }),
-  fc.record({
-    type: fc.constant('put_alarm' as const),
-    id: alarm,
-    isNew: fc.boolean(),
-    body: fc.record(
-      {
-        name: few('Hot'),
-        severity: few('info' as const),
-        serviceIdentifier: few('s', 'u'),
-        condition: few({ var: 'a' }, { var: '0x01' }),
-        forSeconds: few(0, 60),
-        devices,
-        groups: fc.subarray(['G1', 'G2']),
-      },
-      { requiredKeys: ['name', 'severity', 'serviceIdentifier', 'condition'] },
-    ),
-    author,
-  }),
-  fc.record({ type: fc.constant('delete_alarm' as const), id: alarm }),
-  fc.record({
-    type: fc.constant('put_function' as const),
-    id: few('F1', 'F2'),
-    isNew: fc.boolean(),
-    body: fc.record({
-      name: few('Told'),
-      enabled: fc.boolean(),
-      binding: fc.record({ devices, groups: fc.subarray(['G1', 'G2']) }, { requiredKeys: [] }),
-      graph: alarm.map((alarmId): FunctionBody['graph'] => ({
-        nodes: [{ id: 'when', type: 'trigger', on: 'alarm', alarmId }],
-        edges: [],
-      })),
-    }),
-    author,
-  }),
-  fc.record({ type: fc.constant('delete_function' as const), id: few('F1', 'F2') }),
-  fc.record({ type: fc.constant('put_template' as const), name: few('T1', 'T2'), body: few(words, others), author }),
-  fc.record({ type: fc.constant('delete_template' as const), name: few('T1', 'T2') }),
-  fc.record({ type: fc.constant('sweep_progress' as const), alarm, digest: few('', 'd'), cursor: few('', 'B') }),
-  fc.record({ type: fc.constant('sweep_done' as const), alarm, digest: few('', 'd') }),
-  fc.record({
-    type: fc.constant('put_schema' as const),
+  commandOf('put_group', { id: group, isNew, body: groupBody, author }),
+  commandOf('delete_group', { id: group }),
+  commandOf('put_alarm', { id: alarm, isNew, body: alarmBody, author }),
+  commandOf('delete_alarm', { id: alarm }),
+  commandOf('put_function', { id: few('F1', 'F2'), isNew, body: functionBody, author }),
+  commandOf('delete_function', { id: few('F1', 'F2') }),
+  commandOf('put_template', { name: few('T1', 'T2'), body: few(words, others), author }),
+  commandOf('delete_template', { name: few('T1', 'T2') }),
+  commandOf('sweep_progress', { alarm, digest, cursor: few('', 'B') }),
+  commandOf('sweep_done', { alarm, digest }),
+  commandOf('put_schema', {
     service: few('s'),
     schema: few({ name: 'a', properties: {} }, { name: 'b', properties: { '0x0001': { name: 'a' } } }),
   }),

@@ -87,13 +87,13 @@ describe('an event that passed a throttle without a report', () => {
 
   test('an alarm with a duration, and one that a report changed at once', () => {
     const device = new LinkedDevice(chain(onAlarm, throttle(10), mail))
-    device.alarm('I1', alarm)
+    device.putAlarm('I1', alarm)
     device.says(0, 11)
     device.at += 2_000
     const due = device.due()
     const stamped = { stamps: ['F1/seldom', now + 2_000] }
     expect(due).toMatchObject({ changes: [stamped, { type: 'functions_run' }], isCheckpointed: true })
-    device.alarm('I1', { ...alarm, forSeconds: 0, edit: 2 })
+    device.putAlarm('I1', { ...alarm, forSeconds: 0, edit: 2 })
     device.at += 60_000
     device.says(0, 1)
     device.at += 60_000
@@ -110,17 +110,6 @@ describe('an event that passed a throttle without a report', () => {
 })
 
 describe('throttle times', () => {
-  test('are restored from the snapshot, with and without alarms', () => {
-    const device = new LinkedDevice()
-    device.says(0, 11)
-    expect(shownState(device.restored())).toEqual(shownState(device.state))
-    device.alarm('I1', storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] } }))
-    device.says(0, 12)
-    const restored = device.restored()
-    expect([restored.throttles.size, restored.alarms.size]).toEqual([1, 1])
-    expect(shownState(restored)).toEqual(shownState(device.state))
-  })
-
   test('stay through an edit of the function, and while it is disabled', () => {
     const device = new LinkedDevice()
     const graph = chain(onProperty(1), throttle(10), mail)

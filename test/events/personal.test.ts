@@ -49,16 +49,6 @@ describe('events for one user', () => {
   })
 })
 
-test('a socket that loses one of its own events reads the full state again', async () => {
-  const socket = stream.connect({ listener: { user: ann }, limitBytes: 200 })
-  stream.tell(stream.reportOf(), stream.reportOf(), subscribed(ann))
-  expect(socket.lostCount).toBeGreaterThan(0)
-  await readAll(stream)
-  stream.tell(unsubscribed(ann))
-  await readAll(stream)
-  expect(lines(socket).slice(-2)).toEqual(['RESYNC 3', 'NOTIFICATION_UNSUBSCRIBE 4'])
-})
-
 describe('permissions that change', () => {
   test('redefined: one RESYNC, then the events of the new permissions', async () => {
     const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })

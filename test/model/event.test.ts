@@ -41,15 +41,6 @@ test('only alarm events need access to all devices of their binding', () => {
   ])
 })
 
-test('an update event has a state of the machine and the firmware of a device', () => {
-  const schema = eventKinds.UPDATE_STATUS.schema
-  const event = { type: 'UPDATE_STATUS', ...at, ...device, index: 255, status: 'VERIFYING' }
-  expect(schema.parse(event)).toEqual(event)
-  for (const wrong of [{ status: 'verifying' }, { status: 'PAUSED' }, { index: 256 }, { progress: 101 }]) {
-    expect(schema.safeParse({ ...event, ...wrong }).success).toBe(false)
-  }
-})
-
 test('events are distinguished by type', () => {
   const read = (event: StreamEvent): string | number => (event.type === 'META_DELETE' ? event.key : event.offset)
   expect(read({ type: 'META_DELETE', ...at, ...device, key: 'site' })).toBe('site')

@@ -42,6 +42,11 @@ const firmware = {
 }
 const body = { deviceIdentifier: 'DEV-1', updates: [{ serviceIdentifier: service, propId: 8192, value: 7 }] }
 
+/** HELLO with one service of these properties. */
+function declaring(...properties: object[]) {
+  return { ...hello, services: [{ serviceIdentifier: 's', properties }] }
+}
+
 function services(count: number) {
   return Array.from({ length: count }, (_, index) => ({ serviceIdentifier: `s${index}`, properties: [] }))
 }
@@ -65,25 +70,10 @@ const goodFromDevice: [string, unknown][] = [
   ['HELLO with the most properties', { ...hello, autoUpdate: true, services: properties(propertiesMax) }],
   ['UPDATE', update],
   ['UPDATE with time', { ...update, timestamp: 1 }],
-  [
-    'UPDATE with error',
-    {
-      ...update,
-      updates: [
-        { propId: 1, error: 'broken' },
-        { propId: 1, value: 0 },
-      ],
-    },
-  ],
+  ['UPDATE with error', { ...update, updates: [{ propId: 1, error: 'broken' }, update.updates[0]] }],
   [
     'UPDATE with any value',
-    {
-      ...update,
-      updates: [
-        { propId: 1, value: null },
-        { propId: 2, value: [1n] },
-      ],
-    },
+    { ...update, updates: [{ propId: 1, value: null }].concat({ propId: 2, value: [1n] } as never) },
   ],
   ['UPDATE short', ['U', 1, 1, 0, [8192, 7]]],
   ['UPDATE short with time', ['U', 1, 2, 63, [8192, 7, 8193, { e: 'broken' }], 1]],
@@ -167,34 +157,16 @@ describe('a message is refused', () => {
         services: [service, service.toUpperCase()].map((serviceIdentifier) => ({ serviceIdentifier, properties: [] })),
       },
     ],
-    ['a property twice', { ...hello, services: [{ serviceIdentifier: 's', properties: [property, property] }] }],
-    [
-      'an unknown data type',
-      { ...hello, services: [{ serviceIdentifier: 's', properties: [{ ...property, type: 'UINT7' }] }] },
-    ],
-    [
-      'a stream type',
-      { ...hello, services: [{ serviceIdentifier: 's', properties: [{ ...property, type: 'string-stream' }] }] },
-    ],
-    [
-      'a flag that is not a boolean',
-      { ...hello, services: [{ serviceIdentifier: 's', properties: [{ ...property, modifier: { isReadOnly: 1 } }] }] },
-    ],
+    ['a property twice', declaring(property, property)],
+    ['an unknown data type', declaring({ ...property, type: 'UINT7' })],
+    ['a stream type', declaring({ ...property, type: 'string-stream' })],
+    ['a flag that is not a boolean', declaring({ ...property, modifier: { isReadOnly: 1 } })],
     ['firmware without a version', { ...hello, firmwares: [{ firmware: 'v1', index: 0 }] }],
     ['firmware without index', { ...hello, firmwares: [{ firmware: '1.0.0' }] }],
     ['firmware index too high', { ...hello, firmwares: [{ firmware: '1.0.0', index: 256 }] }],
     ['firmware index negative', { ...hello, firmwares: [{ firmware: '1.0.0', index: -1 }] }],
     ['firmware index broken', { ...hello, firmwares: [{ firmware: '1.0.0', index: 0.5 }] }],
-    [
-      'firmware index twice',
-      {
-        ...hello,
-        firmwares: [
-          { firmware: '1.0.0', index: 0 },
-          { firmware: '1.0.0', index: 0 },
-        ],
-      },
-    ],
+    ['firmware index twice', { ...hello, firmwares: [firmwares[1], firmwares[1]] }],
     ['hardware with a space', { ...hello, firmwares: [{ firmware: '1.0.0', index: 0, hardware: 'a b' }] }],
     ['seq 0', { ...update, seq: 0 }],
     ['no updates', { ...update, updates: [] }],
@@ -281,7 +253,7 @@ describe('normal forms', () => {
 })
 
 test('faults name their path', () => {
-  const twice = { ...hello, services: [{ serviceIdentifier: 's', properties: [property, property] }] }
+  const twice = declaring(property, property)
   expect(LongDeviceMessage.safeParse(twice).error?.issues[0]?.path).toEqual(['services', 0, 'properties', 1, 'propId'])
   expect(ShortUpdateMessage.safeParse(['U', 1, 1, 0, [1, 1]]).success).toBe(true)
 })

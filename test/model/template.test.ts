@@ -62,26 +62,6 @@ describe('a template is refused', () => {
     ['of more than 32 KiB', one({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
     ['of more than 128 KiB', { locales: manyLarge() }, '', '131072 bytes'],
     ['unescaped', one({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
-    [
-      'with unescaped values in HTML',
-      one({ html: '<p>\n{{& value}}</p>' }),
-      'locales.en.html',
-      'line 2: {{& value}}: values',
-    ],
-    [
-      'with partials',
-      one({ text: 'a\r\n\r\n{{> part}}' }),
-      'locales.en.text',
-      'line 3: {{> part}}: there are no partials',
-    ],
-    ['with other tags', one({ text: '{{=<% %>=}}' }), 'locales.en.text', 'line 1: {{=<% %>=}}: tags'],
-    ['with an open tag at its end', one({ text: '{{#value}}' }), 'locales.en.text', 'line 1: unclosed section "value"'],
-    [
-      'with a section closed too often',
-      one({ text: '{{/value}}' }),
-      'locales.en.text',
-      'line 1: unopened section "value"',
-    ],
   ])('%s', (_, body, path, fragment = '') => {
     expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(fragment) }])
   })

@@ -198,10 +198,8 @@ export class AccessFixture {
     const id = headers.get('location')?.split('/').at(-1) ?? ''
     const address = deliveryAddress(defaultTenant, id)
     const what = { value: 'offline', previous: 'online', cause: { on: 'status' } } as const
-    await this.#ask(address, {
-      type: 'webhook',
-      request: { at: this.now(), device: exampleDevice, node: 'call', ...what },
-    })
+    const request = { at: this.now(), device: exampleDevice, node: 'call', ...what }
+    await this.#ask(address, { type: 'webhook', request })
     while ((this.#look(address) as DeliveryState).results.size === 0) await new Promise((done) => setTimeout(done, 1))
     return id
   }
@@ -267,21 +265,9 @@ export class AccessFixture {
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
     const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as DeviceState | undefined
     const named = [...roles].filter(([name]) => name !== 'eve')
-    return JSON.stringify([
-      [...schemas],
-      named,
-      [...apiKeys],
-      [...provisioningKeys],
-      [...groups],
-      [...alarms],
-      [...functions],
-      [...templates],
-      tenant === defaultTenant ? this.#subscriber('eve').subscriptions : [],
-      users,
-      this.#shownProject(tenant),
-      devices !== undefined,
-      devices?.meta,
-    ])
+    const subscriptions = tenant === defaultTenant ? this.#subscriber('eve').subscriptions : []
+    const maps = [schemas, apiKeys, provisioningKeys, groups, alarms, functions, templates].map((each) => [...each])
+    return JSON.stringify([maps, named, subscriptions, users, this.#shownProject(tenant), devices?.meta ?? 'none'])
   }
 
   /** The number of entries in the stream of a tenant: all events so far. */
@@ -329,26 +315,13 @@ export class AccessFixture {
     await this.#nothingOf(tenant)
     // The other tenant has the same resources under the same names, except the device, its firmware, bindings and schema.
     if (!state.apiKeys.has(apiKey)) {
-      await this.#ask(address, {
-        type: 'add_api_key',
-        id: apiKey,
-        name: 'Reporting',
-        roles: ['viewer'],
-        hash,
-        expiresAt: null,
-        createdBy: { tenant: defaultTenant, user: operator.user },
-      })
+      const createdBy = { tenant: defaultTenant, user: operator.user }
+      const key = { id: apiKey, name: 'Reporting', roles: ['viewer'], hash, expiresAt: null, createdBy }
+      await this.#ask(address, { type: 'add_api_key', ...key })
     }
     if (!state.provisioningKeys.has(provisioningKey)) {
-      const add = {
-        type: 'add_provisioning_key',
-        id: provisioningKey,
-        name: 'Hall 3',
-        hash,
-        expiresAt: null,
-        maxDevices: 200,
-      }
-      await this.#ask(address, add)
+      const key = { id: provisioningKey, name: 'Hall 3', hash, expiresAt: null, maxDevices: 200 }
+      await this.#ask(address, { type: 'add_provisioning_key', ...key })
     }
     const grants = [{ permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
@@ -398,17 +371,9 @@ export class AccessFixture {
     const { tenant, id } = this.#subscriber(name)
     const address = subscriberAddress(tenant, id)
     await this.#ask(address, { type: 'erase' })
-    const createdBy = formatCrn({ type: 'user', id })
-    const subscription = {
-      id: exampleSubscription,
-      function: subscribedFunction,
-      type: 'email',
-      locale: 'en',
-      createdBy,
-      createdAt: 1,
-      origin: '',
-    }
-    await this.#ask(address, { type: 'subscribe', subscription, from: 0 })
+    const made = { createdBy: formatCrn({ type: 'user', id }), createdAt: 1, origin: '' }
+    const what = { id: exampleSubscription, function: subscribedFunction, type: 'email', locale: 'en' }
+    await this.#ask(address, { type: 'subscribe', subscription: { ...what, ...made }, from: 0 })
   }
 
   #subscriber(name: string): SubscriberState {
@@ -461,17 +426,9 @@ export class AccessFixture {
       await this.#ask(device, { ...hello, isConnect: false })
     }
     const address = projectAddress(defaultTenant, exampleProject)
+    const image = { hardware: null, index: 0, sha256: 'ab'.repeat(32), size: 1, createdAt: 1, createdBy: '' }
     for (const firmware of ['1.4.1', exampleFirmware]) {
-      const release = {
-        firmware,
-        hardware: null,
-        index: 0,
-        sha256: 'ab'.repeat(32),
-        size: 1,
-        createdAt: 1,
-        createdBy: '',
-      }
-      await this.#ask(address, { type: 'put_release', release })
+      await this.#ask(address, { type: 'put_release', release: { ...image, firmware } })
     }
     await this.#ask(address, { type: 'put_pin', device: exampleDevice, firmware: exampleFirmware })
     const body = putRollout.body?.schema.parse(putRollout.example.body)
@@ -499,12 +456,8 @@ export class AccessFixture {
       const code = { hash: hashOf(name), expiresAt: world.now() + 3_600_000_000, resetsFactors: false }
       await this.#ask(directoryAddress, { type: 'add_user', user, code })
       if (isIn) {
-        const account = accountAddress(tenant, user.id)
-        await this.#ask(account, {
-          type: 'redeem_code',
-          codeHash: code.hash,
-          passwordHash: `plain:0:${examplePassword}`,
-        })
+        const redeem = { type: 'redeem_code', codeHash: code.hash, passwordHash: `plain:0:${examplePassword}` }
+        await this.#ask(accountAddress(tenant, user.id), redeem)
       }
     }
     const id = rowByName(this.#directory, name)?.id ?? ''
@@ -533,21 +486,16 @@ export class AccessFixture {
     await this.#ask(accountAddress(tenant, id), { type: 'set_password', version, passwordHash, keep: undefined })
     const authorization = `Basic ${Buffer.from(`${asker}:${examplePassword}`).toString('base64')}`
     const place = { host: 'localhost', address: '127.0.0.1', agent: 'test' }
-    this.#tokens.set(
-      asker,
-      (await this.#http.identity.logins.basicToken({ authorization, isOffline: false, place })).token,
-    )
+    const { token } = await this.#http.identity.logins.basicToken({ authorization, isOffline: false, place })
+    this.#tokens.set(asker, token)
   }
 
   #begin(tenant: string, user: string, id: string): Promise<unknown> {
     const { credentials } = this.#look(accountAddress(tenant, user)) as AccountState
     const endsAt = world.now() + 3_600_000_000
     const session = { id, scheme: 'basic', hasRefresh: false, endsAt, address: '', agent: '' }
-    return this.#ask(accountAddress(tenant, user), {
-      type: 'begin_session',
-      session,
-      version: credentials?.version ?? 0,
-    })
+    const version = credentials?.version ?? 0
+    return this.#ask(accountAddress(tenant, user), { type: 'begin_session', session, version })
   }
 
   /** Acts as an administrator, without the API. */

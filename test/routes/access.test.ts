@@ -33,7 +33,11 @@ const whoeverIsIn: Row = [401, signedIn, signedIn, signedIn, signedIn, signedIn]
 const hooked: Row = [401, 'success', 403, 'success', 'success', 'success']
 const unproven: Row = [401, 401, 401, 401, 401, 401]
 
-const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row }>> = {
+type OwnRow = { readonly why: string; readonly row: Row }
+const alike = (names: readonly string[], why: string, row: Row): Record<string, OwnRow> =>
+  Object.fromEntries(names.map((name) => [name, { why, row }]))
+
+const ownRows: Readonly<Record<string, OwnRow>> = {
   // The request contains its own credential.
   signUp: { why: 'the code is the credential', row: unproven },
   readToken: { why: 'the password is the credential', row: unproven },
@@ -56,23 +60,13 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   // Callers see a binding if they reach all its devices; grants on services do not limit it.
   listGroups: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   createGroup: { why: 'its devices, which need not exist', row: [401, 'success', 403, 404, 'success', 'success'] },
-  ...Object.fromEntries(
-    ['readGroup', 'updateGroup', 'deleteGroup'].map((name) => [
-      name,
-      { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
-    ]),
-  ),
+  ...alike(['readGroup', 'updateGroup', 'deleteGroup'], 'its devices', [401, 404, 403, 404, 'success', 'success']),
   // An action shows its devices; it contains no devices that the caller may not change.
   readAction: { why: 'its devices and their service', row: [401, 404, 403, 404, 404, 'success'] },
   // Alarms follow the rules of groups.
   listAlarms: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   createAlarm: { why: 'its devices, which need not exist', row: [401, 'success', 403, 404, 'success', 'success'] },
-  ...Object.fromEntries(
-    ['readAlarm', 'putAlarm', 'deleteAlarm'].map((name) => [
-      name,
-      { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
-    ]),
-  ),
+  ...alike(['readAlarm', 'putAlarm', 'deleteAlarm'], 'its devices', [401, 404, 403, 404, 'success', 'success']),
   queryHistory: { why: 'leaves out what it may not show', row: [401, 'success', 403, 'success', 'success', 'success'] },
   exportHistory: { why: 'its devices and their service', row: [401, 404, 403, 404, 404, 'success'] },
   importHistory: {
@@ -87,12 +81,14 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     why: 'its devices, which need not exist',
     row: [401, 'success', 403, 404, 'success', 'success'],
   },
-  ...Object.fromEntries(
-    ['readFunction', 'updateFunction', 'deleteFunction', 'testFunction', 'listDeliveries'].map((name) => [
-      name,
-      { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
-    ]),
-  ),
+  ...alike(['readFunction', 'updateFunction', 'deleteFunction', 'testFunction', 'listDeliveries'], 'its devices', [
+    401,
+    404,
+    403,
+    404,
+    'success',
+    'success',
+  ]),
   // Templates belong to no device and apply to all.
   listTemplates: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   putTemplate: {
@@ -103,12 +99,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   // The caller's own subscriptions; access to their functions is checked at creation.
   listSubscriptions: { why: 'their own', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   subscribe: { why: 'the body has the topic', row: [401, 400, 403, 'success', 'success', 'success'] },
-  ...Object.fromEntries(
-    ['readUnsubscribe', 'unsubscribeByLink'].map((name) => [
-      name,
-      { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] as const },
-    ]),
-  ),
+  ...alike(['readUnsubscribe', 'unsubscribeByLink'], 'the signature is the credential', [403, 403, 403, 403, 403, 403]),
   readOutbox: {
     why: 'the admin role itself, which the other tenant also has',
     row: [401, 'success', 403, 403, 403, 403],
@@ -125,12 +116,14 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     why: 'another tenant makes its own; any device',
     row: [401, 'success', 403, 403, 'success', 'success'],
   },
-  ...Object.fromEntries(
-    ['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'].map((name) => [
-      name,
-      { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] as const },
-    ]),
-  ),
+  ...alike(['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'], 'any device', [
+    401,
+    404,
+    403,
+    403,
+    'success',
+    'success',
+  ]),
   listPins: {
     why: 'its devices; the other tenant has no such project',
     row: [401, 404, 403, 'empty', 'success', 'success'],
@@ -145,7 +138,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   readRole: { why: 'same name in both tenants', row: tenantWhole },
   deleteRole: { why: 'same name in both tenants', row: tenantWhole },
   // Only tenant default manages tenants.
-  ...Object.fromEntries(
+  ...alike(
     [
       'listTenants',
       'createTenant',
@@ -156,10 +149,9 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       'rotateSigningKey',
       'handOver',
       'compactHistory',
-    ].map((name) => [
-      name,
-      { why: 'only tenant default', row: [401, 403, 403, 'success', 'success', 'success'] as const },
-    ]),
+    ],
+    'only tenant default',
+    [401, 403, 403, 'success', 'success', 'success'],
   ),
 }
 

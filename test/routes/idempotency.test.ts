@@ -279,15 +279,6 @@ describe('a route with secrets', () => {
     give({ status: 204 })
     expect(await fixture.replyText(running)).toBe('204')
   })
-
-  test('passes its errors on', async () => {
-    const fixture = await IdempotencyFixture.open()
-    const refuse = () => {
-      throw new Problem('conflict')
-    }
-    expect(await fixture.send(secret, refuse)).toBe('409 conflict')
-    expect(await fixture.send(secret, counting())).toBe('200 {"count":1}')
-  })
 })
 
 test.each([

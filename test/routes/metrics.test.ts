@@ -117,14 +117,6 @@ describe('without a token', () => {
     const answer = await ask(http, { [name]: '127.0.0.1' })
     expect([answer.status, await answer.text()]).toEqual([403, ''])
   })
-})
-
-describe('without a token, by host name', () => {
-  let http: HttpFixture
-  beforeAll(async () => {
-    http = await openMetrics(new SomeMetrics(1), undefined)
-  })
-  afterAll(() => http.server.close())
 
   /** The status of the answer to a browser that uses this host name. */
   const asked = (host: string, site = '') =>

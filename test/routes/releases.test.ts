@@ -188,34 +188,13 @@ describe('an upload in parts', () => {
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
   })
 
-  test('is refused in the middle, and starts again at the beginning', async () => {
-    await part(0, 30_000)
-    for (const [from, to] of [
-      [29_999, 60_000],
-      [30_001, 60_000],
-      [60_000, 70_000],
-    ] as const) {
-      const { status, json } = await part(from, to)
-      expect([status, json]).toEqual([409, { error: 'bytes from 30000 are expected' }])
-    }
-    expect((await part(0, 10_000)).json).toEqual({ received: 10_000, size: image.length })
-    expect((await fixture.upload(at, image)).status).toBe(201)
-  })
-
-  test.each([
-    'bytes 0-9',
-    'bytes 0-9/*',
-    'bytes */*',
-    'bytes 9-0/10',
-    'bytes 0-10/10',
-    'items 0-9/10',
-    '0-9/10',
-    'bytes 0-8/10',
-    'bytes */10',
-  ])('needs a valid Content-Range of the right length: %j', async (range) => {
-    const { status, json } = await fixture.upload(at, Buffer.alloc(10, 'x'), { 'content-range': range })
-    expect([status, Object.keys(json)]).toEqual([400, ['error']])
-  })
+  test.each(['bytes 0-9', 'bytes 0-8/10', 'bytes */10'])(
+    'needs a valid Content-Range of the right length: %j',
+    async (range) => {
+      const { status, json } = await fixture.upload(at, Buffer.alloc(10, 'x'), { 'content-range': range })
+      expect([status, Object.keys(json)]).toEqual([400, ['error']])
+    },
+  )
 
   test('refuses a length in Content-Range that differs from the body', async () => {
     for (const last of [9_999, 69_999]) {

@@ -5,7 +5,7 @@ import type { TenantState } from '#actors/tenant/state'
 import type { WebhookNode } from '#model/graph'
 import { httpReceivers } from '#notifications/http-receivers'
 import { until } from '#test/blackbox/until'
-import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
+import { ServerWithUsers } from '#test/routes/server-with-users'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 /** Functions with webhooks: their secrets, their receivers, and what was sent. Contract 12. */
@@ -141,15 +141,5 @@ describe('deliveries', () => {
     const delivered = { id: expect.stringMatching(/^msg_/), node: 'hook0', status: 'DELIVERED', attempts: 1 }
     expect(answer.json).toEqual([1, 2].map(() => ({ ...delivered, httpStatus: 204, time: expect.any(Number) })))
     expect(answer.text).not.toContain('offline')
-  })
-
-  test('need read on functions for all devices of the function', async () => {
-    const { path } = await create(bodyOf({}))
-    http.give('eve', [on(['A'], ['*'], { functions: ['read'] })])
-    http.give('ben', [on(['B'], ['*'], { functions: ['read'] })])
-    http.give('cat', [everywhere({ service: ['read'] })])
-    const statusOf = async (who: string, at = path) => (await http.call(who, 'GET', `${at}/deliveries`)).status
-    expect([await statusOf('eve'), await statusOf('ben'), await statusOf('cat')]).toEqual([200, 404, 403])
-    expect(await statusOf('root', '/functions/8Hj4wRt6Zc')).toBe(404)
   })
 })

@@ -215,13 +215,6 @@ describe('many actions', () => {
     expect(await refusal(fixture.requestBegin('J', many))).toBe('conflict an action is for at most 100000 devices')
     expect([fixture.action('J'), await fixture.runningActions()]).toEqual([undefined, []])
   })
-
-  test('need different ids', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link('A')
-    await fixture.begin('J', ['A'])
-    expect(await refusal(fixture.requestBegin('J', ['A']))).toBe('conflict the id is taken')
-  })
 })
 
 test('a device with too many open writes is asked later', async () => {

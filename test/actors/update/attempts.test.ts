@@ -144,13 +144,6 @@ describe('a device that falls back after a finished update', () => {
     },
   )
 
-  test('is reported as failed to its rollout', () => {
-    const acting = new ActingUpdate()
-    const decision = fallsBack(acting, 'J', { found: rollout(3) })
-    const tells = decision.type === 'record' ? decision.tells : []
-    expect(tells?.map(({ command }) => command)).toMatchObject([{ rollout: 'R', from: 'done', to: 'failed' }])
-  })
-
   test('before its end is published, is delayed as well', () => {
     const acting = ActingUpdate.offering()
     acting.says('INSTALLED')
