@@ -26,7 +26,8 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
   const manager = client.jetstreamManager(false)
   return {
     async append(message, after) {
-      const { seq } = await client.publish(subject, message, { expect: { lastSubjectSequence: after }, retries: 0 })
+      const options = { expect: { lastSubjectSequence: after }, retries: 0 }
+      const { seq } = await withoutStacks(() => client.publish(subject, message, options))
       return seq
     },
     async lastSequence() {
@@ -83,4 +84,15 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
 /** The library waits much longer for a consumer whose server is gone. */
 async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
+}
+
+/** The library makes two errors for each request, in case that they are needed. Their stacks cost more than the rest. */
+function withoutStacks<Result>(call: () => Result): Result {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return call()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
 }
