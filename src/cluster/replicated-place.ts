@@ -18,10 +18,10 @@ import { firstRowOf } from '#store/pages'
 export const logSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]
 
 /**
- * A commit costs each node several times what the change of one frame costs, and takes at least a millisecond to return
- * from the log.
+ * A commit costs each node several times what the change of one frame costs: messages, a write to its store, and an
+ * acknowledgement to each device connection. A change waits for others at most this long.
  */
-const commitEveryMs = 4
+const commitEveryMs = 10
 
 export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage' | 'logSeconds'> {
   /** The name of this node. */

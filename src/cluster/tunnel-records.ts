@@ -58,7 +58,7 @@ const headBytes = 4 + 1 + 4
 const batchBytes = 16 * 1024
 const startBytes = 2 * batchBytes
 /** The time in which records are combined, if the last batch was sent less than this ago. */
-const batchMs = 1
+const batchMs = 4
 
 /** The records of a batch. Their data is a part of the batch. @throws RangeError if the batch is cut off */
 export function* recordsIn(batch: Uint8Array): Iterable<TunnelRecord> {
@@ -124,9 +124,8 @@ export class RecordBatches {
 
   flush(): void {
     if (this.#bytes === 0) return
-    const batch = this.#buffer.subarray(0, this.#bytes)
-    // The receiver of the batch may keep it until it is written.
-    this.#buffer = Buffer.allocUnsafe(startBytes)
+    // A copy: the receiver of the batch may keep it until it is written.
+    const batch = Buffer.from(this.#buffer.subarray(0, this.#bytes))
     this.#bytes = 0
     this.#sentAt = this.#world.monotonic()
     this.#send(batch)
