@@ -93,7 +93,6 @@ describe('alarms in a browser', () => {
     await ann.page.getByRole('dialog').getByRole('button', { name: 'Acknowledge', exact: true }).click()
     await row('BOILER-001').getByText('on my way').waitFor()
     await ann.page.getByRole('link', { name: 'Alarms 1 not acknowledged' }).waitFor()
-    await ann.saveScreenshot('alarms')
     await ann.isAccessible()
     await boilers.report('BOILER-001', 20)
     await boilers.report('BOILER-002', 20)

@@ -125,7 +125,6 @@ describe('firmware pages', () => {
     await list.getByText('done 1.1.0').waitFor()
     const counts = page().locator('.rollout-counts')
     await counts.getByText('1 done').waitFor()
-    await ann.saveScreenshot('rollout')
 
     await button('Change rollout').click()
     await dialog.getByLabel('Attempts for each device').fill('5')

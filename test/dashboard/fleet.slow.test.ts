@@ -57,8 +57,6 @@ describe('the fleet in a browser', () => {
     // Only visible rows are in the page.
     expect(await rows().count()).toBeLessThan(60)
     await ann.isAccessible()
-    await ann.saveScreenshot('fleet')
-    await ann.saveScreenshot('fleet-dark', 'dark')
   })
 
   test('values update live', async () => {
@@ -279,7 +277,6 @@ describe('the fleet in a browser', () => {
     await bob.reads('120 devices')
     await fitsAPhone(bob)
     await bob.isAccessible()
-    await bob.saveScreenshot('fleet-phone', 'dark')
     await bob.button('Pages').click()
     await bob.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click()
     await bob.page.getByRole('link', { name: 'BOILER-001', exact: true }).click()
@@ -323,7 +320,6 @@ describe('the fleet in a browser', () => {
     await server.kill()
     await ann.page.locator('.banner', { hasText: 'Not connected: values are from' }).waitFor()
     await ann.isAccessible()
-    await ann.saveScreenshot('reconnecting')
     // The last values stay visible.
     await temperature.getByText(String(degreesOf(5))).waitFor()
     // A page that was never opened cannot be loaded now.

@@ -180,7 +180,6 @@ describe('functions in a browser', () => {
     await mail.getByText('BOILER-001 ist bei 31.5').waitFor()
     await mail.getByText('It was 29.').waitFor()
     await drawn('mail', '.test-outcome').and(ann.page.getByLabel('entered')).waitFor()
-    await ann.saveScreenshot('function')
     await ann.isAccessible()
     await sample.getByLabel('Value', { exact: true }).fill('20')
     await ann.button('Run test').click()

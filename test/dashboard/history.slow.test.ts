@@ -41,17 +41,6 @@ describe('charts in a browser', () => {
   const chart = () => ann.page.getByRole('img', { name: /^Chart\./ })
   const legend = (row: RegExp) => ann.page.locator('.history-legend').getByRole('row', { name: row })
   const isPressed = (name: string) => ann.button(name).getAttribute('aria-pressed')
-  const shot = async (name: string) => {
-    if (!process.env.SHOTS) return
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await ann.page.emulateMedia({ colorScheme })
-      await ann.page.screenshot({ path: `${process.env.SHOTS}/${name}-${colorScheme}.png` })
-    }
-    await ann.page.emulateMedia({ colorScheme: 'light' })
-    await ann.page.setViewportSize({ width: 390, height: 844 })
-    await ann.page.screenshot({ path: `${process.env.SHOTS}/${name}-phone.png`, fullPage: true })
-    await ann.page.setViewportSize({ width: 1280, height: 800 })
-  }
 
   // The first value, at connect, is 37.
   test('a property opens its chart of the last day, with the extent of its values', async () => {
@@ -69,8 +58,6 @@ describe('charts in a browser', () => {
     await ann.reads('Each point is the average of 5 min.')
     await ann.reads(/Temperature had an error: no reading/)
     await ann.isAccessible()
-    await shot('chart')
-    await ann.saveScreenshot('device')
     await fitsAPhone(ann)
   })
 
@@ -124,7 +111,6 @@ describe('charts in a browser', () => {
     await legend(/^Temperature · BOILER-002/)
       .getByText('28 °C')
       .waitFor()
-    await shot('compare')
     await ann.button('Remove Temperature · BOILER-002').click()
     await legend(/^Temperature · BOILER-002/).waitFor({ state: 'detached' })
   })
@@ -169,7 +155,6 @@ describe('charts in a browser', () => {
     await legend(/^Temperature/).waitFor()
     await chart().scrollIntoViewIfNeeded()
     await ann.isAccessible()
-    await shot('alarm')
     await fitsAPhone(ann)
   })
 
@@ -185,7 +170,6 @@ describe('charts in a browser', () => {
     expect(queries).toHaveLength(1)
     for (const device of ['BOILER-001', 'BOILER-002', 'BOILER-003']) expect(queries[0]).toContain(device)
     await ann.isAccessible()
-    await shot('fleet')
     await fitsAPhone(ann)
   })
 

@@ -53,7 +53,6 @@ describe('signing in with a browser', () => {
     await ann.sees('Sign in')
     await ann.isAccessible()
     await fitsAPhone(ann)
-    await ann.saveScreenshot('sign-in')
     await ann.signIn({ ...root, password: 'a wrong password' })
     await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
     await ann.isAccessible()

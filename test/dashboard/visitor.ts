@@ -1,17 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { projectRoot } from '#bench/project-root'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import type { Credentials } from '#test/blackbox/signed-in-user'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
 
 /** Screenshots are opt-in, because a run of the tests must not change the tree. */
-const screenshotsFolder = process.env.SCREENSHOTS ? join(projectRoot, 'docs/images') : undefined
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -158,14 +155,6 @@ export class Visitor {
       }))
       expect({ colorScheme, found }).toEqual({ colorScheme, found: [] })
     }
-    await this.page.emulateMedia({ colorScheme: 'light' })
-  }
-
-  /** Saves a screenshot for the README if `SCREENSHOTS` is set. */
-  async saveScreenshot(name: string, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
-    if (!screenshotsFolder) return
-    await this.page.emulateMedia({ colorScheme })
-    await this.page.screenshot({ path: join(screenshotsFolder, `${name}.png`), animations: 'disabled' })
     await this.page.emulateMedia({ colorScheme: 'light' })
   }
 }
