@@ -117,7 +117,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       world,
       journal,
       projection: history,
-      failed: messages.failed('history failed; it will go on from what it has stored'),
+      failed: messages.failed('a step of the history failed; it continues after the last value that it stored'),
       begunAnew: messages.historyBegunAnew,
       prepare: () => history.setRetentions(allRetentions()),
     })

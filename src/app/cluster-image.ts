@@ -47,7 +47,8 @@ export async function fetchImage({ world, folder, place, extent, others, key, lo
       }
     }
     if (canFollow) return
-    if (isFirst) log.warn({}, 'the log does not begin where this node ends: waiting for a node that sends its data')
+    if (isFirst)
+      log.warn({}, 'the log no longer has the next message for this node: waiting for another node to send its data')
     await new Promise<void>((resolve) => world.after(tryAgainMs, resolve))
   }
 }

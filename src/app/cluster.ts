@@ -31,19 +31,19 @@ export interface Cluster {
   /** Firmware images that outlive this node. `local`: those in its data folder. */
   imagesOf(local: BlobStore): BlobStore
   readonly metrics: ReplicatedPlace['metrics']
-  /** Carry connections of devices to the owner. */
+  /** Forward the messages of device connections to the owner. */
   readonly tunnels: DeviceTunnels
   /** Websockets and routes of this node. */
   socketsOf(assembly: Assembly): ClusterSockets
   routesOf(assembly: Assembly): Binding[]
   /** Makes another node the owner. @throws Problem `not_found`, `conflict` */
   handOverTo(node: string, assembly: Assembly): void
-  /** Stores what was taken, and lets another node become the owner: requests that still come are sent there. */
+  /** Stores the accepted changes and lets another node become the owner. Later requests are sent to that node. */
   handOver(assembly: Assembly): Promise<void>
   close(): Promise<void>
 }
 
-/** Space for the parts of a message other than a commit. */
+/** The space that a message needs in addition to its commit. */
 const messageSpareBytes = 1024
 /** How long a node that stops waits for its last commit before another node takes over. */
 const handOverMs = 1_000
@@ -90,7 +90,7 @@ export async function joinCluster(
     isOwner: () => clusterNode.isOwner,
     positions: () => nats.nodes.positions(),
     log: nats.logStore,
-    failed: (error) => log.warn({ err: error }, 'the beginning of the log could not be deleted'),
+    failed: (error) => log.warn({ err: error }, 'old messages of the log could not be deleted'),
   })
   nats.nodes.sequence = () => replicated.position.sequence
   const clusterNode = new ClusterNode({
@@ -107,7 +107,7 @@ export async function joinCluster(
     world: realWorld,
     node: clusterNode,
     basePath: '/api/v1',
-    bug: (error) => log.error({ err: error }, 'a bug: a device at another node'),
+    bug: (error) => log.error({ err: error }, 'a bug: handling a device that is connected to another node'),
   })
   await fetchImage({
     world: realWorld,
@@ -155,7 +155,7 @@ export async function joinCluster(
   }
 }
 
-/** Twice: the audit records what the first commits have changed. */
+/** Waits twice, because the audit stores entries about the first commits. */
 async function settled({ context: { system } }: Assembly): Promise<void> {
   for (let times = 0; times < 2 && system.gate.isOpen; times++) {
     await system.gate.settled().catch(() => {})

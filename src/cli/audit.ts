@@ -23,7 +23,7 @@ export function addAuditCommand(program: Command, act: CommandAction): void {
     .description('list changes and sign-ins of users and keys, also refused ones, newest first')
     .option('--by <user>', 'name or CRN of the user or key; all by default')
     .option('--from <time>', 'Unix milliseconds, or a time before now such as -7d; 90 days ago by default')
-    .option('--to <time>', 'the same; not included; now by default')
+    .option('--to <time>', 'the same, exclusive; now by default')
     .option('--limit <count>', 'of the newest entries', wholeNumber, 100)
     .action(act(list))
 }

@@ -26,7 +26,7 @@ export function addHistoryCommands(program: Command, act: CommandAction): void {
     .requiredOption('--service <id>', 'the service; repeatable', collectValues)
     .option('--properties <names>', 'ids or names, separated by commas; all by default')
     .option('--from <time>', 'Unix milliseconds, or a time before now such as -24h, the default')
-    .option('--to <time>', 'the same; not included; now by default')
+    .option('--to <time>', 'the same, exclusive; now by default')
     .option('--interval <span>', 'a row for each span of time, such as 5m, instead of each point')
     .option('--aggregates <names>', 'with --interval: the columns, such as min,avg,max')
     .addOption(new Option('--format <format>', 'format of the output').choices(['csv', 'ndjson']).default('csv'))

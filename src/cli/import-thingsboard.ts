@@ -9,7 +9,7 @@ import { deviceIdentifierOf, isDeviceToken } from '#model/identifier'
 export function addImportCommands(program: Command, act: CommandAction): void {
   program
     .command('import')
-    .description('take over devices of another system')
+    .description('import devices from another system')
     .command('thingsboard <file>')
     .description('create the devices of a CSV file with the columns token and name; each signs in with its token')
     .action(act(importThingsBoard))

@@ -37,7 +37,7 @@ export function addKeyCommands(program: Command, act: CommandAction): void {
   )
   key
     .command('list')
-    .description('API keys and provisioning keys, or those of one kind')
+    .description('list API keys and provisioning keys, or those of one kind')
     .addArgument(new Argument('[kind]').choices([...kinds, 'signing']))
     .action(act(list))
   const add = key.command('add').description('create a key, and print it once')

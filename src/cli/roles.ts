@@ -24,7 +24,7 @@ export function addRoleCommands(program: Command, act: CommandAction): void {
       jsonIn,
     )
     .action(act(put))
-  role.command('delete <role>').description('delete a role without users and keys').action(act(remove))
+  role.command('delete <role>').description('delete a role that no user and no key has').action(act(remove))
 }
 
 async function list({ client, query, printer }: CommandContext): Promise<void> {

@@ -61,7 +61,7 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlac
         await storage.close()
         throw new StorageFailure(
           'damaged',
-          'this data folder is not of a node of a cluster: begin with an empty one, and with identity.key of the others',
+          'this data folder does not belong to a node of a cluster: use an empty one, with the identity.key of the other nodes',
         )
       }
       replica = new Replica({ ...options, storage, logSeconds: metrics.logSeconds })

@@ -258,7 +258,7 @@ function textOf(shape: Shape, start: string, index: number, state: PropertyState
 /** A property that is no longer declared. */
 export function removedText({ propId, type, modifier }: RemovedProperty): string {
   const known = propertyTypeOf(type)
-  if (!known) throw new Error(`${type} is no data type`)
+  if (!known) throw new Error(`${type} is not a data type`)
   return `${startOf({ propId, type: known, modifier }, 'removed', false)}}`
 }
 

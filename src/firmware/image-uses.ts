@@ -144,7 +144,7 @@ export class ImageUses {
     try {
       await Promise.allSettled([this.#removals.get(sha256), this.#sweep])
       if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
-        throw new Problem('overloaded', 'the same image was being deleted: try again')
+        throw new Problem('overloaded', 'this image is being deleted: try again')
       }
       this.#lost.delete(sha256)
       return await work()

@@ -95,7 +95,7 @@ export class ProjectScans {
       for (const [key, target] of this.#early) this.#reportBegun(key, target)
       this.#early.clear()
     } catch (error) {
-      // A failed write: it is opened again when the store was read.
+      // After a failed write, `open` is called again when the store has been read.
       if (this.#isStopped || error instanceof Problem) return
       this.#parts.failed(error)
       system.world.after(retryMs, () => void this.open())

@@ -25,7 +25,7 @@ interface Opening {
   readonly at: number
 }
 
-/** How often the clock is read again, because it may be set. */
+/** The clock is read at least this often, because it may be set to another time. */
 const clockCheckMsMax = 60_000
 const retryMs = 1_000
 const listedAtATime = 256
@@ -49,20 +49,20 @@ export class RolloutWindows {
   /** A rollout was created, paused, resumed, stopped or deleted, and that is stored. */
   rolloutChanged(tenant: string, project: string): void {
     const { system } = this.#parts
-    // While the store is being read, `open` handles it afterwards.
+    // While the store is being read, changes are ignored: `open` handles them afterwards.
     if (this.#isStopped || !system.isServing || !isTenantActive(system, tenant)) return
     this.#note(tenant, project)
     this.#wait()
   }
 
-  /** Call it after the store was read. */
+  /** Call it when the store has been read. */
   async open(): Promise<void> {
     const { system, failed } = this.#parts
     try {
       for (const tenant of activeTenants(system)) await this.#openOf(tenant)
       this.#wait()
     } catch (error) {
-      // A failed write: it is opened again when the store was read.
+      // After a failed write, `open` is called again when the store has been read.
       if (this.#isStopped || error instanceof Problem) return
       failed(error)
       system.world.after(retryMs, () => void this.open())
@@ -121,14 +121,14 @@ export class RolloutWindows {
         if (rollout) this.#scan(tenant, project, rollout)
       }
     } catch (error) {
-      // A failed write: everything is recorded again when the store was read.
+      // After a failed write, `open` records everything again when the store has been read.
       if (error instanceof Problem) return
       failed(error)
     }
     this.#wait()
   }
 
-  /** A failed write refuses it; then the window is still open when the store was read. */
+  /** If a failed write refuses the scan, the next `open` starts it, because the window is still open then. */
   #scan(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
     const request = { by: 'rollout', devices: null, author } as const
     const command: ProjectCommand = { type: 'scan', request }

@@ -111,7 +111,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     this.#pending.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
     this.#starter.clear()
     this.open().catch((error: unknown) => {
-      // A failed write: it is opened again when the store was read.
+      // After a failed write, `open` is called again when the store has been read.
       if (this.#isStopped || isStorage(error)) return
       this.#parts.failed(error)
       this.#parts.system.world.after(retryMs, () => this.reloaded())

@@ -52,7 +52,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a `ByteWriter` wrote. Reading past the end is damage. */
+/** Reads the bytes of a `ByteWriter`. Reading past the end throws, because the row must be damaged. */
 export class ByteReader {
   bytes: Buffer
   at = 0

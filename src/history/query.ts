@@ -198,7 +198,7 @@ async function aggregated(
     if (isExport && partCells > 1) {
       return await aggregated(store, query, asked, series, Math.ceil(partCells / 16))
     }
-    const message = `gives more than ${charactersMax} characters of texts: ask for fewer buckets or properties`
+    const message = `gives more than ${charactersMax} characters of text: ask for fewer buckets or properties`
     return { faults: [{ path: 'interval', message }] }
   }
   if (!isExport) text.add(']}')

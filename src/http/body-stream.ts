@@ -19,7 +19,7 @@ const gatheredBytes = 16 * 1024
  */
 const spareBytesMax = 2 * unreadBytesMax
 
-const tooFast = 'it comes faster than it can be stored'
+const tooFast = 'the body arrives faster than it can be stored'
 
 /**
  * Thrown when the client disconnected, or its request was answered, before the whole body was read. There is no client

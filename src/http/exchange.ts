@@ -48,7 +48,7 @@ export class Exchange implements PendingRequest {
   metrics: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
-  /** May answer instead of this failure, and then returns true. */
+  /** Called with an error before it is answered. Returns true if it answers the request itself. */
   onFailure: ((error: unknown) => boolean) | undefined
   audit: RequestAudit | undefined
   readonly extraHeaders: string[] = []
@@ -202,15 +202,15 @@ export class Exchange implements PendingRequest {
       return
     }
     const reader = this.#reader
-    // Also drops bytes that have arrived, because no code reads them after the answer, and a paused client may still
-    // send other requests.
+    // Drops the bytes that have arrived, which no code reads after the answer, and resumes the client if it was paused:
+    // it may send other requests.
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
     else if (this.#isClosing && !this.#isReadyToClose && !reply.chunks) {
       // The answer is sent one tick later. Until then the parser reads no other request from the packet. RFC 9112 §9.6.
-      // Chunks always are, and the connection must not be paused before: after that, the parser closes it if the first
-      // chunk takes more than ten seconds.
+      // Streamed answers always begin in a later tick. They must not pause the connection: the parser would close it if
+      // the first chunk took more than ten seconds.
       this.closeInNextTick(() => this.respond(reply))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax)
       this.#pauseThenCut(reader, reply)

@@ -118,7 +118,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     world,
     log: {
       server: log,
-      overloads: new OverloadLog(world, log, 'more requests were turned away'),
+      overloads: new OverloadLog(world, log, 'more requests were refused'),
       refusedOrigins: new RefusedOrigins(log),
       brokenOff: new OverloadLog(world, log, 'more answers were broken off'),
       requestId: requestIds(world),

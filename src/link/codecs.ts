@@ -5,7 +5,7 @@ import { msgpackCodec } from '#link/msgpack-codec'
 /** `link.v1.json`: messages in text frames, values as they are stored. Contract 7. */
 export const jsonCodec: LinkCodec = {
   decode(data, isBinary, isNumbered) {
-    if (isBinary) throw notFrame('this link speaks JSON in text frames')
+    if (isBinary) throw notFrame('this connection uses JSON in text frames')
     checkCost(data)
     return deviceFrame(parsed(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString()), isNumbered)
   },

@@ -55,7 +55,7 @@ function shapeProperty({
   modifier,
 }: HelloMessage['services'][number]['properties'][number]): ShapeProperty {
   const known = propertyTypeOf(type)
-  if (!known) throw new Problem('invalid', `${type} is no data type`)
+  if (!known) throw new Problem('invalid', `${type} is not a data type`)
   const declared = modifierBits(modifier ?? {}) & ~(modifierFlags.isError | modifierFlags.isArray)
   return { propId, type: known, modifier: declared | (known.isArray ? modifierFlags.isArray : 0) }
 }

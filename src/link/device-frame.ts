@@ -84,7 +84,7 @@ function shortParts(frame: readonly unknown[]): Parts | Problem {
   const [, flakeAddress, seq, service, updates, timestamp] = frame
   if (!isInteger(service, 0, 63)) return bad('serviceIndex must be an integer from 0 to 63')
   if (!Array.isArray(updates) || updates.length < 2 || updates.length % 2 !== 0) return bad('updates must be pairs')
-  if (updates.length > 2 * propertiesMax) return bad(`updates must be at most ${propertiesMax} pairs`)
+  if (updates.length > 2 * propertiesMax) return bad(`updates must have at most ${propertiesMax} pairs`)
   if (frame.length === 6 && timestamp === undefined) return bad('timestamp must be Unix ms')
   return { flakeAddress, seq, isShort: true, service, updates, timestamp }
 }
@@ -92,8 +92,8 @@ function shortParts(frame: readonly unknown[]): Parts | Problem {
 function longParts(frame: Readonly<Record<string, unknown>>): Parts | Problem {
   const { flakeAddress, seq, serviceIdentifier, updates, timestamp } = frame
   if (typeof serviceIdentifier !== 'string') return bad('serviceIdentifier must be a string')
-  if (!Array.isArray(updates) || updates.length < 1) return bad('updates must be an array of at least one')
-  if (updates.length > propertiesMax) return bad(`updates must be at most ${propertiesMax}`)
+  if (!Array.isArray(updates) || updates.length < 1) return bad('updates must be an array with at least one element')
+  if (updates.length > propertiesMax) return bad(`updates must have at most ${propertiesMax} elements`)
   return { flakeAddress, seq, isShort: false, service: serviceIdentifier, updates, timestamp }
 }
 

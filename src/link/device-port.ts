@@ -120,7 +120,7 @@ export class DevicePort {
     const address = deviceAddress(tenant, device)
     if (this.#system.recordOf(address, registrarRecord) === key) return undefined
     if (this.#system.recordOf(address, secretRecord) === undefined) return undefined
-    return new Problem('forbidden', `${device} has its own secret, but the link used other credentials`)
+    return new Problem('forbidden', `${device} has its own secret, but the connection used other credentials`)
   }
 
   /** The caller uses `releaseIfEmpty` afterwards if the device may not exist. */

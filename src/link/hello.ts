@@ -144,7 +144,7 @@ export class Hellos {
     }
     const before = deviceLinks.get(tenant, device)
     if (before && before.link !== link && deviceLinks.isFlapping(tenant, device)) {
-      const reason = `${device} changed links more than ${takeOversMax} times in a minute`
+      const reason = `${device} changed connections more than ${takeOversMax} times in a minute`
       port.inOrder(() => link.error('FLAPPING', reason, about))
       return
     }
@@ -204,7 +204,9 @@ export class Hellos {
       if (before.link !== linked.link) {
         before.link.replaced.add(before.flakeAddress)
         const { flakeAddress } = before
-        port.inOrder(() => before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }))
+        port.inOrder(() =>
+          before.link.error('REPLACED', `${linked.device} is on another connection now`, { flakeAddress }),
+        )
       }
     }
     linked.link.replaced.delete(linked.flakeAddress)

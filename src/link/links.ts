@@ -324,7 +324,7 @@ export class Links implements SocketHandler<LinkOpening> {
       this.port.inOrder(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
       return
     }
-    const problem = new Problem('device_unknown', `${flakeAddress} has sent no HELLO on this link`)
+    const problem = new Problem('device_unknown', `${flakeAddress} has sent no HELLO on this connection`)
     this.#refuse(link, problem, { flakeAddress, seq }, true)
   }
 

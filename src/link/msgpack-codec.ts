@@ -13,7 +13,7 @@ const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: f
  */
 export const msgpackCodec: LinkCodec = {
   decode(data, isBinary, isNumbered) {
-    if (!isBinary) throw notFrame('this link speaks msgpack in binary frames')
+    if (!isBinary) throw notFrame('this connection uses msgpack in binary frames')
     return readShortUpdate(data) ?? deviceFrame(readMsgpack(data), isNumbered)
   },
   encode: (message) => packr.pack(wireMessage(message)),

@@ -13,7 +13,7 @@ export function readMsgpack(data: Uint8Array): unknown {
   at = 0
   cost = new FrameCost()
   const value = valueAt(0)
-  if (at !== bytes.length) throw notFrame(`${bytes.length - at} bytes behind the message`)
+  if (at !== bytes.length) throw notFrame(`${bytes.length - at} bytes after the message`)
   return value
 }
 
@@ -83,7 +83,7 @@ function valueAt(depth: number): unknown {
     case 0xdf:
       return objectOf(lengthAt(tag === 0xde ? 2 : 4), depth + 1)
     default:
-      throw notFrame(`the byte 0x${tag.toString(16)} means nothing in msgpack`)
+      throw notFrame(`the byte 0x${tag.toString(16)} is not defined in msgpack`)
   }
 }
 

@@ -55,7 +55,7 @@ export const Grant = z.strictObject({
     ),
     resources.length + 1,
   ),
-  devices: namesOrAny(deviceOrPrefixOf, grantDevicesMax, 'must be *, a device identifier, or the begin of one and *'),
+  devices: namesOrAny(deviceOrPrefixOf, grantDevicesMax, 'must be *, a device identifier, or a prefix of one and *'),
   groups: z.array(GroupReference).max(grantGroupsMax).optional(),
   services: namesOrAny(serviceIdentifierOf, grantServicesMax, 'must be * or a service identifier'),
 })

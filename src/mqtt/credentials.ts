@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 import type { Principal } from '#mqtt/client'
 import type { Connect } from '#mqtt/control-packets'
 
-/** User names of programs: an access token, or an API key. */
+/** User names of programs, whose password is an access token or an API key. */
 const tokenName = 'token'
 const keyName = 'key'
 
@@ -24,7 +24,8 @@ const everyone: Principal = {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Finds who connects. `identity` undefined: authentication is off. Wrong credentials count as a failed sign-in.
+ * Finds the principal of a CONNECT. `identity` undefined: authentication is off. Wrong credentials count as a failed
+ * sign-in.
  * Contract 10.
  * @throws Problem `unauthorized`, `too_many_requests`
  */

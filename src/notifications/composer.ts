@@ -35,7 +35,7 @@ export interface ComposerParts {
   readonly pace: Pace
   /** The page where the recipient of a mail can end that subscription. */
   readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
-  /** The first is the server's own URL; if there is none, the origin at which the subscription was made is used. */
+  /** Links in mails begin with the first URL; without any, with the origin at which the user subscribed. */
   readonly publicUrls: readonly string[]
 }
 
@@ -71,7 +71,7 @@ interface Moment {
 /** A function, its groups' members, and its templates. None is changed in place: the same object means no change. */
 type Inputs = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
 
-/** The part of a digest line besides the subject. */
+/** The characters of a digest line other than its subject. */
 const timeCharacters = 30
 
 /** Requests of one subscription that are passed over in one turn. */
@@ -162,7 +162,7 @@ export class Composer {
     return { type: 'mail', message, progress, isStillWanted: () => this.#isStillWanted(moment) }
   }
 
-  /** Whether everything that decided is unchanged, so that the decision still holds. */
+  /** Whether everything that the decision was based on is unchanged. */
   #isStillWanted({ state: before, user, recipient, allInputs }: Moment): boolean {
     const { system, recipientOf } = this.#parts
     const { tenant, id } = before

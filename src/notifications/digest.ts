@@ -29,7 +29,8 @@ export function digestOf(
   origin: string,
 ): { readonly subject: string; readonly text: string } {
   const count = sections.reduce((sum, { lines, more }) => sum + lines.length + more, 0)
-  const ended = origin === '' ? [] : [`You get this because you subscribed at ${origin}, where you can end that.\n`]
+  const ended =
+    origin === '' ? [] : [`You get this mail because you subscribed at ${origin}, where you can unsubscribe.\n`]
   const texts = [...sections].sort((a, b) => (a.name < b.name ? -1 : 1)).map(textOf)
   return { subject: count === 1 ? '1 notification' : `${count} notifications`, text: [...texts, ...ended].join('\n') }
 }

@@ -79,9 +79,13 @@ export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: 
       } catch (error) {
         const { code = 'ERROR' } = error as NodeJS.ErrnoException
         const kind = code === 'ENOSPC' ? 'full' : 'io'
-        throw new StorageFailure(kind, `${folder}: no place for mails (${code}); set SMTP_URL, or mend it`, {
-          cause: error,
-        })
+        throw new StorageFailure(
+          kind,
+          `${folder}: mails cannot be written here (${code}): set SMTP_URL, or repair the folder`,
+          {
+            cause: error,
+          },
+        )
       }
     },
     async send(message) {

@@ -71,5 +71,5 @@ function refuseChainOfKeys(context: RouteContext, { session }: Caller): void {
   const key =
     session?.kind === 'api_key' ? context.system.wake(tenantAddress(session.tenant)).apiKeys.get(session.id) : undefined
   if (idOfCrn(key?.createdBy?.user ?? '', 'key') === undefined) return
-  throw new Problem('conflict', 'an API key that was made by an API key makes no further ones')
+  throw new Problem('conflict', 'an API key that was created with an API key cannot create others')
 }

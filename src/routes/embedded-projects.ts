@@ -11,7 +11,7 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
   return bindings.map(({ entry, answer }) => ({
     entry,
     answer(call) {
-      if (!context.firmware.server.isEmbedded) throw new Problem('not_found', 'another update server is set')
+      if (!context.firmware.server.isEmbedded) throw new Problem('not_found', 'an external update server is used')
       return answer(call)
     },
   }))
@@ -31,7 +31,11 @@ export function existingProject(context: RouteContext, tenant: string, project: 
 const narrowProjectsMax = projectsMax / 2
 
 /** @throws Problem `conflict` if this exceeds the number of projects for the tenant or the caller */
-export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Caller, project: string): Promise<void> {
+export async function checkProjectLimit(
+  context: RouteContext,
+  { tenant, scope }: Caller,
+  project: string,
+): Promise<void> {
   if (itemCount(context.system.peek(projectAddress(tenant, project))) > 0) return
   const isNarrow = !reachesEvery(scope, 'updates', 'create', '*')
   const max = isNarrow ? narrowProjectsMax : projectsMax

@@ -124,7 +124,7 @@ class Import {
     }
     const time = timeOf(field('time'))
     if (time === undefined || time > this.#now + futureMsMax) {
-      const message = time === undefined ? 'is no time in ISO 8601 with a zone, nor in Unix ms' : 'is in the future'
+      const message = time === undefined ? 'must be a time in ISO 8601 with a zone, or in Unix ms' : 'is in the future'
       this.#reject('invalid', line, `time: ${message}`)
       return
     }

@@ -11,7 +11,7 @@ import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, existingProject, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
+import { checkProjectLimit, embeddedOnly, existingProject, mustReachAll } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed-reply'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
@@ -89,7 +89,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   const { project } = call.parameters
   if (!body) throw new Error('an upload has no body stream')
   mustBePlain(call)
-  await mustHaveRoom(context, caller, project)
+  await checkProjectLimit(context, caller, project)
   const before = releaseOf(context, tenant, project, key)
   mayUpload(caller, before)
   const range = rangeOf(call)

@@ -13,7 +13,7 @@ import { type Action, isPermitted } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { changedReply, isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
+import { checkProjectLimit, embeddedOnly, mustReachAll } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed-reply'
 
 /** Routes for rollouts. Contract 6. */
@@ -32,7 +32,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
-      await mustHaveRoom(context, caller, project)
+      await checkProjectLimit(context, caller, project)
       const { rollout } = context.system.peek(projectAddress(caller.tenant, project))
       mayPut(caller, 'updates', rollout !== undefined)
       // The existing rollout too: callers that may not change it may not replace it.

@@ -41,7 +41,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
       const id = randomId(seededRandom(seed))
       await askSubscriber(context, caller, bodyBytes.byteLength, () => {
         const fn = topicOf(context, caller, body)
-        mustHaveRoom(context, caller, fn)
+        checkSubscriberLimit(context, caller, fn)
         const subscription: StoredSubscription = {
           id,
           function: fn,
@@ -88,14 +88,14 @@ function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic
   const fn = idOfCrn(topic, 'function')
   const stored = fn === undefined ? undefined : state.functions.get(fn)
   if (fn === undefined || !stored) {
-    throw new Problem('bad_request_message', 'the topic is no function instance of this tenant')
+    throw new Problem('bad_request_message', 'the topic is not a function of this tenant')
   }
   if (!maySubscribe(scope, stored satisfies StoredFunction, membersIn(state))) throw new Problem('forbidden')
   return fn
 }
 
 /** An existing subscription is reported before the limit. @throws Problem `bad_request_message` */
-function mustHaveRoom(context: RouteContext, caller: Caller, fn: string): void {
+function checkSubscriberLimit(context: RouteContext, caller: Caller, fn: string): void {
   if (ownOf(context, caller).some((stored) => stored.function === fn)) return
   if (context.notifications.deliveries.countOf(caller.tenant, fn) < subscribersMax) return
   throw new Problem('bad_request_message', `a function has at most ${subscribersMax} subscriptions`)

@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 import { rolloutEntryOf } from '#model/rollout'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, existingProject, mustHaveRoom } from '#routes/embedded-projects'
+import { checkProjectLimit, embeddedOnly, existingProject } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
 import { textReply } from '#routes/streamed-reply'
 import { namesOf } from '#runtime/storage'
@@ -27,7 +27,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
         {
           limit: call.query.limit,
           names: context.listing.entries(projectIndex, tenant, '', after),
-          // Reading has no device limit: a project's data reveals no device.
+          // Also shown to callers without access to all devices, because the entry names none.
           isShown: () => true,
           textOf: (project) => JSON.stringify(entryOf(tenant, context.system.peek(projectAddress(tenant, project)))),
         },
@@ -63,7 +63,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     ),
 
     bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
-      await mustHaveRoom(context, caller, project)
+      await checkProjectLimit(context, caller, project)
       mayPutPin(context, caller, project, device)
       const { firmware } = body
       await context.system.ask(
@@ -105,7 +105,7 @@ function existingPin(context: RouteContext, { tenant }: Caller, project: string,
 }
 
 /**
- * The effect decides which permission is needed, and for which devices. Contract 1.4.
+ * A new pin needs another permission than a changed one, and maybe on other devices. Contract 1.4.
  * @throws Problem `forbidden`, `not_found`
  */
 function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {

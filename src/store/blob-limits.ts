@@ -14,7 +14,7 @@ const receivesMax = 64
  * @throws Problem `conflict`, `too_large`, `overloaded`
  */
 export function checkBegin(name: string, part: BlobPart, underWay: ReadonlySet<string>, bytesMax: number): void {
-  if (underWay.has(name)) throw new Problem('conflict', 'this is being uploaded already')
+  if (underWay.has(name)) throw new Problem('conflict', 'this image is already being uploaded')
   if (underWay.size >= receivesMax) throw new Problem('overloaded')
   if ((part.size ?? part.from) > bytesMax) throw tooLarge(bytesMax)
 }

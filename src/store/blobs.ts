@@ -324,6 +324,6 @@ class DiskFullError extends Error {
   readonly code = 'ENOSPC'
 
   constructor(folder: string) {
-    super(`less than the headroom would be left in ${folder}`)
+    super(`too little free space in ${folder}: the headroom must stay free`)
   }
 }

@@ -126,7 +126,10 @@ export class Database {
     const { shared } = storage
     if (!shared) {
       if (storage.get(keys.replica) === undefined) return
-      throw new StorageFailure('damaged', 'this data folder is of a node of a cluster: set NATS_URL, or choose another')
+      throw new StorageFailure(
+        'damaged',
+        'this data folder belongs to a node of a cluster: set NATS_URL, or choose another folder',
+      )
     }
     const system = this.#requireSystem()
     shared.whenEnded((failure) => {

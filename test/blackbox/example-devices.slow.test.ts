@@ -147,7 +147,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     expect(device?.output).toContain('setpoint 23.5')
   })
 
-  test('sends the values of a time without server once and in order', async () => {
+  test('sends the values that it measured without a connection once and in order', async () => {
     const cellar = await start('CELLAR')
     const counted = async () => Number(await shown('CELLAR', reports))
     await until(async () => (await counted()) > 10, 'some reports')

@@ -65,7 +65,7 @@ test('a start fails if the folder for mails cannot be created', async () => {
     const run = new ServerRun({ DATA_DIR: folder })
     expect(await run.ended).toBe(1)
     expect(run.lines.filter(({ level }) => level === 'fatal').map(({ msg }) => msg)).toEqual([
-      `${join(folder, 'outbox')}: no place for mails (EEXIST); set SMTP_URL, or mend it`,
+      `${join(folder, 'outbox')}: mails cannot be written here (EEXIST): set SMTP_URL, or repair the folder`,
     ])
     expect(run.output).not.toContain('    at ')
   } finally {

@@ -105,7 +105,7 @@ describe('alarms in a browser', () => {
     await ann.field('Search').fill('')
   })
 
-  test('an alarm is edited as rows and as JSON; a refusal of the server stands at its field', async () => {
+  test('an alarm is edited as rows and as JSON; a refusal of the server is shown at its field', async () => {
     await ann.page.getByRole('link', { name: 'Boils' }).click()
     await row('BOILER-002').getByText('inactive').first().waitFor()
     await row('BOILER-001').getByText('on my way').last().waitFor()

@@ -31,7 +31,7 @@ class PartReceiver {
     if (fault === 'request lost') throw new TypeError('Failed to fetch')
     if (fault === 'busy') return { status: 503, body: { error: 'OVERLOADED' } }
     if (fault === 'being uploaded already') {
-      return { status: 409, body: { error: 'this is being uploaded already' } }
+      return { status: 409, body: { error: 'this image is already being uploaded' } }
     }
     const piece = await content(part)
     if (fault === 'connection broken') {

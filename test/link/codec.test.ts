@@ -61,7 +61,7 @@ describe.each(codecs)('frames in %s', (name, codec, encoded) => {
   })
 
   test('of the other type are refused', () => {
-    expect(() => codec.decode(encoded({}), !isBinary)).toThrow(/^not a frame: this link speaks/)
+    expect(() => codec.decode(encoded({}), !isBinary)).toThrow(/^not a frame: this connection uses/)
   })
 
   test('are copied from a larger buffer', () => {

@@ -168,7 +168,7 @@ describe('while the devices of a closed connection go offline', () => {
   })
 })
 
-describe('a status change takes the current state of the connection', () => {
+describe('a status change follows the state that the connection has when it is published', () => {
   const last = nameOf(devicesMax - 1)
 
   test.each([

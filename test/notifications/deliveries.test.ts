@@ -153,7 +153,7 @@ describe('within an hour', () => {
       `  ${at} It is 2`,
       `  ${at} It is 3`,
       '',
-      'You get this because you subscribed at https://iot.example, where you can end that.',
+      'You get this mail because you subscribed at https://iot.example, where you can unsubscribe.',
       '',
     ])
     await fixture.expectIdle()

@@ -4,7 +4,7 @@ import { emptyProject } from '#actors/project/state'
 import { projectsMax } from '#model/release'
 import { scopeOf } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { mustHaveRoom } from '#routes/embedded-projects'
+import { checkProjectLimit } from '#routes/embedded-projects'
 
 /** A tenant with this many projects, listed in pages of any length above zero, like those of a store. */
 function contextOf(projects: number, pageMax: number): RouteContext {
@@ -20,18 +20,18 @@ function contextOf(projects: number, pageMax: number): RouteContext {
 
 describe.each([1, 32, projectsMax])('with pages of %i', (pageMax) => {
   test.each([0, 1, projectsMax - 1])('a tenant with %i projects may get another one', async (projects) => {
-    await expect(mustHaveRoom(contextOf(projects, pageMax), anonymous, 'new')).resolves.toBeUndefined()
+    await expect(checkProjectLimit(contextOf(projects, pageMax), anonymous, 'new')).resolves.toBeUndefined()
   })
 
   test('a caller who does not reach all devices may not begin one of the second half', async () => {
     const narrow = { ...anonymous, scope: scopeOf([{ permissions: { '*': ['*'] }, devices: ['A'], services: ['*'] }]) }
     const half = projectsMax / 2
-    await expect(mustHaveRoom(contextOf(half - 1, pageMax), narrow, 'new')).resolves.toBeUndefined()
-    await expect(mustHaveRoom(contextOf(half, pageMax), narrow, 'new')).rejects.toMatchObject({ code: 'conflict' })
+    await expect(checkProjectLimit(contextOf(half - 1, pageMax), narrow, 'new')).resolves.toBeUndefined()
+    await expect(checkProjectLimit(contextOf(half, pageMax), narrow, 'new')).rejects.toMatchObject({ code: 'conflict' })
   })
 
   test.each([projectsMax, projectsMax + 1])('a tenant with %i may not', async (projects) => {
-    await expect(mustHaveRoom(contextOf(projects, pageMax), anonymous, 'new')).rejects.toMatchObject({
+    await expect(checkProjectLimit(contextOf(projects, pageMax), anonymous, 'new')).rejects.toMatchObject({
       code: 'conflict',
     })
   })

@@ -160,7 +160,7 @@ describe('an API key of a user manager', () => {
     const { key } = await makeKey(withKey(first.key), ['manager'])
     expect(answerOf(await withKey(key).post('/iam/api-keys', { name: 'third', roles: [] }))).toEqual([
       409,
-      { error: 'an API key that was made by an API key makes no further ones' },
+      { error: 'an API key that was created with an API key cannot create others' },
     ])
     const { name, code } = await invite(withKey(key))
     await admin.patch(path(by.name), { state: 'disabled' })

@@ -142,7 +142,7 @@ describe('errors are checked in order, and the first one is answered', () => {
     },
     {
       name: 'an unknown function',
-      answer: [400, { message: 'the topic is no function instance of this tenant' }],
+      answer: [400, { message: 'the topic is not a function of this tenant' }],
       make(asking) {
         asking.body.topic = `crn#function:${unknown}`
       },
@@ -224,7 +224,7 @@ test.each([
   `crn#function:default/${first}`,
 ])('topic %j is refused as unknown in this tenant', async (topic) => {
   const { status, json } = await post(eve, { ...bodyOf(first), topic })
-  expect([status, json]).toEqual([400, { message: 'the topic is no function instance of this tenant' }])
+  expect([status, json]).toEqual([400, { message: 'the topic is not a function of this tenant' }])
 })
 
 describe('a subscriber needs read access to everything that the function is bound to', () => {

@@ -151,13 +151,13 @@ class RecordReader {
 
   async take(count: number): Promise<Buffer> {
     const taken = await this.#bytes.take(count)
-    if (!taken) throw wrong('it ends before its end')
+    if (!taken) throw wrong('it is cut off')
     return taken
   }
 
   async some(countMax: number): Promise<Buffer> {
     const taken = await this.#bytes.takeSome(countMax)
-    if (!taken) throw wrong('it ends before its end')
+    if (!taken) throw wrong('it is cut off')
     return taken
   }
 
