@@ -16,7 +16,7 @@ interface ReplyTarget {
   header(name: string): string
   /** The status is about to be written. */
   begin(status: number): void
-  /** Corked; not at all after the client has disconnected. */
+  /** Runs the task with the response corked. Does nothing after the client has disconnected. */
   write(task: (response: HttpResponse) => void): void
   /** The answer is complete; `body`: its text or its length. */
   finish(body: string | number): void
@@ -29,8 +29,8 @@ interface ReplyTarget {
 }
 
 /**
- * A body up to this size is written at once; a larger one piece by piece as the client takes it, so that no byte is
- * buffered twice, or lost: with its head it has to fit into uWebSockets.js's cork of 16 KiB (see `ChunkOutput`).
+ * A body up to this size is written at once: with its head it fits into uWebSockets.js's cork of 16 KiB. A larger one is
+ * written piece by piece as the client takes it, so that no byte is buffered twice or lost (see `ChunkOutput`).
  */
 const wholeBytesMax = 8 * 1024
 /** The largest size of one UTF-16 unit in UTF-8. */
@@ -47,7 +47,8 @@ export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boole
     exchange.begin(reply.status)
     writeHead(response, reply.status, headers)
     if (hasNoBody || exchange.method === 'HEAD') {
-      // As the parameter of endWithoutBody, the parser would wait for that many bytes and never read the next request.
+      // A header: if endWithoutBody got the length, the parser would wait for that many bytes and never read the next
+      // request.
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
@@ -158,7 +159,7 @@ export function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIt
   const returnIterator = async () => {
     if (isReturned) return
     isReturned = true
-    // A generator handles it after its present chunk.
+    // A generator ends after the chunk that it is producing.
     await iterator.return?.()
   }
   const returnAndLog = () => void returnIterator().catch((error: unknown) => exchange.fail(error))
@@ -175,7 +176,8 @@ async function stream(
   iterator: AsyncIterator<string | Uint8Array>,
 ): Promise<void> {
   let next = await iterator.next()
-  // An answer without a body ends with its head; and buffered bytes of other answers leave no space for this one.
+  // Inside the parser, an answer without a body cannot end with its head, and buffered bytes of other answers may leave
+  // no space for this one.
   await exchange.outsideParser()
   // The deadline may have answered in between.
   if (!exchange.isOpen) return
@@ -225,7 +227,7 @@ const chunkBytesMax = 16_000
 const behindBytesMax = 1_000
 
 /**
- * Writes chunks to an answer that has begun, each when the client has taken the one before, or the one before that.
+ * Writes chunks to an answer that has begun. When a chunk is written, at most one earlier chunk is not taken yet.
  * With a known length the bytes are written unframed and must add up to it; without one they are sent chunked.
  */
 class ChunkOutput {

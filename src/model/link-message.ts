@@ -28,7 +28,7 @@ export const servicesMax = 64
 /** Properties of one service; also the updates in one message, so that one event stays readable. Contract 3.11. */
 export const propertiesMax = 1_024
 
-/** Updates in one `POST /link`: some full services at once, but one change in the store. */
+/** Updates in one `POST /link`: enough for several full services. They are stored as one change. */
 export const postUpdatesMax = 4_096
 
 /** A UUID as text. Contract 7. */
@@ -40,13 +40,13 @@ export const firmwareIndexMax = 255
 /** The server assigns the id of a command, and the device returns it unchanged. */
 export const commandIdCharactersMax = 36
 
-/** An error message of a device: a line for a screen, not a log. */
+/** An error message of a device: long enough for a line on a screen. */
 export const messageCharactersMax = 1_024
 
 /** Unacknowledged messages on one link. Contract 7. */
 export const linkWindowMessages = 1_024
 
-/** The same as for values: a lone surrogate changes when it is stored as UTF-8. */
+/** No lone surrogates, as in values: storing them as UTF-8 would change them. */
 const text = z.string().refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
 const session = text.min(1).max(sessionCharactersMax)
 const note = text.max(messageCharactersMax)
@@ -54,7 +54,7 @@ const commandId = z.string().min(1).max(commandIdCharactersMax)
 const percent = z.number().min(0).max(100)
 const firmwareIndex = z.int().min(0).max(firmwareIndexMax)
 
-/** Number of a message in its session, from 1: in WELCOME 0 means none. Contract 7. */
+/** Number of a message in its session, from 1. In WELCOME, 0 means that none is stored. Contract 7. */
 export const LinkSequence = z.int().min(1)
 const lastSequence = z.int().min(0)
 
@@ -251,7 +251,7 @@ export type LongDeviceMessage = Readonly<z.infer<typeof LongDeviceMessage>>
 
 /**
  * A message other than UPDATE, without validating lists that may hold thousands of items: services and results are read
- * one by one, up to the first fault. All at once would block the server, even more if each of them has a fault.
+ * one by one, up to the first fault. Validating all at once would block the server, and for longer if each has a fault.
  */
 export const MessageHead = z.discriminatedUnion('type', [HelloHead, ResultHead, FirmwareStatusMessage, ByeMessage])
 
@@ -263,7 +263,7 @@ export type DeviceMessage = z.infer<typeof DeviceMessage>
 export const ServerMessage = z.union([z.discriminatedUnion('type', longServerMessages), ShortAckMessage])
 export type ServerMessage = z.infer<typeof ServerMessage>
 
-/** Body of `POST /link`: one message of a device without a link. Values as JSON has them. */
+/** Body of `POST /link`: one message of a device without a connection. Its values are plain JSON. */
 export const LinkBody = z.strictObject({
   deviceIdentifier: DeviceIdentifier,
   session: session.optional(),

@@ -24,7 +24,7 @@ const renewedEveryMs = 24 * 60 * 60_000
 const renewedAtOnceMax = 100
 /** Sessions that one principal may begin in the life of this process. */
 const sessionsOfOneMax = 10_000
-/** Devices of one session that are connected again before their HELLO. Each HELLO stores the names of all. */
+/** Devices that a continued session connects before their HELLO. Limited, because each HELLO stores all their names. */
 export const sessionDevicesMax = 128
 
 /** A persistent session whose client is connected. */
@@ -32,7 +32,7 @@ export interface Session {
   /** Identifiers of QoS 2 whose messages are stored. */
   readonly stored: Set<number>
   devices: SessionDevices
-  /** Of the client in the stream of events. */
+  /** Up to which the client has received the events of the stream. */
   position: StoredPosition | undefined
   expiryMs: number
   readonly isContinued: boolean
@@ -101,7 +101,7 @@ export class Sessions {
     if (session) session.expiryMs = Math.min(expiryMs, expiryMsMax)
   }
 
-  /** The message of this identifier was taken: it is stored in the same commit. */
+  /** The message with this identifier was accepted. The identifier is stored in the commit of the message. */
   received(client: Client, packetId: number): void {
     const session = this.#open.get(client)
     if (!session) return
@@ -129,7 +129,7 @@ export class Sessions {
     if (session) this.#save(client, session, { subscriptions: [...client.subscriptions.values()] })
   }
 
-  /** Stored with the next change of the session, or when it is renewed. */
+  /** The client has received the events up to this position. Stored with the next change, or by `renew`. */
   positioned(client: Client, position: StoredPosition | undefined): void {
     const session = this.#open.get(client)
     if (!session || session.position?.offset === position?.offset) return
@@ -143,7 +143,7 @@ export class Sessions {
     if (!session) return
     this.#open.delete(client)
     this.#moved.delete(client)
-    // Without it the session ends after its longest time.
+    // If the end cannot be stored, the session ends after the longest time.
     if (!this.#system.isServing || !this.#system.gate.isOpen) return
     session.endsAt = this.#system.world.now() + session.expiryMs
     if (session.expiryMs === 0) this.#turn(client, { type: 'forget' })
@@ -193,7 +193,7 @@ export class Sessions {
     this.#turn(client, { type: 'save', open: [...stored], endsAt, position, ...changed })
   }
 
-  /** Never refused for overload: the command belongs to a message that was taken. */
+  /** Never refused for overload: the command belongs to a message that was accepted. */
   #turn({ principal, clientId }: Client, command: MqttSessionCommand): void {
     const address = mqttSessionAddress(principal.tenant, principal.key, clientId)
     this.#system.turn(address, command, ignoreAnswer, 0)

@@ -11,7 +11,7 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
   return bindings.map(({ entry, answer }) => ({
     entry,
     answer(call) {
-      if (!context.firmware.server.isEmbedded) throw new Problem('not_found', 'an external update server is used')
+      if (!context.firmware.server.isEmbedded) throw new Problem('not_found', 'another update server is set')
       return answer(call)
     },
   }))

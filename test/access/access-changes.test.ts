@@ -57,7 +57,7 @@ describe('an edit of access', () => {
 })
 
 describe('a user who is removed and created again under the same name', () => {
-  test('is another user: old credentials are invalid, and edits apply to the new ones, each with its offset', async () => {
+  test('is another user: the old credentials stay invalid, and each edit of the new ones has its own offset', async () => {
     const fixture = await withAnn()
     const before = await fixture.basic('ann')
     const { id } = fixture.row('ann')

@@ -43,7 +43,7 @@ function outcome(values: Readonly<Record<string, unknown>>, more: Partial<Write>
 }
 
 describe('a write', () => {
-  test('that is valid only sends an order to the device', () => {
+  test('that is valid sends an order to the device, and stores nothing', () => {
     const device = declared()
     const decision = device.act(write({ mode: 'ON', '0x2000': '9223372036854775807', '4.bool': true }))
     expect(decision).toEqual({

@@ -180,7 +180,7 @@ describe('the fleet in a browser', () => {
     await ann.button('Cancel').click()
   })
 
-  test('a value that the device should have is shown beside the reported one, and removed', async () => {
+  test('a desired value is shown beside the reported one, and can be removed', async () => {
     const body = { Setpoint: 13 }
     await server.ask('/devices/BOILER-002/services/boiler/desired', { method: 'PATCH', body })
     const row = ann.page.getByRole('row', { name: /^Setpoint/ })

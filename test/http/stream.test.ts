@@ -148,7 +148,7 @@ describe('failing answers', () => {
 })
 
 describe('a client that', () => {
-  test.each(['/endless', '/counted'])('does not read pauses %s, which continues with reading', async (path) => {
+  test.each(['/endless', '/counted'])('does not read pauses %s until it reads again', async (path) => {
     const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask(path))
     await until(() => yielded > 0)

@@ -122,8 +122,8 @@ describe('msgpack', () => {
     ...[[], [0x92, 1], [0xd9, 5, 65], [0xcd, 1], [0xdd, 0xff, 0xff, 0xff, 0xff], [0xdf, 0xff, 0xff, 0xff, 0xff]].map(
       (bytes) => [bytes, 'it ends too soon'] as const,
     ),
-    [[1, 0x02, 0x41], '2 bytes behind the message'] as const,
-    [[0x91, 0xc1], 'the byte 0xc1 means nothing in msgpack'] as const,
+    [[1, 0x02, 0x41], '2 bytes after the message'] as const,
+    [[0x91, 0xc1], 'the byte 0xc1 is not defined in msgpack'] as const,
   ])('%j is refused: %s', (bytes, reason) => {
     expect(() => readMsgpack(Uint8Array.from(bytes))).toThrow(`not a frame: ${reason}`)
   })
@@ -187,7 +187,7 @@ describe('msgpack', () => {
     ])
     const bomb = Uint8Array.from([0x82, ...pack('type'), ...pack('BYE'), ...pack('x'), 0x97, ...levels.flat()])
     expect(bomb.length).toBeLessThan(4_000)
-    expect(() => msgpack.decode(bomb, true)).toThrow('bytes behind the message')
+    expect(() => msgpack.decode(bomb, true)).toThrow('bytes after the message')
   })
 
   test('reads the same as another reader, without unknown fields', () => {

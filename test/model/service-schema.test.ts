@@ -94,7 +94,7 @@ describe('a schema is normalised', () => {
     expect(ServiceSchema.parse({ name: 'S', properties: { [key]: fan } }).properties).toEqual({ '0x2000': fan })
   })
 
-  test('in the case of hex digits, type names and enum values', () => {
+  test('to the usual case of hex digits, type names and enum values', () => {
     const schema = {
       name: 'S',
       properties: { '0xABCD': { name: 'p', type: 'UINT8', enum: { '0x0A': { name: 'ten' } } } },

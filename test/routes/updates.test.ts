@@ -126,7 +126,7 @@ describe('an external update server', () => {
 
   test('replaces projects and images', async () => {
     await open({ server: new SlowServer() })
-    const gone = [404, { error: 'an external update server is used' }]
+    const gone = [404, { error: 'another update server is set' }]
     const calls: [string, string, RequestInit?][] = [
       ['GET', '/updates/projects'],
       ['GET', '/updates/projects/boiler/releases'],

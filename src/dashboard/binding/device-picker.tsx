@@ -16,7 +16,7 @@ export interface DevicePickerProps {
   readonly path?: string | undefined
 }
 
-/** The others are counted until the user shows all. */
+/** Devices that are shown before the user presses "Show all". */
 const shownMax = 60
 const unknownNamedMax = 5
 
@@ -29,7 +29,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
   const typed = text.trim().toUpperCase()
   const chosen = useMemo(() => new Set(value), [value])
   const shown = isExpanded ? value : value.slice(0, shownMax)
-  // Grants also take beginnings of identifiers with a star.
+  // Grants also accept prefixes of identifiers, followed by a star.
   const named = value.filter((device) => !device.endsWith('*')).slice(0, devicesMax)
   const isRead = useDevices(named)
   const unknown = isRead ? named.filter((device) => !state().devices.has(device)) : []

@@ -103,7 +103,7 @@ export default function DevicePage({ params }: PageProps) {
   )
 }
 
-/** How the device is connected. A device that connects has another status first. */
+/** How the device is connected: read again when the device goes offline or comes back. */
 function Protocol({ identifier, status }: { readonly identifier: string; readonly status: string }) {
   const route = 'GET /devices/:deviceIdentifier/connection'
   const { value } = useCall(
@@ -176,7 +176,7 @@ interface DeviceActionsProps {
   readonly onDeleted: () => void
 }
 
-/** Actions that cannot be undone, as far as they are permitted. */
+/** Actions that cannot be undone, if the user may do them. */
 function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
   const [secret, setSecret] = useState<string>()
   const where = { deviceIdentifier: identifier }
@@ -200,7 +200,7 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
           onConfirm={createSecret}
         >
           <p>
-            The old secret becomes invalid at once, and the link of the device is closed. The device needs the new
+            The old secret becomes invalid at once, and the connection of the device is closed. The device needs the new
             secret to reconnect.
           </p>
         </ConfirmButton>
