@@ -1,5 +1,5 @@
-// A device connection over a POSIX socket. Plain TCP: in a network that is not yours, put TLS around it, with a library or
-// with a proxy beside the device.
+// A device connection over a POSIX socket, without TLS. Outside of your own network, add TLS with a library, or with a
+// proxy next to the device.
 #pragma once
 
 #include <netdb.h>
@@ -85,7 +85,7 @@ class Connection {
 
   // A complete message among the received bytes.
   virtual std::optional<std::string> takeMessage() = 0;
-  // Nothing was received for so long.
+  // The time since the last received bytes.
   virtual void onSilence(Clock::duration silence) = 0;
 
   static unsigned byteAt(const std::string& bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
@@ -102,7 +102,7 @@ class Connection {
     char bytes[65536];
     const ssize_t count = recv(descriptor, bytes, sizeof bytes, 0);
     if (count < 0 && errno == EINTR) return;
-    if (count <= 0) throw Closed(1006, count == 0 ? "without a word" : std::strerror(errno));
+    if (count <= 0) throw Closed(1006, count == 0 ? "without a close frame" : std::strerror(errno));
     buffer.append(bytes, static_cast<size_t>(count));
     heardAt = Clock::now();
   }

@@ -1,12 +1,13 @@
-// A thermostat in C++17 with nothing but POSIX sockets, which connects by websocket or MQTT.
+// A thermostat in C++17 with only POSIX sockets, which connects by websocket or MQTT.
 //
 //   g++ -std=c++17 -O2 -o device device.cpp
 //   DEVICE_SECRET=... ./device http://127.0.0.1:8080 THERMOSTAT-1 [seconds between reports]
 //   DEVICE_SECRET=... ./device mqtt://127.0.0.1:1883 THERMOSTAT-1 [seconds between reports]
 //
-// It does what device.py does: says what it has (HELLO), reports what it measures (UPDATE) until that is acknowledged
-// (ACK), does what it is asked (WRITE, RESULT), and comes back by itself after a break, with what the server does not
-// have yet (WELCOME.seq). The link is described in docs/api.md, what a good device does in docs/device-guide.md.
+// It does the same as device.py: declares its properties (HELLO), reports its measurements (UPDATE), and keeps them until
+// they are acknowledged (ACK). It executes writes (WRITE, RESULT). After an interruption it reconnects and sends the
+// reports that the server has not stored (WELCOME.seq). docs/api.md describes the device connection,
+// docs/device-guide.md how a good device behaves.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -31,21 +32,21 @@ namespace {
 
 constexpr unsigned temperatureId = 0x2000, setpointId = 0x2001, reportsId = 0x2002;
 
-constexpr size_t unacknowledgedMax = 10'000;  // what is kept for a line that is down; above it the oldest goes
-constexpr size_t answeredMax = 1'000;         // WRITEs whose answer is remembered
-constexpr double pauseSecondsMax = 60;        // between two attempts to come back
+constexpr size_t unacknowledgedMax = 10'000;  // kept without a connection; above it the oldest are dropped
+constexpr size_t answeredMax = 1'000;         // WRITEs whose results are remembered
+constexpr double pauseSecondsMax = 60;        // between two attempts to reconnect
 
 double chance() {
   static std::mt19937 generator{std::random_device{}()};
   return std::uniform_real_distribution<>(0, 1)(generator);
 }
 
-void tell(const std::string& text) {
+void printLine(const std::string& text) {
   std::puts(text.c_str());
   std::fflush(stdout);
 }
 
-// What the device is, and what it has to remember from one link to the next.
+// The device, and the state that it keeps from one connection to the next.
 class Thermostat {
  public:
   Thermostat(std::string identifier, Seconds every) : identifier(std::move(identifier)), every(every) {
@@ -53,7 +54,7 @@ class Thermostat {
     for (int place = 0; place < 32; place++) session += digits[static_cast<int>(chance() * 16)];
   }
 
-  // Talks on an open link until it is over, by an exception.
+  // Uses an open connection until it ends with an exception.
   void serve(Connection& open) {
     link = &open;
     inFlight = flakeAddress = 0;
@@ -69,10 +70,10 @@ class Thermostat {
     }
   }
 
-  // Whether the server welcomed us on the link that is over.
+  // Whether WELCOME was received on the last connection.
   bool leave() { return std::exchange(flakeAddress, 0) != 0; }
 
-  // Once in so many seconds, whether there is a link or not.
+  // Measures at equal intervals, also without a connection.
   void measure() {
     if (steady_clock::now() < dueAt) return;
     dueAt = std::max(dueAt + std::chrono::duration_cast<steady_clock::duration>(every), steady_clock::now());
@@ -90,7 +91,7 @@ class Thermostat {
 
   const std::string identifier;
   const Seconds every;
-  std::string session;  // new at each boot: numbering begins anew
+  std::string session;  // new at each boot: numbering begins again
   unsigned long seq = 0;
   std::deque<Report> unacknowledged;            // the oldest first
   std::map<std::string, std::string> answered;  // id of a WRITE: its results
@@ -99,9 +100,9 @@ class Thermostat {
   unsigned long reports = 0;
   steady_clock::time_point dueAt = steady_clock::now();
   Connection* link = nullptr;
-  unsigned long flakeAddress = 0;  // the number that the server calls us by, from WELCOME on
+  unsigned long flakeAddress = 0;  // the number of this device in frames, from WELCOME on
   size_t window = 0;
-  size_t inFlight = 0;  // of `unacknowledged` those that were sent on this link, from the left
+  size_t inFlight = 0;  // how many of `unacknowledged`, from the left, were sent on this connection
 
   void report(const std::string& items) {
     if (unacknowledged.size() == unacknowledgedMax) forget(unacknowledged.front().seq);
@@ -120,7 +121,7 @@ class Thermostat {
     }
   }
 
-  // Everything up to this number is stored.
+  // Deletes the UPDATEs up to this number: they are stored.
   void forget(unsigned long stored) {
     while (!unacknowledged.empty() && unacknowledged.front().seq <= stored) {
       unacknowledged.pop_front();
@@ -140,12 +141,12 @@ class Thermostat {
       forget(stored);
       flakeAddress = static_cast<unsigned long>(message["flakeAddress"].number);
       window = static_cast<size_t>(message["window"].number);
-      tell("linked, " + std::to_string(stored) + " stored, " + std::to_string(unacknowledged.size()) + " to send");
+      printLine("connected, " + std::to_string(stored) + " stored, " + std::to_string(unacknowledged.size()) + " to send");
       sendWaiting();
     } else if (type == "WRITE") {
       write(message["id"].text, message["updates"].items);
     } else if (type == "ERROR") {
-      tell("refused: " + message["code"].text + " " + message["message"].text);
+      printLine("refused: " + message["code"].text + " " + message["message"].text);
     }
   }
 
@@ -171,8 +172,8 @@ class Thermostat {
     if (propId != setpointId || value < 5 || value > 30)
       return result + "\"REJECTED\",\"message\":\"from 5 to 30 degrees\"}";
     setpoint = value;
-    report(std::to_string(setpointId) + "," + numeral(value));  // before the RESULT: who asked reads what is so by then
-    tell("setpoint " + numeral(value));
+    report(std::to_string(setpointId) + "," + numeral(value));  // before the RESULT, so that the caller then reads it
+    printLine("setpoint " + numeral(value));
     return result + "\"OK\"}";
   }
 };
@@ -192,18 +193,18 @@ std::unique_ptr<Connection> connect(const Place& place, const std::string& ident
     } catch (const Refused&) {
       throw;
     } catch (const Closed& closed) {
-      // Our mistake, or our secret is good no more: trying again helps neither.
+      // A mistake of this program, or a void secret: retrying does not help.
       if (closed.code == 4400 || closed.code == 4401) throw;
       why = closed.what();
     } catch (const std::runtime_error& error) {
       why = error.what();
     }
     if (thermostat.leave()) pause = 1;
-    // By chance: a fleet that lost its server does not come back all at once.
+    // A random pause, so that a fleet does not reconnect all at once.
     const Seconds rest(pause * chance());
     char text[32];
-    std::snprintf(text, sizeof text, "; again in %.1f s", rest.count());
-    tell(why + text);
+    std::snprintf(text, sizeof text, "; reconnecting in %.1f s", rest.count());
+    printLine(why + text);
     pause = std::min(pause * 2, pauseSecondsMax);
     for (const auto until = steady_clock::now() + rest; steady_clock::now() < until;) {
       thermostat.measure();

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A thermostat on the device link, with nothing but Python's standard library.
+"""A thermostat that uses the device connection, with only Python's standard library.
 
     DEVICE_SECRET=... python3 device.py http://127.0.0.1:8080 THERMOSTAT-1 [seconds between reports]
 
-It says what it has (HELLO), reports what it measures (UPDATE) until that is acknowledged (ACK), does what it is asked
-(WRITE, RESULT), and comes back by itself after a break, with what the server does not have yet (WELCOME.seq).
-The link is described in docs/api.md, what a good device does and why in docs/device-guide.md.
+It declares its properties (HELLO), reports its measurements (UPDATE), and keeps them until they are acknowledged (ACK).
+It executes writes (WRITE, RESULT). After an interruption it reconnects and sends the reports that the server has not
+stored (WELCOME.seq). docs/api.md describes the device connection, docs/device-guide.md how a good device behaves.
 """
 import base64
 import hashlib
@@ -24,14 +24,14 @@ from urllib.parse import urlsplit
 SERVICE = "climate"
 TEMPERATURE, SETPOINT, REPORTS = 0x2000, 0x2001, 0x2002
 
-UNACKNOWLEDGED_MAX = 10_000  # what is kept for a line that is down; above it the oldest goes
-ANSWERED_MAX = 1_000  # WRITEs whose answer is remembered
-SILENCE_SECONDS_MAX = 75  # the server pings every 30 s: behind two of them the line is dead
-PAUSE_SECONDS_MAX = 60  # between two attempts to come back
+UNACKNOWLEDGED_MAX = 10_000  # kept while there is no connection; above it the oldest are dropped
+ANSWERED_MAX = 1_000  # WRITEs whose results are remembered
+SILENCE_SECONDS_MAX = 75  # the server pings every 30 s: after two missed pings the connection is dead
+PAUSE_SECONDS_MAX = 60  # between two attempts to reconnect
 
 
 class Closed(Exception):
-    """The link is over. By `code` one knows whether to come back; docs/api.md lists them."""
+    """The connection has ended. `code` decides whether to reconnect; docs/api.md lists the codes."""
 
     def __init__(self, code, reason=""):
         super().__init__(f"closed with {code} {reason}".strip())
@@ -39,11 +39,11 @@ class Closed(Exception):
 
 
 class Refused(Exception):
-    """The server did not let us in."""
+    """The server did not accept the credentials."""
 
 
 class WebSocket:
-    """The client's side of RFC 6455, as far as the link needs it."""
+    """The client's side of RFC 6455, as far as the device connection needs it."""
 
     def __init__(self, url, subprotocol, name, password):
         where = urlsplit(url)
@@ -55,7 +55,7 @@ class WebSocket:
             self.socket = context.wrap_socket(self.socket, server_hostname=where.hostname)
         self.buffer = b""
         self.message = b""
-        self.heard_at = time.monotonic()
+        self.received_at = time.monotonic()
         self._upgrade(where, subprotocol, base64.b64encode(f"{name}:{password}".encode()).decode())
 
     def _upgrade(self, where, subprotocol, credentials):
@@ -71,10 +71,10 @@ class WebSocket:
         status, *lines = head.decode().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         if " 401 " in status:
-            raise Refused("name and secret do not fit")
+            raise Refused("name and secret do not match")
         accept = hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
         if " 101 " not in status or headers.get("sec-websocket-accept") != base64.b64encode(accept).decode():
-            raise OSError(f"no websocket there: {status}")
+            raise OSError(f"no websocket at this address: {status}")
 
     def send(self, text):
         self._send(0x1, text.encode())
@@ -93,13 +93,13 @@ class WebSocket:
         self.socket.sendall(bytes([0x80 | opcode]) + length + mask + masked)
 
     def receive(self, seconds):
-        """The next message; None when there was none for so long. Answers pings on the way."""
+        """Returns the next message; None if none arrives in this time. Answers pings meanwhile."""
         until = time.monotonic() + seconds
         while True:
             frame = self._take_frame()
             if frame is None:
-                if time.monotonic() - self.heard_at > SILENCE_SECONDS_MAX:
-                    raise Closed(1006, "silence")
+                if time.monotonic() - self.received_at > SILENCE_SECONDS_MAX:
+                    raise Closed(1006, "no message for too long")
                 self.socket.settimeout(max(until - time.monotonic(), 0.001))
                 try:
                     self.buffer += self._received()
@@ -118,7 +118,7 @@ class WebSocket:
                     return message.decode()
 
     def _take_frame(self):
-        """(is it the last of its message, opcode, payload) of what came already, or None: the rest is on its way."""
+        """Returns (whether it ends a message, opcode, payload) of a received frame; None if it is incomplete."""
         if len(self.buffer) < 2:
             return None
         size, start = self.buffer[1] & 0x7F, 2
@@ -136,8 +136,8 @@ class WebSocket:
     def _received(self):
         data = self.socket.recv(65_536)
         if not data:
-            raise Closed(1006, "without a word")
-        self.heard_at = time.monotonic()
+            raise Closed(1006, "without a close frame")
+        self.received_at = time.monotonic()
         return data
 
     def close(self):
@@ -145,25 +145,25 @@ class WebSocket:
 
 
 class Thermostat:
-    """What the device is, and what it has to remember from one link to the next."""
+    """The device, and the state that it keeps from one connection to the next."""
 
     def __init__(self, identifier, report_seconds):
         self.identifier = identifier
         self.report_seconds = report_seconds
-        self.session = uuid.uuid4().hex  # new at each boot: numbering begins anew
+        self.session = uuid.uuid4().hex  # new at each boot: numbering begins again
         self.seq = 0
         self.unacknowledged = deque(maxlen=UNACKNOWLEDGED_MAX)  # (seq, items, when), the oldest first
         self.answered = OrderedDict()  # id of a WRITE: its results
         self.temperature, self.setpoint, self.reports = 18.0, 21.0, 0
         self.due_at = time.monotonic()
         self.link = None
-        self.flake_address = None  # the number that the server calls us by, from WELCOME on
-        self.in_flight = 0  # of `unacknowledged` those that were sent on this link, from the left
+        self.flake_address = None  # the number of this device in frames, from WELCOME on
+        self.in_flight = 0  # how many of `unacknowledged`, from the left, were sent on this connection
 
     def serve(self, link):
-        """Talks on an open link until it is over, by an exception."""
+        """Uses an open connection until it ends with an exception."""
         self.link, self.in_flight, self.flake_address = link, 0, None
-        self.say(
+        self.send(
             type="HELLO",
             deviceIdentifier=self.identifier,
             session=self.session,
@@ -181,11 +181,11 @@ class Thermostat:
         while True:
             text = link.receive(max(self.due_at - time.monotonic(), 0))
             if text is not None:
-                self.hear(json.loads(text))
+                self.received(json.loads(text))
             self.measure()
 
     def measure(self):
-        """Once every `report_seconds`, whether there is a link or not."""
+        """Measures every `report_seconds`, also without a connection."""
         if time.monotonic() < self.due_at:
             return
         self.due_at = max(self.due_at + self.report_seconds, time.monotonic())
@@ -215,19 +215,19 @@ class Thermostat:
             self.unacknowledged.popleft()
             self.in_flight = max(self.in_flight - 1, 0)
 
-    def hear(self, message):
+    def received(self, message):
         if isinstance(message, list):  # ["A", flakeAddress, seq]
             self.forget(message[2])
             self.send_waiting()
         elif message["type"] == "WELCOME":
             self.forget(message["seq"])
             self.flake_address, self.window = message["flakeAddress"], message["window"]
-            tell(f"linked, {message['seq']} stored, {len(self.unacknowledged)} to send")
+            print_line(f"connected, {message['seq']} stored, {len(self.unacknowledged)} to send")
             self.send_waiting()
         elif message["type"] == "WRITE":
             self.write(message["id"], message["updates"])
         elif message["type"] == "ERROR":
-            tell(f"refused: {message['code']} {message.get('message', '')}")
+            print_line(f"refused: {message['code']} {message.get('message', '')}")
 
     def write(self, id, updates):
         """Applies each write once: the same id may arrive again if the answer was lost."""
@@ -235,21 +235,21 @@ class Thermostat:
             self.answered[id] = [self.change(each["propId"], each["value"]) for each in updates]
             if len(self.answered) > ANSWERED_MAX:
                 self.answered.popitem(last=False)
-        self.say(type="RESULT", flakeAddress=self.flake_address, id=id, results=self.answered[id])
+        self.send(type="RESULT", flakeAddress=self.flake_address, id=id, results=self.answered[id])
 
     def change(self, prop_id, value):
         if prop_id != SETPOINT or not 5 <= value <= 30:
             return {"propId": prop_id, "status": "REJECTED", "message": "from 5 to 30 degrees"}
         self.setpoint = value
-        self.report([SETPOINT, value])  # before the RESULT: who asked reads what is so by then
-        tell(f"setpoint {value}")
+        self.report([SETPOINT, value])  # before the RESULT, so that the caller then reads the new value
+        print_line(f"setpoint {value}")
         return {"propId": prop_id, "status": "OK"}
 
-    def say(self, **message):
+    def send(self, **message):
         self.link.send(json.dumps(message))
 
 
-def tell(text):
+def print_line(text):
     print(text, flush=True)
 
 
@@ -264,7 +264,7 @@ def run(url, identifier, secret, report_seconds):
         except Refused as refused:
             sys.exit(f"refused: {refused}")
         except Closed as closed:
-            if closed.code in (4400, 4401):  # our mistake, or our secret is good no more: trying again helps neither
+            if closed.code in (4400, 4401):  # a mistake of this program, or a void secret: retrying does not help
                 sys.exit(str(closed))
             why = closed
         except OSError as error:
@@ -275,9 +275,9 @@ def run(url, identifier, secret, report_seconds):
         if thermostat.flake_address is not None:
             pause = 1.0
         thermostat.flake_address = None
-        # By chance: a fleet that lost its server does not come back all at once.
+        # A random pause, so that a fleet does not reconnect all at once.
         seconds = random.uniform(0, pause)
-        tell(f"{why}; again in {seconds:.1f} s")
+        print_line(f"{why}; reconnecting in {seconds:.1f} s")
         pause = min(pause * 2, PAUSE_SECONDS_MAX)
         until = time.monotonic() + seconds
         while time.monotonic() < until:

@@ -1,5 +1,5 @@
-// JSON as far as a device needs it (RFC 8259): what the server says is read into a tree, what we say is put together
-// as text. Numbers are doubles.
+// JSON as far as a device needs it (RFC 8259): messages of the server are parsed into a tree, those of the device are
+// written as text. Numbers are doubles.
 #pragma once
 
 #include <cstdio>
@@ -18,7 +18,7 @@ struct Json {
   std::vector<Json> items;                            // of a list
   std::vector<std::pair<std::string, Json>> members;  // of an object
 
-  // The member of that name; null where there is none.
+  // The member with this name; null if there is none.
   const Json& operator[](const std::string& name) const {
     static const Json none;
     for (const auto& member : members)
@@ -45,7 +45,7 @@ class JsonReader {
   const std::string& source;
   size_t at = 0;
 
-  [[noreturn]] void fail() const { throw std::runtime_error("no JSON at " + std::to_string(at)); }
+  [[noreturn]] void fail() const { throw std::runtime_error("invalid JSON at " + std::to_string(at)); }
   char peek() const { return at < source.size() ? source[at] : '\0'; }
   void skip() {
     while (peek() == ' ' || peek() == '\n' || peek() == '\r' || peek() == '\t') at++;
@@ -146,7 +146,7 @@ class JsonReader {
 
 inline Json Json::parse(const std::string& source) { return JsonReader(source).whole(); }
 
-// A text as JSON has it, quotes and all.
+// A text as a JSON string, with quotes.
 inline std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char character : text) {

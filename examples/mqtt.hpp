@@ -12,9 +12,9 @@ class Mqtt : public Connection {
     sendPacket(0x10, text("MQTT") + "\x04" + flags + word(keepAliveSeconds) + text(device) + text(device) + text(secret));
     for (;;) {
       if (const auto answer = takePacket()) {
-        if (answer->type != 0x2) throw std::runtime_error("no MQTT there");
+        if (answer->type != 0x2) throw std::runtime_error("no MQTT at this address");
         const unsigned code = byteAt(answer->body, 1);
-        if (code == 4 || code == 5) throw Refused("name and secret do not fit");
+        if (code == 4 || code == 5) throw Refused("name and secret do not match");
         if (code != 0) throw std::runtime_error("CONNACK " + std::to_string(code));
         return;
       }
@@ -22,7 +22,7 @@ class Mqtt : public Connection {
     }
   }
 
-  // PUBACK says that it is stored.
+  // PUBACK means that it is stored.
   void send(const std::string& payload) override {
     lastId = lastId % 65535 + 1;
     published[lastId] = payload;

@@ -19,7 +19,7 @@ inline std::string base64(const std::string& bytes) {
   return text;
 }
 
-// RFC 3174. Broken for signatures, but that is not what a websocket's handshake uses it for.
+// RFC 3174. SHA-1 is not safe for signatures, but the websocket handshake does not need that.
 inline std::string sha1(std::string message) {
   const uint64_t bits = message.size() * 8;
   message += '\x80';
@@ -66,7 +66,7 @@ class WebSocket : public Connection {
   void send(const std::string& text) override { send(0x1, text); }
 
  protected:
-  // Answers pings on the way.
+  // Answers pings meanwhile.
   std::optional<std::string> takeMessage() override {
     while (const auto frame = takeFrame()) {
       if (frame->opcode == 0x8)
@@ -106,11 +106,11 @@ class WebSocket : public Connection {
     const std::string head = buffer.substr(0, end);
     buffer.erase(0, end + 4);
     const std::string status = head.substr(0, head.find("\r\n"));
-    if (status.find(" 401 ") != std::string::npos) throw Refused("name and secret do not fit");
-    // Proof that the other side speaks websocket and answers this very request.
+    if (status.find(" 401 ") != std::string::npos) throw Refused("name and secret do not match");
+    // Shows that the server knows websockets and answers this request.
     const std::string accept = base64(sha1(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
     if (status.find(" 101 ") == std::string::npos || head.find(accept) == std::string::npos)
-      throw std::runtime_error("no websocket there: " + status);
+      throw std::runtime_error("no websocket at this address: " + status);
   }
 
   void send(int opcode, const std::string& payload) {
@@ -126,7 +126,7 @@ class WebSocket : public Connection {
     sendAll(frame);
   }
 
-  // One frame of what came already; nothing while its rest is on its way.
+  // One frame of the received bytes; nothing while it is incomplete.
   std::optional<Frame> takeFrame() {
     if (buffer.size() < 2) return {};
     uint64_t size = byteAt(buffer, 1) & 0x7f;

@@ -242,7 +242,7 @@ function indexedWhen({ function: entry, head, webhooks }: DeliveryState, isPrese
   return isIndexed === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
 }
 
-/** Some subscribers may not be past all requests. */
+/** Whether some subscriber may not have processed all requests. */
 export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
   return seq > trimmed
 }

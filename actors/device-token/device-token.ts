@@ -3,7 +3,10 @@ import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
 
-/** The device that a token signs in. Its own record decides: a removed device, or one with a new token, is not it. */
+/**
+ * The device that a token signs in, as long as the record of the device names this token: the device may have been
+ * removed, or have got another token.
+ */
 export interface TokenOwner {
   readonly tenant: string
   readonly device: string

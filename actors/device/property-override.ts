@@ -18,8 +18,8 @@ export interface PropertyItem {
 export function isOverridden(state: DeviceState, lastOffset: number, item: PropertyItem, published: number): boolean {
   const found = serviceOf(state, item.service)
   const index = found?.shape.indexOf.get(item.propId)
-  // The property is removed now, so a value was removed by a later entry, which is surely published if all entries are.
-  // A removal may be the last entry about the property, so it is not skipped.
+  // The property is removed now. So a later entry removed this value, and that entry is published if all are. A removal
+  // may itself be the last entry about the property, so it is not skipped.
   if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= published
   const last = found.offsetOf(index)
   return last > item.offset && last <= published

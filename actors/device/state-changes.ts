@@ -99,7 +99,8 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
 
 function applyReported(state: DeviceState, entry: Reported, offset: number): void {
   const declared = serviceOf(state, entry.shape.serviceIdentifier)
-  // Only the deleted snapshot of a removed device had this service: it was declared without values, so without an entry.
+  // The service was declared without values, so no entry declares it: only the snapshot of the removed device had it,
+  // and that is deleted.
   if (!declared) return
   // The shape differs from the current one: a repair of the store lost the entry that declared it.
   const service = declared.shape.id === entry.shape.id ? declared : applyShape(state, entry.shape)

@@ -54,7 +54,10 @@ export interface SaveMqttSession {
   readonly subscriptions?: readonly StoredMqttSubscription[]
 }
 
-/** `principal`: names who signed in. The same client identifier of another one is another session. */
+/**
+ * `principal`: names the device, gateway or program that signed in. Another principal with the same client identifier
+ * has another session.
+ */
 export function mqttSessionAddress(
   tenant: string,
   principal: string,

@@ -13,18 +13,18 @@ export const machineVersion = 2
 const minuteMs = 60_000
 export const checkingMsMax = 30_000
 export const startedMsMax = 10 * minuteMs
-/** Between two reports of a download; and from its first report on. */
+/** Time limits of a download: between two reports, and for all of it from the first report on. */
 export const downloadSilenceMsMax = 10 * minuteMs
 export const downloadMsMax = 24 * 60 * minuteMs
 export const verifyingMsMax = 10 * minuteMs
-/** Between two reports of an installation; and from its first report on. */
+/** Time limits of an installation: between two reports, and for all of it from the first report on. */
 export const installingSilenceMsMax = 30 * minuteMs
 export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
 /**
- * How often an update is offered again to a device that restarts. The time limit for its answer begins again only so
- * often: the offer itself may crash the device.
+ * How often an update is offered again to a device that restarts. Each offer begins the time limit for its answer
+ * again, so their number is limited: the offer itself may crash the device.
  */
 export const resendsMax = 3
 

@@ -59,7 +59,10 @@ export interface AuditLogOptions {
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions
   readonly #refusals = new BoundedMap<string, Bucket>(tenantsMax)
-  /** Of entries of the same millisecond, a later one has a higher number. Random: no other process has the same. */
+  /**
+   * Of entries of the same millisecond, a later one has a higher number. It begins at random, so that no other process
+   * has the same.
+   */
   #number: number
   /** `dropped`: refusals beyond the rate. */
   readonly counts = { stored: 0, dropped: 0 }
@@ -132,7 +135,7 @@ export class AuditLog implements Audit {
     return (isServing && id && rowById(this.#options.system.peek(directoryAddress), id)?.name) || ''
   }
 
-  /** Not while nothing can be stored: then a refusal is lost. */
+  /** Whether a refusal may be recorded. False also while nothing can be stored: such a refusal is lost. */
   #mayAdd(tenant: string, isCaller: boolean): boolean {
     const { isServing, gate, world } = this.#options.system
     if (!isServing || !gate.isOpen || gate.isFull) return false

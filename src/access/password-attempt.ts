@@ -58,7 +58,7 @@ export function usersWithPassword(
   const candidates = () => {
     attempts.check(address, typedAccount)
     const rows = attempt.rows()
-    // Accounts of several tenants are not told apart by a wrong password.
+    // A wrong password does not show which of the accounts is meant.
     const [row] = rows
     if (row && rows.every(({ tenant }) => tenant === row.tenant)) identify(place, { ...row, user: row.id })
     const rowCandidates = rows.map(candidateOf)

@@ -22,7 +22,7 @@ const AuditEntry = z.object({
   address: z.string(),
   method: z.string(),
   path: z.string(),
-  /** Of what the request is about, if the server knows one. */
+  /** Of the resource that the request is about, if the server knows it. */
   resourceIdentifier: ResourceIdentifier.optional(),
   status: z.int(),
 })

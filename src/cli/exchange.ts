@@ -79,7 +79,7 @@ export async function* exchangeLong(url: string, headers: Record<string, string>
   }
 }
 
-/** `fetch` only says that it failed. Its cause has the reason, or several reasons for a name with several addresses. */
+/** The error of `fetch` has no reason. Its cause has one, or several for a name with several addresses. */
 function reasonOf(error: unknown): unknown {
   let reason = error
   while (reason instanceof Error) {

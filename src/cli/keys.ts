@@ -55,7 +55,7 @@ export function addKeyCommands(program: Command, act: CommandAction): void {
     .action(act(addProvisioning))
   key
     .command('delete <id>')
-    .description('delete an API key or a provisioning key; closes its sockets and links')
+    .description('delete an API key or a provisioning key; closes its sockets and device connections')
     .action(act(remove))
   key
     .command('rotate-signing')

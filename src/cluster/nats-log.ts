@@ -10,9 +10,15 @@ export interface NatsLogOptions {
   readonly subject: string
 }
 
-/** The answer to a request. A later one to an append counts as none: the message comes back by the log, or is appended again. */
+/**
+ * The answer to a request. If the answer to an append comes later, it is ignored: the message comes back by the log, or
+ * is appended again.
+ */
 const answerMsMax = 1_000
-/** A consumer that sends nothing twice this long is gone, for example with its server. The least that NATS takes. */
+/**
+ * A consumer that sends nothing for twice this time is gone, for example because its server is. NATS accepts no smaller
+ * value.
+ */
 const heartbeatMs = 500
 /** How long one request for messages is valid. */
 const requestMs = 5_000

@@ -44,7 +44,7 @@ export interface NatsCluster {
 const bucketMsMax = 1_000
 /** The status of JetStream while it has no leader. */
 const unavailableStatus = 503
-/** The pause before a request is repeated that the servers could not answer yet. */
+/** The pause before repeating a request that the servers could not answer yet. */
 const askAgainMs = 250
 
 /**

@@ -36,7 +36,7 @@ const becomeOwnerMsMax = 1_000
 /** How long a node answers reads while the servers of the log are silent. Contract 11. */
 const silentMsMax = 60_000
 
-/** Answers of the owner reach other nodes before they learn that another node is the owner. */
+/** A hand-over waits this long, so that answers of this owner reach the other nodes before they learn of the next one. */
 const answersMs = 100
 /** How long a hand-over waits for commits in progress. */
 const settledMsMax = 1_000

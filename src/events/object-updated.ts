@@ -40,7 +40,8 @@ function removedTexts(removed: readonly RemovedProperty[], isOmitted?: IsOmitted
 }
 
 /**
- * OBJECT_UPDATED of a report as UTF-8, byte for byte the same as its text (`wire.ts`; a property test compares them).
+ * OBJECT_UPDATED of a report as UTF-8, byte for byte the same as its text (`wire-format.ts`; a property test compares
+ * them).
  *
  * Shared parts are encoded once and numbers are written digit by digit: building, flattening, measuring and copying a
  * string would be most of the cost of an event. Undefined for reports with other values than numbers, which are encoded

@@ -8,7 +8,7 @@ const freshMs = 60_000
 const restMs = 10 * 60_000
 /** Rows of one generation; there are two generations. A row takes about 150 bytes. */
 const rowsMax = 100_000
-/** Most projects that are remembered as doubtful; above this, all projects count as doubtful. */
+/** The largest number of projects remembered as doubtful; above it, all projects count as doubtful. */
 const doubtedMax = 10_000
 
 /** The last answer of the update server for one firmware of a device. */

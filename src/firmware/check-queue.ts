@@ -10,7 +10,10 @@ import { TimeQueue } from '#workers/time-queue'
 const bucketMax = 50
 const perSecond = 20
 const atOnceMax = 16
-/** Most waiting queries. Above this, the next event of a device asks again. A query takes about 400 bytes. */
+/**
+ * The largest number of waiting queries. Above it, the next event of a device asks again. A query takes about 400
+ * bytes.
+ */
 const waitingMax = 100_000
 /** A query that fails is retried only this often: it may be the only one that fails. */
 const triesMax = 5

@@ -9,7 +9,7 @@ import type { World } from '#runtime/world'
 
 /** Short, because a user who triggers an update then also waits for the device. */
 const answerMsMax = 5_000
-/** Most requests at the same time, automatic and by hand. */
+/** The largest number of concurrent requests, automatic and manual. */
 const socketsMax = 80
 const urlCharactersMax = 2_048
 /** Seconds. */

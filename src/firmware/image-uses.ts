@@ -69,7 +69,7 @@ export class ImageUses {
   }
 
   /**
-   * Call it after the store was read, also again. Resolves when images without a release are removed or scheduled for a
+   * Call it each time the store has been read. Resolves when images without a release are removed or scheduled for a
    * retry.
    */
   async open(): Promise<void> {
@@ -97,7 +97,7 @@ export class ImageUses {
       // A recently uploaded image is not swept.
       this.#removeUnsure()
     } catch (error) {
-      // After a failed write it is opened again when the store was read.
+      // After a failed write, `open` is called again when the store has been read.
       if (isLate() || !system.gate.isOpen) return
       failed(error)
       const isOfDisk = error instanceof Problem && error.code === 'storage'

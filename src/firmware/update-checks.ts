@@ -7,7 +7,7 @@ import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerF
 import type { World } from '#runtime/world'
 import { BackOff } from '#workers/back-off'
 
-/** Most checks by hand at the same time, in addition to the queue. */
+/** The largest number of concurrent manual checks, in addition to the queue. */
 const byHandMax = 64
 
 export interface UpdateChecksParts {

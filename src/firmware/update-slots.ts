@@ -5,7 +5,7 @@ import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 import { isBusy } from '#workers/loop-load'
 
-/** Most updates that wait for a slot. Above this, the next trigger finds the update again. */
+/** The largest number of updates that wait for a slot. Above it, the next trigger finds the update again. */
 export const waitingMax = 100_000
 
 /** An update without a message for this long loses its slot, although it may still complete. */

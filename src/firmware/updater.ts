@@ -195,7 +195,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     if (this.#isStopped || !known || known.project === null || known.firmwares.length === 0) return
     const stored = updateNow(this.#parts.system, tenant, device)
     if (stored && concernsReturn(stored, reported)) {
-      // Further updates are checked after this one ended, and after its next firmware.
+      // Two ticks later: by then this update has ended, and the next firmware of the device has been checked.
       const { world } = this.#parts.system
       const settled = () => world.soon(() => world.soon(() => void this.#starter.returned(tenant, device)))
       // A request by hand has joined it, so the offer counts as by hand.
@@ -330,7 +330,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
         await system.ask(updateAddress(tenant, device), { type: 'resume', firmwares }, 0)
       })
     } catch (error) {
-      // A failed write: everything is resumed when the store was read.
+      // After a failed write, everything is resumed when the store has been read.
       if (!(error instanceof WorkStopped || isStorage(error))) this.#parts.bug(error, 'resuming updates')
     }
   }

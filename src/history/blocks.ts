@@ -7,7 +7,7 @@ import type { Operation, Storage } from '#runtime/storage'
 import { numberOf } from '#store/key-space'
 import { firstRowOf, pagesOf } from '#store/pages'
 
-/** A scan takes as long as about this many rows that are read one by one. */
+/** A scan takes about as long as reading this number of rows one by one. */
 const daysGot = 8
 
 /** The points of one column of a block: a query decodes at least this many. */
@@ -44,7 +44,10 @@ export async function readBlocks(storage: Storage, series: number, fromDay: numb
   return pieces
 }
 
-/** Everything of one day, in the order in which it replaces each other; the fresh pieces have points of other days too. */
+/**
+ * All pieces of one day, in an order in which later pieces replace earlier ones. The fresh pieces also have points of
+ * other days.
+ */
 export async function* piecesOfDay(
   storage: Storage,
   series: number,
@@ -164,7 +167,7 @@ export async function storeInBlocks(options: BlocksOptions): Promise<Operation[]
       await readBlocks(storage, series + 1, day, day),
     ] as const
     if (isExpired(before, stored[0])) {
-      // Where the late points belong is not known any more.
+      // The place of the late points among the others is not known any more.
       const end = before.lastTime + 1
       const rest = [newPoints, newMarks].map((each) => between(each, end, Number.POSITIVE_INFINITY)) as [Points, Points]
       operations.push(...dayLonger(series, day, before, ...rest, sequence))

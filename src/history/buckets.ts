@@ -11,7 +11,7 @@ export interface Buckets {
   readonly areOfHours: boolean
   /** The index of the bucket that contains a time; some bucket must contain it. */
   indexOf(time: number): number
-  /** The begin of a bucket; of the one behind the last: the end. */
+  /** The begin of a bucket. For the index after the last one, the end of the span. */
   startOf(index: number): number
 }
 
@@ -104,7 +104,10 @@ export function leastRetained(list: readonly Retained[]): Retained {
   }
 }
 
-/** The buckets of a span, raised to the data that is left. `since`: the begin of the whole span, of which this is a part. */
+/**
+ * The buckets of a span, with an interval that the remaining data permits. `since`: the begin of the whole span, of
+ * which this is a part.
+ */
 export function retainedBuckets(
   { from, to }: { readonly from: number; readonly to: number },
   asked: { readonly interval: number; readonly zone: string },

@@ -23,8 +23,8 @@ const reported = codeOf('reported')
 const reader = new EntryReader()
 
 /**
- * Adds the points of a chunk to the columns, from an offset on. Reports with numbers, of which there are most, are read
- * without making an entry.
+ * Adds the points of a chunk to the columns, from an offset on. Most reports contain only numbers; they are read
+ * without creating an entry.
  */
 export function walkChunk(
   { tenant, firstOffset, bytes }: { readonly tenant: string; readonly firstOffset: number; readonly bytes: Uint8Array },
@@ -85,8 +85,8 @@ function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
 }
 
 /**
- * The device, or a new one of its name if it has another address: then entries that were skipped deleted the one that is
- * known, and created it again.
+ * The known device of this name. If its address differs, entries that were skipped have deleted it and created it
+ * again: then it is replaced by a new one.
  */
 export function ofAddress(
   device: SeriesOfDevice,

@@ -52,8 +52,8 @@ export async function expireAll(
 }
 
 /**
- * Deletes what of a series is kept no longer: blocks of it and its marks, summaries of hours, and of days. A day stays
- * until its last moment is too old.
+ * Deletes the expired parts of a series: blocks of its points and marks, and summaries of hours and of days. A day
+ * stays until its last moment is too old.
  */
 async function expireSeries(
   storage: Storage,

@@ -30,7 +30,7 @@ interface Waiter {
   readonly refuse: (error: Problem) => void
 }
 
-/** Asks history for requests, when it contains everything that sockets received before the request. */
+/** Answers requests from the history, once it contains everything that sockets had received before the request. */
 export class HistoryRequests {
   readonly #options: HistoryRequestsOptions
   #running = 0
@@ -88,7 +88,8 @@ export class HistoryRequests {
     try {
       const { service, sync } = this.#options
       const { old, stored } = await service.importPoints(series.map((each) => ({ ...each, tenant })))
-      // They are stored with a place in the streams. If these lost it, the points would be lost with it.
+      // The points are stored with a position in the streams. If the streams lost that position, the points would be
+      // lost, too.
       await sync()
       await service.confirm(stored)
       return old
@@ -97,7 +98,7 @@ export class HistoryRequests {
     }
   }
 
-  /** Begins to delete what is kept no longer, and to free its space on the disk, which may take minutes. */
+  /** Begins to delete expired data and to free its space on the disk, which may take minutes. */
   compact(): void {
     const { service, sync } = this.#options
     const compacting = async () => {

@@ -104,13 +104,15 @@ export class HistoryStore {
     this.#table.nextId = nextId
   }
 
-  /** The checkpoints from which it can go on, the newest first; at last the one up to which runs were merged. */
+  /**
+   * The checkpoints from which it can continue, the newest first; the last one is that up to which runs were merged.
+   */
   get checkpoints(): readonly TimedCheckpoint[] {
     const fresh = this.#runs.filter(({ level }) => level === 0).map(({ checkpoint }) => checkpoint)
     return [...fresh.reverse(), this.#base]
   }
 
-  /** Goes on from this one of the checkpoints: later runs are left out. Their devices that were deleted come back. */
+  /** Continues from one of the checkpoints, without later runs. Devices that these runs deleted exist again. */
   async resume(checkpoint: TimedCheckpoint, epoch: string): Promise<void> {
     const last = this.#runs.findLastIndex((run) => run.checkpoint === checkpoint)
     const isKept = (run: Run, place: number) => place <= last || run.level > 0
@@ -246,7 +248,7 @@ export class HistoryStore {
     this.#runs = [...this.#runs, run]
   }
 
-  /** The sequence of the newest run; pass it to `confirm` when the store holds for certain what the run was made of. */
+  /** The sequence of the newest run; pass it to `confirm` when the store certainly holds the entries of that run. */
   get flushed(): number {
     return this.#sequence
   }
@@ -317,7 +319,7 @@ export class HistoryStore {
     await this.#storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
   }
 
-  /** Deletes what is kept no longer, and the oldest of the rest if it takes too much space. `isThorough`: frees it at once. */
+  /** Deletes expired data, and the oldest of the rest if it takes too much space. `isThorough`: frees it at once. */
   async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
     const expiry = { storage: this.#storage, table: this.#table, retentions: this.retentions, now, pause }
     await expireAll(expiry, isThorough)

@@ -45,13 +45,13 @@ export interface HistoryService extends Projection {
   /** Stores what is in memory. Resolves with a number for `compact`. @throws StorageFailure */
   flush(): Promise<number>
   /**
-   * Merges everything, deletes what is kept no longer, and frees the space on the disk. `stored`: the streams hold for
-   * certain what the state there was made of.
+   * Merges everything, deletes expired data, and frees its space on the disk. `stored`: a number of `flush`; the
+   * streams certainly hold all entries up to that state.
    *
    * @throws StorageFailure
    */
   compact(stored: number): Promise<void>
-  /** Replaces what the schemas say about retention; later changes are in the stream. */
+  /** Replaces the retention of all schemas; later changes come from the stream. */
   setRetentions(list: readonly ServiceRetention[]): Promise<void>
 }
 
@@ -205,8 +205,8 @@ export class History implements HistoryService {
   }
 
   /**
-   * History ends before the space that the server's own store needs is used. The stream keeps what is missing, as long as it
-   * can.
+   * History stops storing before it uses the space that the server's own store needs. The stream keeps the missing
+   * entries as long as it can.
    */
   async #assertRoom(): Promise<void> {
     const now = this.#options.world.monotonic()

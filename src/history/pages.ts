@@ -70,7 +70,7 @@ export class RunCursor {
     return undefined
   }
 
-  /** Appends the points of the current series. It must be called once for each series, or `pass`. */
+  /** Appends the points of the current series. Call it, or `pass`, once for each series. */
   take(points: Points): void {
     decodeColumn(this.#reader as ByteReader, points)
   }

@@ -18,7 +18,7 @@ export interface SeriesKind {
 export const statusKind: SeriesKind = { service: '', propId: 0, type: 'status' }
 
 export interface Series extends SeriesKind {
-  /** Even: the number after it is that of the marks of the series. Never used again. */
+  /** Even; the next number is the id of its marks. Ids are never used again. */
   readonly id: number
 }
 

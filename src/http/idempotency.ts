@@ -5,7 +5,7 @@ import type { Answerer, Call, Reply } from '#http/call'
  * Makes sure that a request repeated under the same `Idempotency-Key` takes effect once. Contract 1.10.
  *
  * It is used for requests that have the header, on routes that change something for an authenticated caller, after all
- * checks before the handler: their errors are repeated anyway.
+ * other checks, which give a repeated request the same errors anyway.
  */
 export interface IdempotencyGuard {
   /**

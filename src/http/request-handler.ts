@@ -76,7 +76,7 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
   if (exchange.context.otherNodes?.isFromNode(exchange.headers)) return true
   const { cors, forwarding } = exchange.context.origins
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
-  // Also where only the page is kept from reading the answer.
+  // Also logged if the request itself is permitted, and the browser only keeps the answer from the page.
   if (exchange.origin === 'foreign') exchange.context.log.refusedOrigins.add(exchange.headers.get('origin'))
   if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
   if (cors.allowedHosts) {

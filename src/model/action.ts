@@ -12,7 +12,7 @@ export const actionDevicesMax = 100_000
 /** Running at the same time in a tenant. */
 export const actionsRunningMax = 100
 
-/** Running for one user, so that no fewer than three users can block a tenant. */
+/** The running actions of one user: fewer than three users cannot block a tenant. */
 export const actionsOfAuthorMax = 40
 
 /** Properties of one action. */

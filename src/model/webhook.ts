@@ -59,7 +59,7 @@ const hourlyAttempts = 24
 /** Ms between attempts, at most. */
 export const retryDelayMsMax = hour
 
-/** Ms until the next attempt after so many failed ones; undefined: there is none. */
+/** Ms until the next attempt after this number of failed ones; undefined: there is none. */
 export function retryDelayMs(attempts: number): number | undefined {
   if (attempts > firstDelaysMs.length + hourlyAttempts) return undefined
   return firstDelaysMs[attempts - 1] ?? hour
@@ -113,14 +113,14 @@ export type WebhookFault = (typeof webhookFaults)[number]
 export interface WebhookResult extends Pick<StoredWebhook, 'id' | 'node' | 'attempts' | 'result'> {
   readonly status: 'DELIVERED' | 'FAILED' | 'DROPPED'
   readonly time: number
-  /** Of webhooks that were dropped in a row; the id is that of the first one. */
+  /** The number of webhooks that were dropped in a row; the id is that of the first one. */
   readonly count?: number
 }
 
-/** A pause between dropped webhooks after which they are another row. */
+/** Webhooks that are dropped after a pause of this length are counted in another row. */
 const dropsApartMs = 60_000
 
-/** The results with one more, as a change of them: the row that is written, and the id of one that has to go. */
+/** The change that adds a result: the row to write, and the id of a row to delete. */
 export function resultsWith(
   results: ReadonlyMap<string, WebhookResult>,
   added: WebhookResult,
@@ -139,14 +139,17 @@ export function resultsWith(
   return { row: added, removed: id }
 }
 
-/** The row that is listed for as long as no later one is: otherwise deliveries would soon displace it. */
+/** The latest row of dropped webhooks. It is always listed: otherwise deliveries would soon displace it. */
 function lastDropOf<Row extends Pick<WebhookDelivery, 'status' | 'time'>>(rows: Iterable<Row>): Row | undefined {
   let last: Row | undefined
   for (const row of rows) if (row.status === 'DROPPED' && (!last || row.time >= last.time)) last = row
   return last
 }
 
-/** A delivery as the API returns it: without its content. `time`: of the event while it waits, and then of its end. */
+/**
+ * A delivery as the API returns it: without its content. `time`: that of the event while it waits, then that of its
+ * end.
+ */
 export const WebhookDelivery = z.object({
   id: z.string(),
   node: z.string(),
@@ -156,7 +159,7 @@ export const WebhookDelivery = z.object({
   httpStatus: z.int().optional(),
   reason: z.enum(webhookFaults).optional(),
   nextAt: Timestamp.optional(),
-  /** Of webhooks that were dropped one after the other. */
+  /** The number of webhooks that were dropped in a row. */
   count: z.int().optional(),
 })
 export type WebhookDelivery = Readonly<z.infer<typeof WebhookDelivery>>

@@ -144,7 +144,7 @@ export class ReaderTopics {
     return reader
   }
 
-  /** Joins the events that the filters need, from where the client is. */
+  /** Subscribes to the events that the filters need, from the position of the client. */
   #listen(reader: Reader, from?: Position | 'lost'): void {
     const { hub } = this.#parts
     const { socket, principal } = reader.client

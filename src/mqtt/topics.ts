@@ -137,7 +137,7 @@ export class Topics {
       const delayMs = Math.min(will.delayMs, this.#sessions.expiryMsOf(client))
       this.#free.publishWill(client, { ...will, delayMs })
     } catch (error) {
-      // The store is closed. The end of the connection has to go on.
+      // The store is closed; the connection ends without it.
       if (!(error instanceof Problem)) throw error
     }
   }

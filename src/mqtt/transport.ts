@@ -133,7 +133,8 @@ export class TcpTransport implements Transport {
     this.#isClosing = true
     this.#world.soon(() => {
       this.flush()
-      // Reading on: unread bytes would turn the end of the connection into a reset, which discards the last packet.
+      // Continues to read: unread bytes would turn the end of the connection into a reset, which discards the last
+      // packet.
       this.#socket.resume()
       this.#socket.end()
     })

@@ -47,8 +47,8 @@ const listedAtATime = 256
  * Scans the subscribers of functions with new requests, by the current index, and finds those that have not been notified
  * of all. Removes requests that all subscribers have been notified of, so that an idle store keeps none.
  *
- * A subscription made after a request starts behind its number. So everyone to notify of a request known here is already
- * in the index, and all subscribers have reached the lowest position found.
+ * A subscription made after a request starts behind its number. So the index already contains all subscribers to notify
+ * of a request that is known here, and all of them have reached the lowest position found.
  */
 export class TopicPasses {
   readonly #parts: TopicPassesParts

@@ -32,7 +32,7 @@ export interface Started<T> {
 }
 
 /**
- * Chooses the next attempts, so that a receiver that hangs costs nobody else. Tenants and receivers take turns. Receivers
+ * Chooses the next attempts, so that a receiver that hangs delays no other. Tenants and receivers take turns. Receivers
  * that are slow, or do not answer, compete for places of their own, and each of them takes one.
  */
 export class WebhookLanes<T> {

@@ -117,7 +117,7 @@ interface Lookup {
   readonly isKnown: (text: string) => boolean
   /** Whether something could have this identifier. */
   readonly isIdentifier: (text: string) => boolean
-  /** The first two identifiers of what has this name, as far as the caller may read it. */
+  /** The first two identifiers with this name, as far as the caller may read them. */
   readonly named: (name: string) => readonly string[]
 }
 

@@ -135,7 +135,7 @@ function queriesOf(tenant: string, { device, project, firmwares }: DeviceState):
   return project === null ? [] : firmwares.map((firmware) => questionOf(tenant, device, project, firmware))
 }
 
-/** As by hand: an update is available if a request would start one. */
+/** An update is available if a request by hand would start one. */
 function questionOf(tenant: string, device: string, project: string, of: Firmware): UpdateQuery {
   const { firmware, hardware, index } = of
   return { tenant, device, project, firmware, index, isAutomatic: false, ...(hardware !== undefined && { hardware }) }

@@ -127,7 +127,7 @@ function holds(step: Step, input: RunInput, sink: RunSink, trace: RunTrace | und
   return false
 }
 
-/** Indexes of the nodes in topological order; among possible ones the first. */
+/** Indexes of the nodes in topological order. If several nodes may come next, the one with the lowest index does. */
 function inOrder(nodes: readonly GraphNode[], edges: Graph['edges']): readonly number[] {
   const inFront = new Map(nodes.map(({ id }) => [id, 0]))
   for (const [, to] of edges) inFront.set(to, (inFront.get(to) ?? 0) + 1)

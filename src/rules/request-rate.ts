@@ -63,8 +63,8 @@ export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHour
 }
 
 /**
- * Webhooks of a tenant, and of a function. At once there may be more than may wait, so the oldest ones are dropped; the
- * number per second is about what can be sent.
+ * Webhooks of a tenant, and of a function. A burst may contain more than may wait; then the oldest ones are dropped.
+ * The number per second is about what can be sent.
  */
 const webhooks = { ofTenantAtOnce: 40_000, ofTenantPerSecond: 1_000, atOnce: 20_000, perSecond: 200 }
 

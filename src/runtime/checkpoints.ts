@@ -27,9 +27,9 @@ const descentRatio = 1 / 16
  * Otherwise actors that began to report together would always be saved together, and every commit would wait for them
  * (measured: 10 000 devices at half of the full rate, p99 was 55 ms higher).
  *
- * The pace follows the highest number of waiting actors until those are saved. A pace for the actors left would become
- * slower and slower, and the last of a million would reach the limit together. For the same reason the limit decreases
- * slowly.
+ * The pace follows the highest number of waiting actors until those are saved. If the pace followed the number of
+ * remaining actors, it would become slower and slower, and the last of a million would reach the limit together. For
+ * the same reason the limit decreases slowly.
  */
 export class RedoPace {
   readonly #limits: RedoLimits

@@ -5,7 +5,7 @@
  * Obligations:
  * - A checkpoint is stored in one batch with everything made of the entries before it. After a crash the projection goes
  *   on from a checkpoint, so it loses and repeats nothing that the streams still have.
- * - After a power loss the streams may end before a checkpoint, and the offsets behind are given to other entries. The
+ * - After a power loss the streams may end before a checkpoint, and later offsets are then given to other entries. The
  *   projection offers an older checkpoint for this case, and forgets everything after it. It keeps older ones until
  *   `confirm`.
  * - The methods are called one after the other, except `close`.
@@ -19,7 +19,7 @@ export interface Projection {
   resume(index: number | undefined, epoch: string): Promise<void>
   /** Adds chunks of the streams, in order. Their bytes are valid during the call only. */
   apply(chunks: readonly StreamChunk[]): Promise<Applied>
-  /** The streams hold for certain everything of which the state at `stored` was made. */
+  /** The streams certainly hold all entries of the state at `stored`. */
   confirm(stored: number): Promise<void>
   /** The entries of a tenant up to this offset cannot be read any more. `to`: when the first one after them was stored. */
   skip(tenant: string, offset: number, to: number): Promise<void>

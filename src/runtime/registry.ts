@@ -227,8 +227,8 @@ export class Registry<Event> {
   }
 
   /**
-   * Ends the activation of an actor that does not exist, so that reads of unknown names cost no memory, or that need
-   * not be kept.
+   * Ends an activation that need not be kept, or whose actor does not exist: reads of unknown names must cost no
+   * memory.
    */
   releaseIfEmpty(activation: Activation<Event>): void {
     const { definition, state } = activation

@@ -25,8 +25,8 @@ export interface Follower {
 }
 
 /**
- * Applies a stored operation of a commit to memory: streams, states of actors, reminders and stored messages. It decides
- * nothing. The operation is already in the store, and each is applied once, in the order of the commits; those of one
+ * Applies a stored operation of a commit to memory: streams, states of actors, reminders and stored messages. It
+ * decides nothing. The operation is already in the store, and each is applied once: commit by commit, and within a
  * commit `inOrderOfUse`.
  *
  * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.

@@ -111,12 +111,12 @@ export class BlobParts {
   async remove(name: string): Promise<void> {
     this.#hashes.delete(name)
     const file = this.fileOf(name)
-    // In this order: a length must not remain next to another part.
+    // The length first: if it remained, it would count for the next part of this name.
     await rm(lengthOf(file), { force: true })
     await rm(file, { force: true })
   }
 
-  /** Deletes parts that are too old, and parts without an owner whose length is given; but none in `keep`. */
+  /** Deletes parts that are too old, and complete ones that `owned` names by their length; but none in `keep`. */
   async sweep(keep: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
     // Synchronous from here on, so that no upload can begin in between.
@@ -188,7 +188,7 @@ function partOf(file: string): string {
 
 /** A length and an end of line. */
 const rowBytes = 16
-/** More rows than power losses can have left unreadable one behind the other. */
+/** More rows than power losses can leave unreadable in sequence. */
 const rowsRead = 64
 
 /**

@@ -135,7 +135,7 @@ export class Database {
     shared.whenEnded((failure) => {
       if (!this.#isClosed()) system.storageFailed(failure)
     })
-    // Opened again, it answers reads from what it has, although the log may not be reached. Contract 11.
+    // After a reopening it answers reads from its own data, even if the log cannot be reached. Contract 11.
     const isAgain = this.#reopening !== undefined
     if (isAgain) await this.#loadViews()
     await shared.follow((operations) => this.#apply(operations))

@@ -77,7 +77,7 @@ export function sortableHex(number: number): string {
   return number.toString(16).padStart(14, '0')
 }
 
-/** The number at the end of a key made with `ordered`. */
+/** The number at the end of a key made with `sortableHex`. */
 export function numberOf(key: string): number {
   return Number.parseInt(key.slice(-14), 16)
 }

@@ -122,7 +122,7 @@ export class StreamFollower {
     }
     const wait = { tenant, offset, reached }
     this.#waits.add(wait)
-    // After a failure, the next attempt has its own time.
+    // After a failure, the next attempt is already planned.
     if (!this.#isRunning && !this.#isLost) this.#runAfter(0)
     return () => this.#waits.delete(wait)
   }
@@ -236,7 +236,7 @@ export class StreamFollower {
     }
   }
 
-  /** What follows takes processors, so it waits while the loop is busy, but not for ever. */
+  /** The work that follows needs processors, so it waits while the loop is busy, but not for ever. */
   #mayConfirm(isDue: boolean): boolean {
     const { world } = this.#options
     if (!isDue) {

@@ -148,7 +148,7 @@ export class ActionRunner {
     for (const action of [...this.#running.values()]) if (action.tenant === tenant) this.#end(action)
   }
 
-  /** Call before connections are closed: refusals from then on say nothing about devices. Stores the outcomes so far. */
+  /** Call before connections are closed: refusals from then on are not about devices. Stores the outcomes so far. */
   stop(): void {
     this.#isStopped = true
     for (const action of [...this.#running.values()]) void this.#storeOutcomes(action).then(() => this.#end(action))

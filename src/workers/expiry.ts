@@ -82,7 +82,7 @@ export async function expireKeys(
   }
 }
 
-/** Removes what is too old or too much from the logs of a tenant. It counts their entries. */
+/** Removes entries that are too old, or too many, from the logs of a tenant. It counts their entries. */
 export async function expireLogs(
   { system, listing }: ExpiryParts,
   tenant: string,

@@ -63,7 +63,7 @@ class Device {
 
   /** Its connections, with the numbers of stored reports and of those still to send. */
   get welcomes(): { readonly stored: number; readonly toSend: number }[] {
-    const lines = this.output.matchAll(/^linked, (\d+) stored, (\d+) to send$/gm)
+    const lines = this.output.matchAll(/^connected, (\d+) stored, (\d+) to send$/gm)
     return [...lines].map(([, stored, toSend]) => ({ stored: Number(stored), toSend: Number(toSend) }))
   }
 
@@ -130,7 +130,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
 
   test('reports values, executes writes and answers them', async () => {
     const { output } = await start('HALL')
-    expect(output).toContain('linked, 0 stored')
+    expect(output).toContain('connected, 0 stored')
     await until(async () => Number(await shown('HALL', reports)) > 2, 'its reports')
     expect(await shown('HALL', temperature)).toBeGreaterThan(18)
     const properties = propertiesOf('HALL')
@@ -152,7 +152,7 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     const counted = async () => Number(await shown('CELLAR', reports))
     await until(async () => (await counted()) > 10, 'some reports')
     await server.kill()
-    await until(() => cellar.output.includes('; again in '), 'the lost connection to be noticed')
+    await until(() => cellar.output.includes('; reconnecting in '), 'the lost connection to be noticed')
     await server.startAgain()
     admin = await SignedInUser.signIn(server)
     await cellar.welcomed(2)
@@ -179,11 +179,11 @@ describe.each(languages)('%s', (_, { tool, build, isMqtt }) => {
     const attic = await start('ATTIC')
     expect((await admin.post('/devices/ATTIC/secret')).status).toBe(200)
     expect(await attic.ended()).toBe(1)
-    expect(attic.output).toContain(isMqtt ? 'name and secret do not fit' : 'closed with 4401')
+    expect(attic.output).toContain(isMqtt ? 'name and secret do not match' : 'closed with 4401')
 
     device = new Device(program, url(), 'ATTIC', 'wrong')
     expect(await device.ended()).toBe(1)
-    expect(device.output).toContain('name and secret do not fit')
+    expect(device.output).toContain('name and secret do not match')
     expect(device.welcomes).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import { authOutcomes, credentialKinds } from '#access/auth-counts'
 import type { Identity } from '#access/identity'
 import type { MetricRow, Sample } from '#app/metrics/row'
 
-/** Authentication, sign-ins and the audit. Without the audit, it is absent, or 0, with `IAM=off`. */
+/** Authentication, sign-ins and the audit. With `IAM=off` they are absent or 0, except for the audit. */
 export const identityRows: readonly MetricRow[] = [
   {
     name: 'ddb_authentications_total',

@@ -15,7 +15,7 @@ export function databaseFindings({ dataDirectory, natsUrls }: Config): Promise<r
   return findingsOf('database', dataDirectory, (said) => wrong('database', said, todo))
 }
 
-/** The same of the history. Its damage never stops the server. */
+/** The same for the history, whose damage never stops the server. */
 export function historyFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
   const todo = 'nothing to do: the server sets it aside when it finds the damage, and begins a new history'
   return findingsOf('history', join(dataDirectory, 'history'), (said) => hint('history', said, todo))

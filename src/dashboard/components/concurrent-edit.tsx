@@ -4,7 +4,7 @@ import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/components/button'
 import { ExplainedError } from '#dashboard/components/problem-text'
 
-/** Of a request: only if the resource is unchanged; `*`: only if it does not exist. */
+/** The precondition of a request: the resource is unchanged; or, with `*`, it does not exist. */
 export type Precondition = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
 
 /** Editing of a value that other users may change at the same time. */

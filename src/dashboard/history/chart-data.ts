@@ -86,7 +86,7 @@ export function summaryOf(
   return found
 }
 
-/** The limits of an axis: the values and the thresholds with a margin; around a constant value in the middle. */
+/** The limits of an axis: the values and the thresholds, with a margin. A constant value is in the middle. */
 export function axisLimits(
   min: number | null,
   max: number | null,

@@ -82,7 +82,7 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   )
 }
 
-/** Moves on with the server's clock, as far as one can see it. */
+/** Moves with the server's clock, in steps that are large enough to see. */
 function useEdges(span: Span): Edges {
   const stepMs = 'lastMs' in span ? Math.max(1_000, span.lastMs / 1_000) : 0
   const at = useObservable(clock)

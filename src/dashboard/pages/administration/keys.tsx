@@ -58,7 +58,7 @@ interface KeysSectionProps<Listed extends Key, More> {
   /** Explains how to use a created key. */
   readonly usage: (created: CreatedKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
-  /** The connections that are closed with a key: `its links`. */
+  /** The connections that are closed with a key: `its sockets`. */
   readonly closes: string
   readonly deleteEffect: (key: Listed) => ComponentChildren
 }
@@ -272,9 +272,9 @@ export function ProvisioningKeys() {
         const call = client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
         return withExplanation(call, { 403: allDevicesNeeded })
       }}
-      closes="its links"
+      closes="its connections"
       deleteEffect={({ name, devices }) =>
-        `All links that use ${name} are closed at once, and its ${counted(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
+        `All connections that use ${name} are closed at once, and its ${counted(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
   )

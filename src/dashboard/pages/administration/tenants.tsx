@@ -113,8 +113,8 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           }}
         >
           <p>
-            {name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its sockets
-            and links are closed at once, and its data is deleted in the background. This cannot be undone.
+            {name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its
+            connections are closed at once, and its data is deleted in the background. This cannot be undone.
           </p>
         </ConfirmButton>
       )}

@@ -19,7 +19,10 @@ const compared: ReadonlySet<Row['comparison']> = new Set([
   'isNot',
 ])
 
-/** The first one in the condition, with all of its thresholds. Undefined if no number has any, or for other JsonLogic. */
+/**
+ * The first property in the condition that is compared with a number, and all of its thresholds. Undefined without one,
+ * or if rows cannot express the condition.
+ */
 export function watchedProperty(condition: Condition, operands: readonly Operand[]): WatchedProperty | undefined {
   const numeric = (rowsOf(condition, operands)?.rows ?? []).flatMap(({ name, comparison, values }) => {
     const { id = name, unit, choices } = operandNamed(operands, name)

@@ -30,7 +30,7 @@ const checkedAtOnce = 50
 /** With more changes it is cheaper to read everything again. */
 const checkedMax = 500
 
-/** A whole reading follows the one before not sooner than this, nor than twenty times its duration. */
+/** The minimum time from one complete read to the next; after a slow one, twenty times its duration. */
 const rereadMs = 10_000
 const rereadPerCost = 20
 const retryMs = 3_000
@@ -131,7 +131,7 @@ export class FleetSearch {
     })
   }
 
-  /** The identifiers without those of these that they contain, and with the others. */
+  /** The identifiers, without those of these devices that are among them, and with the others. */
   #toggled(devices: readonly string[]): readonly string[] {
     const identifiers = [...(this.#result.identifiers ?? [])]
     for (const device of devices) {

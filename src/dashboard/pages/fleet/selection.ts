@@ -1,4 +1,6 @@
-/** The selected devices after a press on the box of one, or with Shift of all from the one pressed before. */
+/**
+ * The selected devices after a click on the box of one; with Shift, on the boxes from the last clicked one to this one.
+ */
 export function toggled(
   selected: ReadonlySet<string>,
   identifiers: readonly string[],

@@ -1,14 +1,14 @@
 import { problemText, statusOf } from '#dashboard/components/problem-text'
 import { after } from '#dashboard/timers'
 
-/** How an action went on one device. */
+/** The outcome of an action on one device. */
 export interface Outcome {
   readonly device: string
   /** Why it failed; undefined: it is done. */
   readonly fault?: string | undefined
 }
 
-/** Acts on these devices, and reports each outcome once it is known. Rejects with what failed for all others. */
+/** Acts on these devices, and reports each outcome once it is known. Rejects with the error of all remaining devices. */
 export type Work = (
   devices: readonly string[],
   report: (outcomes: readonly Outcome[]) => void,
@@ -19,7 +19,7 @@ export type Work = (
 const requestsAtOnce = 4
 const repeatsMax = 5
 
-/** One request for each device, a few at once. `act` resolves with why it failed, if it did not throw that. */
+/** One request for each device, a few at once. `act` resolves with the reason of a failure, or throws it. */
 export function forEachDevice(act: (device: string) => Promise<string | undefined>): Work {
   return async (devices, report, signal) => {
     const waiting = devices.values()

@@ -85,7 +85,10 @@ interface StepsProps {
   readonly onClose: () => void
 }
 
-/** What, then a confirmation with the number, then the run. The devices are those that were selected at the start. */
+/**
+ * Choosing the change, then a confirmation with the number of devices, then the run. The devices are those that were
+ * selected at the start.
+ */
 function Steps(props: StepsProps) {
   const { form, onClose } = props
   const [devices] = useState(props.devices)
