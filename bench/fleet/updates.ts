@@ -8,7 +8,7 @@ import type { SeededRandom } from '#bench/random'
  * pauses. `fail`: cannot install it. `refuse`: refuses it. `vanish`: loses its power during the download, and continues
  * when it is offered the same firmware again. `wrong`: reports the old version afterwards.
  */
-export const updateBehaviours = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
+const updateBehaviours = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
 export type UpdateBehaviour = (typeof updateBehaviours)[number]
 
 /** `mixed`: devices behave in all of these ways. `none`: no device takes any. */

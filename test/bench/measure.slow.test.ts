@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { type CaseResult, judge, type MeasureOptions, measure } from '#bench/harness/measure'
-import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { pairedRatios, spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
@@ -45,16 +44,6 @@ test('every variant is measured in every round, in alternating order', async () 
     ...['1 a/z', '1 a/y', '1 a/x', '1 b/y', '1 b/x'],
     ...['2 a/x', '2 a/y', '2 a/z', '2 b/x', '2 b/y'],
   ])
-})
-
-test('a long case is measured in fewer rounds', async () => {
-  const { benchmark, measured } = benchmarkOf([
-    { name: 'long', variants: ['x'], roundsMax: 2 },
-    { name: 'short', variants: ['x'] },
-  ])
-  const { results } = await measure(benchmark, options(4))
-  expect(measured.filter((line) => line.endsWith('long/x'))).toEqual(['0 long/x', '1 long/x'])
-  expect(results.map(({ variants }) => variants[0]?.rounds.length)).toEqual([2, 4])
 })
 
 test('figures have a spread over rounds, and ratios compare with the baseline of the same round', async () => {
@@ -109,38 +98,6 @@ describe('a failed measurement', () => {
 })
 
 test.each([
-  ['below 90 % of a core', [89, 89.9, 100], false],
-  ['a median of 90 % or more', [0, 90, 90], true],
-])('the load is full or not: %s', async (_, loads, isLoadFull) => {
-  const { benchmark } = benchmarkOf([{ name: 'a', variants: ['x'] }], (_, { number }) => ({
-    loadCpu: loads[number] as number,
-  }))
-  const figures = { loadCpu: { title: 'load CPU, %', digits: 0 } }
-  const { results } = await measure({ ...benchmark, figures }, options(3))
-  expect(results[0]?.variants[0]?.isLoadFull).toBe(isLoadFull)
-})
-
-describe('a load generator that was too slow', () => {
-  // The error of the other process.
-  const disturbed = new Error(new SlowLoadError(3).stack)
-
-  test('is measured again, and the report has the repeats', async () => {
-    const lines: string[] = []
-    let tries = 0
-    const { benchmark, measured } = benchmarkOf([{ name: 'a', variants: ['x', 'y'] }], (key) => {
-      if (key === 'a/x' && ++tries < 3) throw disturbed
-      return { speed: tries }
-    })
-    const { results, failures, repeats } = await measure(benchmark, options(1, { print: (line) => lines.push(line) }))
-    expect(measured).toEqual(['0 a/x', '0 a/x', '0 a/x', '0 a/y'])
-    expect(failures).toEqual([])
-    expect(repeats).toEqual(['round 1  a / x', 'round 1  a / x'])
-    expect(lines[0]).toBe(`round 1  a / x is measured again: ${SlowLoadError.text}`)
-    expect(results[0]?.variants[0]?.figures.speed?.median).toBe(3)
-  })
-})
-
-test.each([
   ['an odd number', [9, 1, 5], { median: 5, min: 1, max: 9 }],
   ['an even number', [10, 1, 2, 4], { median: 3, min: 1, max: 10 }],
 ])('the spread of %s of values', (_, values, spread) => {
@@ -181,13 +138,6 @@ describe('a target', () => {
   ])('is compared with the median: %j', (limits, isHeld) => {
     expect(judge([{ ...aimed, ...limits }], results)).toMatchObject([{ isHeld }])
   })
-
-  test.each([{ case: 'b' }, { variant: 'other' }, { figure: 'size' }])(
-    'without a measurement is an error: %j',
-    (wrong) => {
-      expect(() => judge([{ ...aimed, ...wrong }], results)).toThrow(/has no/)
-    },
-  )
 
   test('with a failed measurement is missed', () => {
     const target = { ...aimed, figure: 'size', atMost: 1 }

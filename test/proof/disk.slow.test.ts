@@ -1,18 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { proveDisk } from '#bench/proof/disk'
-import { faultAt } from '#bench/proof/disk-faults'
 
 const hasStrace = spawnSync('strace', ['--version']).status === 0
-
-test('two thirds of the faults hit a running server, and at least half of these a single call', () => {
-  const faults = Array.from({ length: 36 }, (_, place) => faultAt(place))
-  const serving = faults.filter(({ moment }) => moment === 'serving')
-  expect(serving).toHaveLength(24)
-  expect(serving.filter(({ isOnce }) => isOnce).length).toBeGreaterThanOrEqual(12)
-  const calls = new Set(faults.flatMap(({ call }) => call.split(',')))
-  expect([...calls].sort()).toEqual(['fdatasync', 'fsync', 'mmap', 'openat', 'pread64', 'read', 'rename', 'write'])
-})
 
 /** A short run of `npm run proof -- disk`. */
 test('a disk that refuses writes loses no acknowledged change', {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import type { BlobStore } from '#runtime/blobs'
 import { fileBlobs } from '#store/blobs'
 import { blobSuite, bytesMax, bytesOf, hashOf, noOwners, piecesOf } from '#test/store/blob-suite'
+import { memoryBlobs } from '#test/store/memory-blobs'
 import { onSmallDisk } from '#test/store/small-disk'
 
 const MIB = 1024 * 1024
@@ -30,6 +31,15 @@ async function openBlobs(folder: string) {
 const newFolder = () => mkdtempSync(join(tmpdir(), 'blobs-'))
 
 blobSuite('as files', () => openBlobs(newFolder()))
+blobSuite('in memory', async () => {
+  let now = 0
+  const store = memoryBlobs({ bytesMax, now: () => now })
+  const restart = () => store.open().then(() => store)
+  const wait = (ms: number) => {
+    now += ms
+  }
+  return { store, restart, wait, close: async () => {} }
+})
 
 describe('files', () => {
   let folder: string

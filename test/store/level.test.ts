@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { failureFrom } from '#store/failure'
 import { levelPlace } from '#store/level'
+import { memoryPlace } from '#test/store/memory'
 import { put, rowsOf, storageSuite } from '#test/store/storage-suite'
 
 const soft = { sync: false } as const
@@ -19,6 +20,8 @@ storageSuite('LevelDB', async () => {
     remove: () => rm(root, { recursive: true }),
   }
 })
+
+storageSuite('memory', async () => ({ place: memoryPlace() }))
 
 let root: string
 let folder: string

@@ -14,7 +14,7 @@ const every = { after: '', before: '\u{10ffff}', hasValues: true } as const
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 export const text = (value: Uint8Array | undefined): string | undefined => value && new TextDecoder().decode(value)
 export const put = (key: string, value: string): Operation => ({ key, value: bytes(value) })
-export const remove = (key: string): Operation => ({ key, value: null })
+const remove = (key: string): Operation => ({ key, value: null })
 
 /** Scans to the end, `pageRows` at a time. */
 export async function rowsOf(storage: Storage, range: ScanRange = every, pageRows = 1000): Promise<Row[]> {
