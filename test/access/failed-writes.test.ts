@@ -1,72 +1,169 @@
 import { describe, expect, test } from 'vitest'
+import type { Pair } from '#access/requests'
+import { sessionAddress } from '#actors/session/state'
+import type { Caller } from '#model/caller'
 import type { Grant } from '#model/scope'
 import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
+import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()
-const readMeta: Grant = { permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }
+const readOf = (resource: 'meta' | 'schemas'): Grant => ({
+  permissions: { [resource]: ['read'] },
+  devices: ['*'],
+  services: ['*'],
+})
 
-/** All operations that write, by name. */
-const flows: Readonly<Record<string, (fixture: IdentityFixture) => Promise<unknown>>> = {
-  'a login': (fixture) => fixture.identity.logins.logIn(fixture.loginOf('ann', key)),
-  'a Basic token': (fixture) => fixture.identity.logins.basicToken(fixture.basicOf('ann', true)),
-  'a sign-up': (fixture) => fixture.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, place }),
-  'an edit of a role': (fixture) =>
-    ask(fixture, 'tenant', 'default', { type: 'put_role', role: 'ops', grants: [readMeta] }),
-  'an edit of roles': (fixture) =>
-    ask(fixture, 'directory', 'directory', { type: 'update_user', user: fixture.row('ann').id, roles: ['ops'] }),
-  'a user disabled': (fixture) =>
-    ask(fixture, 'directory', 'directory', { type: 'update_user', user: fixture.row('ann').id, state: 'disabled' }),
-  'a tenant': (fixture) =>
-    ask(fixture, 'directory', 'directory', {
-      type: 'add_tenant',
-      tenant: { tenantIdentifier: 'acme', name: 'acme', hosts: [], twoFactor: 'optional', basic: true },
-    }),
-  'a signing key': (fixture) => fixture.identity.keys.rotate(),
+/** Ann with a session of each scheme and a role, and a secret that was sent to her and is not activated. */
+interface Sessions {
+  readonly fixture: IdentityFixture
+  readonly pair: Pair
+  readonly basic: { readonly token: string; readonly refreshToken: string }
+  readonly caller: Caller
+  readonly secret: string
 }
 
-function ask(fixture: IdentityFixture, kind: string, id: string, command: unknown): Promise<unknown> {
+async function openSessions(): Promise<Sessions> {
+  const fixture = await IdentityFixture.open()
+  // A signing key can be replaced after a minute.
+  await fixture.world.advance(60_000)
+  await fixture.putRole('ops', [readOf('schemas')])
+  await fixture.addUser('ann', { roles: ['ops'] })
+  await fixture.invite('bob')
+  const pair = await fixture.logIn('ann', key)
+  const basic = await fixture.basic('ann', true)
+  const caller = await fixture.bound(pair.accessToken, key, 'user or proof')
+  const { secret } = await fixture.wait(fixture.identity.secondFactors.enrollTotp({ caller, place, password }))
+  await fixture.world.settle()
+  return { fixture, pair, basic, caller, secret }
+}
+
+function ask(fixture: IdentityFixture, kind: 'tenant' | 'directory', command: unknown): Promise<unknown> {
+  const id = kind === 'tenant' ? 'default' : 'directory'
   return fixture.assembly.context.system.ask({ kind, tenant: 'default', id }, command)
 }
 
-describe.each(Object.keys(flows))('%s whose write fails', (name) => {
-  test.each([
-    ['and is lost', false],
-    ['and reached the disk', true],
-  ])('%s is answered with 503, and then the state equals the store', async (_, isOnDisk) => {
-    const fixture = await IdentityFixture.open()
-    await fixture.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }])
-    await fixture.addUser('ann')
-    await fixture.invite('bob')
-    const { token } = await fixture.basic('ann')
-    const socket = fixture.connect(await fixture.bearer(token))
-    await fixture.world.advance(60_000)
-    const flow = flows[name] as (fixture: IdentityFixture) => Promise<unknown>
-    fixture.faults.next = { fail: 'full', reachedDisk: isOnDisk }
-    expect(await fixture.refusal(flow(fixture))).toBe('storage STORAGE')
+/** All operations that write. */
+const flows: Readonly<Record<string, (sessions: Sessions) => Promise<unknown>>> = {
+  'a logout': ({ fixture, caller }) =>
+    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: false, place }),
+  'a logout of all': ({ fixture, caller }) =>
+    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: true, place }),
+  'a refresh': ({ fixture, pair }) =>
+    fixture.identity.logins.refresh({ refreshToken: pair.refreshToken, jkt: key.jkt, place }),
+  'a refresh of the Basic scheme': ({ fixture, basic }) =>
+    fixture.identity.logins.refreshBasic({ refreshToken: basic.refreshToken, place }),
+  'another password': ({ fixture, caller }) =>
+    fixture.identity.logins.changePassword({ caller, current: password, password: 'another password', place }),
+  'a factor turned on': ({ fixture, caller, secret }) =>
+    fixture.identity.secondFactors.activateTotp({ caller, place, code: codeOf(secret, fixture.world.now()) }),
+  'a wrong factor': ({ fixture, caller }) =>
+    fixture.identity.secondFactors.activateTotp({ caller, place, code: '000000' }),
+  'a login': ({ fixture }) => fixture.identity.logins.logIn(fixture.loginOf('ann', key)),
+  'a Basic token': ({ fixture }) => fixture.identity.logins.basicToken(fixture.basicOf('ann', true)),
+  'a sign-up': ({ fixture }) => fixture.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, place }),
+  'an edit of a role': ({ fixture }) =>
+    ask(fixture, 'tenant', { type: 'put_role', role: 'ops', grants: [readOf('meta')] }),
+  'an edit of roles': ({ fixture }) =>
+    ask(fixture, 'directory', { type: 'update_user', user: fixture.row('ann').id, roles: ['viewer'] }),
+  'a user disabled': ({ fixture }) =>
+    ask(fixture, 'directory', { type: 'update_user', user: fixture.row('ann').id, state: 'disabled' }),
+  'a tenant': ({ fixture }) =>
+    ask(fixture, 'directory', {
+      type: 'add_tenant',
+      tenant: { tenantIdentifier: 'acme', name: 'acme', hosts: [], twoFactor: 'optional', basic: true },
+    }),
+  'a signing key': ({ fixture }) => fixture.identity.keys.rotate(),
+}
+
+/** Her stored records, and what authentication knows about all users, tenants and keys. */
+function stored(fixture: IdentityFixture) {
+  const { tenant } = fixture.row('ann')
+  const account = fixture.account('ann')
+  const sessions = account.sessions.map(([id]) => fixture.assembly.context.system.peek(sessionAddress(tenant, id)))
+  const { accesses, keys } = fixture.identity
+  const rows = [...fixture.directoryState.users.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const scopes = rows.map(({ id, name }) => {
+    const user = accesses.user(id)
+    return [name, user && accesses.of('default', user.roles).scope.fingerprint]
+  })
+  const tenants = [...fixture.directoryState.tenants.keys()].filter((each) => accesses.hasTenant(each))
+  return structuredClone({ rows, account, sessions, scopes, tenants, keys: keys.list() })
+}
+
+/** The result of each of her tokens. */
+async function worth({ pair, basic }: Sessions, fixture: IdentityFixture) {
+  const bound = await fixture.judge(() => fixture.bound(pair.accessToken, key))
+  return { bound, unbound: await fixture.judge(() => fixture.bearer(basic.token)) }
+}
+
+describe.each(Object.entries(flows))('%s whose write fails', (_, flow) => {
+  test('and is lost is answered with 503, and has no effect', async () => {
+    const given = await openSessions()
+    const { fixture } = given
+    const before = stored(fixture)
+    const sockets = [fixture.connect(given.caller), fixture.connect(await fixture.bearer(given.basic.token))]
+    fixture.faults.next = { fail: 'full', reachedDisk: false }
+    expect(await fixture.refusal(flow(given))).toBe('storage STORAGE')
     await fixture.world.advance(5_000)
-    const after = view(fixture)
-    const reborn = await fixture.restart()
-    expect(after).toEqual(view(reborn))
+    expect(stored(fixture)).toEqual(before)
+    expect(await worth(given, fixture)).toEqual({ bound: undefined, unbound: undefined })
+    expect(sockets.map(({ endCode }) => endCode)).toEqual([undefined, undefined])
+    expect(stored(await fixture.restart())).toEqual(before)
     expect(fixture.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
-    const isOver = (await reborn.judge(() => reborn.bearer(token))) !== undefined
-    expect(socket.endCode).toBe(isOver ? 4401 : undefined)
+  })
+
+  test('and reached the disk is answered with 503, and has its full effect', async () => {
+    // The expected result: the same steps without a failure.
+    const smooth = await openSessions()
+    const outcome = await smooth.fixture.refusal(flow(smooth))
+    expect([undefined, 'unauthorized invalid code']).toContain(outcome)
+    await smooth.fixture.world.settle()
+
+    const given = await openSessions()
+    const { fixture } = given
+    const sockets = [fixture.connect(given.caller), fixture.connect(await fixture.bearer(given.basic.token))]
+    fixture.faults.next = { fail: 'full', reachedDisk: true }
+    expect(await fixture.refusal(flow(given))).toBe('storage STORAGE')
+    await fixture.world.advance(5_000)
+    expect(stored(fixture)).toEqual(stored(smooth.fixture))
+    const { bound, unbound } = await worth(given, fixture)
+    expect({ bound, unbound }).toEqual(await worth(smooth, smooth.fixture))
+    // Sockets of an ended session were closed when the store was read again.
+    const ended = [bound, unbound].map((refusal) => (refusal === undefined ? undefined : 4401))
+    expect(sockets.map(({ endCode }) => endCode)).toEqual(ended)
+    expect(stored(await fixture.restart())).toEqual(stored(smooth.fixture))
+    expect(fixture.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
   })
 })
 
-/** The state for authentication. */
-function view(fixture: IdentityFixture) {
-  const { accesses, keys } = fixture.identity
-  const rows = [...fixture.directoryState.users.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
-  return {
-    users: rows.map(({ id, name, state }) => {
-      const user = accesses.user(id)
-      return { name, state, roles: user?.roles, scope: user && accesses.of('default', user.roles).scope.fingerprint }
-    }),
-    tenants: [...fixture.directoryState.tenants.keys()].filter((tenant) => accesses.hasTenant(tenant)),
-    keys: keys.list(),
-  }
-}
+test('a stored refresh whose answer was lost is answered with the same successor', async () => {
+  const { fixture, pair } = await openSessions()
+  const renew = (refreshToken: string) => fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
+  fixture.faults.next = { fail: 'full', reachedDisk: true }
+  expect(await fixture.refusal(renew(pair.refreshToken))).toBe('storage STORAGE')
+  await fixture.world.advance(5_000)
+  const next = await fixture.wait(renew(pair.refreshToken))
+  expect(next.refreshToken).not.toBe(pair.refreshToken)
+  expect(await fixture.refusal(renew(next.refreshToken))).toBeUndefined()
+})
+
+test('two refreshes at the same time give one successor for DPoP, and end a Basic session', async () => {
+  const { fixture, pair, basic } = await openSessions()
+  const { logins } = fixture.identity
+  const bound = { refreshToken: pair.refreshToken, jkt: key.jkt, place }
+  const both = await fixture.wait(Promise.all([logins.refresh(bound), logins.refresh(bound)]))
+  expect(both[0].refreshToken).toBe(both[1].refreshToken)
+  for (const { accessToken } of both) expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+
+  const unbound = { refreshToken: basic.refreshToken, place }
+  const [first, second] = await fixture.wait(
+    Promise.allSettled([logins.refreshBasic(unbound), logins.refreshBasic(unbound)]),
+  )
+  // One of the two may be a thief, and the server cannot know which.
+  expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected'])
+  expect(await fixture.judge(() => fixture.bearer(basic.token))).toBe('unauthorized session over')
+})
 
 test('while the store refuses writes, tokens stay valid, and operations that write are answered with 503', async () => {
   const fixture = await IdentityFixture.open()

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { repeatedRows } from '#test/attacks/header-rows'
 import { attemptByTls, canary, canaryName, type HttpAttack } from '#test/attacks/http-attack'
 import { expectRows, pipeliningRows } from '#test/attacks/pipelining-rows'
-import { postByHttp2 } from '#test/attacks/raw-http2'
 import { behindChunksRows, chunkRows, lengthRows, namelessRows, smugglingRows } from '#test/attacks/smuggling-rows'
 import { StartedServer } from '#test/blackbox/started-server'
 import { domain, NginxProxy, noNginx } from '#test/ops/nginx-proxy'
@@ -76,37 +75,6 @@ describe('behind nginx', () => {
     expect(text).toContain('\r\nConnection: close\r\n')
     await othersAreServed()
     expect(await isCanaryThere()).toBe(false)
-  })
-
-  const byHttp2 = (name: string, body: string) =>
-    postByHttp2(front().port, domain, {
-      authority: `${domain}:${front().port}`,
-      path: '/api/v1/devices',
-      headers: [
-        ['content-type', 'application/json'],
-        [name, 'b'],
-        ['content-length', String(body.length)],
-      ],
-      body,
-    })
-  // The behaviour of nginx 1.22.
-  test.each([
-    ['no name', '', 'closed'],
-    ['a colon for a name', ':', 'answered'],
-    ['a colon in front of its name', ':b', 'answered'],
-    ['a colon behind its name', 'b:', 'reset'],
-    ['a line end for a name', '\r\n', 'reset'],
-    ['a line in its name', 'b\r\n: b\r\nc', 'reset'],
-  ])('a header with %s, in HTTP/2', async (_, name, end) => {
-    expect(await byHttp2(name, canary)).toBe(end)
-    await othersAreServed()
-    expect(await isCanaryThere()).toBe(false)
-  })
-
-  test('an intended canary is detected, in HTTP/2', async () => {
-    expect(await byHttp2('x-b', canary.slice(canary.indexOf('{')))).toBe('answered')
-    expect(await isCanaryThere()).toBe(true)
-    expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
   })
 
   test('an intended canary is detected', async () => {

@@ -140,19 +140,6 @@ describe('IAM=off', () => {
   })
   afterAll(() => server?.finish())
 
-  test.each<[string, Record<string, string>]>([
-    ['no token', {}],
-    ['an invalid token', { authorization: 'Bearer garbage' }],
-    ['a DPoP token without a proof', { authorization: 'DPoP garbage' }],
-    ['two credentials', { authorization: 'Bearer garbage', 'x-api-key': 'garbage' }],
-  ])('a caller with %s is anonymous and has all permissions', async (_, headers) => {
-    const deviceCount = expect.any(Number)
-    const grants = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'], deviceCount }]
-    const me = { name: 'anonymous', tenant: 'default', roles: [], grants }
-    expect(answerOf(await server.get('/iam/me', headers))).toEqual([200, me])
-    expect((await server.get('/devices', headers)).status).toBe(200)
-  })
-
   test.each(['/iam/users', '/iam/token', '/iam/nothing/of/the/kind', '/auth/login', '/auth', '/iam'])(
     '%s is not found, with the reason',
     async (path) => {
@@ -174,12 +161,5 @@ describe('IAM=off', () => {
     expect(server.run.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', msg: expect.stringMatching(/IAM is off/i) }),
     )
-  })
-
-  test('devices and event sockets connect without credentials', async () => {
-    const body = { deviceIdentifier: 'OPEN-1', services: [], updates: [] }
-    expect((await server.ask('/link', { method: 'POST', body })).status).toBe(204)
-    const direct = EventClient.with(server, undefined, {}, { authorization: 'Bearer garbage' })
-    for (const socket of [await EventClient.open(server), await direct.opened()]) await socket.close()
   })
 })

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -87,21 +87,6 @@ describe('other clients', () => {
     )
     expect(refused.stderr).toMatch(/denied|refused|invalid/i)
   })
-
-  test('paho for Python', async (context) => {
-    const python = ['python3', '/usr/bin/python3'].find(
-      (program) => !isMissing(program, '-c', 'import paho.mqtt.client'),
-    )
-    if (isSkipped(python !== undefined)) context.skip('paho is missing: apt-get install python3-paho-mqtt')
-    const child = spawn(python ?? 'python3', ['-c', pahoDevice, port], { stdio: ['ignore', 'pipe', 'inherit'] })
-    let output = ''
-    child.stdout.on('data', (text) => {
-      output += text
-    })
-    expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
-    expect(output.trim().split('\n')).toEqual(['connected 0', 'WELCOME', 'published 20'])
-    expect((await server.get('/devices/PAHO-1/services/svc')).text).toContain('"value":19')
-  })
 })
 
 describe('15 000 connections at once', () => {
@@ -140,36 +125,3 @@ describe('15 000 connections at once', () => {
     await server.finish()
   })
 })
-
-/** A device with a persistent session that reports twenty values with QoS 2. */
-const pahoDevice = `
-import json, sys, threading
-import paho.mqtt.client as mqtt
-welcome = threading.Event()
-address = []
-def on_connect(client, data, flags, code):
-    print('connected', code, flush=True)
-def on_message(client, data, message):
-    body = json.loads(message.payload)
-    print(body['type'], flush=True)
-    address.append(body['flakeAddress'])
-    welcome.set()
-arguments = [mqtt.CallbackAPIVersion.VERSION1] if hasattr(mqtt, 'CallbackAPIVersion') else []
-client = mqtt.Client(*arguments, client_id='paho', clean_session=False)
-client.on_connect = on_connect
-client.on_message = on_message
-client.connect('127.0.0.1', int(sys.argv[1]))
-client.loop_start()
-services = [{'serviceIdentifier': 'svc', 'properties': [{'propId': 1, 'type': 'UINT32'}]}]
-client.publish('v1/link', json.dumps({'type': 'HELLO', 'deviceIdentifier': 'PAHO-1', 'services': services}), qos=1)
-if not welcome.wait(30): sys.exit(1)
-sent = []
-for value in range(20):
-    updates = [{'propId': 1, 'value': value}]
-    update = {'type': 'UPDATE', 'flakeAddress': address[0], 'serviceIdentifier': 'svc', 'updates': updates}
-    sent.append(client.publish('v1/link', json.dumps(update), qos=2))
-for each in sent: each.wait_for_publish(30)
-print('published', len(sent), flush=True)
-client.loop_stop()
-client.disconnect()
-`

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
@@ -32,12 +30,10 @@ interface Window {
 class VirtualAuthenticator {
   readonly #browser: Browser
   readonly #page: Page
-  readonly #pages: Server
 
-  private constructor(browser: Browser, page: Page, pages: Server) {
+  private constructor(browser: Browser, page: Page) {
     this.#browser = browser
     this.#page = page
-    this.#pages = pages
   }
 
   static async open(): Promise<VirtualAuthenticator> {
@@ -48,23 +44,15 @@ class VirtualAuthenticator {
     await session.send('WebAuthn.addVirtualAuthenticator', {
       options: { protocol: 'ctap2', transport: 'usb', automaticPresenceSimulation: true },
     })
-    const pages = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>elsewhere</p>'))
-    await new Promise<void>((resolve) => pages.listen(0, 'localhost', resolve))
-    return new VirtualAuthenticator(browser, page, pages)
+    return new VirtualAuthenticator(browser, page)
   }
 
-  async close(): Promise<void> {
-    await this.#browser.close()
-    await new Promise((resolve) => this.#pages.close(resolve))
+  close(): Promise<void> {
+    return this.#browser.close()
   }
 
   async visit(url: string): Promise<void> {
     await this.#page.goto(url)
-  }
-
-  /** Visits another origin: same host, another port. */
-  visitElsewhere(): Promise<void> {
-    return this.visit(`http://localhost:${(this.#pages.address() as AddressInfo).port}`)
   }
 
   /** `navigator.credentials.create` or `.get` with options of the server. */
@@ -158,21 +146,5 @@ describe('WebAuthn in a browser', () => {
     expect(answerOf(confirmed)).toEqual([200, {}])
     expect((await remove()).status).toBe(204)
     expect((await readToken(server, user)).status).toBe(200)
-  })
-
-  test('a page of another origin can neither register a key nor sign in', async () => {
-    const { user, client } = await newUser()
-    const options = await registration(client, user)
-    await page().visitElsewhere()
-    const details = [{ path: 'response', message: expect.any(String) }]
-    expect(answerOf(await send(client, user, await page().touch('create', options)))).toEqual([
-      400,
-      { error: 'Validation Error', details },
-    ])
-    await page().visit(ourPage())
-    expect((await send(client, user, await page().touch('create', await registration(client, user)))).status).toBe(200)
-    const login = await begin(user)
-    await page().visitElsewhere()
-    expect(answerOf(await login.verify(await page().touch('get', login.options)))).toEqual(badCode)
   })
 })

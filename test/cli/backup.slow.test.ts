@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -155,20 +155,6 @@ describe('a backup', () => {
     expect(devicesIn(ofFolder)).toBeGreaterThan(0)
     expect(devicesIn(ofFolder)).toBe(devicesIn(ofBackup))
     expect((await server.get('/health')).status).toBe(200)
-  })
-
-  test('that is cut off is refused, and nothing is restored', async () => {
-    const file = join(home, 'cut.backup')
-    outputOf(await as(rootUser, ['backup', file]))
-    truncateSync(file, statSync(file).size - 10)
-    const folder = join(home, 'cut')
-    for (const args of [
-      ['restore', file],
-      ['inspect', file],
-    ]) {
-      expect(errorOf(await administerAt(into(folder), args), 1)).toContain('cut off at byte')
-    }
-    expect(existsSync(folder)).toBe(false)
   })
 
   test('is not restored over a running server or over data', async () => {
