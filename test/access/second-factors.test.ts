@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { hashOf } from '#access/secret-text'
 import { totpStepMs } from '#access/totp'
 import type { Caller } from '#model/caller'
+import type { Problem } from '#model/problem'
 import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
@@ -154,4 +155,17 @@ describe('the token between password and factor', () => {
     await fixture.wait(logins.signUp({ name: 'ann', code: 'another code', password, place }))
     expect(await fixture.refusal(use({ ...second }))).toBe(bad)
   })
+})
+
+test('concurrent wrong codes are limited like successive ones', async () => {
+  const { fixture } = await withTotp()
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => token(fixture)))
+  const uses = tokens.map((shown, index) => {
+    const from = { ...place, address: `192.0.2.${index}` }
+    return fixture.identity.secondFactors.useTotp({ ...shown, place: from, code: String(index).padStart(6, '0') })
+  })
+  const settled = await fixture.wait(Promise.allSettled(uses))
+  const codes = settled.map((one) => (one.status === 'rejected' ? (one.reason as Problem).code : 'taken'))
+  expect(codes.filter((code) => code === 'unauthorized')).toHaveLength(3)
+  expect(codes.filter((code) => code === 'too_many_requests')).toHaveLength(17)
 })

@@ -62,30 +62,10 @@ describe('HELLO for a device', () => {
     'has a secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': no },
     'has no secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
     'this key registered': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
-    'this key registered by POST': {
-      none: yes,
-      'own secret': yes,
-      'another secret': no,
-      'a key': yes,
-    },
-    'another key registered': {
-      none: yes,
-      'own secret': yes,
-      'another secret': no,
-      'a key': no,
-    },
-    'another key registered by POST': {
-      none: yes,
-      'own secret': yes,
-      'another secret': no,
-      'a key': yes,
-    },
-    'this key registered, newer secret': {
-      none: yes,
-      'own secret': yes,
-      'another secret': no,
-      'a key': yes,
-    },
+    'this key registered by POST': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
+    'another key registered': { none: yes, 'own secret': yes, 'another secret': no, 'a key': no },
+    'another key registered by POST': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
+    'this key registered, newer secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
     'was removed': { none: yes, 'own secret': no, 'another secret': no, 'a key': made },
   }
   const rows = Object.entries(expected).flatMap(([device, by]) =>

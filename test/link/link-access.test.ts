@@ -113,4 +113,24 @@ describe('POST /link', () => {
     expect((await call('DELETE', `/devices/${first}`)).status).toBe(204)
     expect(await post(`*:${limited}`, second)).toMatchObject({ status: 204 })
   })
+
+  test('declares and reports, and a faulty body is refused as a whole', async () => {
+    const device = newName()
+    const body = (updates: readonly object[], more: object = {}) =>
+      call('POST', '/link', { deviceIdentifier: device, updates, ...more }, basic(`*:${open}`))
+    const update = (value: unknown) => ({ serviceIdentifier: 'svc', propId: 1, value })
+    const unknown = await body([update(1)])
+    expect([unknown.status, unknown.body]).toMatchObject([400, { details: [{ path: 'services' }] }])
+    const declared = (value: unknown) => [
+      { serviceIdentifier: 'svc', properties: [{ propId: 1, type: 'UINT8', value }] },
+    ]
+    const details = [{ path: 'services.0.properties.0.value', message: 'must be an integer from 0 to 255' }]
+    expect((await body([], { services: declared(-1) })).body).toEqual({ error: 'Validation Error', details })
+    expect((await body([update('warm')], { services })).status).toBe(400)
+    expect((await call('GET', `/devices/${device}`)).status).toBe(404)
+    expect((await body([update(20)], { services })).status).toBe(204)
+    const partly = await body([update(5), update('warm')])
+    expect([partly.status, partly.body]).toMatchObject([400, { details: [{ path: 'updates.1.value' }] }])
+    expect((await call('GET', `/devices/${device}/services/svc/properties`)).body).toMatchObject({ 1: { value: 20 } })
+  })
 })
