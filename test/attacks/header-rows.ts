@@ -4,6 +4,8 @@ const refused = { answers: [400], end: 'closed' } as const
 /** The parser waits for the rest of the request, until the connection was idle for ten seconds. */
 const waiting = { answers: [], end: 'waiting' } as const
 const served = { answers: [200] } as const
+const tooLarge = { answers: [431], end: 'closed' } as const
+const muchTooLarge = { ...tooLarge, mayBeUnanswered: true } as const
 
 /** All printable ASCII. */
 const printable = String.fromCharCode(...Array.from({ length: 95 }, (_, place) => 32 + place))
@@ -61,40 +63,17 @@ export const repeatedRows: readonly HttpAttack[] = [
 /** The head of a request has at most 16 KiB. RFC 6585 §5. */
 export const sizeRows: readonly HttpAttack[] = [
   { name: 'ninety headers', sent: get(many(90)), ...served },
-  { name: 'two hundred headers', sent: get(many(200)), answers: [431], end: 'closed' },
-  { name: 'ten thousand headers', sent: get(many(10_000)), answers: [431], end: 'closed', mayBeUnanswered: true },
+  { name: 'two hundred headers', sent: get(many(200)), ...tooLarge },
+  { name: 'ten thousand headers', sent: get(many(10_000)), ...muchTooLarge },
   { name: 'a value of 12 KiB', sent: get([`X-A: ${'a'.repeat(12_288)}`]), ...served },
-  { name: 'a value of 17 KiB', sent: get([`X-A: ${'a'.repeat(17_408)}`]), answers: [431], end: 'closed' },
-  {
-    name: 'a value of 1 MiB',
-    sent: get([`X-A: ${'a'.repeat(2 ** 20)}`]),
-    answers: [431],
-    end: 'closed',
-    mayBeUnanswered: true,
-  },
+  { name: 'a value of 17 KiB', sent: get([`X-A: ${'a'.repeat(17_408)}`]), ...tooLarge },
+  { name: 'a value of 1 MiB', sent: get([`X-A: ${'a'.repeat(2 ** 20)}`]), ...muchTooLarge },
   { name: 'a name of 12 KiB', sent: get([`${'a'.repeat(12_288)}: b`]), ...served },
-  {
-    name: 'a name of 17 KiB without an end',
-    sent: `GET / HTTP/1.1\r\n${'a'.repeat(17_408)}`,
-    answers: [431],
-    end: 'closed',
-  },
+  { name: 'a name of 17 KiB without an end', sent: `GET / HTTP/1.1\r\n${'a'.repeat(17_408)}`, ...tooLarge },
   { name: 'a target of 12 KiB', sent: get([], `/api/v1/health?${'a'.repeat(12_288)}`), ...served },
-  { name: 'a target of 17 KiB', sent: get([], `/api/v1/health?${'a'.repeat(17_408)}`), answers: [431], end: 'closed' },
-  {
-    name: 'a target of 1 MiB without an end',
-    sent: `GET /${'a'.repeat(2 ** 20)}`,
-    answers: [431],
-    end: 'closed',
-    mayBeUnanswered: true,
-  },
-  {
-    name: 'line ends without an end',
-    sent: '\r\n'.repeat(10_000),
-    answers: [431],
-    end: 'closed',
-    mayBeUnanswered: true,
-  },
+  { name: 'a target of 17 KiB', sent: get([], `/api/v1/health?${'a'.repeat(17_408)}`), ...tooLarge },
+  { name: 'a target of 1 MiB without an end', sent: `GET /${'a'.repeat(2 ** 20)}`, ...muchTooLarge },
+  { name: 'line ends without an end', sent: '\r\n'.repeat(10_000), ...muchTooLarge },
 ]
 
 function many(count: number): string[] {

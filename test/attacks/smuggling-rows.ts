@@ -1,9 +1,12 @@
 import { canary, chunked, get, type HttpAttack, post, request } from '#test/attacks/http-attack'
 
 const noObject = '[]'
-const chunkedHead = post('Transfer-Encoding: chunked')
+const inChunks = 'Transfer-Encoding: chunked'
+const chunkedHead = post(inChunks)
 /** One parser sees the end of the body here, another reads the canary as part of it. */
 const hidden = `0\r\n\r\n${canary}`
+
+const canaryLength = `Content-Length: ${canary.length}`
 
 /** The outcome depends on whether the server or its parser refuses the row, and on bytes that look like another request. */
 type End = Pick<HttpAttack, 'answers' | 'end'>
@@ -24,15 +27,9 @@ function rowOf([name, sent, end = refused]: Row): HttpAttack {
 /** Ambiguous framing is refused, the canary is not read, and the connection is closed. RFC 9112 §6, §11.2. */
 const ambiguous: readonly Row[] = [
   // CL.TE, TE.CL and variants.
-  [
-    'a length and chunks, the length longer',
-    post(`Content-Length: ${hidden.length}`, 'Transfer-Encoding: chunked') + hidden,
-  ],
-  [
-    'chunks and a length, the length shorter',
-    post('Transfer-Encoding: chunked', 'Content-Length: 4') + chunked(canary),
-  ],
-  ['a length of 0 and chunks', post('Content-Length: 0', 'Transfer-Encoding: chunked') + hidden],
+  ['a length and chunks, the length longer', post(`Content-Length: ${hidden.length}`, inChunks) + hidden],
+  ['chunks and a length, the length shorter', post(inChunks, 'Content-Length: 4') + chunked(canary)],
+  ['a length of 0 and chunks', post('Content-Length: 0', inChunks) + hidden],
   ['two lengths, the first longer', post(`Content-Length: ${canary.length}`, 'Content-Length: 0') + canary],
   ['two lengths, the second longer', post('Content-Length: 0', `Content-Length: ${canary.length}`) + canary, cut],
   ['two equal lengths', post('Content-Length: 2', 'Content-Length: 2') + noObject + canary, cut],
@@ -126,13 +123,7 @@ export const unusualChunkRows: readonly HttpAttack[] = [
   ['byte by byte', chunkedHead + chunked('{', '}')],
   ['with zeros before the size', `${chunkedHead}0002\r\n{}\r\n0\r\n\r\n`],
   ['with a size in capitals', `${chunkedHead}A\r\n{        }\r\n0\r\n\r\n`],
-].map(([name = '', sent = '']) => ({
-  name,
-  sent,
-  answers: [400],
-  end: 'closed' as const,
-  text: /"path":"deviceIdentifier"/,
-}))
+].map(([name = '', sent = '']) => ({ name, sent, ...refused, text: /"path":"deviceIdentifier"/ }))
 
 /** Bytes after a chunked body are never read as a request, because another parser may see its end elsewhere. */
 export const behindChunksRows: readonly HttpAttack[] = (
@@ -160,36 +151,20 @@ export const behindChunksRows: readonly HttpAttack[] = (
  * requests come from the same client with the same rights, and no browser sends them. A proxy that forwarded such headers
  * over shared connections would be at risk; nginx refuses them (`proxied.slow.test.ts`).
  */
-export const namelessRows: readonly HttpAttack[] = [
-  {
-    name: 'a length behind a header without a name',
-    sent: `${post(': b', `Content-Length: ${canary.length}`)}${canary}`,
-    answers: [400, 201],
-  },
-  {
-    name: 'a length behind two colons',
-    sent: `${post('::b', `Content-Length: ${canary.length}`)}${canary}`,
-    answers: [400, 201],
-  },
-  {
-    name: 'a length behind a header without a name, where no body is expected',
-    sent: `${get([': b', `Content-Length: ${canary.length}`])}${canary}`,
-    answers: [200, 201],
-  },
-  {
+export const namelessRows: readonly HttpAttack[] = (
+  [
+    ['a length behind a header without a name', post(': b', canaryLength) + canary, { answers: [400, 201] }],
+    ['a length behind two colons', post('::b', canaryLength) + canary, { answers: [400, 201] }],
+    ['a length behind a header without a name, no body', get([': b', canaryLength]) + canary, { answers: [200, 201] }],
     // They contain no request line, so the parser waits for one.
-    name: 'chunks behind a header without a name',
-    sent: `${post(': b', 'Transfer-Encoding: chunked')}${chunked('{}')}`,
-    answers: [400],
-    end: 'waiting',
-  },
-  {
-    name: 'a host behind a header without a name',
-    sent: `${request('GET', '/api/v1/health', [': b', 'Host: localhost'])}${canary}`,
-    answers: [400],
-    end: 'closed',
-  },
-]
+    [
+      'chunks behind a header without a name',
+      post(': b', inChunks) + chunked('{}'),
+      { answers: [400], end: 'waiting' },
+    ],
+    ['a host behind a header without a name', request('GET', '/api/v1/health', [': b', 'Host: localhost']) + canary],
+  ] satisfies readonly Row[]
+).map(rowOf)
 
 /** A body with a length ends exactly there. */
 export const lengthRows: readonly HttpAttack[] = [

@@ -7,6 +7,9 @@ const noVersion = { answers: [505], end: 'closed' } as const
 /** The parser waits for more, until the connection was idle for ten seconds. */
 const waiting = { answers: [], end: 'waiting' } as const
 
+const health = 'GET /api/v1/health'
+const hostEnd = '\r\nHost: localhost\r\n\r\n'
+
 /** Deceptive paths. Each resource has exactly one path, and unknown paths are 404. RFC 9112 §3.2. */
 export const targetRows: readonly HttpAttack[] = [
   ...[
@@ -65,20 +68,7 @@ export const targetRows: readonly HttpAttack[] = [
 
 /** Methods are case-sensitive. RFC 9110 §9. */
 export const methodRows: readonly HttpAttack[] = [
-  ...[
-    'get',
-    'Get',
-    'GETX',
-    'XGET',
-    'TRACE',
-    'TRACK',
-    'PROPFIND',
-    'PURGE',
-    'DEBUG',
-    'PRI',
-    'QUERY',
-    'X'.repeat(4000),
-  ].map((method) => ({
+  ...[...'get Get GETX XGET TRACE TRACK PROPFIND PURGE DEBUG PRI QUERY'.split(' '), 'X'.repeat(4000)].map((method) => ({
     name: method.slice(0, 10),
     sent: request(method, '/api/v1/health', host),
     answers: [405],
@@ -89,37 +79,22 @@ export const methodRows: readonly HttpAttack[] = [
   { name: 'a method with a colon', sent: request('GE:T', '/api/v1/health', host), answers: [405] },
   { name: 'a method with a NUL', sent: request('GE\0T', '/api/v1/health', host), ...noVersion },
   { name: 'a method beyond ASCII', sent: request('G\xc3\xa4T', '/api/v1/health', host), ...noVersion },
-  {
-    name: 'two spaces behind the method',
-    sent: `GET  /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`,
-    ...noVersion,
-  },
+  { name: 'two spaces behind the method', sent: `GET  /api/v1/health HTTP/1.1${hostEnd}`, ...noVersion },
   { name: 'a tab behind the method', sent: `GET\t/api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`, ...noVersion },
 ]
 
 /** Other protocols on the port. */
 export const protocolRows: readonly HttpAttack[] = [
-  { name: 'HTTP/1.0', sent: 'GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\n\r\n', answers: [505], end: 'closed' },
+  { name: 'HTTP/1.0', sent: `${health} HTTP/1.0${hostEnd}`, ...noVersion },
   {
     name: 'HTTP/1.0 with keep-alive',
-    sent: 'GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n',
-    answers: [505],
-    end: 'closed',
+    sent: `${health} HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n`,
+    ...noVersion,
   },
-  { name: 'HTTP/1.2', sent: 'GET /api/v1/health HTTP/1.2\r\nHost: localhost\r\n\r\n', answers: [505], end: 'closed' },
-  {
-    name: 'HTTP/2.0 as text',
-    sent: 'GET /api/v1/health HTTP/2.0\r\nHost: localhost\r\n\r\n',
-    answers: [505],
-    end: 'closed',
-  },
-  {
-    name: 'HTTP/1.1 in lower case',
-    sent: 'GET /api/v1/health http/1.1\r\nHost: localhost\r\n\r\n',
-    answers: [505],
-    end: 'closed',
-  },
-  { name: 'HTTP/1.10', sent: 'GET /api/v1/health HTTP/1.10\r\nHost: localhost\r\n\r\n', ...noVersion },
+  { name: 'HTTP/1.2', sent: `${health} HTTP/1.2${hostEnd}`, ...noVersion },
+  { name: 'HTTP/2.0 as text', sent: `${health} HTTP/2.0${hostEnd}`, ...noVersion },
+  { name: 'HTTP/1.1 in lower case', sent: `${health} http/1.1${hostEnd}`, ...noVersion },
+  { name: 'HTTP/1.10', sent: `${health} HTTP/1.10${hostEnd}`, ...noVersion },
   { name: 'HTTP/0.9', sent: 'GET /api/v1/health\r\n', ...waiting },
   { name: 'the preface of HTTP/2', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', ...noVersion },
   { name: 'the hello of TLS', sent: `\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03${'\x5a'.repeat(507)}`, ...noVersion },

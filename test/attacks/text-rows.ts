@@ -1,4 +1,5 @@
-import { closeFrame, fragments, frame, opcodes } from '#test/attacks/raw-websocket'
+import { cut } from '#test/attacks/frame-rows'
+import { closeFrame, type FrameParts, fragments, frame, opcodes } from '#test/attacks/raw-websocket'
 import type { SocketAttack, TestedProtocol } from '#test/attacks/socket-attack'
 
 /** 6: text must be UTF-8. RFC 6455 §8.1. Each character is a byte. */
@@ -61,19 +62,14 @@ export function textRows({ opcode, message, isRefusal }: TestedProtocol): readon
       end: 'serves' as const,
     })),
     ...illFormed.flatMap(([name, text]) => [
-      { name: `not ${name}`, sent: frame({ opcode, payload: around(text) }), end: 'cut' as const },
-      {
-        name: `not ${name}, in fragments`,
-        sent: Buffer.concat(fragments(opcode, around(text), at + 1)),
-        end: 'cut' as const,
-      },
+      cut(`not ${name}`, frame({ opcode, payload: around(text) })),
+      cut(`not ${name}, in fragments`, ...fragments(opcode, around(text), at + 1)),
     ]),
-    { name: 'not nothing but a byte', sent: frame({ opcode, payload: Buffer.of(0xff) }), end: 'cut' },
-    {
-      name: 'not half a character at its end',
-      sent: frame({ opcode, payload: Buffer.concat([message(), Buffer.of(0xe2, 0x82)]) }),
-      end: 'cut',
-    },
+    cut('not nothing but a byte', frame({ opcode, payload: Buffer.of(0xff) })),
+    cut(
+      'not half a character at its end',
+      frame({ opcode, payload: Buffer.concat([message(), Buffer.of(0xe2, 0x82)]) }),
+    ),
     ...unfinishedRows(opcode, around('\xff'), at),
   ]
 }
@@ -106,6 +102,10 @@ function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly Socke
 export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol): readonly SocketAttack[] {
   const behind = frame({ opcode, payload: canary() })
   const ping = frame({ opcode: opcodes.ping, payload: 'x' })
+  const close = closeFrame(1000)
+  const largest = frame({ opcode, payload: message(bytesMax) })
+  const parts = fragments(opcode, canary(), 1)
+  const begun = frame({ opcode, payload: canary(), isFinal: false })
   const longest = 'r'.repeat(123)
   const echoed = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 4000, 4400, 4999]
   // Valid codes that the parser does not know.
@@ -119,49 +119,23 @@ export function closeRows({ opcode, message, canary, bytesMax }: TestedProtocol)
     { name: 'half a code', sent: frame({ opcode: opcodes.close, payload: Buffer.of(3) }), end: 1005 },
     { name: 'a reason', sent: closeFrame(1000, 'that is all'), end: 1000 },
     { name: 'the longest reason', sent: closeFrame(1000, longest), end: 1000 },
-    { name: 'a reason too long', sent: closeFrame(1000, `${longest}x`), end: 'cut' },
+    cut('a reason too long', closeFrame(1000, `${longest}x`)),
     { name: 'a reason beyond ASCII', sent: closeFrame(1000, 'Auf Wiederh\u00f6ren'), end: 1000 },
     { name: 'a reason that is no UTF-8', sent: closeFrame(1000, Buffer.of(0xce, 0xba, 0xed, 0xa0, 0x80)), end: 1005 },
-    {
-      name: 'a message before',
-      sent: Buffer.concat([frame({ opcode, payload: message() }), closeFrame(1000)]),
-      end: 1000,
-    },
+    { name: 'a message before', sent: Buffer.concat([frame({ opcode, payload: message() }), close]), end: 1000 },
     // 7.1.6.
-    {
-      name: 'the largest message before, and a ping behind',
-      sent: Buffer.concat([frame({ opcode, payload: message(bytesMax) }), closeFrame(1000), ping]),
-      end: 1000,
-    },
-    {
-      name: 'the largest message before, apart',
-      sent: [frame({ opcode, payload: message(bytesMax) }), closeFrame(1000)],
-      end: 1000,
-    },
-    { name: 'a message behind', sent: Buffer.concat([closeFrame(1000), behind]), answers: 0, end: 1000 },
-    { name: 'a message behind, apart', sent: [closeFrame(1000), behind], answers: 0, end: 1000 },
-    { name: 'many messages behind', sent: [closeFrame(1000), ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
-    {
-      name: 'the largest message behind',
-      sent: Buffer.concat([closeFrame(1000), frame({ opcode, payload: message(bytesMax) })]),
-      answers: 0,
-      end: 1000,
-    },
-    {
-      name: 'a message behind in fragments',
-      sent: Buffer.concat([closeFrame(1000), ...fragments(opcode, canary(), 1)]),
-      answers: 0,
-      end: 1000,
-    },
+    { name: 'the largest message before, and a ping behind', sent: Buffer.concat([largest, close, ping]), end: 1000 },
+    { name: 'the largest message before, apart', sent: [largest, close], end: 1000 },
+    { name: 'a message behind', sent: Buffer.concat([close, behind]), answers: 0, end: 1000 },
+    { name: 'a message behind, apart', sent: [close, behind], answers: 0, end: 1000 },
+    { name: 'many messages behind', sent: [close, ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
+    { name: 'the largest message behind', sent: Buffer.concat([close, largest]), answers: 0, end: 1000 },
+    { name: 'a message behind in fragments', sent: Buffer.concat([close, ...parts]), answers: 0, end: 1000 },
     { name: 'no frame behind', sent: Buffer.concat([closeFrame(1000), Buffer.alloc(64, 0xff)]), end: 1000 },
     { name: 'a ping behind', sent: Buffer.concat([closeFrame(1000), ping]), end: 1000 },
     { name: 'a close behind', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },
     { name: 'byte by byte', sent: [...closeFrame(1000, 'slowly')].map((byte) => Buffer.of(byte)), end: 1000 },
-    {
-      name: 'fragments not ended',
-      sent: Buffer.concat([frame({ opcode, payload: canary(), isFinal: false }), closeFrame(1001)]),
-      end: 1001,
-    },
+    { name: 'fragments not ended', sent: Buffer.concat([begun, closeFrame(1001)]), end: 1001 },
   ]
 }
 
@@ -190,30 +164,17 @@ export function deflateRows(
   deflated: (bytes: Uint8Array) => Buffer,
 ): readonly SocketAttack[] {
   const compressed = (payload: Uint8Array, isFinal = true) => frame({ opcode, payload, reserved: 4, isFinal })
+  const more = (parts: Omit<FrameParts, 'opcode'>) => frame({ opcode: opcodes.more, ...parts })
   const small = deflated(canary())
   const broken = Buffer.from(small).fill(0xff, 1, 5)
   return [
-    { name: 'a message', sent: compressed(small), end: 'cut' },
-    { name: 'nothing', sent: compressed(Buffer.alloc(0)), end: 'cut' },
-    { name: 'broken data', sent: compressed(broken), end: 'cut' },
-    { name: 'data that inflates to 64 MiB', sent: compressed(deflated(Buffer.alloc(64 * 2 ** 20))), end: 'cut' },
-    {
-      name: 'the first of two fragments',
-      sent: Buffer.concat([
-        compressed(small.subarray(0, 4), false),
-        frame({ opcode: opcodes.more, payload: small.subarray(4) }),
-      ]),
-      end: 'cut',
-    },
-    {
-      name: 'the second of two fragments',
-      sent: Buffer.concat([
-        frame({ opcode, payload: canary(), isFinal: false }),
-        frame({ opcode: opcodes.more, reserved: 4 }),
-      ]),
-      end: 'cut',
-    },
+    cut('a message', compressed(small)),
+    cut('nothing', compressed(Buffer.alloc(0))),
+    cut('broken data', compressed(broken)),
+    cut('data that inflates to 64 MiB', compressed(deflated(Buffer.alloc(64 * 2 ** 20)))),
+    cut('the first of two fragments', compressed(small.subarray(0, 4), false), more({ payload: small.subarray(4) })),
+    cut('the second of two fragments', frame({ opcode, payload: canary(), isFinal: false }), more({ reserved: 4 })),
     // Without the reserved bit it would be an ordinary message.
-    { name: 'a ping', sent: frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 }), end: 'cut' },
+    cut('a ping', frame({ opcode: opcodes.ping, payload: small.subarray(0, 20), reserved: 4 })),
   ]
 }

@@ -55,46 +55,4 @@ describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
     await until(async () => (await statusOf()).status === 'offline', 'the device to be offline')
     expect(link.waiting).toEqual([])
   })
-
-  test('values of every type arrive in events and answers', async () => {
-    const bytes = Buffer.from([0, 1, 127, 128, 255, 10])
-    const isText = protocol === 'json'
-    const values: readonly (readonly [type: string, sent: unknown, shown?: unknown])[] = [
-      ['UINT64', isText ? '18446744073709551615' : 18_446_744_073_709_551_615n, '18446744073709551615'],
-      ['INT64', isText ? -9_007_199_254_740_991 : -9_007_199_254_740_991n, -9_007_199_254_740_991],
-      ['BINARY', isText ? bytes.toString('base64') : bytes, bytes.toString('base64')],
-      ['DATETIME', isText ? 1_790_000_000_123 : 1_790_000_000_123n, 1_790_000_000_123],
-      ['STRING', 'žluťoučký 😀 "\\\u0000\u2028'],
-      ['FLOAT64', 5e-324],
-      ['BOOL-ARRAY', [true, false]],
-    ]
-    const properties = values.map(([type], propId) => ({ propId, type }))
-    const { link, device, address } = await clients.sensor({ services: [{ serviceIdentifier: 'types', properties }] })
-    const events = await clients.eventsOf(device)
-    const updates = values.map(([, value], propId) => ({ propId, value }))
-    await link.report(address, 1, 'types', updates)
-    link.send(['U', address, 2, 0, updates.flatMap(({ propId, value }) => [propId, value])])
-    await link.take(['A', address, 2])
-    const shown = values.map(([type, sent, value = sent], propId) => ({ propId, type, value }))
-    expect(await events.caughtUp(server)).toMatchObject([{ updates: shown }, { updates: shown }])
-    expect(Object.values(await clients.properties(device, 'types'))).toMatchObject(shown)
-  })
-})
-
-test('POST /link declares and reports, and a faulty body is refused as a whole', async () => {
-  const post = (body: unknown) => server.ask('/link', { method: 'POST', body })
-  const update = (value: unknown) => ({ serviceIdentifier: climate, propId: temperature, value })
-  expect((await post({ deviceIdentifier: 'post-1', services: sensor, updates: [update(20)] })).status).toBe(204)
-  const answer = await post({ deviceIdentifier: 'POST-1', updates: [update(5), update('warm')] })
-  expect([answer.status, answer.json]).toMatchObject([400, { details: [{ path: 'updates.1.value' }] }])
-  const { json } = await server.get(`/devices/POST-1/services/${climate}/properties`)
-  expect(json).toMatchObject({ [temperature]: { value: 20 } })
-  expect((await post({ deviceIdentifier: 'POST-2', services: sensor, updates: [update('warm')] })).status).toBe(400)
-  const services = [{ serviceIdentifier: 's', properties: [{ propId: 1, type: 'UINT8', value: -1 }] }]
-  const unknown = await post({ deviceIdentifier: 'POST-2', updates: [update(1)] })
-  expect([unknown.status, unknown.json]).toMatchObject([400, { details: [{ path: 'services' }] }])
-  const bad = await post({ deviceIdentifier: 'POST-2', services, updates: [] })
-  const details = [{ path: 'services.0.properties.0.value', message: 'must be an integer from 0 to 255' }]
-  expect([bad.status, bad.json]).toEqual([400, { error: 'Validation Error', details }])
-  expect((await server.get('/devices/POST-2')).status).toBe(404)
 })
