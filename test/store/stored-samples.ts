@@ -130,204 +130,99 @@ function bytes(first: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: 32 }, (_, index) => (first + index) & 0xff))
 }
 
-const accessSamples: readonly (readonly [
-  name: string,
+type AccessSample = readonly [name: string, definition: Formats, to: ActorAddress, record: string, means: unknown]
+
+/** Records of one actor. */
+function recordsOf(
   definition: Formats,
   to: ActorAddress,
-  record: string,
-  means: unknown,
-])[] = [
-  ...[...watchedSamples, ...functionSamples].map(
-    ([name, record, means]) => [name, tenants, tenant, record, means] as const,
+  ...records: readonly (readonly [name: string, record: string, means: unknown])[]
+): readonly AccessSample[] {
+  return records.map(([name, record, means]) => [name, definition, to, record, means])
+}
+
+function answerSample(name: string, seed: number, reply: object | null): AccessSample {
+  const means = { print: keyedPrint, seed: bytes(seed).subarray(0, 16), begunAt: at, reply }
+  return [name, idempotencyActor, keyed, 'answer', means]
+}
+
+const roleGrants = [
+  { permissions: { service: ['read', 'update'], '*': ['*'] }, devices: ['#$ABC-1'], services: ['*'] },
+  { permissions: {}, devices: [], services: ['11111111-2222-3333-4444-555555555555'] },
+]
+const directoryUser = {
+  ...{ id: '2Vb7qYx9Kd', tenant: 'acme', name: 'Zoë', email: 'zoe@acme.example', roles: ['admin', 'ops.1'] },
+  ...{ state: 'active', hasPassword: true, factors: ['totp', 'webauthn'], createdAt: at },
+  ...{ rolesSince: -1, rolesEdit: 1_108_152_157_446 },
+}
+const directoryTenant = {
+  ...{ tenantIdentifier: 'acme', name: 'Acme GmbH', hosts: ['acme.example', 'localhost:8080'] },
+  ...{ twoFactor: 'required', basic: false, createdAt: at, state: 'deleting' },
+}
+const credentials = {
+  ...{ hash: '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$aGFzaA', version: 3 },
+  code: { hash: bytes(3), expiresAt: at + 604_800_000, resetsFactors: true },
+  isDisabled: false,
+}
+const securityKey = {
+  ...{ id: 'q83vEjRWeJCrze8S', publicKey: bytes(7), counter: 4_294_967_295, transports: ['internal', 'hybrid'] },
+  ...{ name: 'Schlüssel', createdAt: at, lastUsedAt: null },
+}
+const factors = {
+  totp: { secret: bytes(4), step: 58_790_000 },
+  recovery: [bytes(5), bytes(6)],
+  webauthn: [securityKey],
+  wrong: { since: at, count: 2, last: at + 5 },
+}
+const boundSession = {
+  ...{ user: '2Vb7qYx9Kd', scheme: 'dpop', jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I', number: 12 },
+  ...{ createdAt: at, rotatedAt: at + 600_000, endsAt: at + 28_800_000, lastUsedAt: at + 660_000 },
+  ...{ address: '2001:db8::1', agent: 'Mozilla/5.0 (ü)' },
+}
+const kid = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
+const signingKey = { kid, sealed: bytes(8), fingerprint: bytes(9), createdAt: at, retiresAt: at + 28_800_000 }
+const apiKey = { name: 'Küche', hash: bytes(1), roles: ['viewer', 'ops.1'], createdAt: at, expiresAt: at + 5 }
+const provisioningKey = { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 }
+const schedule = { pattern: '30 4 * * 1-5', nextAt: at + 86_400_000 }
+const groupMade = { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' }
+
+const accessSamples: readonly AccessSample[] = [
+  ...recordsOf(tenants, tenant, ...watchedSamples, ...functionSamples),
+  ...recordsOf(
+    tenants,
+    tenant,
+    ['tenant-role', 'role/ops.1', { grants: roleGrants, since: 4_294_967_296, edit: 281_474_976_710_655 }],
+    ['tenant-role-unsettled', 'role/new', { grants: [], since: null, edit: 0 }],
+    ['tenant-api-key', 'api_key/9aBcDeFgHj', apiKey],
+    ['tenant-json-name', 'json_name/telemetry/0x2000', 'température'],
+    ['tenant-json-published', 'json_published/telemetry', 999],
+    ['tenant-provisioning-key', 'provisioning_key/8aBcDeFgHj', provisioningKey],
   ),
-  [
-    'tenant-role',
-    tenants,
-    tenant,
-    'role/ops.1',
-    {
-      grants: [
-        { permissions: { service: ['read', 'update'], '*': ['*'] }, devices: ['#$ABC-1'], services: ['*'] },
-        { permissions: {}, devices: [], services: ['11111111-2222-3333-4444-555555555555'] },
-      ],
-      since: 4_294_967_296,
-      edit: 281_474_976_710_655,
-    },
-  ],
-  ['tenant-role-unsettled', tenants, tenant, 'role/new', { grants: [], since: null, edit: 0 }],
-  [
-    'tenant-api-key',
-    tenants,
-    tenant,
-    'api_key/9aBcDeFgHj',
-    { name: 'Küche', hash: bytes(1), roles: ['viewer', 'ops.1'], createdAt: at, expiresAt: at + 5 },
-  ],
-  ['tenant-json-name', tenants, tenant, 'json_name/telemetry/0x2000', 'température'],
-  ['tenant-json-published', tenants, tenant, 'json_published/telemetry', 999],
-  [
-    'tenant-provisioning-key',
-    tenants,
-    tenant,
-    'provisioning_key/8aBcDeFgHj',
-    { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 },
-  ],
   ...updateSamples.map(
     ([name, means]) => [name, noopUpdates, updateAddress('acme', '#$ABC-1'), updateRecord, means] as const,
   ),
-  [
-    'update-schedule',
-    updateScheduleActor,
-    updateScheduleAddress,
-    scheduleRecord,
-    { pattern: '30 4 * * 1-5', nextAt: at + 86_400_000 },
-  ],
+  ['update-schedule', updateScheduleActor, updateScheduleAddress, scheduleRecord, schedule],
   ['device-token', deviceFormats, device, 'token', 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'],
   ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
-  [
-    'directory-user',
-    directoryActor(notices),
-    directory,
-    'user/2Vb7qYx9Kd',
-    {
-      id: '2Vb7qYx9Kd',
-      tenant: 'acme',
-      name: 'Zoë',
-      email: 'zoe@acme.example',
-      roles: ['admin', 'ops.1'],
-      state: 'active',
-      hasPassword: true,
-      factors: ['totp', 'webauthn'],
-      createdAt: at,
-      rolesSince: -1,
-      rolesEdit: 1_108_152_157_446,
-    },
-  ],
-  [
-    'directory-tenant',
-    directoryActor(notices),
-    directory,
-    'tenant/acme',
-    {
-      tenantIdentifier: 'acme',
-      name: 'Acme GmbH',
-      hosts: ['acme.example', 'localhost:8080'],
-      twoFactor: 'required',
-      basic: false,
-      createdAt: at,
-      state: 'deleting',
-    },
-  ],
-  [
-    'account-credentials',
+  ['directory-user', directoryActor(notices), directory, 'user/2Vb7qYx9Kd', directoryUser],
+  ['directory-tenant', directoryActor(notices), directory, 'tenant/acme', directoryTenant],
+  ...recordsOf(
     accountActor,
     account,
-    'credentials',
-    {
-      hash: '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$aGFzaA',
-      version: 3,
-      code: { hash: bytes(3), expiresAt: at + 604_800_000, resetsFactors: true },
-      isDisabled: false,
-    },
-  ],
-  [
-    'account-factors',
-    accountActor,
-    account,
-    'factors',
-    {
-      totp: { secret: bytes(4), step: 58_790_000 },
-      recovery: [bytes(5), bytes(6)],
-      webauthn: [
-        {
-          id: 'q83vEjRWeJCrze8S',
-          publicKey: bytes(7),
-          counter: 4_294_967_295,
-          transports: ['internal', 'hybrid'],
-          name: 'Schlüssel',
-          createdAt: at,
-          lastUsedAt: null,
-        },
-      ],
-      wrong: { since: at, count: 2, last: at + 5 },
-    },
-  ],
-  [
-    'account-sessions',
-    accountActor,
-    account,
-    'sessions',
-    [
-      ['Q7rVb2KxYd', at],
-      ['7rVb2KxYdQ', at + 1],
-    ],
-  ],
-  [
-    'session',
-    sessionActor(notices),
-    session,
-    'session',
-    {
-      user: '2Vb7qYx9Kd',
-      scheme: 'dpop',
-      jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
-      number: 12,
-      createdAt: at,
-      rotatedAt: at + 600_000,
-      endsAt: at + 28_800_000,
-      lastUsedAt: at + 660_000,
-      address: '2001:db8::1',
-      agent: 'Mozilla/5.0 (ü)',
-    },
-  ],
-  [
-    'signing-key',
-    signingKeysActor(notices),
-    signingKeys,
-    'key/NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
-    {
-      kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
-      sealed: bytes(8),
-      fingerprint: bytes(9),
-      createdAt: at,
-      retiresAt: at + 28_800_000,
-    },
-  ],
+    ['account-credentials', 'credentials', credentials],
+    ['account-factors', 'factors', factors],
+    ['account-sessions', 'sessions', ['Q7rVb2KxYd', '7rVb2KxYdQ'].map((id, place) => [id, at + place])],
+  ),
+  ['session', sessionActor(notices), session, 'session', boundSession],
+  ['signing-key', signingKeysActor(notices), signingKeys, `key/${kid}`, signingKey],
   ['action', actionActor, actionAddress('acme', '6Hn3wRt5Mz'), 'action', actionSample],
   ...pageSamples.map(
     ([name, means], page) =>
       [name, actionPageActor, actionPageAddress('acme', '6Hn3wRt5Mz', page), 'page', means] as const,
   ),
-  [
-    'idempotency-open',
-    idempotencyActor,
-    keyed,
-    'answer',
-    { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
-  ],
-  [
-    'idempotency-answer',
-    idempotencyActor,
-    keyed,
-    'answer',
-    {
-      print: keyedPrint,
-      seed: bytes(11).subarray(0, 16),
-      begunAt: at,
-      reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
-    },
-  ],
-  [
-    'idempotency-empty',
-    idempotencyActor,
-    keyed,
-    'answer',
-    {
-      print: keyedPrint,
-      seed: bytes(12).subarray(0, 16),
-      begunAt: at,
-      reply: { status: 204, location: null, body: '' },
-    },
-  ],
+  answerSample('idempotency-open', 10, null),
+  answerSample('idempotency-answer', 11, groupMade),
+  answerSample('idempotency-empty', 12, { status: 204, location: null, body: '' }),
   ...notificationSamples,
   ...mqttSamples,
 ]
