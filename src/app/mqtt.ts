@@ -54,7 +54,7 @@ export async function openMqtt(
     world,
     topics,
     afterCommit: (callback) => context.system.gate.afterCommit(callback),
-    principalOf: principalFinder(identity),
+    principalOf: principalFinder(identity, context.audit),
     sessions: identity?.sockets,
     isWritable,
     bug: (error) => log.error({ err: error }, 'a bug: an MQTT packet'),

@@ -3,6 +3,7 @@ import type { Identity } from '#access/identity'
 import { defaultTenant } from '#actors/tenant/state'
 import type { AuthenticationRequest } from '#http/authentication'
 import { mapMaybePromise } from '#http/reply'
+import { type Audit, statusOf } from '#http/request-audit'
 import { type Caller, principalKey } from '#model/caller'
 import { deviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
@@ -25,12 +26,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Finds the principal of a CONNECT. `identity` undefined: authentication is off. Wrong credentials count as a failed
- * sign-in.
- * Contract 10.
+ * sign-in; those of programs are in the audit. Contract 10.
  * @throws Problem `unauthorized`, `too_many_requests`
  */
 export function principalFinder(
   identity: Identity | undefined,
+  audit: Audit,
 ): (connect: Connect, address: string) => Principal | Promise<Principal> {
   if (!identity) {
     return ({ username = '' }) => {
@@ -38,17 +39,20 @@ export function principalFinder(
       return me === undefined ? everyone : { ...everyone, me }
     }
   }
-  const failed = (error: unknown, address: string, account: string | undefined): never => {
+  const failed = (error: unknown, { username }: Connect, address: string, account: string | undefined): never => {
+    if (error instanceof Problem && (username === tokenName || username === keyName)) {
+      const request = { user: undefined, address, method: 'CONNECT', path: '/mqtt', resourceIdentifier: undefined }
+      void audit.add({ ...request, status: statusOf(error) })
+    }
     if (error instanceof Problem && error.code === 'unauthorized') identity.failedConnect(address, account)
     throw error
   }
   return (connect, address) => {
-    const { username } = connect
     try {
       const found = principalOf(identity, connect, address)
-      return found instanceof Promise ? found.catch((error) => failed(error, address, undefined)) : found
+      return found instanceof Promise ? found.catch((error) => failed(error, connect, address, undefined)) : found
     } catch (error) {
-      return failed(error, address, connect.password && username)
+      return failed(error, connect, address, connect.password && connect.username)
     }
   }
 }

@@ -1,6 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import { hashOf, newSecret, provisioningKeyText, tokenHash } from '#access/secret-text'
 import { deviceAddress } from '#actors/device/device'
+import { auditIndex } from '#actors/tenant/audit'
+import { textOfEntry } from '#actors/tenant/log'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { MqttFixture } from '#test/mqtt/mqtt-fixture'
 
@@ -115,6 +117,20 @@ test.each<[string, string | undefined, string | undefined]>([
 ])('wrong credentials are refused: %s', async (_, username, password) => {
   const { client, reasonCode } = await connect(username, password)
   expect([reasonCode, client.isClosed]).toEqual([0x86, true])
+})
+
+test.each<[string, string, readonly object[]]>([
+  ['a program by token', 'token', [{ name: 'anonymous', method: 'CONNECT', path: '/mqtt', status: 401 }]],
+  ['a program by key', 'key', [{ name: 'anonymous', method: 'CONNECT', path: '/mqtt', status: 401 }]],
+  ['a device', 'PUMP-1', []],
+])('wrong credentials in the audit: %s', async (_, username, expected) => {
+  await connect(username, 'wrong')
+  const { listing, system } = identity.assembly.context
+  await identity.wait(system.gate.settled())
+  const pages = listing.entries(auditIndex, 'default')
+  const rows = await identity.wait(pages.next(10))
+  await pages.close()
+  expect(rows.map((row) => JSON.parse(textOfEntry(row)))).toMatchObject(expected)
 })
 
 test('an access token signs a program in, until its session ends', async () => {

@@ -38,7 +38,7 @@ export class MqttFixture {
       world,
       topics: new Topics({ ...assembly.context, hasFreeTopics }),
       afterCommit: (callback) => assembly.context.system.gate.afterCommit(callback),
-      principalOf: principalFinder(assembly.identity),
+      principalOf: principalFinder(assembly.identity, assembly.context.audit),
       sessions: assembly.identity?.sockets,
       isWritable: () => this.isWritable,
       bug: (error) => this.bugs.push(error),
