@@ -18,12 +18,15 @@ import type { System } from '#runtime/system'
 const pathCharactersMax = 512
 
 /**
- * Refused requests that are stored of one tenant: some at once, and then some per second; the rest is counted. At these
- * rates, requests without credentials can never displace what is stored for 90 days.
+ * Refused requests that are stored: some at once, and then some per second; the rest is counted. Those of all callers of a
+ * tenant, and those without credentials, are each less than half of what is stored for 90 days, so they never displace
+ * all changes. No caller uses up what others have.
  */
-const refusalsAtOnce = 1_000
-const tenantsMax = 65_536
-const refusalsPerSecond = { ofCallers: 10, ofOthers: 0.1 }
+const refusals = {
+  ofOne: { atOnce: 1_000, perSecond: 0.01 },
+  ofTenant: { atOnce: 5_000, perSecond: 0.05 },
+}
+const bucketsMax = 65_536
 
 /** By part of a path: the type of the resource that the next part names. */
 const resourceTypes: Readonly<Record<string, CrnType>> = {
@@ -58,7 +61,7 @@ export interface AuditLogOptions {
 /** The changes and sign-ins of people and programs, also refused ones. Contract 12, Audit. */
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions
-  readonly #refusals = new BoundedMap<string, Bucket>(tenantsMax)
+  readonly #refusals = new BoundedMap<string, Bucket>(bucketsMax)
   /**
    * Of entries of the same millisecond, a later one has a higher number. It begins at random, so that no other process
    * has the same.
@@ -97,7 +100,7 @@ export class AuditLog implements Audit {
     const { world } = this.#options.system
     const tenant = user?.tenant ?? defaultTenant
     const isRefused = status >= 400
-    if (isRefused && !this.#mayAdd(tenant, isCaller(user))) {
+    if (isRefused && !this.#mayAdd(tenant, user)) {
       this.counts.dropped++
       return
     }
@@ -136,14 +139,18 @@ export class AuditLog implements Audit {
   }
 
   /** Whether a refusal may be recorded. False also while nothing can be stored: such a refusal is lost. */
-  #mayAdd(tenant: string, isCaller: boolean): boolean {
-    const { isServing, gate, world } = this.#options.system
+  #mayAdd(tenant: string, user: AuditedRequest['user']): boolean {
+    const { isServing, gate } = this.#options.system
     if (!isServing || !gate.isOpen || gate.isFull) return false
-    const key = `${isCaller}/${tenant}`
-    const now = world.monotonic()
-    const { left, at } = this.#refusals.get(key) ?? { left: refusalsAtOnce, at: now }
-    const perSecond = isCaller ? refusalsPerSecond.ofCallers : refusalsPerSecond.ofOthers
-    const filled = Math.min(refusalsAtOnce, left + ((now - at) * perSecond) / 1_000)
+    const ofTenant = `${isCaller(user)}/${tenant}`
+    const ofOne = `${ofTenant}/${user?.user ?? ''}`
+    return this.#take(ofOne, refusals.ofOne) && this.#take(ofTenant, refusals.ofTenant)
+  }
+
+  #take(key: string, { atOnce, perSecond }: (typeof refusals)['ofOne']): boolean {
+    const now = this.#options.system.world.monotonic()
+    const { left, at } = this.#refusals.get(key) ?? { left: atOnce, at: now }
+    const filled = Math.min(atOnce, left + ((now - at) * perSecond) / 1_000)
     this.#refusals.set(key, { left: filled >= 1 ? filled - 1 : filled, at: now })
     return filled >= 1
   }

@@ -189,3 +189,8 @@ const signInPath = /^\/(?:auth\/.+|iam\/(?:signup|token))$/
 export function isSignIn({ path }: RouteEntry): boolean {
   return signInPath.test(path)
 }
+
+/** Exchanges a refresh token, which clients do by themselves all day. */
+export function isTokenRefresh({ method, path }: RouteEntry): boolean {
+  return method === 'POST' && /^\/(?:auth|iam)\/token$/.test(path)
+}

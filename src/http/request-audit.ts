@@ -1,4 +1,4 @@
-import { isSignIn, type RouteEntry } from '#api/route-entry'
+import { isSignIn, isTokenRefresh, type RouteEntry } from '#api/route-entry'
 import { isNonceChallenge } from '#http/authentication'
 import type { Answerer, Call, Reply } from '#http/call'
 import type { Caller, Principal } from '#model/caller'
@@ -65,6 +65,8 @@ export class RequestAudit {
     const resource = this.#audit.resourceOf(this.#entry, call)
     try {
       const reply = await answer(call)
+      // No change by a person: these entries would soon displace those that are.
+      if (isTokenRefresh(this.#entry)) return reply
       this.#stored = this.#add(reply.status, this.#audit.resourceIn(this.#entry, call, reply) ?? resource)
       return reply
     } catch (error) {
