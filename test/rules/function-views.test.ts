@@ -2,21 +2,25 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
-import type { StoredGroup } from '#model/group'
-import { everything, type Grant, type Scope, scopeOf } from '#model/scope'
+import { everything, type Grant, scopeOf } from '#model/scope'
 import { type AuthorTriggers, type FunctionList, noFunctions, type ShapedTrigger } from '#rules/function-list'
 import { FunctionViews } from '#rules/function-views'
+import { grantsOn } from '#test/model/grants'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
 import { author, isBound, mayRead, shape, storedGroup } from '#test/rules/stored-rules'
 import { atOnce } from '#test/rules/synchronous-slices'
+import {
+  authors,
+  bindings,
+  devices,
+  type GroupsAndScopes,
+  groupAndScopeSteps,
+  tenant,
+  type ViewStep,
+} from '#test/rules/view-steps'
 
-const devices = ['A', 'B', 'C', 'D']
-const tenant = 'default'
-
-interface World {
+interface World extends GroupsAndScopes {
   readonly functions: Map<string, StoredFunction>
-  readonly groups: Map<string, StoredGroup>
-  readonly scopes: Map<string, Scope>
 }
 
 function emptyWorld(): World {
@@ -93,23 +97,9 @@ function listed(world: World, list: FunctionList): string[] {
 /** A grant for two devices and one service. */
 const somewhere: Grant = { permissions: { '*': ['read'] }, devices: ['A', 'B'], services: ['x'] }
 
-type Step = (world: World, views: FunctionViews, edit: number) => void
-
-const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
 const functionIds = fc.constantFrom('f1', 'f2', 'f3', 'f4')
-const authors = fc.constantFrom('u1', 'u2', 'u3')
-const words = fc.subarray(['create', 'read', '*'] as const)
-const grants: fc.Arbitrary<Grant[]> = fc.array(
-  fc.record({
-    permissions: fc.record(
-      { functions: words, service: words, alarms: words, meta: words, '*': words },
-      { requiredKeys: [] },
-    ),
-    devices: fc.subarray(['A', 'B', 'C', '*']),
-    services: fc.subarray(['x', 'y', '*']),
-  }),
-  { maxLength: 4 },
-)
+
+type Step = ViewStep<World, FunctionViews>
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
   fc
@@ -117,41 +107,20 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       id: functionIds,
       reader: authors,
       enabled: fc.constantFrom(true, true, false),
-      named: optional(fc.subarray(devices)),
-      groups: optional(fc.subarray(['g1', 'g2'])),
-      graph: optional(graphs),
+      ...bindings,
+      graph: fc.option(graphs),
     })
-    .map(
-      ({ id, reader, enabled, named, groups, graph }): Step =>
-        (world, views, edit) => {
-          const before = world.functions.get(id)?.graph ?? graphOf(nodes.slice(0, 1))
-          const more = { enabled, updatedBy: reader, devices: named, groups, graph: graph ?? before, edit }
-          world.functions.set(id, storedFunction(more))
-          views.functionChanged(tenant, id, world.functions.get(id))
-        },
-    ),
-  functionIds.map(
-    (id): Step =>
-      (world, views) => {
-        world.functions.delete(id)
-        views.functionChanged(tenant, id, undefined)
-      },
-  ),
-  fc.tuple(fc.constantFrom('g1', 'g2'), optional(fc.subarray(devices))).map(
-    ([id, members]): Step =>
-      (world, views, edit) => {
-        if (members) world.groups.set(id, storedGroup(members, edit))
-        else world.groups.delete(id)
-        views.groupChanged(tenant, id, world.groups.get(id))
-      },
-  ),
-  fc.tuple(authors, grants).map(
-    ([reader, given]): Step =>
-      (world, views) => {
-        world.scopes.set(reader, scopeOf(given))
-        views.accessChanged(tenant)
-      },
-  ),
+    .map<Step>(({ id, reader, enabled, named, groups, graph }) => (world, views, edit) => {
+      const before = world.functions.get(id)?.graph ?? graphOf(nodes.slice(0, 1))
+      const more = { enabled, updatedBy: reader, devices: named, groups, graph: graph ?? before, edit }
+      world.functions.set(id, storedFunction(more))
+      views.functionChanged(tenant, id, world.functions.get(id))
+    }),
+  functionIds.map<Step>((id) => (world, views) => {
+    world.functions.delete(id)
+    views.functionChanged(tenant, id, undefined)
+  }),
+  ...groupAndScopeSteps(grantsOn('functions', 'service', 'alarms', 'meta')),
 )
 
 test('views equal those of a reference after single changes and after loading', () => {

@@ -1,23 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredAlarm } from '#model/alarm'
-import type { StoredGroup } from '#model/group'
-import { everything, type Scope, scopeOf } from '#model/scope'
+import { everything, scopeOf } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import { noRules, type RuleList } from '#rules/rule-list'
 import { RuleViews } from '#rules/rule-views'
 import type { TenantRules } from '#rules/tenant-rules'
 import { grants } from '#test/model/grants'
-import { author, isBound, mayRead, schema, shape, storedAlarm, storedGroup } from '#test/rules/stored-rules'
+import { author, isBound, mayRead, schema, shape, storedAlarm } from '#test/rules/stored-rules'
+import {
+  authors,
+  bindings,
+  devices,
+  type GroupsAndScopes,
+  groupAndScopeSteps,
+  tenant,
+  type ViewStep,
+} from '#test/rules/view-steps'
 
-const devices = ['A', 'B', 'C', 'D']
-const tenant = 'default'
-
-interface World {
+interface World extends GroupsAndScopes {
   readonly alarms: Map<string, StoredAlarm>
-  readonly groups: Map<string, StoredGroup>
   readonly schemas: Map<string, ServiceSchema>
-  readonly scopes: Map<string, Scope>
 }
 
 function emptyWorld(): World {
@@ -67,64 +70,29 @@ function plainDigest(world: World, id: string): string | undefined {
   return JSON.stringify([alarm.edit, edits, meaning(world, alarm), reach])
 }
 
-type Step = (world: World, views: RuleViews, edit: number) => void
-
 const alarmIds = fc.constantFrom('a1', 'a2', 'a3', 'a4')
-const groupIds = fc.constantFrom('g1', 'g2')
 const services = fc.constantFrom('x', 'y')
-const authors = fc.constantFrom('u1', 'u2', 'u3')
-const someDevices = fc.subarray(devices)
-const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
+
+type Step = ViewStep<World, RuleViews>
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
   fc
-    .record({
-      id: alarmIds,
-      service: services,
-      reader: authors,
-      named: optional(someDevices),
-      groups: optional(fc.subarray(['g1', 'g2'])),
-    })
-    .map(
-      ({ id, service, reader, named, groups }): Step =>
-        (world, views, edit) => {
-          world.alarms.set(
-            id,
-            storedAlarm({ serviceIdentifier: service, updatedBy: reader, devices: named, groups, edit }),
-          )
-          views.alarmChanged(tenant, id, world.alarms.get(id))
-        },
-    ),
-  alarmIds.map(
-    (id): Step =>
-      (world, views) => {
-        world.alarms.delete(id)
-        views.alarmChanged(tenant, id, undefined)
-      },
-  ),
-  fc.tuple(groupIds, optional(someDevices)).map(
-    ([id, members]): Step =>
-      (world, views, edit) => {
-        if (members) world.groups.set(id, storedGroup(members, edit))
-        else world.groups.delete(id)
-        views.groupChanged(tenant, id, world.groups.get(id))
-      },
-  ),
-  fc.tuple(services, optional(fc.constantFrom(1, 2))).map(
-    ([service, propId]): Step =>
-      (world, views) => {
-        if (propId) world.schemas.set(service, schema({ Temperature: propId }))
-        else world.schemas.delete(service)
-        views.schemaChanged(tenant, service, world.schemas.get(service))
-      },
-  ),
-  fc.tuple(authors, grants).map(
-    ([reader, given]): Step =>
-      (world, views) => {
-        world.scopes.set(reader, scopeOf(given))
-        views.accessChanged(tenant)
-      },
-  ),
+    .record({ id: alarmIds, service: services, reader: authors, ...bindings })
+    .map<Step>(({ id, service, reader, named, groups }) => (world, views, edit) => {
+      const more = { serviceIdentifier: service, updatedBy: reader, devices: named, groups, edit }
+      world.alarms.set(id, storedAlarm(more))
+      views.alarmChanged(tenant, id, world.alarms.get(id))
+    }),
+  alarmIds.map<Step>((id) => (world, views) => {
+    world.alarms.delete(id)
+    views.alarmChanged(tenant, id, undefined)
+  }),
+  fc.tuple(services, fc.constantFrom(1, 2, null)).map<Step>(([service, propId]) => (world, views) => {
+    if (propId) world.schemas.set(service, schema({ Temperature: propId }))
+    else world.schemas.delete(service)
+    views.schemaChanged(tenant, service, world.schemas.get(service))
+  }),
+  ...groupAndScopeSteps(grants),
 )
 
 test('views match the reference after any change, and report the affected alarms', () => {

@@ -12,18 +12,22 @@ afterEach(async () => {
   await fixture.close()
 })
 
+async function openWith(...devices: readonly string[]): Promise<void> {
+  fixture = await ActionFixture.open()
+  await fixture.link(...devices)
+}
+
 const all = (devices: readonly string[], status: string) => devices.map((device) => `${device} ${status}`)
 /** Outcomes may be stored a moment later. */
 const untilStored = () => fixture.identity.world.advance(2_000)
+const beginAndStore = (...action: Parameters<ActionFixture['begin']>) => fixture.begin(...action).then(untilStored)
 const refusal = (promise: Promise<unknown>) => fixture.identity.refusal(promise)
 
 describe('an action', () => {
   test('asks each device once, with one id for each device and action', async () => {
-    fixture = await ActionFixture.open()
     const devices = namesOf(250)
-    await fixture.link(...devices)
-    await fixture.begin('J', devices)
-    await untilStored()
+    await openWith(...devices)
+    await beginAndStore('J', devices)
     expect(fixture.outcomes('J')).toEqual(all(devices, 'OK'))
     expect(fixture.action('J')).toMatchObject({ total: 250, createdBy: fixture.ann, isDone: true })
     expect(await fixture.runningActions()).toEqual([])
@@ -34,14 +38,12 @@ describe('an action', () => {
 
   test('without devices is done at once', async () => {
     fixture = await ActionFixture.open()
-    await fixture.begin('J', [])
-    await untilStored()
+    await beginAndStore('J', [])
     expect([fixture.action('J')?.isDone, fixture.outcomes('J'), await fixture.runningActions()]).toEqual([true, [], []])
   })
 
   test('has an outcome for each device', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link('A', 'B', 'C', 'D')
+    await openWith('A', 'B', 'C', 'D')
     const gone = await fixture.link('OFF')
     gone.close()
     const other = await fixture.link()
@@ -55,8 +57,7 @@ describe('an action', () => {
       if (write.device === 'C') return [{ propId: 1, status: 'REJECTED', message: 'no' }]
       return accepting(write)
     }
-    await fixture.begin('J', ['A', 'B', 'C', 'D', 'LESS', 'MISSING', 'OFF', 'OTHER', 'TYPED'])
-    await untilStored()
+    await beginAndStore('J', ['A', 'B', 'C', 'D', 'LESS', 'MISSING', 'OFF', 'OTHER', 'TYPED'])
     const statuses = [
       'OK',
       'PENDING',
@@ -77,22 +78,18 @@ describe('an action', () => {
   })
 
   test('resolves property names by the schema at its start', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link('A')
+    await openWith('A')
     const properties = { '0x1': { name: 'level', enum: { '3': { name: 'HIGH' } } } }
     const schema = ServiceSchema.parse({ name: 'S', properties })
     await fixture.identity.tenant('default', { type: 'put_schema', service: 'svc', schema })
-    await fixture.begin('J', ['A'], { updates: { level: 'HIGH' } })
-    await untilStored()
+    await beginAndStore('J', ['A'], { updates: { level: 'HIGH' } })
     expect([fixture.outcomes('J'), fixture.writes[0]?.updates]).toEqual([['A OK'], [{ propId: 1, value: 3 }]])
   })
 
   test('is deleted after a day, with all its pages', async () => {
-    fixture = await ActionFixture.open()
     const devices = namesOf(150)
-    await fixture.link(...devices)
-    await fixture.begin('J', devices)
-    await untilStored()
+    await openWith(...devices)
+    await beginAndStore('J', devices)
     fixture.identity.world.spend(actionRetentionMs - 60_000)
     expect(fixture.outcomes('J')).toHaveLength(150)
     await fixture.identity.world.advance(60_000)
@@ -111,15 +108,13 @@ describe('the access of its author', () => {
   ])('%s', async (_, grants, status) => {
     fixture = await ActionFixture.open(grants)
     await fixture.link('A')
-    await fixture.begin('J', ['A'])
-    await untilStored()
+    await beginAndStore('J', ['A'])
     expect(fixture.outcomes('J')).toEqual([`A ${status}`])
   })
 
   test('is checked again for each device', async () => {
-    fixture = await ActionFixture.open()
     const devices = namesOf(100)
-    await fixture.link(...devices)
+    await openWith(...devices)
     fixture.behaviour = silent
     await fixture.begin('J', devices)
     await fixture.identity.world.advance(100)
@@ -134,22 +129,19 @@ describe('the access of its author', () => {
   })
 
   test('ends when the author is deleted', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link('A')
+    await openWith('A')
     const { id: user } = fixture.identity.row('ann')
     const author = fixture.ann
     await fixture.identity.directory({ type: 'remove_user', user })
-    await fixture.begin('J', ['A'], { author })
-    await untilStored()
+    await beginAndStore('J', ['A'], { author })
     expect(fixture.outcomes('J')).toEqual(['A NOT_FOUND'])
   })
 })
 
 describe('many actions', () => {
   test('do not wait for each other', async () => {
-    fixture = await ActionFixture.open()
     const devices = namesOf(300)
-    await fixture.link(...devices, 'QUICK')
+    await openWith(...devices, 'QUICK')
     fixture.behaviour = (write) => (write.device === 'QUICK' ? accepting(write) : silent(write))
     await fixture.begin('SLOW', devices)
     await fixture.begin('J', ['QUICK'])
@@ -159,9 +151,8 @@ describe('many actions', () => {
   })
 
   test('ask no more than 256 devices at once', async () => {
-    fixture = await ActionFixture.open()
     const devices = namesOf(100)
-    await fixture.link(...devices)
+    await openWith(...devices)
     fixture.behaviour = silent
     for (let count = 0; count < 6; count++) await fixture.begin(`J${count}`, devices)
     await fixture.identity.world.advance(100)
@@ -173,9 +164,8 @@ describe('many actions', () => {
   })
 
   test('ask at most 32 devices in 4 ms', async () => {
-    fixture = await ActionFixture.open()
     const devices = namesOf(60)
-    await fixture.link(...devices)
+    await openWith(...devices)
     for (let count = 0; count < 3; count++) await fixture.begin(`J${count}`, devices)
     let most = 0
     for (let before = 0; before < 180; before = fixture.writes.length) {
@@ -186,8 +176,7 @@ describe('many actions', () => {
   })
 
   test('are limited to 100 for a tenant and 40 for a user, until one is done', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link('A')
+    await openWith('A')
     fixture.behaviour = silent
     const begin = (author: string, count: number) =>
       Array.from({ length: count }, (_, index) => refusal(fixture.requestBegin(`${author}${index}`, ['A'], { author })))
@@ -218,8 +207,7 @@ describe('many actions', () => {
 })
 
 test('a device with too many open writes is asked later', async () => {
-  fixture = await ActionFixture.open()
-  await fixture.link('A')
+  await openWith('A')
   fixture.behaviour = silent
   const { writes } = fixture.identity.assembly.context.links
   for (let count = 0; count < openWritesOfDeviceMax; count++) {
@@ -239,8 +227,7 @@ describe('a killed process', () => {
   const devices = namesOf(130)
 
   test('asks no device again whose outcome is stored', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link(...devices)
+    await openWith(...devices)
     fixture.behaviour = (write) => (write.device < 'D-10100' ? accepting(write) : silent(write))
     await fixture.begin('J', devices)
     await fixture.identity.world.advance(5_000)
@@ -255,8 +242,7 @@ describe('a killed process', () => {
   })
 
   test('after it, devices have time to reconnect before they count as offline', async () => {
-    fixture = await ActionFixture.open()
-    await fixture.link('A', 'B', 'C')
+    await openWith('A', 'B', 'C')
     fixture.behaviour = silent
     await fixture.begin('J', ['A', 'B', 'C'])
     await fixture.identity.world.settle()
@@ -271,10 +257,9 @@ describe('a killed process', () => {
 })
 
 test('a failed write loses no outcome', async () => {
-  fixture = await ActionFixture.open()
   // As many as are asked at once.
   const devices = namesOf(16)
-  await fixture.link(...devices)
+  await openWith(...devices)
   const begun = fixture.requestBegin('J', devices)
   while (fixture.writes.length < 16) {
     fixture.identity.world.step()
@@ -290,10 +275,9 @@ test('a failed write loses no outcome', async () => {
 })
 
 test('devices that are disconnected because nothing can be stored are asked again afterwards', async () => {
-  fixture = await ActionFixture.open()
   // More than are asked at once.
   const devices = namesOf(70)
-  await fixture.link(...devices)
+  await openWith(...devices)
   await fixture.identity.world.advance(graceMs)
   fixture.behaviour = silent
   await fixture.begin('J', devices)
@@ -313,8 +297,7 @@ test('devices that are disconnected because nothing can be stored are asked agai
 })
 
 test('a server that stops stores received outcomes, and ignores its own refusals', async () => {
-  fixture = await ActionFixture.open()
-  await fixture.link('A', 'B')
+  await openWith('A', 'B')
   fixture.behaviour = (write) => (write.device === 'A' ? accepting(write) : silent(write))
   await fixture.begin('J', ['A', 'B'])
   await fixture.identity.world.settle()

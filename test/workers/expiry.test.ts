@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { alarmLogIndex } from '#actors/device/alarm-log'
 import {
   answerRecord,
@@ -19,6 +19,9 @@ const hourMs = 3_600_000
 const goneAfterMs = keyLifetimeMs + hourMs + expireEveryMs
 
 let fixture: IdentityFixture
+beforeEach(async () => {
+  fixture = await IdentityFixture.open()
+})
 afterEach(async () => {
   expect(fixture.errors).toEqual([])
   await fixture.close()
@@ -50,7 +53,6 @@ async function indexEntries(tenant: string): Promise<string[]> {
 }
 
 test('a key is stored for a day, and its record and index entry are deleted soon after', async () => {
-  fixture = await IdentityFixture.open()
   await fixture.addTenant('acme')
   for (const tenant of ['default', 'acme']) await begin(tenant, 'k')
   await later(keyLifetimeMs - 1)
@@ -62,7 +64,6 @@ test('a key is stored for a day, and its record and index entry are deleted soon
 })
 
 test('later keys stay, and a repeated key stays for another day', async () => {
-  fixture = await IdentityFixture.open()
   await begin('default', 'old')
   await begin('default', 'again')
   await later(keyLifetimeMs)
@@ -77,7 +78,6 @@ test('later keys stay, and a repeated key stays for another day', async () => {
 })
 
 test('a clock set back deletes no key early, and each in the end', async () => {
-  fixture = await IdentityFixture.open()
   await begin('default', 'k')
   fixture.world.spend(-5 * hourMs)
   await begin('default', 'later')
@@ -90,7 +90,6 @@ test('a clock set back deletes no key early, and each in the end', async () => {
 })
 
 test('a thousand keys are deleted page by page', async () => {
-  fixture = await IdentityFixture.open()
   const keys = Array.from({ length: 1_000 }, (_, index) => `k${index}`)
   await Promise.all(keys.map((key) => begin('default', key)))
   expect(await indexEntries('default')).toHaveLength(1_000)
@@ -100,7 +99,6 @@ test('a thousand keys are deleted page by page', async () => {
 })
 
 test.each([0, 1])('killed during the deletion, with %i writes on disk: the next process continues', async (kept) => {
-  fixture = await IdentityFixture.open()
   const keys = Array.from({ length: 200 }, (_, index) => `k${index}`)
   await Promise.all(keys.map((key) => begin('default', key)))
   fixture.world.spend(goneAfterMs)
@@ -112,7 +110,6 @@ test.each([0, 1])('killed during the deletion, with %i writes on disk: the next 
 })
 
 test('a failed deletion is repeated', async () => {
-  fixture = await IdentityFixture.open()
   await begin('default', 'k')
   fixture.world.spend(goneAfterMs)
   fixture.faults.next = { fail: 'full', reachedDisk: false }
@@ -124,7 +121,6 @@ test('a failed deletion is repeated', async () => {
 })
 
 test('nothing is deleted after a stop', async () => {
-  fixture = await IdentityFixture.open()
   await begin('default', 'k')
   fixture.assembly.stop()
   await later(goneAfterMs)
@@ -132,7 +128,6 @@ test('nothing is deleted after a stop', async () => {
 })
 
 test('the keys of a deleted tenant are deleted', async () => {
-  fixture = await IdentityFixture.open()
   await fixture.addTenant('acme')
   await begin('acme', 'k')
   await fixture.directory({ type: 'delete_tenant', tenant: 'acme' })
@@ -159,7 +154,6 @@ describe.each([alarmLogIndex, auditIndex])('the log %s', (index) => {
   }
 
   test('loses entries after 90 days, and the oldest of too many', async () => {
-    fixture = await IdentityFixture.open()
     const { system, listing } = fixture.assembly.context
     const start = system.world.now()
     await add(700)

@@ -13,10 +13,14 @@ afterEach(async () => {
 
 const devices = ['A', 'B']
 
+async function openFleet(devices: Parameters<AlarmFixture['bring']>[0] = { A: 20, B: 40 }): Promise<void> {
+  fleet = await AlarmFixture.open()
+  await fleet.bring(devices)
+}
+
 /** Opens a fleet in which A is cold and B is warm, runs `prepare`, and lets the devices fall asleep. */
 async function openAsleep(prepare: () => Promise<unknown>): Promise<void> {
-  fleet = await AlarmFixture.open()
-  await fleet.bring({ A: 20, B: 40 })
+  await openFleet()
   await prepare()
   await fleet.identity.world.settle()
   await fleet.sleep(devices)
@@ -71,9 +75,8 @@ describe('sleeping devices are evaluated after', () => {
   })
 
   test('the expiry of the API key of the author', async () => {
-    fleet = await AlarmFixture.open()
     const dayMs = 86_400_000
-    await fleet.bring({ A: 20, B: 40 })
+    await openFleet()
     await fleet.identity.tenant('default', key(fleet.identity.world.now() + dayMs))
     await fleet.put('hot', {}, `crn#key:${keyId}`)
     await fleet.identity.world.settle()
@@ -98,24 +101,21 @@ describe('sleeping devices are evaluated after', () => {
   })
 })
 
-/** Runs until `count` commits are sealed. Returns false if there are fewer. */
-async function untilSealed(count: number): Promise<boolean> {
+/** Runs until `count` more commits are sealed, or there are no more. */
+async function untilSealed(count: number): Promise<void> {
   const { world, assembly } = fleet.identity
   const { gate } = assembly.context.system
-  for (let quiet = 0; gate.sealedCount < count; ) {
+  const wanted = gate.sealedCount + count
+  for (let quiet = 0; gate.sealedCount < wanted && quiet <= 3; ) {
     quiet = world.step() ? 0 : quiet + 1
     await new Promise((resolve) => setImmediate(resolve))
-    if (quiet > 3) return false
   }
-  return true
 }
 
 test('evaluations during a short change of a role are undone, also if no sweep ran', async () => {
-  fleet = await AlarmFixture.open()
-  await fleet.bring({ A: 20, B: 40 })
+  await openFleet()
   await fleet.put('hot')
   await fleet.identity.world.settle()
-  const { system } = fleet.identity.assembly.context
   const isNarrow = () => fleet.identity.identity.scopeOf('default', fleet.ann).grants[0]?.devices.includes('A') === true
   const narrowed = fleet.ask({ type: 'put_role', role: 'ops', grants: [readGrant('A')] })
   for (let steps = 0; steps < 1_000 && !isNarrow(); steps++) {
@@ -128,7 +128,7 @@ test('evaluations during a short change of a role are undone, also if no sweep r
   const widened = fleet.ask({ type: 'put_role', role: 'ops', grants: [readGrant('*')] })
   for (const request of [narrowed, reported, widened]) request.catch(() => {})
   expect(fleet.alarmStates(devices)).toEqual({})
-  await untilSealed(system.gate.sealedCount + 1)
+  await untilSealed(1)
   fleet.identity = await fleet.identity.restart({}, 1)
   expect(isNarrow()).toBe(false)
   await fleet.identity.world.settle()
@@ -151,12 +151,11 @@ async function readCountAtStart(): Promise<number> {
 
 describe('thousands of devices', () => {
   const names = Array.from({ length: 5_000 }, (_, index) => `D-${10_000 + index}`)
-  const bring = () => fleet.bring(Object.fromEntries(names.map((name, index) => [name, index % 500 === 0 ? 40 : 20])))
+  const open = () => openFleet(Object.fromEntries(names.map((name, index) => [name, index % 500 === 0 ? 40 : 20])))
   const warmOnes = Object.fromEntries(names.filter((_, index) => index % 500 === 0).map((name) => [name, 'hot']))
 
   test('are read in slices, and only those with a change wake up', async () => {
-    fleet = await AlarmFixture.open()
-    await bring()
+    await open()
     await fleet.sleep(names)
     const { world, assembly } = fleet.identity
     const { system } = assembly.context
@@ -192,13 +191,11 @@ describe('thousands of devices', () => {
   })
 
   test('are evaluated with the last of several edits', async () => {
-    fleet = await AlarmFixture.open()
-    await bring()
-    const { world, assembly } = fleet.identity
-    const { gate } = assembly.context.system
+    await open()
+    const { world } = fleet.identity
     for (const limit of [10, 50, 15, 30]) {
       const edit = fleet.requestPut('hot', { condition: { '>': [{ var: '0x2000' }, limit] } })
-      await untilSealed(gate.sealedCount + 5)
+      await untilSealed(5)
       edit.catch(() => {})
     }
     await world.settle()
@@ -208,8 +205,7 @@ describe('thousands of devices', () => {
   })
 
   test('are read from the position of a killed process', async () => {
-    fleet = await AlarmFixture.open()
-    await bring()
+    await open()
     const { world } = fleet.identity
     const edit = fleet.requestPut('hot')
     const cursors = () => [...fleet.identity.tenantState().evaluated.values()].map(({ cursor }) => cursor)
@@ -220,7 +216,7 @@ describe('thousands of devices', () => {
     edit.catch(() => {})
     const position = cursors()[0] ?? ''
     expect(position).not.toBe('')
-    await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+    await untilSealed(1)
     const left = names.filter((name) => name > position).length
     const reads = await readCountAtStart()
     // Devices with an active alarm are read again.
@@ -236,20 +232,18 @@ describe('a start', () => {
   })
 
   test('reads the devices of an unfinished alarm', async () => {
-    fleet = await AlarmFixture.open()
-    await fleet.bring({ A: 20, B: 40 })
+    await openFleet()
     fleet.requestPut('hot').catch(() => {})
-    await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+    await untilSealed(1)
     expect([(await readCountAtStart()) > 0, fleet.alarmStates(devices)]).toEqual([true, { B: 'hot' }])
   })
 })
 
 test('a failed write during a sweep is repeated', async () => {
   for (const reachedDisk of [false, true]) {
-    fleet = await AlarmFixture.open()
-    await fleet.bring({ A: 20, B: 40 })
+    await openFleet()
     const edit = fleet.requestPut('hot')
-    await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+    await untilSealed(1)
     fleet.identity.faults.next = { fail: 'full', reachedDisk }
     await fleet.identity.wait(edit)
     await fleet.identity.world.settle()
@@ -291,8 +285,7 @@ describe('a device that refuses its evaluation because of overload', () => {
   })
 
   test('does not delay others', async () => {
-    fleet = await AlarmFixture.open()
-    await fleet.bring({ A: 35, B: 40 })
+    await openFleet({ A: 35, B: 40 })
     const evaluationCount = refuse(1)
     await fleet.put('hot')
     await fleet.identity.world.settle()
@@ -334,7 +327,7 @@ test('no tenant actor runs after its deletion', async () => {
 test('a stopped sweep is left to the next process', async () => {
   await openAsleep(async () => {})
   const edit = fleet.requestPut('hot')
-  await untilSealed(fleet.identity.assembly.context.system.gate.sealedCount + 1)
+  await untilSealed(1)
   fleet.identity.assembly.stop()
   await fleet.identity.wait(edit)
   await fleet.identity.world.settle()
