@@ -142,7 +142,7 @@ export const createProvisioningKey = defineRoute('createProvisioningKey', {
 export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
   route: 'DELETE /iam/provisioning-keys/:id',
   source: 'contract 2',
-  summary: 'Delete a provisioning key; its links are closed',
+  summary: 'Delete a provisioning key; its connections are closed',
   access: { resource: 'device', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,

@@ -104,7 +104,7 @@ export const settings = {
   historyBytesMax: {
     name: 'HISTORY_BYTES_MAX',
     kind: wholeNumber(67_108_864, 999_999_999_999_999, 'bytes'),
-    about: 'How much disk space the history takes: above it, the oldest is deleted. No limit if it is not set.',
+    about: 'Disk space for the history: above it, the oldest values are deleted. No limit if it is not set.',
   },
   isIamOn: withFallback({
     name: 'IAM',
