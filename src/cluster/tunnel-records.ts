@@ -71,6 +71,19 @@ export function* recordsIn(batch: Uint8Array): Iterable<TunnelRecord> {
   }
 }
 
+/** The same, and consecutive records of one connection together. */
+export function* recordRunsIn(batch: Uint8Array): Iterable<readonly [TunnelRecord, ...TunnelRecord[]]> {
+  let run: [TunnelRecord, ...TunnelRecord[]] | undefined
+  for (const record of recordsIn(batch)) {
+    if (run?.[0].id === record.id) run.push(record)
+    else {
+      if (run) yield run
+      run = [record]
+    }
+  }
+  if (run) yield run
+}
+
 export function closeData(code: number, reason: string): Uint8Array {
   const text = Buffer.from(reason)
   const data = Buffer.alloc(2 + text.byteLength)

@@ -6,7 +6,7 @@ import {
   closeOf,
   RecordBatches,
   recordKinds,
-  recordsIn,
+  recordRunsIn,
   type TunnelRecord,
   type TunnelRefusal,
   type TunnelRequest,
@@ -61,7 +61,7 @@ export class Tunnel {
     owner.on('message', (batch: Buffer) => {
       this.#noteReceived()
       try {
-        for (const record of recordsIn(batch)) this.#links.get(record.id)?.receive(record)
+        for (const records of recordRunsIn(batch)) this.#links.get(records[0].id)?.receive(records)
       } catch {
         // A record of another version of the server.
         owner.terminate()
@@ -176,7 +176,16 @@ export class TunnelledLink {
     for (const record of this.#early.splice(0)) this.#pass(socket, record)
   }
 
-  receive(record: TunnelRecord): void {
+  /** The messages among the records are one write to the device. */
+  receive(records: readonly TunnelRecord[]): void {
+    const receiveAll = () => {
+      for (const record of records) this.#receive(record)
+    }
+    if (records.length > 1 && this.#socket) this.#socket.cork(receiveAll)
+    else receiveAll()
+  }
+
+  #receive(record: TunnelRecord): void {
     if (this.#answered) {
       if (record.kind === recordKinds.refused) this.#tunnel.forget(this)
       this.#answered({ ...record, data: Uint8Array.from(record.data) })

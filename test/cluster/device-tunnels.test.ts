@@ -9,6 +9,7 @@ import type { AnyWebsocketRoute, UpgradeRequest } from '#http/websocket-route'
 import { Problem, type ProblemCode } from '#model/problem'
 import { ForwardedConnection } from '#mqtt/forwarded-connection'
 import type { Transport } from '#mqtt/transport'
+import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 import { clusterNode } from '#test/cluster/cluster-node'
 import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
@@ -335,6 +336,24 @@ describe('a client of another port of a node', () => {
     carried.received(Buffer.from('3'))
     expect(sent).toEqual(['1', 'left'])
     expect(client.steps).toContain('close')
+  })
+
+  test('gets messages that were sent together in one write', async () => {
+    await openEdge()
+    const writes: string[][] = [[]]
+    const socket: Partial<Socket> = {
+      send: (message) => writes.at(-1)?.push(`${message}`) !== undefined,
+      cork(task) {
+        writes.push([])
+        task()
+        writes.push([])
+      },
+    }
+    await tunnels.connect(path, socket as Socket)
+    await until(() => recorder.count('opened') === 1)
+    for (const text of ['a', 'b', 'c']) recorder.get('opened')?.socket.send(text)
+    await until(() => writes.flat().length === 3)
+    expect(writes).toEqual([[], ['a', 'b', 'c'], []])
   })
 
   test('that has gone meanwhile leaves the owner', async () => {
