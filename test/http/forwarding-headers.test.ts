@@ -9,134 +9,61 @@ import { openSocketHttp } from '#test/http/socket-fixture'
 const peer = '198.51.100.9'
 const headersOf = (lines: readonly string[]) => new RequestHeaders(lines.flatMap((line) => line.split(/: (.*)/, 2)))
 
-interface Case {
-  readonly name: string
-  readonly isProxyTrusted?: boolean
-  readonly publicUrls?: readonly string[]
-  /** As `name: value`. */
-  readonly headers: readonly string[]
-  readonly forwarded: Partial<ForwardedRequest>
-  readonly own?: string
-}
+/** `headers`: as `name: value`, separated by `;`. `own`: the origin as the client wrote it. */
+type Case = readonly [name: string, headers: string, expected: Partial<ForwardedRequest>, own?: string]
 
-const proxyHeaders = [
-  'host: inside:8080',
-  'x-forwarded-proto: https',
-  'x-forwarded-host: Devices.example',
-  'x-forwarded-for: 192.0.2.7',
-]
+const proxyHeaders =
+  'host: inside:8080;x-forwarded-proto: https;x-forwarded-host: Devices.example;x-forwarded-for: 192.0.2.7'
 const inside = { origins: ['http://inside:8080'], host: 'inside:8080', address: peer }
 const outside = { origins: ['https://devices.example'], host: 'devices.example', address: '192.0.2.7' }
 const publicUrls = ['https://one.example/prefix/', 'http://two.example:8080']
 const publicOrigins = ['https://one.example/prefix', 'http://two.example:8080']
 
-const cases: Case[] = [
-  { name: 'Host', headers: ['host: Inside:8080'], forwarded: inside, own: 'http://Inside:8080' },
-  { name: 'the default port is none', headers: ['host: a:80'], forwarded: { origins: ['http://a'], host: 'a:80' } },
-  {
-    name: 'IPv6',
-    headers: ['host: [2001:DB8::1]:8080'],
-    forwarded: { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' },
-  },
-  {
-    name: 'headers of an untrusted proxy are ignored',
-    headers: proxyHeaders,
-    forwarded: inside,
-    own: 'http://inside:8080',
-  },
-  { name: 'an invalid Host: user information', headers: ['host: a@b'], forwarded: { origins: [], host: 'a@b' } },
-  { name: 'an invalid Host: a path', headers: ['host: a/b'], forwarded: { origins: [] } },
-  { name: 'an invalid Host: a fragment', headers: ['host: a#b'], forwarded: { origins: [] } },
-  { name: 'an invalid Host: a port out of range', headers: ['host: a:99999'], forwarded: { origins: [] } },
-  { name: 'no Host', headers: [], forwarded: { origins: [], host: '', address: peer } },
-  { name: 'a list', headers: ['host: a, b'], forwarded: { origins: [] } },
-  {
-    name: 'public URLs instead of Host',
-    publicUrls,
-    headers: ['host: evil.example'],
-    forwarded: { origins: publicOrigins, host: 'evil.example' },
-  },
-  {
-    name: 'public URLs, untrusted headers',
-    publicUrls,
-    headers: proxyHeaders,
-    forwarded: { ...inside, origins: publicOrigins },
-  },
-  { name: 'a proxy', isProxyTrusted: true, headers: proxyHeaders, forwarded: outside, own: 'https://Devices.example' },
-  {
-    name: 'a proxy takes precedence over public URLs',
-    isProxyTrusted: true,
-    publicUrls,
-    headers: proxyHeaders,
-    forwarded: outside,
-  },
-  {
-    name: 'a proxy that forwards no host, with public URLs',
-    isProxyTrusted: true,
-    publicUrls,
-    headers: ['host: b', 'x-forwarded-proto: https'],
-    forwarded: { origins: publicOrigins, host: 'b' },
-  },
-  {
-    name: 'a proxy that keeps Host',
-    isProxyTrusted: true,
-    headers: ['host: b', 'x-forwarded-proto: https'],
-    forwarded: { origins: ['https://b'], host: 'b' },
-    own: 'https://b',
-  },
-  {
-    name: 'a proxy that forwards no scheme',
-    isProxyTrusted: true,
-    headers: ['host: b', 'x-forwarded-host: c'],
-    forwarded: { origins: ['http://c'], host: 'c' },
-  },
-  {
-    name: 'a proxy of websockets',
-    isProxyTrusted: true,
-    headers: ['host: b', 'x-forwarded-proto: WSS'],
-    forwarded: { origins: ['https://b'] },
-  },
-  {
-    name: 'an unknown scheme',
-    isProxyTrusted: true,
-    headers: ['host: b', 'x-forwarded-proto: gopher'],
-    forwarded: { origins: ['http://b'] },
-  },
-  {
-    name: 'the last element of a list',
-    isProxyTrusted: true,
-    headers: [
-      'host: b',
-      'x-forwarded-proto: http,https',
-      'x-forwarded-host: evil, c',
-      'x-forwarded-for: 203.0.113.1,\t192.0.2.7',
-    ],
-    forwarded: { origins: ['https://c'], host: 'c', address: '192.0.2.7' },
-  },
-  {
-    name: 'the last of repeated headers',
-    isProxyTrusted: true,
-    headers: [
-      'host: b',
-      'x-forwarded-host: evil',
-      'x-forwarded-host: c',
-      'x-forwarded-for: 203.0.113.1',
-      'x-forwarded-for: 192.0.2.7',
-    ],
-    forwarded: { origins: ['http://c'], host: 'c', address: '192.0.2.7' },
-  },
-  {
-    name: 'an invalid address: the address of the proxy',
-    isProxyTrusted: true,
-    headers: ['host: b', 'x-forwarded-for: 192.0.2.7, unknown'],
-    forwarded: { address: peer },
-  },
-  {
-    name: 'an empty address: the address of the proxy',
-    isProxyTrusted: true,
-    headers: ['host: b', 'x-forwarded-for: 192.0.2.7,'],
-    forwarded: { address: peer },
-  },
+const direct: readonly Case[] = [
+  ['Host', 'host: Inside:8080', inside, 'http://Inside:8080'],
+  ['the default port is none', 'host: a:80', { origins: ['http://a'], host: 'a:80' }],
+  ['IPv6', 'host: [2001:DB8::1]:8080', { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' }],
+  ['headers of an untrusted proxy are ignored', proxyHeaders, inside, 'http://inside:8080'],
+  ['an invalid Host: user information', 'host: a@b', { origins: [], host: 'a@b' }],
+  ['an invalid Host: a path', 'host: a/b', { origins: [] }],
+  ['an invalid Host: a fragment', 'host: a#b', { origins: [] }],
+  ['an invalid Host: a port out of range', 'host: a:99999', { origins: [] }],
+  ['no Host', '', { origins: [], host: '', address: peer }],
+  ['a list', 'host: a, b', { origins: [] }],
+]
+const withPublicUrls: readonly Case[] = [
+  ['public URLs instead of Host', 'host: evil.example', { origins: publicOrigins, host: 'evil.example' }],
+  ['public URLs, untrusted headers', proxyHeaders, { ...inside, origins: publicOrigins }],
+]
+const https = 'x-forwarded-proto: https'
+const lists = 'x-forwarded-proto: http,https;x-forwarded-host: evil, c;x-forwarded-for: 203.0.113.1,\t192.0.2.7'
+const repeated = 'x-forwarded-host: evil;x-forwarded-host: c;x-forwarded-for: 203.0.113.1;x-forwarded-for: 192.0.2.7'
+const byProxy: readonly Case[] = [
+  ['a proxy', proxyHeaders, outside, 'https://Devices.example'],
+  ['a proxy that keeps Host', `host: b;${https}`, { origins: ['https://b'], host: 'b' }, 'https://b'],
+  ['a proxy that forwards no scheme', 'host: b;x-forwarded-host: c', { origins: ['http://c'], host: 'c' }],
+  ['a proxy of websockets', 'host: b;x-forwarded-proto: WSS', { origins: ['https://b'] }],
+  ['an unknown scheme', 'host: b;x-forwarded-proto: gopher', { origins: ['http://b'] }],
+  ['the last element of a list', `host: b;${lists}`, { origins: ['https://c'], host: 'c', address: '192.0.2.7' }],
+  ['the last of repeated headers', `host: b;${repeated}`, { origins: ['http://c'], host: 'c', address: '192.0.2.7' }],
+  ['an invalid address: the one of the proxy', 'host: b;x-forwarded-for: 192.0.2.7, unknown', { address: peer }],
+  ['an empty address: the one of the proxy', 'host: b;x-forwarded-for: 192.0.2.7,', { address: peer }],
+]
+const byProxyWithPublicUrls: readonly Case[] = [
+  ['a proxy takes precedence over public URLs', proxyHeaders, outside],
+  ['a proxy that forwards no host', `host: b;${https}`, { origins: publicOrigins, host: 'b' }],
+]
+
+interface Setting {
+  readonly isProxyTrusted: boolean
+  readonly publicUrls: readonly string[]
+}
+const none: readonly string[] = []
+const tables: readonly (readonly [Setting, readonly Case[]])[] = [
+  [{ isProxyTrusted: false, publicUrls: none }, direct],
+  [{ isProxyTrusted: false, publicUrls }, withPublicUrls],
+  [{ isProxyTrusted: true, publicUrls: none }, byProxy],
+  [{ isProxyTrusted: true, publicUrls }, byProxyWithPublicUrls],
 ]
 
 /** Reads the lazy properties. */
@@ -144,13 +71,16 @@ function plain({ origins, host, address }: ForwardedRequest): ForwardedRequest {
   return { origins, host, address }
 }
 
-test.each(cases)('$name', ({ isProxyTrusted = false, publicUrls: urls = [], headers, forwarded, own }) => {
-  const forwarding = forwardingOf({ isProxyTrusted, publicUrls: urls })
-  // The second turn reads the cache.
-  for (let turn = 0; turn < 2; turn++)
-    expect(forwarding.requestOf(headersOf(headers), () => peer)).toMatchObject(forwarded)
-  if (own !== undefined) expect(forwarding.ownOrigin(headersOf(headers))).toBe(own)
-})
+test.each(tables.flatMap(([setting, cases]) => cases.map(([name, ...row]) => ({ name, setting, row }))))(
+  '$name',
+  ({ setting, row: [lines, forwarded, own] }) => {
+    const forwarding = forwardingOf(setting)
+    const headers = headersOf(lines === '' ? [] : lines.split(';'))
+    // The second turn reads the cache.
+    for (let turn = 0; turn < 2; turn++) expect(forwarding.requestOf(headers, () => peer)).toMatchObject(forwarded)
+    if (own !== undefined) expect(forwarding.ownOrigin(headers)).toBe(own)
+  },
+)
 
 test('cached requests are never mixed up', () => {
   const forwarding = forwardingOf({ isProxyTrusted: true, publicUrls })
