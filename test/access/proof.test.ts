@@ -51,7 +51,7 @@ describe('a proof is refused', () => {
 })
 
 describe('a proof is accepted', () => {
-  test.each(rightProofs)('$name', async ({ requests }) => {
+  test.each(rightProofs)('%s', async (_, requests) => {
     const fixture = await ProofFixture.open()
     for (const one of requests(fixture.context)) expect((await fixture.answer(one)).refusal).toBeUndefined()
   })

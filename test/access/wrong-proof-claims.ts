@@ -5,6 +5,8 @@ import {
   ath,
   badToken,
   claims,
+  drafted,
+  edited,
   good,
   htm,
   htu,
@@ -16,6 +18,7 @@ import {
   type ProofRequestText,
   type Requests,
   request,
+  sent,
   spoilt,
   used,
   useNonce,
@@ -46,15 +49,8 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [61, 'htu without a host', htuOf((text) => text.replace(/^\w+:\/\/[^/]+/, '')), htu],
   [62, 'an empty htu', claims({ htu: '' }), htu],
   [63, 'no iat', claims({ iat: undefined }), invalid],
-  [64, 'iat a text', spoilt((draft) => Object.assign(draft.claims, { iat: String(draft.claims.iat) })), invalid],
-  [
-    65,
-    'iat beyond all numbers',
-    spoilt((draft) => {
-      draft.claimsText = JSON.stringify(draft.claims).replace(/"iat":\d+/, '"iat":1e400')
-    }),
-    invalid,
-  ],
+  [64, 'iat a text', iatOf(String), invalid],
+  [65, 'iat beyond all numbers', drafted((draft) => ({ claimsText: hugeIat(draft.claims) })), invalid],
   [65, 'iat with a fraction', iatOf((now) => now + 0.5), invalid],
   [66, 'iat 61 s ago', iatOf((now) => now - 61), iat],
   [67, 'iat 61 s ahead', iatOf((now) => now + 61), iat],
@@ -67,67 +63,38 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [74, 'a nonce from eleven minutes ago', nonceOf(({ nonces }) => nonces.old), useNonce],
   [75, 'a nonce of an earlier start', nonceOf(({ nonces }) => nonces.earlierStart), useNonce],
   // Signature.
-  [
-    76,
-    'signed by another key',
-    spoilt((draft, { otherKey }) => Object.assign(draft, { signature: es256By(otherKey) })),
-    invalid,
-  ],
+  [76, 'signed by another key', drafted((_, { otherKey }) => ({ signature: es256By(otherKey) })), invalid],
   [77, 'claims changed after signing', changedAfter(1, (claim) => ({ ...claim, more: 1 })), invalid],
   [78, 'header changed after signing', changedAfter(0, (head) => ({ ...head, kid: 'a' })), invalid],
   [
     79,
     'a signature in DER',
-    spoilt((draft, { key }) =>
-      Object.assign(draft, { signature: (signed: string) => sign('sha256', Buffer.from(signed), key.privateKey) }),
-    ),
+    drafted((_, { key }) => ({ signature: (signed) => sign('sha256', Buffer.from(signed), key.privateKey) })),
     invalid,
   ],
   [80, 'a signature of 63 bytes', shortened(63), invalid],
   [81, 'an empty signature', shortened(0), invalid],
-  [82, 'r and s zero', spoilt((draft) => Object.assign(draft, { signature: () => new Uint8Array(64) })), invalid],
+  [82, 'r and s zero', drafted(() => ({ signature: () => new Uint8Array(64) })), invalid],
   // Binding.
   [83, 'no ath', claims({ ath: undefined }), ath],
   [84, 'ath of another token', claimsOf(({ tokens }) => ({ ath: athOf(tokens.unbound) })), ath],
-  [85, 'ath with padding', spoilt((draft) => Object.assign(draft.claims, { ath: `${draft.claims.ath}=` })), ath],
-  [
-    86,
-    'ath in hex',
-    spoilt((draft) =>
-      Object.assign(draft.claims, { ath: Buffer.from(String(draft.claims.ath), 'base64url').toString('hex') }),
-    ),
-    ath,
-  ],
+  [85, 'ath with padding', claimsOf(({ tokens }) => ({ ath: `${athOf(tokens.bound)}=` })), ath],
+  [86, 'ath in hex', claimsOf(({ tokens }) => ({ ath: hexOf(athOf(tokens.bound)) })), ath],
   [87, 'ath of the whole header', claimsOf(({ tokens }) => ({ ath: athOf(`DPoP ${tokens.bound}`) })), ath],
-  [
-    88,
-    'a valid proof of another key',
-    (context) => [request(context.tokens.bound, proofOf(draftOf(context, context.otherKey, context.tokens.bound)))],
-    keyMismatch,
-  ],
+  [88, 'a valid proof of another key', sent((context) => byOtherKey(context, context.tokens.bound)), keyMismatch],
   [89, 'a token without a key', withToken(({ tokens }) => tokens.unbound), keyMismatch],
   // Single use.
   [90, 'the same request again', again((first) => first), used],
   [91, 'another proof with the same jti', sameJti, used],
   [92, 'the same proof with another query', again((first) => ({ ...first, query: 'a=1' })), used],
   // The token.
-  [
-    93,
-    'a bound token as bearer',
-    (context) => [request(context.tokens.bound, undefined, 'Bearer')],
-    badToken('use the DPoP scheme'),
-  ],
-  [
-    94,
-    'a bound token as bearer, with a valid proof',
-    (context) => [request(context.tokens.bound, good(context), 'Bearer')],
-    badToken('use the DPoP scheme'),
-  ],
+  [93, 'a bound token as bearer', sent(() => undefined, 'Bearer'), badToken('use the DPoP scheme')],
+  [94, 'a bound token as bearer, with a valid proof', sent(good, 'Bearer'), badToken('use the DPoP scheme')],
   [95, 'an expired token', withToken(({ tokens }) => tokens.expired), badToken('token expired')],
   [96, 'a token of an ended session', withToken(({ tokens }) => tokens.ended), badToken('session over')],
   [
     97,
-    'a token whose signature was changed',
+    'a token with a changed signature',
     withToken(({ tokens }) => withPart(tokens.bound, 2, swapFirst)),
     invalidToken,
   ],
@@ -148,28 +115,9 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [105, 'htm before nonce', claims({ htm: 'POST', nonce: undefined }), htm],
   [105, 'htu before iat', claims({ htu: 'http://elsewhere.example/', iat: 1 }), htu],
   [105, 'iat before nonce', claims({ iat: 1, nonce: undefined }), iat],
-  [
-    105,
-    'nonce before signature',
-    spoilt((draft, { otherKey }) =>
-      Object.assign(draft, { claims: { ...draft.claims, nonce: '' }, signature: es256By(otherKey) }),
-    ),
-    useNonce,
-  ],
-  [
-    105,
-    'signature before ath',
-    spoilt((draft, { otherKey }) =>
-      Object.assign(draft, { claims: { ...draft.claims, ath: '' }, signature: es256By(otherKey) }),
-    ),
-    invalid,
-  ],
-  [
-    105,
-    'ath before key',
-    (context) => [request(context.tokens.bound, proofOf(draftOf(context, context.otherKey, context.tokens.unbound)))],
-    ath,
-  ],
+  [105, 'nonce before signature', claimsByOther({ nonce: '' }), useNonce],
+  [105, 'signature before ath', claimsByOther({ ath: '' }), invalid],
+  [105, 'ath before key', sent((context) => byOtherKey(context, context.tokens.unbound)), ath],
   [105, 'key before once', otherKeyTwice, keyMismatch],
   [105, 'once before the expiry of the token', expiredTwice, used],
 ]
@@ -178,11 +126,27 @@ function claimsOf(changes: (context: ProofContext) => Record<string, unknown>): 
   return (context) => claims(changes(context))(context)
 }
 
+function hugeIat(claimed: object): string {
+  return JSON.stringify(claimed).replace(/"iat":\d+/, '"iat":1e400')
+}
+
+function hexOf(base64url: string): string {
+  return Buffer.from(base64url, 'base64url').toString('hex')
+}
+
+function byOtherKey(context: ProofContext, token: string): string {
+  return proofOf(draftOf(context, context.otherKey, token))
+}
+
+function claimsByOther(changes: Record<string, unknown>): Requests {
+  return drafted((draft, { otherKey }) => ({ claims: { ...draft.claims, ...changes }, signature: es256By(otherKey) }))
+}
+
 function htuOf(change: (address: string) => string): Requests {
   return spoilt((draft, { origin, path }) => Object.assign(draft.claims, { htu: change(origin + path) }))
 }
 
-function iatOf(change: (nowS: number) => number): Requests {
+function iatOf(change: (nowS: number) => number | string): Requests {
   return spoilt((draft, context) => Object.assign(draft.claims, { iat: change(context.nowS()) }))
 }
 
@@ -198,7 +162,7 @@ function changedAfter(place: 0 | 1, change: (part: object) => object): Requests 
     const value = JSON.parse(Buffer.from(part, 'base64url').toString())
     return Buffer.from(JSON.stringify(change(value))).toString('base64url')
   }
-  return spoilt((draft) => Object.assign(draft, { edit: (text: string) => withPart(text, place, changed) }))
+  return edited((text) => withPart(text, place, changed))
 }
 
 function shortened(bytes: number): Requests {

@@ -2,6 +2,7 @@ import { constants, createHmac } from 'node:crypto'
 import { base64urlOf } from '#access/base64url'
 import { draftOf, proofOf } from '#test/access/proof-draft'
 import {
+  drafted,
   ecdsa,
   edited,
   foreign,
@@ -12,6 +13,7 @@ import {
   missing,
   type ProofContext,
   request,
+  sent,
   spoilt,
   type WrongProofRow,
 } from '#test/access/wrong-proof'
@@ -19,33 +21,23 @@ import {
 /** Faults before the claims: transport, format, header and key. */
 export const wrongForms: readonly WrongProofRow[] = [
   // Transport.
-  [1, 'no header', (context) => [request(context.tokens.bound, undefined)], missing],
-  [2, 'an empty header', (context) => [request(context.tokens.bound, '')], missing],
+  [1, 'no header', sent(() => undefined), missing],
+  [2, 'an empty header', sent(() => ''), missing],
   [3, 'two headers, both good', (context) => [twice(context, good(context), good(context))], invalid],
   [4, 'two headers, the same', (context) => [sameTwice(context)], invalid],
-  [5, 'two in one header', (context) => [request(context.tokens.bound, `${good(context)}, ${good(context)}`)], invalid],
-  [6, 'longer than 4 KiB', (context) => [request(context.tokens.bound, proofOfLength(context, 4097))], invalid],
+  [5, 'two in one header', sent((context) => `${good(context)}, ${good(context)}`), invalid],
+  [6, 'longer than 4 KiB', sent((context) => proofOfLength(context, 4097)), invalid],
   // Format.
   [7, 'no JWT', edited(() => 'abc'), invalid],
   [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
   [9, 'four parts', edited((text) => `${text}.AAAA`), invalid],
   [10, 'five parts, as of a JWE', edited((text) => `${text}.AAAA.AAAA`), invalid],
-  [
-    11,
-    'the standard Base64 alphabet',
-    (context) => [request(context.tokens.bound, proofWithDash(context).replace(/-/g, '+'))],
-    invalid,
-  ],
+  [11, 'the standard Base64 alphabet', sent((context) => proofWithDash(context).replace(/-/g, '+')), invalid],
   [12, 'padding', edited((text) => `${text}==`), invalid],
-  [13, 'a header that is not JSON', spoilt((draft) => Object.assign(draft, { headerText: '{"typ":' })), invalid],
-  [
-    14,
-    'a header that is a list',
-    spoilt((draft) => Object.assign(draft, { headerText: '[{"typ":"dpop+jwt"}]' })),
-    invalid,
-  ],
-  [15, 'claims that are not JSON', spoilt((draft) => Object.assign(draft, { claimsText: 'htm=GET' })), invalid],
-  [16, 'claims that are a list', spoilt((draft) => Object.assign(draft, { claimsText: '[]' })), invalid],
+  [13, 'a header that is not JSON', drafted(() => ({ headerText: '{"typ":' })), invalid],
+  [14, 'a header that is a list', drafted(() => ({ headerText: '[{"typ":"dpop+jwt"}]' })), invalid],
+  [15, 'claims that are not JSON', drafted(() => ({ claimsText: 'htm=GET' })), invalid],
+  [16, 'claims that are a list', drafted(() => ({ claimsText: '[]' })), invalid],
   // typ, alg.
   [17, 'no typ', header({ typ: undefined }), invalid],
   [18, 'typ JWT', header({ typ: 'JWT' }), invalid],
@@ -54,9 +46,7 @@ export const wrongForms: readonly WrongProofRow[] = [
   [
     21,
     'alg none, unsigned',
-    spoilt((draft) =>
-      Object.assign(draft, { header: { ...draft.header, alg: 'none' }, signature: () => new Uint8Array() }),
-    ),
+    drafted((draft) => ({ header: { ...draft.header, alg: 'none' }, signature: () => new Uint8Array() })),
     invalid,
   ],
   [22, 'alg none, signed', header({ alg: 'none' }), invalid],
@@ -71,12 +61,7 @@ export const wrongForms: readonly WrongProofRow[] = [
     invalid,
   ],
   [24, 'RS256', foreign('RS256', 'RS256'), invalid],
-  [
-    25,
-    'PS256',
-    foreign('PS256', 'RS256', (key) => ({ key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 })),
-    invalid,
-  ],
+  [25, 'PS256', foreign('PS256', 'RS256', pss), invalid],
   [26, 'ES384', foreign('ES384', 'ES384', ecdsa), invalid],
   [27, 'ES512', foreign('ES512', 'ES512', ecdsa), invalid],
   [28, 'ES256K', foreign('ES256K', 'ES256K', ecdsa), invalid],
@@ -85,29 +70,23 @@ export const wrongForms: readonly WrongProofRow[] = [
   [31, 'alg in lower case', header({ alg: 'es256' }), invalid],
   // The key.
   [32, 'no jwk', header({ jwk: undefined }), invalid],
-  [
-    33,
-    'jwk as a text',
-    spoilt((draft, { key }) => Object.assign(draft.header, { jwk: JSON.stringify(key.jwk) })),
-    invalid,
-  ],
-  [34, 'jwk as a list', spoilt((draft, { key }) => Object.assign(draft.header, { jwk: [key.jwk] })), invalid],
+  [33, 'jwk as a text', wholeJwk((key) => JSON.stringify(key)), invalid],
+  [34, 'jwk as a list', wholeJwk((key) => [key]), invalid],
   [35, 'the private key', jwk(({ key }) => ({ ...key.privateKey.export({ format: 'jwk' }) })), invalid],
   [36, 'kty RSA', jwk(() => ({ kty: 'RSA' })), invalid],
   [37, 'kty oct', jwk(() => ({ kty: 'oct', k: 'c2VjcmV0' })), invalid],
   [38, 'crv P-384', jwk(() => ({ crv: 'P-384' })), invalid],
   [39, 'no x', jwk(() => ({ x: undefined })), invalid],
-  [
-    40,
-    'y of 31 bytes',
-    jwk(({ key }) => ({ y: base64urlOf(Buffer.from(key.jwk.y, 'base64url').subarray(1)) })),
-    invalid,
-  ],
+  [40, 'y of 31 bytes', jwk(({ key }) => ({ y: withoutFirst(key.jwk.y) })), invalid],
   [41, 'a point outside the curve', jwk(({ otherKey }) => ({ x: otherKey.jwk.x })), invalid],
   [42, 'kid in place of jwk', header({ jwk: undefined, kid: 'a' }), invalid],
   [42, 'x5c in place of jwk', header({ jwk: undefined, x5c: ['MIIB'] }), invalid],
   [43, 'crit', header({ crit: ['exp'], exp: 1 }), invalid],
 ]
+
+function pss(key: never) {
+  return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
+}
 
 /** A valid proof of exactly this length. Base64url has no texts of some lengths, so header and claims share it. */
 export function proofOfLength(context: ProofContext, characters: number): string {
@@ -124,6 +103,14 @@ export function proofOfLength(context: ProofContext, characters: number): string
     }
   }
   throw new Error(`no proof has ${characters} characters`)
+}
+
+function wholeJwk(change: (jwk: object) => unknown) {
+  return spoilt((draft, { key }) => Object.assign(draft.header, { jwk: change(key.jwk) }))
+}
+
+function withoutFirst(text: string): string {
+  return base64urlOf(Buffer.from(text, 'base64url').subarray(1))
 }
 
 /** Repeats until the signature has a character that differs in the two alphabets. */

@@ -89,9 +89,16 @@ export function spoilt(spoil: (draft: ProofDraft, context: ProofContext) => void
   }
 }
 
+/** The same, by other members of the draft. */
+export const drafted = (changes: (draft: ProofDraft, context: ProofContext) => Partial<ProofDraft>) =>
+  spoilt((draft, context) => Object.assign(draft, changes(draft, context)))
+/** A request for T with this proof. */
+export const sent =
+  (proof: (context: ProofContext) => string | undefined, scheme?: string): Requests =>
+  (context) => [request(context.tokens.bound, proof(context), scheme)]
 export const claims = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.claims, changes))
 export const header = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.header, changes))
-export const edited = (edit: (text: string) => string) => spoilt((draft) => Object.assign(draft, { edit }))
+export const edited = (edit: (text: string) => string) => drafted(() => ({ edit }))
 export const jwk = (changes: (context: ProofContext) => Record<string, unknown>) =>
   spoilt((draft, context) => Object.assign(draft.header, { jwk: { ...context.key.jwk, ...changes(context) } }))
 
