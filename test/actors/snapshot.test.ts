@@ -80,9 +80,21 @@ const device: fc.Arbitrary<DeviceState> = fc
   })
   .map((fields) => ({ ...absentDevice('A'), exists: true, ...fields }))
 
+const item = fc.record({
+  propId: fc.nat(),
+  value: fc.oneof(fc.integer(), fc.string()),
+  since: fc.nat(),
+  id: fc.string(),
+  status: fc.constantFrom('PENDING' as const, 'SENT' as const),
+})
+const desired = fc
+  .array(fc.tuple(fc.string(), fc.array(item, { minLength: 1, maxLength: 3 })), { maxLength: 3 })
+  .map((services) => new Map(services))
+
 test('a snapshot written in pieces equals the packed one and is restored from it', () => {
   fc.assert(
-    fc.property(device, (before) => {
+    fc.property(device, desired, (bare, wanted) => {
+      const before = { ...bare, desired: wanted }
       const writer = new MsgpackWriter()
       expect(writeSnapshot(before, writer)).toBe(true)
       const packed = pack(snapshotOf(before))
