@@ -18,6 +18,7 @@ import { foldEmail, foldName } from '#model/user'
 import type { ActorDefinition } from '#runtime/actor'
 import { ActingAccount, begunSession, code, credential, hash } from '#test/actors/acting-account'
 import { ActingActor, now } from '#test/actors/acting-actor'
+import { ActingDevice } from '#test/actors/acting-device'
 import { ActingDirectory } from '#test/actors/acting-directory'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
@@ -299,4 +300,13 @@ describe('actors with write-through', () => {
     const definition = kind === 'session' ? sessionActor(new RecordingNotices()) : accountActor
     expect(definition.fixedRecords).toEqual(Object.keys(definition.formats))
   })
+})
+
+test('an entry for another kind of actor is a bug', () => {
+  const entry: Entry = { kind: 'unsubscribed', at: 1, user: 'u', subscription: 'S' }
+  const [notices, bus] = [new RecordingNotices(), noticeBus()]
+  const others = [acting(tenantActor(bus)), acting(sessionActor(notices)), acting(signingKeysActor(notices))]
+  for (const { definition, state } of [ActingDevice.added(), ...others] as ActingActor<unknown, unknown>[]) {
+    expect(() => definition.apply(state, entry, 1)).toThrow('unsubscribed')
+  }
 })

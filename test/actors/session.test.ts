@@ -215,9 +215,3 @@ describe('a session ends', () => {
     expect(acting.notices.received).toEqual(isEnded ? ['session t/S1 ended'] : [])
   })
 })
-
-test('a session has no entries that change it', () => {
-  const acting = ActingSession.begun()
-  const entry: Entry = { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }
-  expect(() => acting.definition.apply(acting.state, entry, 1)).toThrow('device_removed')
-})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mailRecord, subscriberIdOf, subscriptionsRecord, topicRow } from '#actors/subscriber/state'
+import { mailRecord, partsOfTopicRow, subscriberIdOf, subscriptionsRecord, topicRow } from '#actors/subscriber/state'
 import { subscriptionsMax } from '#model/subscription'
 import { now, outcomeOf } from '#test/actors/acting-actor'
 import { ActingSubscriber, ada, sent, subscriptionOf } from '#test/actors/acting-subscriber'
@@ -175,4 +175,10 @@ test.each([
   ['crn#user:operator', 'operator'],
 ])('%s subscribes as %s', (user, id) => {
   expect(subscriberIdOf(user)).toBe(id)
+})
+
+test('an index row has the topic first, and then the subscriber', () => {
+  const parts = { function: '6Hn3wRt5Mz', subscriber: 'anonymous', subscription: '5Tn2bGh9Kd' }
+  const row = topicRow(parts.function, parts.subscriber, parts.subscription)
+  expect([row.startsWith('6Hn3wRt5Mz/'), partsOfTopicRow(row)]).toEqual([true, parts])
 })

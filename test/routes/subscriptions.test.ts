@@ -94,121 +94,95 @@ describe('errors are checked in order, and the first one is answered', () => {
     /** A header names the caller. */
     isUnknown?: true
   }
-  const faults: readonly {
-    readonly name: string
-    readonly answer: readonly [status: number, body: unknown]
-    readonly make: (asking: Asking) => void | Promise<void>
-  }[] = [
-    {
-      name: 'unknown',
-      answer: [401, { error: 'Unauthorized' }],
-      make(asking) {
+  type Fault = readonly [name: string, answer: readonly [number, unknown], make: (asking: Asking) => unknown]
+  const message = (text: string) => [400, { message: text }] as const
+  const withPermissions = (asking: Asking, change: (before: Grant['permissions']) => Grant['permissions']) => {
+    asking.grants = asking.grants.map((each) => ({ ...each, permissions: change(each.permissions) }))
+  }
+  const invalid = { path: 'locale', message: expect.stringContaining('locale') }
+  const faults: readonly Fault[] = [
+    [
+      'unknown',
+      [401, { error: 'Unauthorized' }],
+      (asking) => {
         asking.isUnknown = true
       },
-    },
-    {
-      name: 'no right to subscribe',
-      answer: [403, undefined],
-      make(asking) {
-        asking.grants = asking.grants.map(({ permissions, ...rest }) => ({
-          ...rest,
-          permissions: { ...permissions, notifications: ['read', 'update', 'delete'] },
-        }))
-      },
-    },
-    {
-      name: 'no JSON',
-      answer: [415, { error: 'Unsupported Media Type' }],
-      make(asking) {
+    ],
+    [
+      'no right to subscribe',
+      [403, undefined],
+      (asking) => withPermissions(asking, (all) => ({ ...all, notifications: ['read', 'update', 'delete'] })),
+    ],
+    [
+      'no JSON',
+      [415, { error: 'Unsupported Media Type' }],
+      (asking) => {
         asking.contentType = 'text/plain'
       },
-    },
-    {
-      name: 'an invalid body',
-      answer: [
-        400,
-        { error: 'Validation Error', details: [{ path: 'locale', message: expect.stringContaining('locale') }] },
-      ],
-      make(asking) {
-        asking.body.locale = 'english'
-      },
-    },
-    {
-      name: 'a transport without delivery',
-      answer: [400, { message: 'apn is not delivered yet; only email is' }],
-      make(asking) {
-        asking.body.type = 'apn'
-      },
-    },
-    {
-      name: 'an unknown function',
-      answer: [400, { message: 'the topic is not a function of this tenant' }],
-      make(asking) {
-        asking.body.topic = `crn#function:${unknown}`
-      },
-    },
-    {
-      name: 'a function bound to devices that the user may not read',
-      answer: [403, undefined],
-      make(asking) {
-        asking.grants = asking.grants.map(({ permissions, ...rest }) => ({
-          ...rest,
-          permissions: { notifications: permissions.notifications ?? [] },
-        }))
-      },
-    },
-    {
-      name: 'an existing subscription',
-      answer: [409, undefined],
-      make: () => recordOnly(eve, { id: '9Pw3tKc8La', function: first }),
-    },
-    {
-      name: 'too many subscriptions to the function',
-      answer: [400, { message: 'a function has at most 10000 subscriptions' }],
-      make() {
+    ],
+    [
+      'an invalid body',
+      [400, { error: 'Validation Error', details: [invalid] }],
+      ({ body }) => Object.assign(body, { locale: 'english' }),
+    ],
+    [
+      'a transport without delivery',
+      message('apn is not delivered yet; only email is'),
+      ({ body }) => Object.assign(body, { type: 'apn' }),
+    ],
+    [
+      'an unknown function',
+      message('the topic is not a function of this tenant'),
+      ({ body }) => Object.assign(body, { topic: `crn#function:${unknown}` }),
+    ],
+    [
+      'a function bound to devices that the user may not read',
+      [403, undefined],
+      (asking) => withPermissions(asking, ({ notifications = [] }) => ({ notifications })),
+    ],
+    ['an existing subscription', [409, undefined], () => recordOnly(eve, { id: '9Pw3tKc8La', function: first })],
+    [
+      'too many subscriptions to the function',
+      message('a function has at most 10000 subscriptions'),
+      () => {
         count = 10_000
       },
-    },
-    {
-      name: 'too many subscriptions of the user',
-      answer: [400, { message: 'a user has at most 100 subscriptions' }],
-      async make() {
+    ],
+    [
+      'too many subscriptions of the user',
+      message('a user has at most 100 subscriptions'),
+      async () => {
         for (let index = stateOf(eve).subscriptions.length; index < 100; index++) {
           const two = 'abcdefghij'
           const end = `${two[Math.floor(index / 10)]}${two[index % 10]}`
           await recordOnly(eve, { id: `9Pw3tKc8${end}`, function: `7Gm2sXv5${end}` })
         }
       },
-    },
+    ],
   ]
 
-  async function answered(chosen: readonly (typeof faults)[number][]) {
+  async function answered(...chosen: readonly Fault[]) {
     const asking: Asking = { grants: structuredClone(mayAll), body: bodyOf(first) }
-    for (const { make } of chosen) await make(asking)
+    for (const [, , make] of chosen) await make(asking)
     http.give(eve, asking.grants)
     const { isUnknown, contentType, body } = asking
     const headers = contentType ? { 'Content-Type': contentType } : undefined
     const before = stateOf(eve).subscriptions.length
-    const {
-      status,
-      text,
-      json,
-      headers: got,
-    } = await http.call(isUnknown ? 'nobody' : eve, 'POST', path, body, headers)
-    if (text === '') expect(got.get('content-length')).toBe('0')
+    const answer = await http.call(isUnknown ? 'nobody' : eve, 'POST', path, body, headers)
+    if (answer.text === '') expect(answer.headers.get('content-length')).toBe('0')
     expect(stateOf(eve).subscriptions.length).toBe(before)
-    return [status, json]
+    return [answer.status, answer.json]
   }
 
-  test.each(faults.map((fault) => [fault.name, fault] as const))('%s is answered with its error', async (_, fault) => {
-    expect(await answered([fault])).toEqual(fault.answer)
+  test.each(faults)('%s is answered with its error', async (...fault) => {
+    expect(await answered(fault)).toEqual(fault[1])
   })
 
   const pairs = faults.flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const))
-  test.each(pairs.map(([earlier, later]) => [earlier.name, later.name, earlier, later] as const))(
+  test.each(pairs.map((pair) => [pair[0][0], pair[1][0], pair] as const))(
     '%s is answered before %s',
-    async (_, __, earlier, later) => {
-      expect(await answered([earlier, later])).toEqual(earlier.answer)
+    async (_, __, pair) => {
+      expect(await answered(...pair)).toEqual(pair[0][1])
     },
   )
 })
