@@ -343,6 +343,7 @@ describe('a client of another port of a node', () => {
     const writes: string[][] = [[]]
     const socket: Partial<Socket> = {
       send: (message) => writes.at(-1)?.push(`${message}`) !== undefined,
+      end() {},
       cork(task) {
         writes.push([])
         task()
