@@ -1,11 +1,14 @@
 import type { Buckets } from '#history/buckets'
-import { numberOfValue, riseOf, type SeriesValue, Summary } from '#history/summary'
+import { numberOfValue, type Points, riseOf, type SeriesValue } from '#history/points'
+import { Summary } from '#history/summary'
 import type { AggregateName } from '#model/aggregate'
 
 const numericTypes: ReadonlySet<string> = new Set([
   ...['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64', 'float', 'float64'],
 ])
 const aggregatesOfAll: readonly AggregateName[] = ['first', 'last', 'count']
+/** Short summaries are enough for them. */
+const shortAggregates: readonly AggregateName[] = ['min', 'max', 'avg', 'sum', 'count']
 const defaultOfNumbers: readonly AggregateName[] = ['min', 'avg', 'max']
 const defaultOfOthers: readonly AggregateName[] = ['last']
 
@@ -48,10 +51,14 @@ export class Aggregation {
   readonly #holds: boolean
   readonly #hasDuration: boolean
   readonly #charactersMax: number
+  /** It depends on the last value before each bucket. */
+  readonly needsBefore: boolean
+  /** Short summaries of days are enough. */
+  readonly isShort: boolean
   /** What held at the begin of the bucket. */
   #held: Held | undefined
   #index = 0
-  #summary = new Summary()
+  readonly #summary = new Summary()
   #durations: Record<string, number> = {}
   /** Up to here, durations are counted. */
   #countedTo: number
@@ -68,34 +75,39 @@ export class Aggregation {
     this.#now = now
     this.#hasDuration = names.includes('duration')
     this.#holds = this.#hasDuration || names.includes('twa')
+    this.needsBefore = this.#holds || names.includes('delta') || names.includes('increase')
+    this.isShort = names.every((name) => shortAggregates.includes(name))
     this.#countedTo = buckets.from
     this.columns = names.map(() => [])
   }
 
-  /** Whether it depends on the last value before the first bucket. */
-  get needsBefore(): boolean {
-    return this.#holds || this.#names.some((name) => name === 'delta' || name === 'increase')
-  }
-
-  point(time: number, value: SeriesValue): void {
-    if (time < this.#buckets.from) {
-      this.#held = { value, time, until: Number.POSITIVE_INFINITY }
-      return
+  /** Points from one index to another, without a mark between them. */
+  points(points: Points, from: number, to: number): void {
+    let index = from
+    const first = Math.min(to, points.indexAt(this.#buckets.from))
+    if (first > index) {
+      const value = points.valueAt(first - 1)
+      this.#held = { value, time: points.times[first - 1] as number, until: Number.POSITIVE_INFINITY }
+      index = first
     }
-    this.#goTo(this.#buckets.indexOf(time))
-    this.#count(time)
-    this.#summary.add(time, value)
+    while (index < to) {
+      const bucket = this.#buckets.indexOf(points.times[index] as number)
+      this.#goTo(bucket)
+      if (this.#hasDuration) this.#count(points.times[index] as number)
+      const end = this.#hasDuration ? index + 1 : Math.min(to, points.indexAt(this.#buckets.startOf(bucket + 1), index))
+      this.#summary.add(points, index, end)
+      index = end
+    }
   }
 
-  /** A summary of points that belong to the bucket of the first of them. It may be changed from now on. */
+  /** A summary of points that belong to the bucket of the first of them. */
   summary(summary: Summary): void {
     if (summary.firstTime < this.#buckets.from) {
       this.#held = { value: summary.last, time: summary.lastTime, until: summary.until }
       return
     }
     this.#goTo(this.#buckets.indexOf(summary.firstTime))
-    if (this.#summary.count === 0) this.#summary = summary
-    else this.#summary.append(summary)
+    this.#summary.append(summary)
   }
 
   mark(time: number): void {
@@ -119,8 +131,8 @@ export class Aggregation {
       if (this.#summary.count > 0) {
         const { last, lastTime, until } = this.#summary
         this.#emit()
-        this.#held = { value: last, time: lastTime, until }
-        this.#summary = new Summary()
+        if (this.needsBefore) this.#held = { value: last, time: lastTime, until }
+        this.#summary.clear()
       } else if (this.#holds && this.#holdsFrom(this.#buckets.startOf(this.#index))) this.#emit()
       else {
         // Nothing holds in the buckets up to the next point.
@@ -193,8 +205,8 @@ export class Aggregation {
     const start = this.#buckets.startOf(this.#index)
     const end = Math.min(this.#buckets.startOf(this.#index + 1), this.#now)
     const { count, first, firstTime, last, lastTime, until, held, heldMs } = this.#summary
-    let sum = held
-    let ms = heldMs
+    let sum = count > 0 ? held : 0
+    let ms = count > 0 ? heldMs : 0
     if (this.#held) {
       const before = Math.min(count > 0 ? firstTime : end, this.#held.until) - Math.max(start, this.#held.time)
       if (before > 0) {

@@ -1,14 +1,13 @@
 import { ByteWriter, openRow } from '#history/bytes'
 import { decodeColumn, encodeColumn } from '#history/column-codec'
+import { DaySummary, decodeDay, encodeDay } from '#history/day-summary'
 import { dayMs, dayOf, historyKeys } from '#history/history-keys'
 import { Points } from '#history/points'
-import { DaySummary, decodeDay, encodeDay } from '#history/summary'
 import type { Operation, Storage } from '#runtime/storage'
-import { numberOf } from '#store/key-space'
-import { firstRowOf, pagesOf } from '#store/pages'
+import { pagesOf } from '#store/pages'
 
 /** A scan takes about as long as reading this number of rows one by one. */
-const daysGot = 8
+const daysGot = 32
 
 /** The points of one column of a block: a query decodes at least this many. */
 const columnPoints = 1024
@@ -24,69 +23,82 @@ export type Pieces = ReadonlyMap<number, readonly Piece[]>
 
 const writer = new ByteWriter()
 
-/** The blocks of a series from one day to another, both included: each column of them, in the order of their sequences by day. */
-async function* columnsOf(storage: Storage, series: number, fromDay: number, toDay: number): AsyncGenerator<Piece> {
-  for await (const page of pagesOf(storage, { ...historyKeys.blocks(series, fromDay, toDay), hasValues: true })) {
-    for (const { key, value } of page) {
-      const reader = openRow(value)
-      while (!reader.isAtEnd) {
-        const points = new Points()
-        decodeColumn(reader, points)
-        yield { sequence: numberOf(key), points }
-      }
+/** The columns of the blocks of a series, or its marks, on a day, by the sequences in its summary. Expired ones are left out. */
+function* columnsOf(storage: Storage, series: number, day: number, sequences: readonly number[]): Generator<Piece> {
+  for (const sequence of sequences) {
+    const row = storage.get(historyKeys.block(series, day, sequence))
+    if (!row) {
+      const { blocks = [], markBlocks = [] } = readDay(storage, series - (series % 2), day) ?? {}
+      const present = series % 2 === 0 ? blocks : markBlocks
+      if (present.includes(sequence)) continue
+      // Since the summary was read, a write stored the day again: what it stored replaces all.
+      yield* columnsOf(storage, series, day, present)
+      return
+    }
+    for (const reader = openRow(row); !reader.isAtEnd; ) {
+      const points = new Points(columnPoints)
+      decodeColumn(reader, points)
+      yield { sequence, points }
     }
   }
-}
-
-export async function readBlocks(storage: Storage, series: number, fromDay: number, toDay: number): Promise<Piece[]> {
-  const pieces: Piece[] = []
-  for await (const piece of columnsOf(storage, series, fromDay, toDay)) pieces.push(piece)
-  return pieces
 }
 
 /**
  * All pieces of one day, in an order in which later pieces replace earlier ones. The fresh pieces also have points of
  * other days.
  */
-export async function* piecesOfDay(
+export function* piecesOfDay(
   storage: Storage,
   series: number,
   day: number,
+  sequences: readonly number[],
   fresh: readonly Piece[],
-): AsyncGenerator<Piece> {
+): Generator<Piece> {
   let next = 0
-  for await (const piece of columnsOf(storage, series, day, day)) {
+  for (const piece of columnsOf(storage, series, day, sequences)) {
     for (; next < fresh.length && (fresh[next] as Piece).sequence <= piece.sequence; next++) yield fresh[next] as Piece
     yield piece
   }
   yield* fresh.slice(next)
 }
 
-/** The summaries of a series by day, of the days from one to another, both included. */
-export async function readDays(
+/** The same as one list of the points of this day. */
+export function pointsOfDay(...args: Parameters<typeof piecesOfDay>): Points {
+  const [, , day] = args
+  const all = new Points(columnPoints)
+  for (const { points } of piecesOfDay(...args)) all.append(points)
+  all.settle()
+  return ofDay(all, day)
+}
+
+/**
+ * The summary of a series for each day that has one, from one day to another, both included. It is changed when the next one
+ * is read. `isShort`: see `decodeDay`.
+ */
+export async function* readDays(
   storage: Storage,
   series: number,
   fromDay: number,
   toDay: number,
-): Promise<Map<number, DaySummary | undefined>> {
-  const days = new Map<number, DaySummary | undefined>()
+  isShort: boolean,
+): AsyncGenerator<readonly [day: number, summary: DaySummary]> {
+  const read = new DaySummary()
   if (toDay - fromDay < daysGot) {
     for (let day = fromDay; day <= toDay; day++) {
-      const found = readDay(storage, series, day)
-      if (found) days.set(day, found)
+      const found = readDay(storage, series, day, read, isShort)
+      if (found) yield [day, found]
     }
-    return days
+    return
   }
   for await (const page of pagesOf(storage, { ...historyKeys.sums(series, fromDay, toDay), hasValues: true })) {
-    for (const { key, value } of page) days.set(historyKeys.dayOfSum(key), decodeDay(openRow(value)))
+    for (const { key, value } of page) yield [historyKeys.dayOfSum(key), decodeDay(openRow(value), read, isShort)]
   }
-  return days
 }
 
 /** The summary of the last day with points before a day; marks on days after it end what its last value holds. */
 export async function readDayBefore(storage: Storage, series: number, day: number): Promise<DaySummary | undefined> {
   const yesterday = readDay(storage, series, day - 1)
-  if (yesterday && yesterday.hours.size > 0) return yesterday
+  if (yesterday && yesterday.hours.length > 0) return yesterday
   const scan = storage.scan({ ...historyKeys.sums(series, 0, day - 1), isReverse: true, hasValues: true })
   try {
     let mark = Number.POSITIVE_INFINITY
@@ -94,9 +106,9 @@ export async function readDayBefore(storage: Storage, series: number, day: numbe
       const [row] = await scan.next(1)
       if (!row) return undefined
       const found = decodeDay(openRow(row.value))
-      if (found.hours.size === 0) mark = found.firstMark
+      if (found.hours.length === 0) mark = found.firstMark
       else {
-        found.inOrder().at(-1)?.end(mark)
+        found.hours.at(-1)?.end(mark)
         return found
       }
     }
@@ -106,22 +118,24 @@ export async function readDayBefore(storage: Storage, series: number, day: numbe
 }
 
 /** The sequence of the newest block of a series, or of its marks, on the days of some of their points; 0 if there is none. */
-export async function newestBlock(storage: Storage, series: number, pieces: readonly Piece[]): Promise<number> {
+export function newestBlock(storage: Storage, series: number, points: Points, marks: Points): number {
   let newest = 0
-  for (const day of daysOf(pieces.map(({ points }) => points))) {
-    if (!storage.get(historyKeys.sum(series, day))) continue
-    for (const id of [series, series + 1]) {
-      const range = { ...historyKeys.blocks(id, day, day), isReverse: true, hasValues: false }
-      const row = await firstRowOf(storage, range)
-      if (row) newest = Math.max(newest, numberOf(row.key))
-    }
+  for (const day of daysOf(points, marks)) {
+    const { blocks = [], markBlocks = [] } = readDay(storage, series, day) ?? {}
+    newest = Math.max(newest, blocks.at(-1) ?? 0, markBlocks.at(-1) ?? 0)
   }
   return newest
 }
 
-function readDay(storage: Storage, series: number, day: number): DaySummary | undefined {
+export function readDay(
+  storage: Storage,
+  series: number,
+  day: number,
+  read?: DaySummary,
+  isShort = false,
+): DaySummary | undefined {
   const row = storage.get(historyKeys.sum(series, day))
-  return row && decodeDay(openRow(row))
+  return row && decodeDay(openRow(row), read, isShort)
 }
 
 /** One list of all pieces, sorted by time, in which later pieces replace earlier ones. */
@@ -135,14 +149,19 @@ export function merged(pieces: readonly Piece[]): Points {
 export interface BlocksOptions {
   readonly storage: Storage
   readonly series: number
-  /** By the runs that they come from; in each, sorted by time. */
-  readonly points: readonly Piece[]
-  readonly marks: readonly Piece[]
+  /** Sorted by time. */
+  readonly points: Points
+  readonly marks: Points
+  /** The same points, and marks, by the runs that they come from. */
+  readonly pieces: () => readonly [points: readonly Piece[], marks: readonly Piece[]]
   /** Not less than any of their sequences. */
   readonly sequence: number
   /** The points of the series and of its marks in the other runs. They stay there. */
-  readonly others: () => Promise<Pieces>
+  readonly others: () => Pieces
 }
+
+/** The day that is being stored. */
+const current = new DaySummary()
 
 /**
  * The changes that store points of a series, and its marks, in blocks. Points that are later than all others of their day
@@ -150,95 +169,95 @@ export interface BlocksOptions {
  *
  * A block holds the newest point of each of its times among all runs up to its sequence.
  */
-export async function storeInBlocks(options: BlocksOptions): Promise<Operation[]> {
-  const { storage, series, sequence } = options
-  const [points, marks] = [merged(options.points), merged(options.marks)]
-  let others: Promise<Pieces> | undefined
+export function storeInBlocks(options: BlocksOptions): Operation[] {
+  const { storage, series, points, marks, sequence } = options
   const operations: Operation[] = []
-  for (const day of daysOf([points, marks])) {
-    const before = readDay(storage, series, day)
-    const [newPoints, newMarks] = [points, marks].map((each) => ofDay(each, day)) as [Points, Points]
-    if (!before || before.isBefore(Math.min(newPoints.firstTime, newMarks.firstTime))) {
-      operations.push(...dayLonger(series, day, before, newPoints, newMarks, sequence))
+  for (const day of daysOf(points, marks)) {
+    const before = readDay(storage, series, day, current)
+    const [newPoints, newMarks] = [ofDay(points, day), ofDay(marks, day)]
+    if (!before) {
+      current.clear()
+      operations.push(...dayLonger(series, day, newPoints, newMarks, sequence))
+      continue
+    }
+    // An earlier merge, of smaller runs, may have used the sequence.
+    const isUsed = before.blocks.includes(sequence) || before.markBlocks.includes(sequence)
+    if (!isUsed && before.isBefore(Math.min(newPoints.firstTime, newMarks.firstTime))) {
+      operations.push(...dayLonger(series, day, newPoints, newMarks, sequence))
       continue
     }
     const stored = [
-      await readBlocks(storage, series, day, day),
-      await readBlocks(storage, series + 1, day, day),
+      [...columnsOf(storage, series, day, before.blocks)],
+      [...columnsOf(storage, series + 1, day, before.markBlocks)],
     ] as const
-    if (isExpired(before, stored[0])) {
-      // The place of the late points among the others is not known any more.
+    if (merged(stored[0]).count < before.count) {
+      // Points have expired: the place of the late ones among them is not known any more.
       const end = before.lastTime + 1
       const rest = [newPoints, newMarks].map((each) => between(each, end, Number.POSITIVE_INFINITY)) as [Points, Points]
-      operations.push(...dayLonger(series, day, before, ...rest, sequence))
+      operations.push(...dayLonger(series, day, ...rest, sequence))
       continue
     }
-    others ??= options.others()
-    operations.push(...dayAnew(options, day, stored, await others))
+    operations.push(...dayAnew(options, day, stored))
   }
   return operations
 }
 
-/** Whether some points of a day are kept only as summaries. */
-export function isExpired(summary: DaySummary, blocks: readonly Piece[]): boolean {
-  return merged(blocks).count < summary.count
-}
-
-function dayLonger(
-  series: number,
-  day: number,
-  before: DaySummary | undefined,
-  points: Points,
-  marks: Points,
-  sequence: number,
-): Operation[] {
+/** Adds to the current day. */
+function dayLonger(series: number, day: number, points: Points, marks: Points, sequence: number): Operation[] {
   if (points.count + marks.count === 0) return []
-  const summary = before ?? new DaySummary()
-  summary.add(points, marks)
-  return [
-    ...blockOf(series, day, sequence, points),
-    ...blockOf(series + 1, day, sequence, marks),
-    sumOf(series, day, summary),
-  ]
+  current.add(points, marks)
+  const operations: Operation[] = []
+  if (points.count > 0) operations.push(blockOf(series, day, sequence, points, current.blocks))
+  if (marks.count > 0) operations.push(blockOf(series + 1, day, sequence, marks, current.markBlocks))
+  encodeDay(current, writer)
+  operations.push({ key: historyKeys.sum(series, day), value: writer.takeRow() })
+  return operations
 }
 
 function dayAnew(
-  { series, points, marks, sequence }: BlocksOptions,
+  { series, pieces, sequence, others }: BlocksOptions,
   day: number,
   stored: readonly [points: readonly Piece[], marks: readonly Piece[]],
-  others: Pieces,
 ): Operation[] {
-  const operations: Operation[] = []
-  const newest = Math.max(sequence, ...stored.flat().map((piece) => piece.sequence))
-  const all = [points, marks].map((pieces, place) => {
-    const id = series + place
-    for (const piece of stored[place] ?? [])
-      operations.push({ key: historyKeys.block(id, day, piece.sequence), value: null })
+  const fresh = pieces()
+  const hidden = others()
+  const newest = Math.max(sequence, current.blocks.at(-1) ?? 0, current.markBlocks.at(-1) ?? 0)
+  const deleted = [current.blocks, current.markBlocks].flatMap((sequences, place) =>
+    sequences.map((each) => ({ key: historyKeys.block(series + place, day, each), value: null })),
+  )
+  const all = stored.map((columns, place) => {
     // The sequence of the block hides what it replaces in these runs.
-    const hidden = (others.get(id) ?? []).filter((piece) => piece.sequence < newest)
-    const fresh = [...pieces, ...hidden].map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))
-    return merged([...(stored[place] ?? []), ...fresh])
+    const ofOthers = (hidden.get(series + place) ?? []).filter((piece) => piece.sequence < newest)
+    const added = [...(fresh[place] ?? []), ...ofOthers]
+    return merged([...columns, ...added.map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))])
   }) as [Points, Points]
-  return [...operations, ...dayLonger(series, day, undefined, ...all, newest)]
+  current.clear()
+  return [...deleted, ...dayLonger(series, day, ...all, newest)]
 }
 
-function blockOf(series: number, day: number, sequence: number, points: Points): Operation[] {
-  if (points.count === 0) return []
+/** Notes its sequence in the list of the day. */
+function blockOf(series: number, day: number, sequence: number, points: Points, sequences: number[]): Operation {
   for (let from = 0; from < points.count; from += columnPoints) {
     encodeColumn(points, from, Math.min(from + columnPoints, points.count), writer)
   }
-  return [{ key: historyKeys.block(series, day, sequence), value: writer.takeRow() }]
+  sequences.push(sequence)
+  sequences.sort((a, b) => a - b)
+  return { key: historyKeys.block(series, day, sequence), value: writer.takeRow() }
 }
 
-function sumOf(series: number, day: number, summary: DaySummary): Operation {
-  encodeDay(summary, writer)
-  return { key: historyKeys.sum(series, day), value: writer.takeRow() }
-}
-
-function daysOf(lists: readonly Points[]): number[] {
-  const days = new Set<number>()
-  for (const { times, count } of lists) for (let at = 0; at < count; at++) days.add(dayOf(times[at] as number))
-  return [...days].sort((a, b) => a - b)
+/** The days of two lists that are sorted by time. */
+function* daysOf(points: Points, marks: Points): Iterable<number> {
+  let [point, mark] = [0, 0]
+  while (point < points.count || mark < marks.count) {
+    const [time = Number.POSITIVE_INFINITY, markTime = Number.POSITIVE_INFINITY] = [
+      point < points.count ? points.times[point] : undefined,
+      mark < marks.count ? marks.times[mark] : undefined,
+    ]
+    const day = dayOf(Math.min(time, markTime))
+    yield day
+    point = points.indexAt((day + 1) * dayMs)
+    mark = marks.indexAt((day + 1) * dayMs)
+  }
 }
 
 function ofDay(points: Points, day: number): Points {

@@ -54,26 +54,35 @@ export class ByteWriter {
 
 /** Reads the bytes of a `ByteWriter`. Reading past the end throws, because the row must be damaged. */
 export class ByteReader {
-  bytes: Buffer
+  /** With the checksum behind the end: a reader of bits may look at some bytes more than it needs. */
+  readonly bytes: Buffer
+  readonly #end: number
   at = 0
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, end: number) {
     this.bytes = bytes
+    this.#end = end
   }
 
   get isAtEnd(): boolean {
-    return this.at >= this.bytes.length
+    return this.at >= this.#end
+  }
+
+  /** Bytes that were not read yet. */
+  get left(): number {
+    return this.#end - this.at
   }
 
   byte(): number {
-    const byte = this.bytes[this.at++]
-    if (byte === undefined) throw damagedRow()
-    return byte
+    if (this.at >= this.#end) throw damagedRow()
+    return this.bytes[this.at++] as number
   }
 
   varint(): number {
-    let value = 0
-    for (let scale = 1; ; scale *= 0x80) {
+    let value = this.byte()
+    if (value < 0x80) return value
+    value &= 0x7f
+    for (let scale = 0x80; ; scale *= 0x80) {
       const byte = this.byte()
       value += (byte & 0x7f) * scale
       if (byte < 0x80) return value
@@ -89,11 +98,14 @@ export class ByteReader {
     return this.take(8).readDoubleLE(0)
   }
 
-  take(length: number): Buffer {
-    const taken = this.bytes.subarray(this.at, this.at + length)
-    if (taken.length < length) throw damagedRow()
+  pass(length: number): void {
+    if (length > this.left) throw damagedRow()
     this.at += length
-    return taken
+  }
+
+  take(length: number): Buffer {
+    this.pass(length)
+    return this.bytes.subarray(this.at - length, this.at)
   }
 }
 
@@ -104,7 +116,7 @@ export function openRow(row: Uint8Array): ByteReader {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength)
   const end = bytes.length - checksumBytes
   if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) throw damagedRow()
-  return new ByteReader(bytes.subarray(0, end))
+  return new ByteReader(bytes, end)
 }
 
 export function damagedRow(): StorageFailure {

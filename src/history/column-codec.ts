@@ -9,16 +9,18 @@ import type { Points } from '#history/points'
  * Times are differences. Values with at most `digitsMax` decimal digits are whole numbers in units of the last digit;
  * they, or their differences, are packed, whichever takes fewer bits. Numbers are packed in groups of 32: the width in
  * bits, the smallest number as the difference from that of the group before, and each number above the smallest. Other
- * values are the bytes that differ from the value before. Texts are a JSON list, deflated if that is shorter.
+ * values of single precision are packed by their 32 bits as whole numbers, in the order of the values. Of all others,
+ * there are the bytes that differ from the value before. Texts are a JSON list, deflated if that is shorter.
  *
  * | bits of the form | meaning |
  * |---|---|
- * | 0–3 | decimal digits, `bytesForm`, or `textsForm` |
+ * | 0–3 | decimal digits, `singlesForm`, `textsForm`, or `bytesForm` |
  * | 4 | single precision: the value is the float nearest to the decimal number |
  * | 5 | the numbers themselves are packed, not their differences |
  * | 6 | the times are doubles, because a difference is too large |
  */
 const digitsMax = 6
+const singlesForm = 13
 const textsForm = 14
 const bytesForm = 15
 const singleBit = 0x10
@@ -38,6 +40,8 @@ let numbers = new Float64Array(2048)
 let wholes = new Float64Array(2048)
 const double = new Float64Array(1)
 const doubleBytes = new Uint8Array(double.buffer)
+const single = new Float32Array(1)
+const singleBits = new Int32Array(single.buffer)
 
 export function encodeColumn(points: Points, from: number, to: number, writer: ByteWriter): void {
   const count = to - from
@@ -48,13 +52,9 @@ export function encodeColumn(points: Points, from: number, to: number, writer: B
   writer.reserve(headBytesMax + count * pointBytesMax)
   const formAt = writer.at++
   writer.varint(count)
-  let form = encodeTimes(points.times, from, to, writer) ? 0 : doubleTimesBit
-  if (hasTexts(points, from, to)) {
-    form |= textsForm
-    encodeTexts(points, from, to, writer)
-  } else {
-    form |= encodeNumbers(points.values, from, to, writer)
-  }
+  const timesForm = encodeTimes(points.times, from, to, writer) ? 0 : doubleTimesBit
+  const form = timesForm | encodeForm(points, from, to, writer)
+  // Not before: it may have made the buffer larger.
   writer.bytes[formAt] = form
 }
 
@@ -63,34 +63,39 @@ export function decodeColumn(reader: ByteReader, points: Points): void {
   const form = reader.byte()
   const count = reader.varint()
   // A group takes at least two bytes, so a wrong count cannot take much memory.
-  if (count > (reader.bytes.length - reader.at + 1) * groupMax) throw damagedRow()
+  if (count > (reader.left + 1) * groupMax) throw damagedRow()
   points.reserve(points.count + count)
   if (count > numbers.length) numbers = new Float64Array(count * 2)
   decodeTimes(reader, (form & doubleTimesBit) !== 0, points.times, points.count, count)
-  const digits = form & 0x0f
-  if (digits === textsForm) decodeTexts(reader, points, count)
-  else if (digits === bytesForm) decodeBytes(reader, points.values, points.count, count)
-  else decodeDecimals(reader, form, points.values, points.count, count)
+  decodeForm(reader, form, points, points.count, count)
   points.count += count
 }
 
-/** Numbers without times. */
-export function encodeValues(values: Float64Array, writer: ByteWriter): void {
-  if (values.length > numbers.length) {
-    numbers = new Float64Array(values.length * 2)
-    wholes = new Float64Array(values.length * 2)
-  }
-  writer.reserve(headBytesMax + values.length * pointBytesMax)
+/** Only the values of some points, which are few. */
+export function encodeValues(points: Points, from: number, to: number, writer: ByteWriter): void {
+  writer.reserve(headBytesMax + (to - from) * pointBytesMax)
   const formAt = writer.at++
-  writer.bytes[formAt] = encodeNumbers(values, 0, values.length, writer)
+  const form = encodeForm(points, from, to, writer)
+  writer.bytes[formAt] = form
 }
 
-/** Reads `count` numbers to the beginning of `values`. @throws StorageFailure `damaged` */
-export function decodeValues(reader: ByteReader, count: number, values: Float64Array): void {
-  const form = reader.byte()
-  if (count > numbers.length) numbers = new Float64Array(count * 2)
-  if ((form & 0x0f) === bytesForm) decodeBytes(reader, values, 0, count)
-  else decodeDecimals(reader, form, values, 0, count)
+/** Reads the values of `count` points from one index on. @throws StorageFailure `damaged` */
+export function decodeValues(reader: ByteReader, points: Points, at: number, count: number): void {
+  decodeForm(reader, reader.byte(), points, at, count)
+}
+
+/** Returns the bits of the form. */
+function encodeForm(points: Points, from: number, to: number, writer: ByteWriter): number {
+  if (!hasTexts(points, from, to)) return encodeNumbers(points.values, from, to, writer)
+  encodeTexts(points, from, to, writer)
+  return textsForm
+}
+
+function decodeForm(reader: ByteReader, form: number, points: Points, at: number, count: number): void {
+  const kind = form & 0x0f
+  if (kind === textsForm) decodeTexts(reader, points, at, count)
+  else if (kind === bytesForm) decodeBytes(reader, points.values, at, count)
+  else decodeWholes(reader, form, points.values, at, count)
 }
 
 function hasTexts({ texts }: Points, from: number, to: number): boolean {
@@ -132,113 +137,139 @@ function decodeTimes(reader: ByteReader, areDoubles: boolean, times: Float64Arra
 
 /** Returns the bits of the form. */
 function encodeNumbers(values: Float64Array, from: number, to: number, writer: ByteWriter): number {
-  let digits = digitsOf(values, from, to, false)
-  let single = 0
-  if (digits < 0) {
-    digits = digitsOf(values, from, to, true)
-    single = singleBit
-  }
   const count = to - from
-  if (digits < 0 || count === 0) return encodeBytes(values, from, to, writer)
-  const scale = powers[digits] as number
-  let min = Number.POSITIVE_INFINITY
-  let max = Number.NEGATIVE_INFINITY
-  for (let index = 0; index < count; index++) {
-    const whole = Math.round((values[from + index] as number) * scale)
-    wholes[index] = whole
-    if (whole < min) min = whole
-    if (whole > max) max = whole
-  }
-  const first = wholes[0] as number
-  const isDirect = max - min <= packedMax && bitsDirect(count) <= bitsOfDifferences(count)
-  if (isDirect) {
+  const form = count === 0 ? bytesForm : wholesOf(values, from, to)
+  if (form === bytesForm) return encodeBytes(values, from, to, writer)
+  const min = leastIfDirect(count)
+  if (min !== undefined) {
     writer.signed(min)
     for (let index = 0; index < count; index++) numbers[index] = (wholes[index] as number) - min
     packNumbers(numbers, count, writer)
-    return digits | single | directBit
+    return form | directBit
   }
   for (let index = 1; index < count; index++) {
     const difference = (wholes[index] as number) - (wholes[index - 1] as number)
     if (difference > packedMax || difference < -packedMax) return encodeBytes(values, from, to, writer)
     numbers[index - 1] = difference
   }
-  writer.signed(first)
+  writer.signed(wholes[0] as number)
   packNumbers(numbers, count - 1, writer)
-  return digits | single
+  return form
 }
 
-/** The digits behind the point that all of the values need; -1 if they are not decimal numbers of this size. */
-function digitsOf(values: Float64Array, from: number, to: number, isSingle: boolean): number {
+/** Sets `wholes` to the values as whole numbers. Returns the bits of the form; `bytesForm` if this is not possible. */
+function wholesOf(values: Float64Array, from: number, to: number): number {
+  const digits = decimalWholesOf(values, from, to, false)
+  if (digits >= 0) return digits
+  const digitsOfSingles = decimalWholesOf(values, from, to, true)
+  if (digitsOfSingles >= 0) return digitsOfSingles | singleBit
+  return wholesOfSingles(values, from, to) ? singlesForm : bytesForm
+}
+
+/** Returns the digits behind the point that all of the values need; -1 if they are not decimal numbers of this size. */
+function decimalWholesOf(values: Float64Array, from: number, to: number, isSingle: boolean): number {
   let digits = 0
+  let scale = 1
+  let largest = 0
   for (let index = from; index < to; index++) {
     const value = values[index] as number
     // -0 has no whole number.
     if (value === 0 && Object.is(value, -0)) return -1
     for (;;) {
-      const scale = powers[digits] as number
       const whole = Math.round(value * scale)
-      if (!(whole <= wholeMax && whole >= -wholeMax)) return -1
+      largest = Math.max(largest, Math.abs(whole))
+      if (!(largest <= wholeMax)) return -1
+      wholes[index - from] = whole
       if ((isSingle ? Math.fround(whole / scale) : whole / scale) === value) break
       if (++digits > digitsMax) return -1
+      scale = powers[digits] as number
+      for (let before = 0; before < index - from; before++) wholes[before] = (wholes[before] as number) * 10
+      largest *= 10
     }
   }
   return digits
 }
 
-/** An estimate for `wholes`: the width of each group. */
-function bitsDirect(count: number): number {
+/** Returns false if they do not have single precision. */
+function wholesOfSingles(values: Float64Array, from: number, to: number): boolean {
+  for (let index = from; index < to; index++) {
+    const value = values[index] as number
+    single[0] = value
+    if (single[0] !== value) return false
+    const bits = singleBits[0] as number
+    wholes[index - from] = bits < 0 ? ~(bits & 0x7fff_ffff) : bits
+  }
+  return true
+}
+
+function singleOf(whole: number): number {
+  singleBits[0] = whole < 0 ? ~whole | 0x8000_0000 : whole
+  return single[0] as number
+}
+
+/** The least of `wholes` if they themselves, not their differences, are to be packed: this takes fewer bits, as an estimate. */
+function leastIfDirect(count: number): number | undefined {
+  // A single number needs no group.
+  if (count === 1) return undefined
+  let least = wholes[0] as number
+  let greatest = least
+  let before = least
   let bits = 0
   for (let begin = 0; begin < count; begin += groupMax) {
     const end = Math.min(begin + groupMax, count)
     let min = wholes[begin] as number
     let max = min
-    for (let index = begin + 1; index < end; index++) {
-      const whole = wholes[index] as number
-      if (whole < min) min = whole
-      else if (whole > max) max = whole
-    }
-    bits += widthOf(max - min) * (end - begin)
-  }
-  return bits
-}
-
-function bitsOfDifferences(count: number): number {
-  let bits = 0
-  for (let begin = 1; begin < count; begin += groupMax) {
-    const end = Math.min(begin + groupMax, count)
-    let min = Number.POSITIVE_INFINITY
-    let max = Number.NEGATIVE_INFINITY
+    let minDifference = Number.POSITIVE_INFINITY
+    let maxDifference = Number.NEGATIVE_INFINITY
+    // The first number has no difference.
+    before = begin === 0 ? min - ((wholes[1] as number) - min) : before
     for (let index = begin; index < end; index++) {
-      const difference = (wholes[index] as number) - (wholes[index - 1] as number)
-      if (difference < min) min = difference
-      if (difference > max) max = difference
+      const whole = wholes[index] as number
+      const difference = whole - before
+      if (whole < min) min = whole
+      if (whole > max) max = whole
+      if (difference < minDifference) minDifference = difference
+      if (difference > maxDifference) maxDifference = difference
+      before = whole
     }
-    bits += widthOf(max - min) * (end - begin)
+    if (min < least) least = min
+    if (max > greatest) greatest = max
+    bits += (widthOf(max - min) - widthOf(maxDifference - minDifference)) * (end - begin)
   }
-  return bits
+  return greatest - least <= packedMax && bits <= 0 ? least : undefined
 }
 
 function widthOf(range: number): number {
   return range > 0xffff_ffff ? 64 : 32 - Math.clz32(range)
 }
 
-function decodeDecimals(reader: ByteReader, form: number, values: Float64Array, at: number, count: number): void {
-  const scale = powers[form & 0x0f]
-  if (scale === undefined) throw damagedRow()
+function decodeWholes(reader: ByteReader, form: number, values: Float64Array, at: number, count: number): void {
   const isDirect = (form & directBit) !== 0
-  let whole = reader.signed()
-  const base = whole
+  const first = reader.signed()
   unpackNumbers(reader, numbers, isDirect ? count : count - 1)
-  for (let index = 0; index < count; index++) {
-    if (isDirect) whole = base + (numbers[index] as number)
-    else if (index > 0) whole += numbers[index - 1] as number
-    values[at + index] = whole / scale
+  if (isDirect) for (let index = 0; index < count; index++) values[at + index] = first + (numbers[index] as number)
+  else {
+    let whole = first
+    values[at] = whole
+    for (let index = 1; index < count; index++) {
+      whole += numbers[index - 1] as number
+      values[at + index] = whole
+    }
   }
+  const end = at + count
+  const digits = form & 0x0f
+  if (digits === singlesForm) {
+    for (let index = at; index < end; index++) values[index] = singleOf(values[index] as number)
+    return
+  }
+  const scale = powers[digits]
+  if (scale === undefined) throw damagedRow()
+  if (digits > 0) for (let index = at; index < end; index++) values[index] = (values[index] as number) / scale
   if ((form & singleBit) === 0) return
-  for (let index = at; index < at + count; index++) values[index] = Math.fround(values[index] as number)
+  for (let index = at; index < end; index++) values[index] = Math.fround(values[index] as number)
 }
 
-/** Values that are not decimal: of each, the bytes of its XOR with the one before, without zeros at its ends. */
+/** Of each value, the bytes of its XOR with the one before, without zeros at its ends. */
 function encodeBytes(values: Float64Array, from: number, to: number, writer: ByteWriter): number {
   const { bytes } = writer
   let { at } = writer
@@ -297,14 +328,14 @@ function encodeTexts(points: Points, from: number, to: number, writer: ByteWrite
   writer.raw(stored)
 }
 
-function decodeTexts(reader: ByteReader, points: Points, count: number): void {
+function decodeTexts(reader: ByteReader, points: Points, at: number, count: number): void {
   const head = reader.varint()
   const stored = reader.take(Math.floor(head / 2))
   const plain = head % 2 === 1 ? inflateRawSync(stored) : stored
   const texts = JSON.parse(plain.toString()) as string[]
   if (texts.length !== count) throw damagedRow()
   for (const [place, text] of texts.entries()) {
-    const index = points.count + place
+    const index = at + place
     const isNumber = /^[-\dNI]/.test(text)
     points.values[index] = isNumber ? Number(text) : Number.NaN
     if (!isNumber) points.texts.set(index, text)

@@ -1,11 +1,12 @@
 import { type AggregationOptions, aggregateSeries } from '#history/aggregated-series'
 import { hasAggregate, isNumeric } from '#history/aggregation'
-import { isOwnValue, numberText, openedJson, TextPieces } from '#history/answer-text'
+import { isOwnValue, openedJson } from '#history/answer-text'
 import { type Buckets, bucketFault, retainedBuckets } from '#history/buckets'
 import type { FleetAggregateQuery, HistoryAnswer } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
+import { numberOfValue } from '#history/points'
 import type { Series } from '#history/series-table'
-import { numberOfValue } from '#history/summary'
+import { TextPieces } from '#history/text-pieces'
 import type { AcrossName } from '#model/aggregate'
 
 /** Devices whose points are in memory together. */
@@ -40,9 +41,9 @@ export async function answerFleetAggregate(store: HistoryStore, query: FleetAggr
   const text = new TextPieces()
   text.add(openedJson({ from: buckets.from, to: buckets.to, interval, aggregate, across, devices: total.devices }))
   text.add(',"time":[')
-  text.addList(shown.length, (index) => buckets.startOf(shown[index] as number))
+  text.addList(shown.length, (index) => text.addNumber(buckets.startOf(shown[index] as number)))
   text.add('],"value":[')
-  text.addList(shown.length, (index) => numberText(total.valueAt(shown[index] as number, across)))
+  text.addList(shown.length, (index) => text.addNumber(total.valueAt(shown[index] as number, across)))
   text.add(']}')
   return { pieces: text.take() }
 }
@@ -71,16 +72,16 @@ async function addAll(
   total: Total,
 ): Promise<void> {
   const ids = list.flatMap(({ id }) => [id, id + 1]).sort((a, b) => a - b)
-  await store.reading(ids, async (fresh, storage) => {
-    for (const { id } of list) {
-      const { aggregation } = await aggregateSeries(id, options, fresh, storage)
-      const [values = []] = aggregation.columns
-      const numbers = values.map((value) =>
-        typeof value === 'number' ? value : value && isOwnValue(value) ? numberOfValue(value.value) : null,
-      )
-      total.add(aggregation.times, numbers)
-    }
-  })
+  await store.pause()
+  const fresh = store.freshOf(ids)
+  for (const { id } of list) {
+    const { aggregation } = await aggregateSeries(id, options, fresh, store)
+    const [values = []] = aggregation.columns
+    const numbers = values.map((value) =>
+      typeof value === 'number' ? value : value && isOwnValue(value) ? numberOfValue(value.value) : null,
+    )
+    total.add(aggregation.times, numbers)
+  }
 }
 
 /** The values of all devices, by bucket. */

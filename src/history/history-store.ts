@@ -13,9 +13,9 @@ import { Retentions } from '#history/retention'
 import {
   checkpointOf,
   deleteStrayPages,
+  deletionOf,
   loadRuns,
   packRun,
-  pageKeysOf,
   type Run,
   runName,
   type StoredCheckpoint,
@@ -50,7 +50,9 @@ const deadFormat = { name: 'deleted series of the history', version: 1, upgrades
  * is merged only after `confirm`, and until then `resume` can leave it out.
  */
 export class HistoryStore {
-  readonly #storage: Storage
+  readonly storage: Storage
+  /** Lets chunks and other queries have their turn: long queries wait for it from time to time. */
+  readonly pause: () => Promise<void>
   readonly #shapes: ShapesById
   readonly #limits: HistoryLimits
   #table = new SeriesTable()
@@ -68,12 +70,12 @@ export class HistoryStore {
   /** Series of deleted devices whose rows still exist, with the sequence of the run that deletes them. */
   readonly #dead = new Map<number, number>()
   #merging: Promise<void> | undefined
-  readonly #reads = new Set<Promise<unknown>>()
   /** Points that were stored, and those of them that were merged. */
   readonly counts = { stored: 0, merges: 0 }
 
-  private constructor(storage: Storage, shapes: ShapesById, limits: HistoryLimits) {
-    this.#storage = storage
+  private constructor(storage: Storage, shapes: ShapesById, limits: HistoryLimits, pause: () => Promise<void>) {
+    this.storage = storage
+    this.pause = pause
     this.#shapes = shapes
     this.#limits = limits
     this.#columns = new Columns(limits.unstoredMax)
@@ -84,19 +86,20 @@ export class HistoryStore {
     storage: Storage,
     shapes: ShapesById,
     limits: HistoryLimits = defaultLimits,
+    pause = async () => {},
   ): Promise<HistoryStore> {
-    const history = new HistoryStore(storage, shapes, limits)
+    const history = new HistoryStore(storage, shapes, limits, pause)
     await history.#load()
     return history
   }
 
   async #load(): Promise<void> {
-    const format = this.#storage.get(historyKeys.format)
+    const format = this.storage.get(historyKeys.format)
     if (format) unpackRecord(keySpace, format)
-    else await this.#storage.write([{ key: historyKeys.format, value: packRecord(keySpace, null) }], { sync: true })
-    this.#runs = await loadRuns(this.#storage)
-    this.retentions.cut = loadCut(this.#storage)
-    const base = this.#storage.get(historyKeys.base)
+    else await this.storage.write([{ key: historyKeys.format, value: packRecord(keySpace, null) }], { sync: true })
+    this.#runs = await loadRuns(this.storage)
+    this.retentions.cut = loadCut(this.storage)
+    const base = this.storage.get(historyKeys.base)
     if (!base) return
     const [sequence, checkpoint, nextId] = unpackRecord(baseFormat, base) as StoredBase
     this.#base = checkpointOf(checkpoint)
@@ -119,27 +122,26 @@ export class HistoryStore {
     const dropped = this.#runs.filter((run, place) => !isKept(run, place))
     const operations: Operation[] = []
     // The oldest last: a device may have been deleted in several of them.
-    for (const { name, removed } of dropped.toReversed()) {
-      operations.push({ key: historyKeys.run(name), value: null })
-      for (const key of await pageKeysOf(this.#storage, name)) operations.push({ key, value: null })
-      for (const [key, value] of removed) operations.push({ key, value }, ...undead(value))
+    for (const run of dropped.toReversed()) {
+      operations.push(...deletionOf(run))
+      for (const [key, value] of run.removed) operations.push({ key, value }, ...undead(value))
     }
     for (const run of this.#runs) {
       this.#sequence = Math.max(this.#sequence, run.sequence)
       this.#table.nextId = Math.max(this.#table.nextId, run.nextId)
     }
-    if (operations.length > 0) await this.#storage.write(operations, { sync: false })
+    if (operations.length > 0) await this.storage.write(operations, { sync: false })
     this.#runs = this.#runs.filter(isKept)
     const { nextId } = this.#table
-    this.#table = await SeriesTable.load(this.#storage)
+    this.#table = await SeriesTable.load(this.storage)
     this.#table.nextId = Math.max(this.#table.nextId, nextId)
     this.#offsets = new Map(checkpoint.offsets)
     this.#times = new Map(checkpoint.times)
     this.#epoch = epoch
     this.#dead.clear()
-    for await (const page of pagesOf(this.#storage, { ...keysBelow('dead'), hasValues: true }))
+    for await (const page of pagesOf(this.storage, { ...keysBelow('dead'), hasValues: true }))
       for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
-    await deleteStrayPages(this.#storage, this.#runs)
+    await deleteStrayPages(this.storage, this.#runs)
     // The store keeps a limited number of epochs: the checkpoint stays confirmed however often the server is started.
     if (checkpoint.epoch !== epoch) await this.flush()
   }
@@ -196,11 +198,11 @@ export class HistoryStore {
     const from = this.#times.get(tenant) ?? 0
     await this.flush()
     this.#offsets.set(tenant, offset)
-    await this.#storage.write([gapRow(tenant, { from, to })], { sync: false })
+    await this.storage.write([gapRow(tenant, { from, to })], { sync: false })
   }
 
   gapsOf(tenant: string, from: number, to: number): Promise<Gap[]> {
-    return readGaps(this.#storage, tenant, { from, to })
+    return readGaps(this.storage, tenant, { from, to })
   }
 
   /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */
@@ -209,7 +211,7 @@ export class HistoryStore {
     this.#times.delete(tenant)
     this.retentions.deleteTenant(tenant)
     for (const device of [...this.#table.devicesOf(tenant)]) this.#remove(device)
-    await deleteGaps(this.#storage, tenant)
+    await deleteGaps(this.storage, tenant)
     await this.flush()
   }
 
@@ -234,11 +236,12 @@ export class HistoryStore {
       checkpoint: { epoch: this.#epoch, offsets: new Map(this.#offsets), times: new Map(this.#times) },
       removed: this.#removed,
       nextId: this.#table.nextId,
+      pages: pages.firsts,
     }
     const dead = [...this.#dead]
       .filter(([, since]) => since === sequence)
       .map(([series]) => ({ key: historyKeys.dead(series), value: packRecord(deadFormat, sequence) }))
-    await this.#storage.write(
+    await this.storage.write(
       [...pages.pages, { key: historyKeys.run(name), value: packRun(run) }, ...this.#table.changes(), ...dead],
       { sync },
     )
@@ -295,7 +298,7 @@ export class HistoryStore {
       const runs = this.#due(all)
       if (runs.length === 0) return
       const made = await mergeRuns({
-        storage: this.#storage,
+        storage: this.storage,
         runs,
         otherRuns: this.#runs.filter((run) => !runs.includes(run)),
         blockPointsMin: all ? 0 : this.#limits.blockPointsMin,
@@ -311,36 +314,30 @@ export class HistoryStore {
 
   /** When everything was merged for the last time. */
   get mergedAllAt(): number | undefined {
-    const row = this.#storage.get(historyKeys.merged)
+    const row = this.storage.get(historyKeys.merged)
     return row && (unpackRecord(mergedFormat, row) as number)
   }
 
   async setMergedAllAt(now: number): Promise<void> {
-    await this.#storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
+    await this.storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
   }
 
   /** Deletes expired data, and the oldest of the rest if it takes too much space. `isThorough`: frees it at once. */
   async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
-    const expiry = { storage: this.#storage, table: this.#table, retentions: this.retentions, now, pause }
+    const expiry = { storage: this.storage, table: this.#table, retentions: this.retentions, now, pause }
     await expireAll(expiry, isThorough)
     if (await this.isTooLarge()) await shrinkTo(this.#limits.bytesMax, expiry)
   }
 
   async isTooLarge(): Promise<boolean> {
     const { bytesMax } = this.#limits
-    return Number.isFinite(bytesMax) && (await this.#storage.diskBytes()) > bytesMax
+    return Number.isFinite(bytesMax) && (await this.storage.diskBytes()) > bytesMax
   }
 
-  /** Reads that began before still use the old runs. */
   async #replace(old: readonly Run[], made: Run | undefined): Promise<void> {
     const kept = this.#runs.filter((run) => !old.includes(run))
     this.#runs = (made ? [...kept, made] : kept).toSorted((a, b) => a.sequence - b.sequence)
-    await Promise.allSettled(this.#reads)
-    const operations: Operation[] = []
-    for (const { name } of old) {
-      operations.push({ key: historyKeys.run(name), value: null })
-      for (const key of await pageKeysOf(this.#storage, name)) operations.push({ key, value: null })
-    }
+    const operations = old.flatMap(deletionOf)
     if (made) operations.push({ key: historyKeys.run(made.name), value: packRun(made) })
     const newest = old.at(-1) as Run
     if (old.some(({ level }) => level === 0)) {
@@ -348,7 +345,7 @@ export class HistoryStore {
       const base: StoredBase = [newest.sequence, storedCheckpoint(newest.checkpoint), newest.nextId]
       operations.push({ key: historyKeys.base, value: packRecord(baseFormat, base) })
     }
-    await this.#storage.write(operations, { sync: false })
+    await this.storage.write(operations, { sync: false })
   }
 
   /** Blocks and summaries of deleted devices. Their points in runs are left out by the next merge. */
@@ -358,17 +355,17 @@ export class HistoryStore {
       const operations: Operation[] = [{ key: historyKeys.dead(series), value: null }]
       for (const prefix of ['block', 'sum']) {
         const range = keysBelow(`${prefix}/${historyKeys.numberText(series)}`)
-        for await (const page of pagesOf(this.#storage, { ...range, hasValues: false }))
+        for await (const page of pagesOf(this.storage, { ...range, hasValues: false }))
           for (const row of page) operations.push({ key: row.key, value: null })
       }
-      await this.#storage.write(operations, { sync: false })
+      await this.storage.write(operations, { sync: false })
       this.#dead.delete(series)
     }
   }
 
   #remove(device: SeriesOfDevice): void {
     const key = historyKeys.device(device.tenant, device.name)
-    const row = this.#storage.get(key)
+    const row = this.storage.get(key)
     if (row) this.#removed.push([key, row])
     for (const id of this.#table.remove(device)) this.#dead.set(id, this.#sequence + 1)
   }
@@ -377,18 +374,9 @@ export class HistoryStore {
     return this.#table.find(tenant, device)
   }
 
-  /**
-   * Reads some series, whose numbers are sorted. `read` gets their points that are not in blocks yet; meanwhile merges
-   * delete nothing.
-   */
-  reading<Value>(series: readonly number[], read: (fresh: Pieces, storage: Storage) => Promise<Value>): Promise<Value> {
-    const reading = readFresh(this.#storage, this.#runs, this.#columns, series).then((fresh) =>
-      read(fresh, this.#storage),
-    )
-    this.#reads.add(reading)
-    const done = () => this.#reads.delete(reading)
-    reading.then(done, done)
-    return reading
+  /** The points of some series, whose numbers are sorted, that are not in blocks yet. */
+  freshOf(series: readonly number[]): Pieces {
+    return readFresh(this.storage, this.#runs, this.#columns, series)
   }
 }
 

@@ -132,9 +132,8 @@ export class History implements HistoryService {
   /** Merges what was confirmed, then runs `after`. A failure is also reported. */
   #merge(all: boolean, after: (store: HistoryStore, pause: () => Promise<void>) => Promise<void>): Promise<void> {
     const { store } = this
-    const { world } = this.#options
     const pause = async () => {
-      await new Promise<void>((resolve) => world.soon(resolve))
+      await this.#pause()
       await this.#assertRoom()
       // The history is being closed: the merge is made again after the next start.
       if (this.#store !== store) throw new StorageFailure('closed', 'history is closed')
@@ -244,7 +243,12 @@ export class History implements HistoryService {
 
   async #openStore(): Promise<void> {
     this.#storage = await this.#options.place.open()
-    this.#store = await HistoryStore.open(this.#storage, this.#options.shapes, this.#options.limits)
+    const { shapes, limits } = this.#options
+    this.#store = await HistoryStore.open(this.#storage, shapes, limits, () => this.#pause())
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#options.world.soon(resolve))
   }
 
   async #beginAnew(): Promise<void> {

@@ -22,92 +22,106 @@ const operationsMax = 512
 
 /**
  * Merges runs into one of the next level, and series with enough points into blocks. Nothing is deleted; a merge that was
- * interrupted is made again from the same runs, with the same result. Returns the level of the merged run, or undefined
- * if everything is in blocks.
+ * interrupted is made again from the same runs, with the same result. Returns the merged run, or undefined if everything is
+ * in blocks.
  */
 export async function mergeRuns(options: MergeOptions): Promise<Run | undefined> {
   const { storage, runs, otherRuns, blockPointsMin, isNeeded, pause } = options
   const newest = runs.at(-1) as Run
+  const { sequence } = newest
   const level = Math.max(...runs.map((run) => run.level)) + 1
-  const name = runName(newest.sequence, level)
-  const cursors = runs.map((run) => new RunCursor(storage, run.name))
+  const name = runName(sequence, level)
+  const cursors = runs.map((run) => new RunCursor(storage, run))
   const pages = new PageWriter(name)
-  const pair = [new Points(), new Points()] as const
-  /** Where the points of each run begin in them. */
-  const starts: [number[], number[]] = [[], []]
+  const [values, marks] = [new SeriesInRuns(runs), new SeriesInRuns(runs)]
   // The runs of the lowest level are newer than all blocks.
   const hasMerged = runs.some((run) => run.level > 0)
   let operations: Operation[] = []
-  let isAnyInRun = false
   const write = async () => {
     await storage.write([...operations, ...pages.pages], { sync: false })
     operations = []
     pages.pages = []
     await pause()
   }
-  try {
-    for (const cursor of cursors) await cursor.next()
-    for (;;) {
-      const series = firstOf(cursors)
-      if (series === undefined) break
-      for (const [place, points] of pair.entries()) {
-        points.clear()
-        starts[place] = []
-        for (const cursor of cursors) {
-          starts[place].push(points.count)
-          if (cursor.series !== series + place) continue
-          if (isNeeded(series)) cursor.take(points)
-          else cursor.pass()
-          const step = cursor.next()
-          if (step) await step
-        }
-      }
-      const [points, marks] = pair
-      const hasEnough = points.count + marks.count >= blockPointsMin
-      const pieces = hasEnough || hasMerged ? pair.map((each, place) => piecesOf(each, starts[place] ?? [], runs)) : []
-      const [pointPieces = [], markPieces = []] = pieces
-      if (hasEnough || (hasMerged && (await hasNewerBlock(storage, series, pieces)))) {
-        const stored = await storeInBlocks({
-          storage,
-          series,
-          points: pointPieces,
-          marks: markPieces,
-          sequence: newest.sequence,
-          others: () => readRuns(storage, otherRuns, [series, series + 1]),
-        })
-        operations.push(...stored)
-      } else {
-        for (const [place, each] of pair.entries()) {
-          each.settle()
-          if (each.count > 0) pages.add(series + place, each)
-        }
-        isAnyInRun ||= points.count + marks.count > 0
-      }
-      if (operations.length + pages.pages.length > operationsMax) await write()
+  for (let series = firstOf(cursors); series !== undefined; series = firstOf(cursors)) {
+    const ids = [series, series + 1] as const
+    const isKept = isNeeded(series)
+    values.take(cursors, ids[0], isKept)
+    marks.take(cursors, ids[1], isKept)
+    const [points, markPoints] = [values.settled(), marks.settled()]
+    const oldest = Math.min(values.oldest, marks.oldest)
+    if (
+      values.count + marks.count >= blockPointsMin ||
+      // In the merged run, some of the points would replace those of a block that came later in the stream.
+      (hasMerged && newestBlock(storage, series, points, markPoints) > oldest)
+    ) {
+      const pieces = () => [values.pieces(), marks.pieces()] as const
+      const others = () => readRuns(storage, otherRuns, ids)
+      operations.push(...storeInBlocks({ storage, series, points, marks: markPoints, pieces, sequence, others }))
+    } else {
+      for (const [place, each] of [points, markPoints].entries()) if (each.count > 0) pages.add(series + place, each)
     }
-    pages.end()
-    await write()
-  } finally {
-    for (const cursor of cursors) await cursor.close()
+    if (operations.length + pages.pages.length > operationsMax) await write()
   }
-  return isAnyInRun ? { ...newest, name, level, removed: [] } : undefined
+  pages.end()
+  await write()
+  return pages.firsts.length > 0 ? { ...newest, name, level, removed: [], pages: pages.firsts } : undefined
 }
 
-function piecesOf(points: Points, starts: readonly number[], runs: readonly Run[]): Piece[] {
-  return runs.flatMap(({ sequence }, place) => {
-    const [from, to] = [starts[place] ?? 0, starts[place + 1] ?? points.count]
-    if (from === to) return []
-    const part = new Points(to - from)
-    part.append(points, from, to)
-    return [{ sequence, points: part }]
-  })
-}
+/** The points of one series in several runs. */
+class SeriesInRuns {
+  readonly #runs: readonly Run[]
+  /** In the order of the runs. */
+  readonly #points = new Points()
+  /** Where those of each run begin. */
+  readonly #starts: number[] = []
 
-/** In a merged run, some of its points would replace those of a block that came later in the stream. */
-async function hasNewerBlock(storage: Storage, series: number, lists: readonly (readonly Piece[])[]): Promise<boolean> {
-  const pieces = lists.flat()
-  const oldest = Math.min(...pieces.map(({ sequence }) => sequence))
-  return (await newestBlock(storage, series, pieces)) > oldest
+  constructor(runs: readonly Run[]) {
+    this.#runs = runs
+  }
+
+  get count(): number {
+    return this.#points.count
+  }
+
+  /** The least sequence of a run that has some. */
+  get oldest(): number {
+    if (this.count === 0) return Number.POSITIVE_INFINITY
+    const next = this.#starts.findIndex((start) => start > 0)
+    return (this.#runs.at(next < 0 ? -1 : next - 1) as Run).sequence
+  }
+
+  /** Takes the next series of the cursors that are at it. `isKept`: its points are needed. */
+  take(cursors: readonly RunCursor[], series: number, isKept: boolean): void {
+    this.#points.clear()
+    for (let place = 0; place < cursors.length; place++) {
+      const cursor = cursors[place] as RunCursor
+      this.#starts[place] = this.count
+      if (cursor.series !== series) continue
+      if (isKept) cursor.take(this.#points)
+      else cursor.pass()
+      cursor.next()
+    }
+  }
+
+  /** Sorted by time; valid until the next `take`. */
+  settled(): Points {
+    if (this.#points.isSettled) return this.#points
+    const copy = new Points(this.count)
+    copy.append(this.#points)
+    copy.settle()
+    return copy
+  }
+
+  pieces(): Piece[] {
+    return this.#runs.flatMap(({ sequence }, place) => {
+      const [from, to] = [this.#starts[place] ?? 0, this.#starts[place + 1] ?? this.count]
+      if (from === to) return []
+      const points = new Points(to - from)
+      points.append(this.#points, from, to)
+      return [{ sequence, points }]
+    })
+  }
 }
 
 /** The least series of all cursors: of values, not of marks. */

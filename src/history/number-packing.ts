@@ -23,9 +23,15 @@ export function packNumbers(list: Float64Array, count: number, writer: ByteWrite
   }
 }
 
-/** Wider numbers are packed in two parts, because up to 7 unwritten bits and one part must fit in 32 bits. */
+/**
+ * Wider numbers are packed in two parts: a part begins at any bit of its first byte, and must end within the 32 bits
+ * from there.
+ */
 const partBits = 16
 const widthInOnePartMax = 24
+
+/** At most this many bytes are needed for a group and what is written behind it. */
+const groupBytesMax = 4 * groupMax + 4
 
 function packGroup(
   list: Float64Array,
@@ -35,7 +41,7 @@ function packGroup(
   width: number,
   writer: ByteWriter,
 ): void {
-  writer.reserve(4 * groupMax)
+  writer.reserve(groupBytesMax)
   const { bytes } = writer
   let { at } = writer
   let held = 0
@@ -46,18 +52,18 @@ function packGroup(
     held |= (lowBits === width ? number : number & 0xffff) << bits
     bits += lowBits
     for (; bits >= 8; bits -= 8) {
-      bytes[at++] = held & 0xff
+      bytes[at++] = held
       held >>>= 8
     }
     if (lowBits === width) continue
     held |= (number >>> partBits) << bits
     bits += width - partBits
     for (; bits >= 8; bits -= 8) {
-      bytes[at++] = held & 0xff
+      bytes[at++] = held
       held >>>= 8
     }
   }
-  if (bits > 0) bytes[at++] = held & 0xff
+  if (bits > 0) bytes[at++] = held
   writer.at = at
 }
 
@@ -81,25 +87,24 @@ function unpackGroup(
   base: number,
   width: number,
 ): void {
-  const bytes = reader.take(Math.ceil(((end - begin) * width) / 8))
-  let at = 0
-  let held = 0
-  let bits = 0
-  const lowBits = width > widthInOnePartMax ? partBits : width
-  const lowMask = 2 ** lowBits - 1
-  const highBits = width - lowBits
-  const highMask = 2 ** highBits - 1
-  for (let index = begin; index < end; index++) {
-    for (; bits < lowBits; bits += 8) held |= (bytes[at++] as number) << bits
-    let number = held & lowMask
-    held >>>= lowBits
-    bits -= lowBits
-    if (highBits > 0) {
-      for (; bits < highBits; bits += 8) held |= (bytes[at++] as number) << bits
-      number += (held & highMask) * 0x1_0000
-      held >>>= highBits
-      bits -= highBits
-    }
-    list[index] = base + number
+  const { bytes } = reader
+  let bit = reader.at * 8
+  reader.pass(Math.ceil(((end - begin) * width) / 8))
+  if (width <= widthInOnePartMax) {
+    const mask = 2 ** width - 1
+    for (let index = begin; index < end; index++, bit += width) list[index] = base + (bitsAt(bytes, bit) & mask)
+    return
   }
+  const highMask = 2 ** (width - partBits) - 1
+  for (let index = begin; index < end; index++, bit += width) {
+    const high = bitsAt(bytes, bit + partBits) & highMask
+    list[index] = base + (bitsAt(bytes, bit) & 0xffff) + high * 0x1_0000
+  }
+}
+
+/** At least 25 bits from this one on, in a row with a checksum behind them. */
+function bitsAt(bytes: Uint8Array, bit: number): number {
+  const at = bit >>> 3
+  const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8)
+  return (low | ((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 24)) >>> (bit & 7)
 }

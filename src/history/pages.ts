@@ -1,13 +1,11 @@
 import type { Piece, Pieces } from '#history/blocks'
-import { type ByteReader, ByteWriter, openRow } from '#history/bytes'
+import { type ByteReader, ByteWriter, damagedRow, openRow } from '#history/bytes'
 import { decodeColumn, encodeColumn } from '#history/column-codec'
 import type { Columns } from '#history/columns'
 import { historyKeys } from '#history/history-keys'
 import { Points } from '#history/points'
 import type { Run } from '#history/runs'
 import type { Operation, Storage } from '#runtime/storage'
-import { numberOf } from '#store/key-space'
-import { firstRowOf, pagesOf } from '#store/pages'
 
 /** One row for each series takes six times as long to write as pages of this size. */
 const pageBytes = 64 * 1024
@@ -20,8 +18,9 @@ export class PageWriter {
   readonly #run: string
   readonly #writer = new ByteWriter()
   readonly #column = new ByteWriter()
-  #first = 0
   #last = 0
+  /** The first series of each page. */
+  readonly firsts: number[] = []
   /** Complete pages, to be stored. */
   pages: Operation[] = []
 
@@ -31,7 +30,7 @@ export class PageWriter {
 
   add(series: number, points: Points): void {
     if (this.#writer.at === 0) {
-      this.#first = series
+      this.firsts.push(series)
       this.#last = series
     }
     encodeColumn(points, 0, points.count, this.#column)
@@ -46,28 +45,36 @@ export class PageWriter {
   /** Completes the last page. */
   end(): void {
     if (this.#writer.at === 0) return
-    this.pages.push({ key: historyKeys.page(this.#run, this.#first), value: this.#writer.takeRow() })
+    this.pages.push({ key: historyKeys.page(this.#run, this.firsts.at(-1) as number), value: this.#writer.takeRow() })
   }
 }
 
 /** Goes through the series of a run in order. */
 export class RunCursor {
-  readonly #rows: AsyncGenerator<readonly { readonly key: string; readonly value: Uint8Array }[], void, undefined>
-  #pages: { readonly key: string; readonly value: Uint8Array }[] = []
+  readonly #storage: Storage
+  readonly #run: Run
+  #page = -1
   #reader: ByteReader | undefined
   #length = 0
   /** The current series; undefined at the end. */
-  series: number | undefined = 0
+  series: number | undefined
 
-  constructor(storage: Storage, run: string) {
-    this.#rows = pagesOf(storage, { after: historyKeys.page(run, 0), before: `page/${run}0`, hasValues: true })
+  /** At the first series. */
+  constructor(storage: Storage, run: Run) {
+    this.#storage = storage
+    this.#run = run
+    this.next()
   }
 
-  /** Goes to the next series. Synchronous within a page. */
-  next(): Promise<void> | undefined {
-    if (!this.#reader || this.#reader.isAtEnd) return this.#nextPage()
-    this.#head(this.series as number)
-    return undefined
+  /** Goes to the next series. */
+  next(): void {
+    if (!this.#reader || this.#reader.isAtEnd) {
+      this.series = this.#run.pages[++this.#page]
+      if (this.series === undefined) return
+      this.#reader = openPage(this.#storage, this.#run, this.series)
+    }
+    this.series = (this.series as number) + this.#reader.varint()
+    this.#length = this.#reader.varint()
   }
 
   /** Appends the points of the current series. Call it, or `pass`, once for each series. */
@@ -76,82 +83,62 @@ export class RunCursor {
   }
 
   pass(): void {
-    this.#reader?.take(this.#length)
-  }
-
-  close(): Promise<unknown> {
-    return this.#rows.return()
-  }
-
-  async #nextPage(): Promise<void> {
-    if (this.#pages.length === 0) {
-      const { value, done } = await this.#rows.next()
-      this.#pages = done ? [] : [...value]
-    }
-    const page = this.#pages.shift()
-    if (!page) {
-      this.series = undefined
-      return
-    }
-    this.#reader = openRow(page.value)
-    this.#head(numberOf(page.key))
-  }
-
-  #head(before: number): void {
-    const reader = this.#reader as ByteReader
-    this.series = before + reader.varint()
-    this.#length = reader.varint()
+    this.#reader?.pass(this.#length)
   }
 }
 
-/**
- * Reads the points of some series from a run; the numbers of the series are sorted. Series of one page are read
- * together.
- */
-export async function readRun(
+function openPage(storage: Storage, { name }: Run, first: number): ByteReader {
+  const row = storage.get(historyKeys.page(name, first))
+  if (!row) throw damagedRow()
+  return openRow(row)
+}
+
+/** The place of the page that would have a series; -1 if it would be before the first one. */
+function pageWith(series: number, pages: readonly number[]): number {
+  let low = 0
+  let high = pages.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((pages[middle] as number) <= series) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
+/** Reads the points of some series from a run; the numbers of the series are sorted. Each page is read once. */
+function readRun(
   storage: Storage,
-  run: string,
+  run: Run,
   sorted: readonly number[],
   take: (series: number, points: Points) => void,
-): Promise<void> {
-  const wanted = new Set(sorted)
-  let last = -1
-  for (const series of sorted) {
-    // It was in the page of an earlier one.
-    if (series <= last) continue
-    const row = await firstRowOf(storage, {
-      after: `page/${run}/`,
-      before: historyKeys.page(run, series + 1),
-      isReverse: true,
-      hasValues: true,
-    })
-    if (!row) continue
-    const reader = openRow(row.value)
-    let found = numberOf(row.key)
-    while (!reader.isAtEnd) {
+): void {
+  for (let next = 0; next < sorted.length; ) {
+    const page = pageWith(sorted[next] as number, run.pages)
+    const end = run.pages[page + 1] ?? Number.POSITIVE_INFINITY
+    const first = run.pages[page]
+    const reader = first === undefined ? undefined : openPage(storage, run, first)
+    let found = first ?? 0
+    while (reader && !reader.isAtEnd) {
       found += reader.varint()
       const length = reader.varint()
-      if (!wanted.has(found) || found <= last) reader.take(length)
+      while ((sorted[next] ?? end) < found) next++
+      if (next === sorted.length) break
+      if (sorted[next] !== found) reader.pass(length)
       else {
         const points = new Points()
         decodeColumn(reader, points)
         take(found, points)
       }
     }
-    last = Math.max(found, series)
+    while (next < sorted.length && (sorted[next] as number) < end) next++
   }
 }
 
-/** Points that are not in blocks yet. The present state is taken at the call, before the first await. */
-export async function readFresh(
-  storage: Storage,
-  runs: readonly Run[],
-  columns: Columns,
-  series: readonly number[],
-): Promise<Pieces> {
+/** Points that are not in blocks yet. */
+export function readFresh(storage: Storage, runs: readonly Run[], columns: Columns, series: readonly number[]): Pieces {
+  const pieces = readRuns(storage, runs, series)
   const unstored = new Map(series.map((each) => [each, new Points(1)]))
   columns.collect(unstored)
-  const pieces = await readRuns(storage, runs, series)
   for (const [each, points] of unstored) {
     if (points.count === 0) continue
     points.settle()
@@ -161,14 +148,11 @@ export async function readFresh(
 }
 
 /** The points of some series, whose numbers are sorted, in the order of the runs. */
-export async function readRuns(
-  storage: Storage,
-  runs: readonly Run[],
-  series: readonly number[],
-): Promise<Map<number, Piece[]>> {
+export function readRuns(storage: Storage, runs: readonly Run[], series: readonly number[]): Map<number, Piece[]> {
   const pieces = new Map<number, Piece[]>(series.map((each) => [each, []]))
-  for (const { name, sequence } of runs) {
-    await readRun(storage, name, series, (each, points) => pieces.get(each)?.push({ sequence, points }))
+  for (const run of runs) {
+    const { sequence } = run
+    readRun(storage, run, series, (each, points) => pieces.get(each)?.push({ sequence, points }))
   }
   return pieces
 }

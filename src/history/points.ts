@@ -1,3 +1,6 @@
+/** A value of a series: a number, or JSON text. */
+export type SeriesValue = number | string
+
 const capacityAtFirst = 64
 
 /**
@@ -19,6 +22,10 @@ export class Points {
   /** The time of the first point; infinity if there is none. */
   get firstTime(): number {
     return this.count > 0 ? (this.times[0] as number) : Number.POSITIVE_INFINITY
+  }
+
+  valueAt(index: number): SeriesValue {
+    return (this.texts.size > 0 ? this.texts.get(index) : undefined) ?? (this.values[index] as number)
   }
 
   clear(): void {
@@ -63,7 +70,7 @@ export class Points {
 
   /** Sorts by time. Of several points with the same time the last one stays, because it came later in the stream. */
   settle(): void {
-    if (this.#isSettled()) return
+    if (this.isSettled) return
     const order = Array.from({ length: this.count }, (_, index) => index)
     order.sort((a, b) => (this.times[a] as number) - (this.times[b] as number) || a - b)
     const settled = new Points(this.count)
@@ -79,16 +86,19 @@ export class Points {
     this.append(settled)
   }
 
-  #isSettled(): boolean {
+  /** Each point is later than the one before. */
+  get isSettled(): boolean {
     for (let index = 1; index < this.count; index++) {
       if ((this.times[index] as number) <= (this.times[index - 1] as number)) return false
     }
     return true
   }
 
-  /** The index of the first point at or after a time. The points are settled. */
-  indexAt(time: number): number {
-    let low = 0
+  /** The index of the first point at or after a time, from one index on. The points are settled. */
+  indexAt(time: number, from = 0): number {
+    if (from >= this.count || time <= (this.times[from] as number)) return from
+    if (time > (this.times[this.count - 1] as number)) return this.count
+    let low = from
     let high = this.count
     while (low < high) {
       const middle = (low + high) >> 1
@@ -97,4 +107,15 @@ export class Points {
     }
     return low
   }
+}
+
+/** Integers of 64 bits beyond ±(2⁵³−1) are texts of digits. NaN for any other text. */
+export function numberOfValue(value: SeriesValue): number {
+  if (typeof value === 'number') return value
+  return /^"-?\d{1,20}"$/.test(value) ? Number(value.slice(1, -1)) : Number.NaN
+}
+
+/** A counter that fell has restarted at 0, so its whole new value is a rise. */
+export function riseOf(before: number, after: number): number {
+  return after >= before ? after - before : after
 }

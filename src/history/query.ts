@@ -1,6 +1,6 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
 import { defaultAggregates, hasAggregate } from '#history/aggregation'
-import { aggregateText, headOf, markText, openedJson, TextPieces, valueAt, valueText } from '#history/answer-text'
+import { addAggregate, addMark, addValue, headOf, openedJson } from '#history/answer-text'
 import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
 import { addBucketRows, addPointRows } from '#history/export-text'
 import { dayMs } from '#history/history-keys'
@@ -17,6 +17,7 @@ import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
 import { type RawPage, readPage } from '#history/raw-page'
 import { type Series, statusKind } from '#history/series-table'
+import { TextPieces } from '#history/text-pieces'
 
 const limits = { pointsMax: 100_000, pointsDefault: 10_000, marksMax: 20_000, seriesMax: 100 } as const
 /** The cells of one part of an export, whose rows are in memory together. */
@@ -91,7 +92,7 @@ async function raw(store: HistoryStore, query: HistoryQuery, series: readonly As
     charactersMax: Math.floor(charactersMax / Math.max(1, series.length)),
     isDescending,
   }
-  const page = await store.reading(idsOf(series), (fresh, storage) => readPage(storage, fresh, range, fromOf))
+  const page = await readPage(store, store.freshOf(idsOf(series)), range, fromOf)
   const { cut } = page
   const next = cut === undefined ? {} : { next: isDescending ? { from, to: cut } : { from: cut, to } }
   const text = new TextPieces()
@@ -109,7 +110,7 @@ async function raw(store: HistoryStore, query: HistoryQuery, series: readonly As
       addColumns(text, 'value', pointsIn(page, each.id), each.type, isDescending)
       const marks = pointsIn(page, each.id === undefined ? undefined : each.id + 1)
       text.add(',"marks":[')
-      text.addList(marks.count, (index) => markText(marks, index))
+      text.addList(marks.count, (index) => addMark(text, marks, index))
       text.add(']}')
     }
     text.add(form === 'series' && next.next ? `],"next":${JSON.stringify(next.next)}` : ']')
@@ -130,9 +131,9 @@ function addStatus(text: TextPieces, points: Points, isDescending: boolean): voi
 function addColumns(text: TextPieces, name: string, points: Points, type: string, isDescending: boolean): void {
   const at = (index: number) => (isDescending ? points.count - 1 - index : index)
   text.add('"time":[')
-  text.addList(points.count, (index) => points.times[at(index)] as number)
+  text.addList(points.count, (index) => text.addNumber(points.times[at(index)] as number))
   text.add(`],"${name}":[`)
-  text.addList(points.count, (index) => valueText(valueAt(points, at(index)), type))
+  text.addList(points.count, (index) => addValue(text, points.valueAt(at(index)), type))
   text.add(']')
 }
 
@@ -171,35 +172,30 @@ async function aggregated(
   if (!isExport) text.add(`${openedJson({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
   const marksMax = Math.ceil(limits.marksMax / Math.max(1, chosen.length))
   let characters = 0
-  const isWhole = await store.reading(idsOf(series), async (fresh, storage) => {
-    for (const [place, { each, names }] of chosen.entries()) {
-      const options = { buckets, names, now, mayBeSummed, marksMax }
-      const { aggregation, marks } = await aggregateSeries(each.id, options, fresh, storage)
-      characters += aggregation.characters
-      if (characters > charactersMax) return false
-      if (isExport) {
-        addBucketRows(text, form, each, names, aggregation)
-        continue
-      }
-      text.add(`${place > 0 ? ',' : ''}${headOf(each, form === 'series')},"time":[`)
-      text.addList(aggregation.times.length, (index) => aggregation.times[index] as number)
-      for (const [column, name] of names.entries()) {
-        const values = aggregation.columns[column] ?? []
-        text.add(`],"${name}":[`)
-        text.addList(values.length, (index) => aggregateText(values[index] ?? null, each.type))
-      }
-      text.add('],"marks":[')
-      text.addList(marks.count, (index) => markText(marks, index))
-      text.add(']}')
+  const fresh = store.freshOf(idsOf(series))
+  for (const [place, { each, names }] of chosen.entries()) {
+    const options = { buckets, names, now, mayBeSummed, marksMax }
+    const { aggregation, marks } = await aggregateSeries(each.id, options, fresh, store)
+    characters += aggregation.characters
+    if (characters > charactersMax) {
+      if (isExport && partCells > 1) return await aggregated(store, query, asked, series, Math.ceil(partCells / 16))
+      const message = `gives more than ${charactersMax} characters of text: ask for fewer buckets or properties`
+      return { faults: [{ path: 'interval', message }] }
     }
-    return true
-  })
-  if (!isWhole) {
-    if (isExport && partCells > 1) {
-      return await aggregated(store, query, asked, series, Math.ceil(partCells / 16))
+    if (isExport) {
+      addBucketRows(text, form, each, names, aggregation)
+      continue
     }
-    const message = `gives more than ${charactersMax} characters of text: ask for fewer buckets or properties`
-    return { faults: [{ path: 'interval', message }] }
+    text.add(`${place > 0 ? ',' : ''}${headOf(each, form === 'series')},"time":[`)
+    text.addList(aggregation.times.length, (index) => text.addNumber(aggregation.times[index] as number))
+    for (const [column, name] of names.entries()) {
+      const values = aggregation.columns[column] ?? []
+      text.add(`],"${name}":[`)
+      text.addList(values.length, (index) => addAggregate(text, values[index] ?? null, each.type))
+    }
+    text.add('],"marks":[')
+    text.addList(marks.count, (index) => addMark(text, marks, index))
+    text.add(']}')
   }
   if (!isExport) text.add(']}')
   return { pieces: text.take(), ...next }

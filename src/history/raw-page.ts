@@ -1,7 +1,7 @@
-import { between, type Piece, type Pieces, piecesOfDay } from '#history/blocks'
+import { between, type Piece, type Pieces, piecesOfDay, readDay } from '#history/blocks'
 import { dayMs, dayOf } from '#history/history-keys'
+import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
-import type { Storage } from '#runtime/storage'
 
 export interface PageRange {
   readonly from: number
@@ -21,7 +21,7 @@ export interface RawPage {
 
 /** The first points of some series, and of their marks. Days are read until one series has enough. `fromOf`: of one series. */
 export async function readPage(
-  storage: Storage,
+  { storage, pause }: Pick<HistoryStore, 'storage' | 'pause'>,
   fresh: Pieces,
   range: PageRange,
   fromOf: (id: number) => number,
@@ -32,9 +32,13 @@ export async function readPage(
   const days = Array.from({ length: count }, (_, place) => dayOf(from) + place)
   for (const day of isDescending ? days.reverse() : days) {
     for (const [id, first] of found) {
-      for await (const piece of piecesOfDay(storage, id, day, fresh.get(id) ?? [])) first.add(piece, day)
+      const isOfMarks = id % 2 === 1
+      const { blocks = [], markBlocks = [] } = readDay(storage, isOfMarks ? id - 1 : id, day) ?? {}
+      const sequences = isOfMarks ? markBlocks : blocks
+      for (const piece of piecesOfDay(storage, id, day, sequences, fresh.get(id) ?? [])) first.add(piece, day)
       first.shorten()
     }
+    await pause()
     const cuts = [...found.values()].flatMap(({ cut }) => (cut === undefined ? [] : [cut]))
     if (cuts.length === 0) continue
     const cut = isDescending ? Math.max(...cuts) : Math.min(...cuts)

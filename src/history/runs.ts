@@ -22,6 +22,8 @@ export interface Run {
   readonly removed: readonly (readonly [key: string, row: Uint8Array])[]
   /** No series ever gets an id below it again. */
   readonly nextId: number
+  /** The first series of each page. */
+  readonly pages: readonly number[]
 }
 
 export type StoredCheckpoint = readonly [
@@ -34,6 +36,7 @@ type StoredRun = readonly [
   checkpoint: StoredCheckpoint,
   removed: Run['removed'],
   nextId: number,
+  pages: Run['pages'],
 ]
 
 const runFormat = { name: 'run of the history', version: 1, upgrades: {} }
@@ -42,8 +45,8 @@ export function runName(sequence: number, level: number): string {
   return `${sortableHex(sequence)}-${level}`
 }
 
-export function packRun({ sequence, level, checkpoint, removed, nextId }: Run): Uint8Array {
-  return packRecord(runFormat, [sequence, level, storedCheckpoint(checkpoint), removed, nextId])
+export function packRun({ sequence, level, checkpoint, removed, nextId, pages }: Run): Uint8Array {
+  return packRecord(runFormat, [sequence, level, storedCheckpoint(checkpoint), removed, nextId, pages])
 }
 
 export function storedCheckpoint({ epoch, offsets, times }: TimedCheckpoint): StoredCheckpoint {
@@ -59,9 +62,9 @@ export function checkpointOf([epoch, positions]: StoredCheckpoint): TimedCheckpo
 }
 
 function unpackRun(row: Uint8Array): Run {
-  const [sequence, level, stored, removed, nextId] = unpackRecord(runFormat, row) as StoredRun
+  const [sequence, level, stored, removed, nextId, pages] = unpackRecord(runFormat, row) as StoredRun
   const checkpoint = checkpointOf(stored)
-  return { name: runName(sequence, level), sequence, level, checkpoint, removed, nextId }
+  return { name: runName(sequence, level), sequence, level, checkpoint, removed, nextId, pages }
 }
 
 /** In the order of their sequences. */
@@ -73,12 +76,10 @@ export async function loadRuns(storage: Storage): Promise<Run[]> {
   return runs
 }
 
-/** The keys of all pages of a run. */
-export async function pageKeysOf(storage: Storage, name: string): Promise<string[]> {
-  const keys: string[] = []
-  const range = { after: historyKeys.page(name, 0), before: `page/${name}0`, hasValues: false }
-  for await (const page of pagesOf(storage, range)) for (const { key } of page) keys.push(key)
-  return keys
+/** The changes that delete a run. */
+export function deletionOf({ name, pages }: Run): Operation[] {
+  const keys = [historyKeys.run(name), ...pages.map((first) => historyKeys.page(name, first))]
+  return keys.map((key) => ({ key, value: null }))
 }
 
 /** Pages of a merge that was interrupted belong to none of the runs. */

@@ -71,7 +71,7 @@ export class SeriesOfDevice {
  */
 export class SeriesTable {
   readonly #tenants = new Map<string, Map<string, SeriesOfDevice>>()
-  /** By tenant, and the hash of the name: a device is found without making its name. */
+  /** By tenant, and the hash of the name as a signed number, which a map finds faster: a device is found without making its name. */
   readonly #byHash = new Map<string, Map<number, SeriesOfDevice>>()
   readonly #kinds = new Map<string, SeriesKind>()
   readonly #changed = new Set<SeriesOfDevice>()
@@ -105,7 +105,7 @@ export class SeriesTable {
 
   /** A device whose name has this hash. In rare cases it is another one, and not the only one. */
   findByHash(tenant: string, hash: number): SeriesOfDevice | undefined {
-    return this.#byHash.get(tenant)?.get(hash)
+    return this.#byHash.get(tenant)?.get(hash | 0)
   }
 
   device(tenant: string, name: string): SeriesOfDevice {
@@ -119,7 +119,7 @@ export class SeriesTable {
     if (!device) {
       device = new SeriesOfDevice(tenant, name)
       devices.set(name, device)
-      this.#byHash.get(tenant)?.set(textHash(name, 0), device)
+      this.#byHash.get(tenant)?.set(textHash(name, 0) | 0, device)
     }
     return device
   }
@@ -140,8 +140,8 @@ export class SeriesTable {
 
   /** The ids of the series of each property of a shape. */
   idsOf(device: SeriesOfDevice, shape: Shape): Int32Array {
-    const place = device.shapes.indexOf(shape)
-    if (place >= 0) return device.shapeIds[place] as Int32Array
+    for (let place = 0; place < device.shapes.length; place++)
+      if (device.shapes[place] === shape) return device.shapeIds[place] as Int32Array
     const ids = Int32Array.from(shape.properties, ({ propId, type }) =>
       this.idOf(device, { service: shape.serviceIdentifier, propId, type: type.name }),
     )
@@ -167,7 +167,8 @@ export class SeriesTable {
     const { tenant, name, ids } = device
     this.#tenants.get(tenant)?.delete(name)
     const byHash = this.#byHash.get(tenant)
-    if (byHash?.get(textHash(name, 0)) === device) byHash.delete(textHash(name, 0))
+    const hash = textHash(name, 0) | 0
+    if (byHash?.get(hash) === device) byHash.delete(hash)
     this.#changed.delete(device)
     this.#removed.set(historyKeys.device(tenant, name), device)
     for (const id of ids) this.#alive[id >> 1] = 0

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '#bench/random'
-import { merged, readBlocks } from '#history/blocks'
 import { dayMs } from '#history/history-keys'
 import { HistoryStore } from '#history/history-store'
 import type { Points } from '#history/points'
+import { readPage } from '#history/raw-page'
 import type { TimedCheckpoint } from '#history/runs'
 import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
 import { retentionsIn } from '#model/history-retention'
@@ -274,14 +274,17 @@ function since(points: Record<string, [number, number | string][]>, oldest: (nam
 
 async function stored(history: HistoryStore): Promise<Record<string, [number, number | string][]>> {
   const found: Record<string, [number, number | string][]> = {}
+  const range = {
+    from: start - 36 * dayMs,
+    to: start + 4 * dayMs,
+    limit: 1e5,
+    charactersMax: 1e6,
+    isDescending: false,
+  }
   for (const name of devices) {
     const series = [...(history.find(tenant, name)?.series() ?? [])]
     const ids = series.flatMap(({ id }) => [id, id + 1]).sort((a, b) => a - b)
-    const points = await history.reading(ids, async (fresh, storage) => {
-      const all = new Map<number, Points>()
-      for (const [id, pieces] of fresh) all.set(id, merged([...(await readBlocks(storage, id, 0, 30_000)), ...pieces]))
-      return all
-    })
+    const { points } = await readPage(history, history.freshOf(ids), range, () => range.from)
     for (const { id, service, propId, type } of series) {
       const text = nameOf(name, service, propId, type)
       add(found, text, points.get(id))

@@ -68,7 +68,8 @@ class Fixture {
     const now = this.world.now()
     const series = { device: 'D', service: 'service', declared: [], propIds: undefined, path: 'properties' }
     const query = { tenant: 'default', services: [series], form: 'service' } as const
-    const answer = await this.history.query({ ...query, from: now - 3 * dayMs, to: now + 1, now })
+    const asked = this.history.query({ ...query, from: now - 3 * dayMs, to: now + 1, now })
+    const [answer] = await Promise.all([asked, this.world.settle()])
     return answer !== 'unknown' && 'pieces' in answer ? { text: Buffer.concat(answer.pieces).toString() } : answer
   }
 }

@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest'
-import { merged, type Piece, readBlocks, storeInBlocks } from '#history/blocks'
+import { pointsOfDay, readDay, storeInBlocks } from '#history/blocks'
 import { dayOf } from '#history/history-keys'
 import { mergeRuns } from '#history/merge'
-import { PageWriter, readRun } from '#history/pages'
+import { PageWriter, readRuns } from '#history/pages'
 import { Points } from '#history/points'
 import { checkpointOf, type Run, runName } from '#history/runs'
+import type { Storage } from '#runtime/storage'
 import { memoryPlace } from '#test/store/memory'
 
 const series = 2
 const time = 1_700_000_000_000
+const day = dayOf(time)
 
 function pointsOf(...list: readonly (readonly [time: number, value: number])[]): Points {
   const points = new Points()
@@ -16,70 +18,92 @@ function pointsOf(...list: readonly (readonly [time: number, value: number])[]):
   return points
 }
 
+/** A storage with runs and blocks of one series. */
+class Fixture {
+  readonly #storage: Storage
+
+  private constructor(storage: Storage) {
+    this.#storage = storage
+  }
+
+  static async open(): Promise<Fixture> {
+    return new Fixture(await memoryPlace().open())
+  }
+
+  async run(sequence: number, level: number, points: Points): Promise<Run> {
+    const name = runName(sequence, level)
+    const pages = new PageWriter(name)
+    pages.add(series, points)
+    pages.end()
+    await this.#storage.write(pages.pages, { sync: false })
+    const checkpoint = checkpointOf(['', []])
+    return { name, sequence, level, checkpoint, removed: [], nextId: 4, pages: pages.firsts }
+  }
+
+  async block(sequence: number, points: Points): Promise<void> {
+    const none = { marks: new Points(1), others: () => new Map() }
+    const pieces = () => [[{ sequence, points }], []] as const
+    await this.#storage.write(storeInBlocks({ storage: this.#storage, series, points, pieces, sequence, ...none }), {
+      sync: false,
+    })
+  }
+
+  merge(runs: readonly Run[], otherRuns: readonly Run[], blockPointsMin: number): Promise<Run | undefined> {
+    const pause = async () => {}
+    return mergeRuns({ storage: this.#storage, runs, otherRuns, blockPointsMin, isNeeded: () => true, pause })
+  }
+
+  /** The points of blocks and of these runs. */
+  points(runs: readonly (Run | undefined)[]): (readonly [time: number, value: number])[] {
+    const { blocks = [] } = readDay(this.#storage, series, day) ?? {}
+    const fresh = readRuns(
+      this.#storage,
+      runs.flatMap((run) => run ?? []),
+      [series],
+    )
+    const { times, values, count } = pointsOfDay(this.#storage, series, day, blocks, fresh.get(series) ?? [])
+    return Array.from({ length: count }, (_, index) => [times[index] as number, values[index] as number])
+  }
+}
+
 test.each([1, 100])(
   'a point in a merged run does not replace a later one in a block, with blocks of at least %i points',
   async (blockPointsMin) => {
-    const storage = await memoryPlace().open()
-    const stored = async (sequence: number, points: Points): Promise<Run> => {
-      const name = runName(sequence, 1)
-      const pages = new PageWriter(name)
-      pages.add(series, points)
-      pages.end()
-      await storage.write(pages.pages, { sync: false })
-      return { name, sequence, level: 1, checkpoint: checkpointOf(['', []]), removed: [], nextId: 4 }
-    }
+    const fixture = await Fixture.open()
     // In the order of the stream.
-    const first = await stored(16, pointsOf([time, 1], [time + 1, 1]))
-    const points = [{ sequence: 32, points: pointsOf([time, 2]) }]
-    const block = { storage, series, points, marks: [], sequence: 32, others: async () => new Map() }
-    await storage.write(await storeInBlocks(block), { sync: false })
-    const last = await stored(48, pointsOf([time + 1, 3]))
-    const made = await mergeRuns({
-      storage,
-      runs: [first, last],
-      otherRuns: [],
-      blockPointsMin,
-      isNeeded: () => true,
-      pause: async () => {},
-    })
-    const pieces: Piece[] = await readBlocks(storage, series, dayOf(time), dayOf(time))
-    if (made) {
-      const { sequence } = made
-      await readRun(storage, made.name, [series], (_, points) => pieces.push({ sequence, points }))
-    }
-    const { times, values, count } = merged(pieces)
-    expect([...times.subarray(0, count)]).toEqual([time, time + 1])
-    expect([...values.subarray(0, count)]).toEqual([2, 3])
+    const first = await fixture.run(16, 1, pointsOf([time, 1], [time + 1, 1]))
+    await fixture.block(32, pointsOf([time, 2]))
+    const last = await fixture.run(48, 1, pointsOf([time + 1, 3]))
+    const made = await fixture.merge([first, last], [], blockPointsMin)
+    expect(fixture.points([made])).toEqual([
+      [time, 2],
+      [time + 1, 3],
+    ])
   },
 )
 
 test('a day that is stored again keeps a point that a later run replaces', async () => {
-  const storage = await memoryPlace().open()
-  const stored = async (sequence: number, points: Points): Promise<Run> => {
-    const name = runName(sequence, 0)
-    const pages = new PageWriter(name)
-    pages.add(series, points)
-    pages.end()
-    await storage.write(pages.pages, { sync: false })
-    return { name, sequence, level: 0, checkpoint: checkpointOf(['', []]), removed: [], nextId: 4 }
-  }
-  const block = { storage, series, marks: [], others: async () => new Map() }
-  const oldest = pointsOf([time, 1], [time + 9, 1])
-  await storage.write(await storeInBlocks({ ...block, points: [{ sequence: 1, points: oldest }], sequence: 1 }), {
-    sync: false,
-  })
-  const between = await stored(2, pointsOf([time, 2]))
-  const late = await stored(3, pointsOf([time + 5, 3]))
-  await mergeRuns({
-    storage,
-    runs: [late],
-    otherRuns: [between],
-    blockPointsMin: 1,
-    isNeeded: () => true,
-    pause: async () => {},
-  })
-  const pieces: Piece[] = await readBlocks(storage, series, dayOf(time), dayOf(time))
-  await readRun(storage, between.name, [series], (_, points) => pieces.push({ sequence: 2, points }))
-  const { values, count } = merged(pieces)
-  expect([...values.subarray(0, count)]).toEqual([2, 3, 1])
+  const fixture = await Fixture.open()
+  await fixture.block(1, pointsOf([time, 1], [time + 9, 1]))
+  const between = await fixture.run(2, 0, pointsOf([time, 2]))
+  const late = await fixture.run(3, 0, pointsOf([time + 5, 3]))
+  await fixture.merge([late], [between], 1)
+  expect(fixture.points([between])).toEqual([
+    [time, 2],
+    [time + 5, 3],
+    [time + 9, 1],
+  ])
+})
+
+test('points that a merge of small runs left out are added to the block that it made of late ones', async () => {
+  const fixture = await Fixture.open()
+  const few = await fixture.run(1, 1, pointsOf([time + 9, 1]))
+  await fixture.block(2, pointsOf([time, 2], [time + 1, 2]))
+  const last = await fixture.run(2, 1, pointsOf())
+  await fixture.merge([few, last], [], 1)
+  expect(fixture.points([])).toEqual([
+    [time, 2],
+    [time + 1, 2],
+    [time + 9, 1],
+  ])
 })

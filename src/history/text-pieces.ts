@@ -1,0 +1,135 @@
+/** The first piece is small, because most answers are; the next ones are larger. */
+const pieceBytesMin = 4 * 1024
+const pieceBytesMax = 256 * 1024
+/** A short text is written faster byte by byte. */
+const shortCharactersMax = 64
+/** Space for any number. */
+const numberBytesMax = 32
+
+const [zero, minus, point] = [0x30, 0x2d, 0x2e] as const
+const digitsMax = 6
+const scale = 1e6
+/** Numbers of up to 15 digits are exact. */
+const wholeMax = 1e15
+
+/**
+ * A long text as UTF-8, in pieces that can be given to another thread without a copy. Numbers are written as JSON, most of
+ * them without a string.
+ */
+export class TextPieces {
+  #bytes = pieceOf(pieceBytesMin)
+  #at = 0
+  readonly #pieces: Uint8Array<ArrayBuffer>[] = []
+
+  add(text: string): void {
+    // A character takes at most three bytes, or four for two.
+    this.#reserve(text.length * 3)
+    if (text.length > shortCharactersMax || !this.#addAscii(text)) this.#at += this.#bytes.write(text, this.#at)
+  }
+
+  /** Infinity and NaN are null: a sum may be too large for a number. */
+  addNumber(value: number): void {
+    if (!Number.isFinite(value)) {
+      this.add('null')
+      return
+    }
+    const scaled = Math.round(value * scale)
+    if (scaled / scale !== value || scaled >= wholeMax || scaled <= -wholeMax) {
+      this.#addLarge(value)
+      return
+    }
+    this.#reserve(numberBytesMax)
+    if (scaled < 0) this.#bytes[this.#at++] = minus
+    const amount = Math.abs(scaled)
+    const whole = Math.floor(amount / scale)
+    this.#addWhole(whole)
+    this.#addDecimals(amount - whole * scale)
+  }
+
+  /** Adds the items of a list, with commas between them. */
+  addList(count: number, addItem: (index: number) => void): void {
+    for (let index = 0; index < count; index++) {
+      if (index > 0) this.add(',')
+      addItem(index)
+    }
+  }
+
+  take(): readonly Uint8Array<ArrayBuffer>[] {
+    if (this.#at > 0) this.#pieces.push(this.#bytes.subarray(0, this.#at))
+    return this.#pieces
+  }
+
+  #addLarge(value: number): void {
+    if (!Number.isInteger(value) || value >= wholeMax || value <= -wholeMax) {
+      this.add(String(value))
+      return
+    }
+    this.#reserve(numberBytesMax)
+    if (value < 0) this.#bytes[this.#at++] = minus
+    this.#addWhole(Math.abs(value))
+  }
+
+  #addWhole(number: number): void {
+    if (number < 1e8) {
+      let digits = 1
+      for (let limit = 10; number >= limit; limit *= 10) digits++
+      this.addDigits(number, digits)
+      return
+    }
+    const high = Math.floor(number / 1e8)
+    this.#addWhole(high)
+    this.addDigits(number - high * 1e8, 8)
+  }
+
+  /** Millionths, without zeros at the end. */
+  #addDecimals(number: number): void {
+    if (number === 0) return
+    let digits = digitsMax
+    let rest = number | 0
+    for (; rest % 10 === 0; digits--) rest = (rest / 10) | 0
+    this.#bytes[this.#at++] = point
+    this.addDigits(rest, digits)
+  }
+
+  /** A whole number below 10⁸, with zeros before it. */
+  addDigits(number: number, digits: number): void {
+    this.#reserve(digits)
+    const bytes = this.#bytes
+    let rest = number | 0
+    for (let at = this.#at + digits - 1; at >= this.#at; at--) {
+      const next = (rest / 10) | 0
+      bytes[at] = zero + rest - next * 10
+      rest = next
+    }
+    this.#at += digits
+  }
+
+  /** Returns false, and adds nothing, if it has another character. */
+  #addAscii(text: string): boolean {
+    const bytes = this.#bytes
+    const at = this.#at
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index)
+      if (code > 0x7f) return false
+      bytes[at + index] = code
+    }
+    this.#at = at + text.length
+    return true
+  }
+
+  #reserve(length: number): void {
+    if (this.#at + length > this.#bytes.length) this.#end(length)
+  }
+
+  /** Ends a piece. The next one has space for this many bytes. */
+  #end(length: number): void {
+    if (this.#at > 0) this.#pieces.push(this.#bytes.subarray(0, this.#at))
+    this.#bytes = pieceOf(Math.max(length, Math.min(this.#bytes.length * 8, pieceBytesMax)))
+    this.#at = 0
+  }
+}
+
+/** Not from the pool of buffers: it is given away as a whole. */
+function pieceOf(length: number) {
+  return Buffer.allocUnsafeSlow(length)
+}
