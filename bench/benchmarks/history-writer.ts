@@ -79,11 +79,11 @@ export class HistoryWriter {
   /** `cpuMs`: of all calls. `bytes`: on disk. */
   async end(): Promise<{ readonly cpuMs: number; readonly bytes: number }> {
     await this.settle()
-    // The pages that were merged take space until LevelDB has reason to compact them.
-    await this.#storage.compact()
     await this.#storage.close()
-    // LevelDB writes its last log as a table when it opens.
-    await (await levelPlace({ folder: this.#folder.path, headroomBytes: 0 }).open()).close()
+    // Opening writes the log of LevelDB as a table. Pages that were merged take space until LevelDB compacts them.
+    const storage = await levelPlace({ folder: this.#folder.path, headroomBytes: 0 }).open()
+    await storage.compact()
+    await storage.close()
     const bytes = await folderBytes(join(this.#folder.path, 'db'))
     await this.#folder.remove()
     return { cpuMs: this.#cpuMs, bytes }

@@ -1,4 +1,4 @@
-// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: HTTP.
+// Answers: the cost of keeping every value. Ingest with history on and off at full speed, with one dashboard: rate, acknowledgements, memory, and how far the history is behind; and in one process without a server, the CPU and the bytes on disk of each point, merges included, for a mix of 40 % values with one decimal, 20 % counters, 20 % switches, 10 % two decimals, 10 % noise of single precision. Then the time of queries, and of an export, in one process. Last, the same points in VictoriaMetrics and DuckDB, where they are installed: their answers must be equal. Does not count: HTTP.
 
 import { historyPeerFigures, historyPeers } from '#bench/benchmarks/history-peers'
 import { queries, queryTargets } from '#bench/benchmarks/history-queries'
@@ -6,7 +6,8 @@ import { HistoryWriter } from '#bench/benchmarks/history-writer'
 import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
-import { ownServer } from '#bench/harness/servers'
+import { ownServer, type RunningServer } from '#bench/harness/servers'
+import { processUsage } from '#bench/process-usage'
 import { SeededRandom } from '#bench/random'
 
 const starts = {
@@ -23,10 +24,41 @@ function ingestCase(name: string, changes: number): Case {
       async measure(round) {
         const size = round.isQuick ? { devices: standardLoad.devices / 10, window: 8 } : {}
         const load = { ...standardLoad, ...size, changes }
-        const result = await underLoad(start, load, ({ run }) => run(timesOf(round, 3_000, 15_000)))
-        return { ...costsOf(result), ...latenciesOf(result) }
+        const figures = await underLoad(start, load, async ({ run }, server) => {
+          const endSamples = sampled(server)
+          const result = await run(timesOf(round, 3_000, 15_000))
+          return { ...costsOf(result), ...latenciesOf(result), ...(await endSamples()) }
+        })
+        if (variant === 'off') return figures
+        const more = (figure: 'ackP99' | 'memory') => (figures[figure] ?? 0) - round.earlier(name, 'off', figure)
+        return { ...figures, ackP99More: more('ackP99'), memoryMore: more('memory') }
       },
     })),
+  }
+}
+
+const sampleEveryMs = 1_000
+
+/** Reads the memory of a server, and how far its history is behind, until it is called: the greatest of each. */
+function sampled({ port, processId }: RunningServer): () => Promise<Figures> {
+  const most: Record<string, number> = {}
+  const note = (figure: string, value: number) => {
+    most[figure] = Math.max(most[figure] ?? 0, value)
+  }
+  const sample = async () => {
+    note('memory', (processUsage(processId)?.anonymousBytes ?? Number.NaN) / 1024 ** 2)
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const lag = /^ddb_projection_lag_seconds\{.*\} (\S+)$/m.exec(text)
+    if (lag) note('lag', Number(lag[1]))
+  }
+  let sampling = Promise.resolve()
+  const timer = setInterval(() => {
+    sampling = sampling.then(sample)
+  }, sampleEveryMs)
+  return async () => {
+    clearInterval(timer)
+    await sampling.then(sample)
+    return most
   }
 }
 
@@ -85,6 +117,10 @@ export const history: Benchmark = {
   rounds: 3,
   figures: {
     ...formsOf(...(['changesPerSecond', 'serverCpuPerChange', 'serverCpu', 'loadCpu', 'ackP99', 'eventP99'] as const)),
+    ackP99More: { title: 'acknowledged p99 more than without, ms', digits: 1 },
+    lag: { title: 'history behind at most, s', digits: 2 },
+    memory: { title: 'memory at most, MiB', digits: 0 },
+    memoryMore: { title: 'memory more than without, MiB', digits: 0 },
     cpuPerPoint: { title: 'CPU, µs/point', digits: 2 },
     bytesPerPoint: { title: 'bytes/point on disk', digits: 2 },
     p99: { title: 'p99, ms', digits: 1 },
@@ -100,6 +136,11 @@ export const history: Benchmark = {
       isRatio: true,
       atLeast: 0.9,
     })),
+    ...[ones, tens].flatMap((name) =>
+      Object.entries({ ackP99More: 3, lag: 2, memoryMore: 150 }).map(([figure, atMost]) => ({
+        ...{ case: name, variant: 'on', figure, atMost },
+      })),
+    ),
     ...store.variants.map(({ name }) => ({ case: store.name, variant: name, figure: 'cpuPerPoint', atMost: 0.35 })),
     { case: store.name, variant: '10 000 series, exact times', figure: 'bytesPerPoint', atMost: 1.2 },
     { case: store.name, variant: '10 000 series, times with jitter', figure: 'bytesPerPoint', atMost: 2.5 },
