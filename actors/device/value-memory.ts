@@ -14,7 +14,7 @@ const arrayBytes = 48
 const elementBytes = 8
 /**
  * A number that is not a 32-bit integer may be an object: whether V8 unboxes the elements of an array depends on the
- * code before.
+ * code that ran before.
  */
 const boxedNumberBytes = 16
 /** Space for four fields, as created by `JSON.parse`. */

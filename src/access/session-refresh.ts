@@ -26,8 +26,8 @@ export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: 
 }
 
 /**
- * The session of a refresh token of the DPoP scheme, after a check of the key it is bound to. Changes nothing. Its user
- * must be able to sign in under the host of the request, but not to sign out.
+ * The session of a refresh token of the DPoP scheme, after a check of the key it is bound to. Changes nothing. The user
+ * must be allowed to sign in under the host of the request, except for a sign-out.
  */
 export function boundSession(
   parts: SignInParts,
@@ -60,7 +60,7 @@ export async function refreshBasic(
   return tokensOf(parts, { tenant, session, ...next, user: stored.user })
 }
 
-/** The tenant may require a second factor since: a user without one signs in again, and is asked to set one up. */
+/** If the tenant now requires a second factor, a user without one has to sign in again, and is asked to set one up. */
 function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState): void {
   if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
 }

@@ -99,7 +99,7 @@ export interface RefreshedSession {
   readonly endsAt: number
 }
 
-/** Equal for the same number, except for a fresh access token. */
+/** The same number gives the same pair, except for a new access token. */
 export async function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Promise<Pair> {
   const accessToken = await accessTokenOf(parts, of, parts.lifetimes.accessMs)
   return { accessToken, refreshToken: refreshTokenText(parts.fileKeys().refresh, of) }

@@ -344,7 +344,7 @@ function refusalOf(login: Exclude<Login, { readonly pair: unknown }>): Problem {
     : new Problem(401, { error: '2fa_required' })
 }
 
-/** Wrong passwords and codes are 401 too, but not this. RFC 6750 §3.1 */
+/** Wrong passwords and codes are answered 401 too, but without this error. RFC 6750 §3.1 */
 function isTokenRefused({ status, headers }: RawAnswer): boolean {
   return status === 401 && /error="invalid_token"/.test(headers.get('www-authenticate') ?? '')
 }

@@ -22,8 +22,8 @@ export interface EmbeddedUpdateServerParts {
 /**
  * The update server inside this process. It answers synchronously from the state of the projects. Contract 6.
  *
- * An answer may not be stored yet: callers that show it wait for `gate.settled`, and updates that start with it are
- * stored after it.
+ * An answer may be based on changes that are not stored yet: callers that show it wait for `gate.settled`. Updates that
+ * it starts are stored after these changes.
  */
 export class EmbeddedUpdateServer implements UpdateServer {
   readonly isEmbedded = true
@@ -79,7 +79,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
 
 type Window = NonNullable<RolloutBody['window']>
 
-/** A state that holds from one moment until before another, Unix ms. */
+/** Whether a window is open, from a moment until just before another, Unix ms. */
 interface Span {
   readonly isOpen: boolean
   readonly from: number
@@ -125,10 +125,10 @@ interface ReleaseChoice {
 /**
  * The release of a project that answers a query. In this order:
  *
- * 1. A pinned device gets the pinned version, older or newer, unless it has it. If the version has no release for this
- *    firmware, it gets none. A version with releases for other firmware indexes only does not pin this one.
- * 2. For an automatic check with a rollout, it gets the rollout's version if that is newer and `isMeant` agrees;
- *    otherwise none.
+ * 1. A pinned device gets the pinned version, older or newer, unless it has it already. If no release of the version
+ *    fits, it gets none. A version that has releases, but none for this firmware index, does not pin this firmware.
+ * 2. For an automatic check with a rollout, it gets the rollout's version if that is newer and `selects` returns
+ *    true; otherwise none.
  * 3. Otherwise it gets the newest release, if that is newer.
  *
  * A release fits by index, and by hardware unless it is for any hardware; a release for the exact hardware wins.

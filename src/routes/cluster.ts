@@ -23,7 +23,7 @@ const Credentials = z.union([
 ])
 type Credentials = z.infer<typeof Credentials>
 
-/** The headers by which a caller is found. */
+/** The headers that identify a caller. */
 const credentialHeaders = ['authorization', 'dpop', 'x-api-key']
 
 const FoundCaller = z.object({
@@ -111,7 +111,7 @@ async function foundCaller(
   }
 }
 
-/** The caller by what this node knows. @throws Problem */
+/** Finds the caller from what this node itself knows. @throws Problem */
 function callerHere(
   { context, authenticate }: CallerOptions,
   credentials: Credentials,
@@ -151,7 +151,7 @@ export interface OwnersCallersOptions extends CallerOptions {
 
 /**
  * Finds callers of event websockets on a node that may not be the owner: the owner knows all tickets, nonces and used
- * proofs. @throws Problem as the owner refuses them; `storage`
+ * proofs. @throws the Problem with which the owner refuses them; Problem `storage`
  */
 export function ownersCallers(options: OwnersCallersOptions) {
   const { otherNodes, context, reach, callerOf, anonymous } = options

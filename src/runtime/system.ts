@@ -170,7 +170,7 @@ export class System<Event> {
     return new Promise((answered, refused) => this.turn(address, command, { answered, refused }, bytes))
   }
 
-  /** Sends the command that `prepare` returns, without another turn in between. Its type excludes a promise. */
+  /** Sends the command that `prepare` returns, without another turn in between. `prepare` may not return a promise. */
   askAtOnce<const Command>(prepare: () => Question<Command>): Promise<unknown> {
     const { to, command, bytes } = prepare()
     return this.ask(to, command, bytes)
@@ -356,7 +356,7 @@ export class System<Event> {
     this.gate.put(this.#options.journal.reminderKey(address), null)
     const where = `a reminder of ${address.kind} ${address.id}`
     const refused = (problem: Problem) => {
-      // After a failed write, the reminder is still stored and fires when the store was read again.
+      // After a failed write, the reminder is still stored and fires when the store has been read again.
       if (problem.code !== 'storage') this.#options.log.bug(problem, where)
     }
     const responder = { answered: () => {}, refused }

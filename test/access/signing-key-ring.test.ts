@@ -12,7 +12,7 @@ function kidOf(token: string): unknown {
   return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
 }
 
-test('a rotation ends no session, and the old key stays valid while one of its tokens may be', async () => {
+test('a rotation ends no session, and the old key stays valid as long as any of its tokens', async () => {
   const { fixture, token } = await withToken()
   const { keys } = fixture.identity
   const [before] = keys.list()

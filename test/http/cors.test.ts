@@ -38,7 +38,7 @@ describe('origins', () => {
     expect(cors.isRefused(verdict as OriginVerdict, 'request')).toBe(false)
   })
 
-  test('null stays foreign even if it is configured', () => {
+  test('the origin null is foreign, even if it is configured', () => {
     const careless = corsOf({ corsOrigins: ['null', '', '*', 'file://'], publicUrls: [], iamOff: false })
     for (const origin of ['null', '*', 'http://evil.example'])
       expect(careless.verdictOf(origin, 'http://a')).toBe('foreign')
@@ -106,7 +106,7 @@ describe('responses', () => {
     expect(foreign.headers.get('vary')).toBe('Origin')
   })
 
-  test('a preflight is answered with methods, headers and how long that holds', async () => {
+  test('a preflight is answered with methods, headers and how long they are valid', async () => {
     http = await open(false)
     const response = await ask('/a', 'OPTIONS', 'https://app.example', { 'Access-Control-Request-Method': 'PUT' })
     expect(response.status).toBe(204)
@@ -221,7 +221,7 @@ describe('responses', () => {
     expect(statuses).toEqual([status])
   })
 
-  test('with IAM off, the same holds for the host that a trusted proxy forwards', async () => {
+  test('with IAM off, a foreign name that a trusted proxy forwards is a foreign page', async () => {
     http = await openHttp({
       bindings: [route('GET', '/a', () => ({ status: 200, json: 1 }))],
       cors: { corsOrigins, publicUrls, iamOff: true },

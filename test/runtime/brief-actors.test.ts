@@ -30,7 +30,7 @@ const brief: ActorDefinition<Note, { type: 'put' | 'read' | 'throw'; text?: stri
 const address = { kind: 'note', tenant: 'a', id: '1' }
 const definitions = () => [brief] as unknown as AnyDefinition<Entry>[]
 
-test('a brief actor does not stay awake, and its next turn reads its last decision before and after the commit', async () => {
+test('a brief actor does not stay awake; its next turn reads its latest state, stored or not', async () => {
   const fixture = await openRuntime({ definitions })
   fixture.ask(address, { type: 'put', text: 'one' }, 'put')
   expect(fixture.system.registry.awakeCount).toBe(0)

@@ -69,7 +69,7 @@ export const eventRows: readonly MetricRow[] = [
     name: 'ddb_tickets_total',
     type: 'counter',
     help: 'Tickets for the event websocket',
-    labels: { outcome: '`issued`, `used`, `refused` (used, but not valid)' },
+    labels: { outcome: '`issued`, `used`, `refused` (sent, but not valid)' },
     from: 'tickets',
     read: ({ tickets }) => samplesBy('outcome', tickets.counts),
   },

@@ -17,8 +17,8 @@ export const sortedMax = 1_000
 const typingMs = 200
 
 /**
- * Minimum pause between two sorts. After a slow one the pause is ten times as long, so that they take at most a tenth of
- * the time.
+ * Minimum pause between two sorts. After a slow sort the pause is ten times as long as the sort, so that
+ * sorting takes at most a tenth of the time.
  */
 const pauseMsMin = 250
 const pausePerCost = 10
@@ -43,7 +43,10 @@ export interface Fleet extends FleetResult {
   readonly canSort: boolean
 }
 
-/** The devices of a view, in its order. The previous ones stay until the first ones of a changed view are known. */
+/**
+ * The devices of a view, in its order. When the view changes, the previous devices stay until the first new ones are
+ * known.
+ */
 export function useFleet({ view, wanted, sortKey, hold }: FleetOptions): Fleet {
   const result = useSearch(view, wanted, hold)
   const { identifiers = [], isComplete } = result
