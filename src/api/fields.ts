@@ -80,7 +80,7 @@ const searchWordsMax = 16
 /** Words that all must occur. Contract 12, Names. */
 export const searchField = z
   .string('must be one text')
-  .max(searchCharactersMax)
+  .max(searchCharactersMax, `must have at most ${searchCharactersMax} characters`)
   .refine((text) => text.trim().split(/\s+/).length <= searchWordsMax, `must be at most ${searchWordsMax} words`)
 
 /** The minimum lifetime in seconds: a shorter one leaves no time to hand over a code or key. */

@@ -21,7 +21,7 @@ export const WebhookUrl = z
   .refine(isWebhookUrl, 'must be a URL such as https://example.com/hook, without user, password and #')
 
 function isWebhookUrl(text: string): boolean {
-  if (/[\s\\#]/.test(text) || !URL.canParse(text)) return false
+  if (/[\s\\#\p{Cc}]/u.test(text) || !URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)
   return /^https?:$/.test(protocol) && username === '' && password === ''
 }

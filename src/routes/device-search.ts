@@ -6,6 +6,7 @@ import { type Names, unionOf } from '#model/device-names'
 import type { Entry, EntryExceptReport } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import { devicesWithin } from '#model/scope'
+import { foldName } from '#model/user'
 import { ReadSlices } from '#routes/read-slices'
 import { Slices } from '#runtime/slices'
 import { type Listing, type Pages, pagesIn } from '#runtime/storage'
@@ -223,15 +224,19 @@ function placeAfter(rows: readonly TextRow[], device: string): number {
   return low
 }
 
+/** More tags, and the ends of longer texts, are not searched: otherwise one device could have as much text as 1 000. */
+const tagsMax = 32
+const textCharactersMax = 256
+
 const noText: DeviceText = { all: '', metaAt: 0, versionsAt: 0 }
 
 function textOf(state: DeviceState | undefined): DeviceText {
   if (!state) return noText
   const { name, site, tags } = state.meta
   const identifier = `${folded(state.device)}\n`
-  const meta = [name, site, ...(Array.isArray(tags) ? tags : [])]
+  const meta = [name, site, ...(Array.isArray(tags) ? tags.slice(0, tagsMax) : [])]
     .filter(isString)
-    .map((text) => `${folded(text)}\n`)
+    .map((text) => `${folded(text.slice(0, textCharactersMax)).slice(0, textCharactersMax)}\n`)
     .join('')
   const versions = state.firmwares.map(({ firmware, hardware = '' }) => folded(`${firmware}\n${hardware}`)).join('\n')
   const metaAt = identifier.length
@@ -250,7 +255,7 @@ function wordsOf(search: string): readonly string[] {
 
 const ascii = /^[\0-\x7f]*$/
 
-/** In lower case and without accents. */
+/** Independent of case and accents: `straße` and `STRASSE` are equal. */
 function folded(text: string): string {
-  return (ascii.test(text) ? text : text.normalize('NFD').replace(/\p{M}+/gu, '')).toLowerCase()
+  return ascii.test(text) ? text.toLowerCase() : foldName(text.normalize('NFKD').replace(/\p{M}+/gu, ''))
 }

@@ -6,7 +6,15 @@ import {
   type StoredWebhook,
   type WebhookResult,
   WebhookSecret,
+  WebhookUrl,
 } from '#model/webhook'
+
+test.each(['https://x.example/\0', '\u0001https://x.example', 'https://x.example/a\u009fb'])(
+  'a URL with a control character is refused: %j',
+  (url) => {
+    expect(WebhookUrl.safeParse(url).success).toBe(false)
+  },
+)
 
 test('a new secret is valid', () => {
   const secret = newWebhookSecret((byteCount) => new Uint8Array(byteCount).fill(250))
