@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { AccountCommand } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import { sessionsMax } from '#actors/account/sessions'
@@ -12,6 +12,11 @@ const did =
   }
 
 const badCode = 'unauthorized: invalid or expired code'
+
+let account: ActingAccount
+beforeEach(() => {
+  account = ActingAccount.signedUp()
+})
 
 describe('a code', () => {
   test('is created with an invitation', () => {
@@ -83,7 +88,6 @@ describe('a code', () => {
   })
 
   test('is valid if it was given after the account was enabled again', () => {
-    const account = ActingAccount.signedUp()
     account.act({ type: 'disable' })
     account.act({ type: 'enable' })
     account.act({ type: 'invite', code: code(3) })
@@ -91,7 +95,6 @@ describe('a code', () => {
   })
 
   test('keeps the old password until the code is used, and then ends every session', () => {
-    const account = ActingAccount.signedUp()
     account.begin('S1')
     account.begin('S2')
     account.act({ type: 'invite', code: code(7) })
@@ -112,7 +115,6 @@ describe('a code', () => {
     [true, []],
     [false, ['totp', 'webauthn']],
   ])('that resets the second factors (%s) resets them when it is used', (resetsFactors, left) => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     account.addWebauthn('C1')
     account.act({ type: 'factor_failed' })
@@ -135,14 +137,12 @@ describe('an account that is opened with a password', () => {
   })
 
   test('must not exist before', () => {
-    const account = ActingAccount.signedUp()
     expect(outcomeOf(account.act({ type: 'open', passwordHash: 'x' }))).toBe('conflict: the account exists')
   })
 })
 
 describe('a password', () => {
   test('is hashed again without a change, unless it was changed meanwhile', () => {
-    const account = ActingAccount.signedUp()
     account.begin('S1')
     const before = account.state.credentials
     const decision = account.act({ type: 'renew_hash', version: 1, passwordHash: 'anew' })
@@ -158,7 +158,6 @@ describe('a password', () => {
   })
 
   test('changes if the caller has seen the present one, and the other sessions end', () => {
-    const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
@@ -173,7 +172,6 @@ describe('a password', () => {
     ['of a disabled account', did({ type: 'disable' }), 2, 'not_found: Not Found'],
     ['of a deleted account', did({ type: 'erase' }), 1, 'not_found: Not Found'],
   ])('%s does not change', (_, prepare, version, refusal) => {
-    const account = ActingAccount.signedUp()
     prepare(account)
     const decision = account.act({ type: 'set_password', version, passwordHash: 'x', keep: undefined })
     expect(outcomeOf(decision)).toBe(refusal)
@@ -182,7 +180,6 @@ describe('a password', () => {
 
 describe('a session begins', () => {
   test('and the session actor receives its account', () => {
-    const account = ActingAccount.signedUp()
     expect(account.begin('S1')).toMatchObject({
       tells: [
         {
@@ -213,7 +210,6 @@ describe('a session begins', () => {
       'conflict: the account was changed meanwhile',
     ],
   ])('does not begin for %s', (_, prepare, refusal) => {
-    const account = ActingAccount.signedUp()
     prepare(account)
     expect(outcomeOf(account.begin('S1', 1))).toBe(refusal)
     expect(account.sessionIds).toEqual([])
@@ -227,13 +223,11 @@ describe('a session begins', () => {
   })
 
   test('begins once for each id', () => {
-    const account = ActingAccount.signedUp()
     account.begin('S1')
     expect(outcomeOf(account.begin('S1'))).toBe('conflict: the session has begun')
   })
 
   test(`ends the oldest session when there are more than ${sessionsMax}`, () => {
-    const account = ActingAccount.signedUp()
     for (let index = 1; index <= sessionsMax; index++) {
       expect(sentCommandsOf(account.begin(`S${index}`))).toEqual([`session/t/S${index} begin`])
     }
@@ -263,7 +257,6 @@ describe('sessions end', () => {
     ['when the account is erased', { type: 'erase' }, undefined, []],
     ['when the account is disabled', { type: 'disable' }, undefined, []],
   ])('%s', (_, command, outcome, left) => {
-    const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act(command)
     expect(outcomeOf(decision)).toEqual(outcome)
@@ -274,7 +267,6 @@ describe('sessions end', () => {
   })
 
   test('stores nothing when the account had no sessions', () => {
-    const account = ActingAccount.signedUp()
     expect(account.act({ type: 'end_sessions' })).toEqual({ type: 'answer', value: 0 })
     expect(account.act({ type: 'end_sessions', keep: 'S1' })).toEqual({ type: 'answer', value: 0 })
   })
@@ -282,7 +274,6 @@ describe('sessions end', () => {
 
 describe('an account', () => {
   test('leaves no record when it is erased', () => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     account.begin('S1')
     account.act({ type: 'erase' })
@@ -291,7 +282,6 @@ describe('an account', () => {
   })
 
   test('is disabled once and enabled once', () => {
-    const account = ActingAccount.signedUp()
     expect(account.act({ type: 'enable' }).type).toBe('answer')
     expect(account.act({ type: 'disable' }).type).toBe('record')
     expect(account.act({ type: 'disable' }).type).toBe('answer')

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { deliveryActor } from '#actors/delivery/delivery'
 import type { DeliveryCommand, DeliveryState, WebhookEnded } from '#actors/delivery/state'
 import type { DeliveryHead } from '#model/delivery'
@@ -68,9 +68,13 @@ class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
   }
 }
 
+let delivery: ActingDelivery
+beforeEach(() => {
+  delivery = new ActingDelivery()
+})
+
 describe('requests of a function', () => {
   test('are numbered, stored in their order and published with the head', () => {
-    const delivery = new ActingDelivery()
     delivery.act(request)
     delivery.at += 7
     delivery.act(request)
@@ -84,7 +88,6 @@ describe('requests of a function', () => {
   })
 
   test('are deleted after every subscriber received them, and the last one removes the row', () => {
-    const delivery = new ActingDelivery()
     for (let count = 0; count < 3; count++) delivery.act(request)
     delivery.act({ type: 'trim', to: 2 })
     expect([delivery.kept, [...delivery.rows]]).toEqual([[3], ['F']])
@@ -96,7 +99,6 @@ describe('requests of a function', () => {
   })
 
   test('are deleted with the function, also when it is deleted twice', () => {
-    const delivery = new ActingDelivery()
     delivery.act(request)
     delivery.act(request)
     delivery.act({ type: 'forget' })
@@ -106,7 +108,6 @@ describe('requests of a function', () => {
   })
 
   test('keep the actor awake while there are any', () => {
-    const delivery = new ActingDelivery()
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(true)
     delivery.act(request)
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(false)
@@ -142,7 +143,6 @@ describe('requests of a function', () => {
 
 describe('webhooks of a function', () => {
   test('are stored under an id of their own until they end, beside the mails', () => {
-    const delivery = new ActingDelivery()
     delivery.act(webhook)
     delivery.act(webhook)
     const stored = { ...webhook.request, attempts: 0, nextAt: now, result: null }
@@ -165,7 +165,6 @@ describe('webhooks of a function', () => {
   })
 
   test('of which the results of those that ended last are kept', () => {
-    const delivery = new ActingDelivery()
     for (let count = 0; count < 102; count++) delivery.act(webhook)
     const ids = delivery.added.map(({ id }) => id).reverse()
     for (const id of ids) {
@@ -176,7 +175,6 @@ describe('webhooks of a function', () => {
   })
 
   test('of which those of a node that were dropped in a row are one result', () => {
-    const delivery = new ActingDelivery()
     const drop = (node: string, count: number, afterMs: number) => {
       delivery.at += afterMs
       delivery.act({ type: 'webhooks_dropped', node, count })
@@ -196,7 +194,6 @@ describe('webhooks of a function', () => {
   })
 
   test('are deleted with the function', () => {
-    const delivery = new ActingDelivery()
     for (let count = 0; count < 2; count++) delivery.act(webhook)
     delivery.act(ended(delivery.added[0]?.id ?? ''))
     delivery.act({ type: 'forget' })

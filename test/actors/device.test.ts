@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/property-override'
@@ -11,6 +11,11 @@ import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 const two = shapeOf('two', { 5: 'float' })
+
+let device: ActingDevice
+beforeEach(() => {
+  device = ActingDevice.added()
+})
 
 describe('a device that is added or removed', () => {
   test('exists from then on and is listed at once', () => {
@@ -38,7 +43,6 @@ describe('a device that is added or removed', () => {
   })
 
   test('publishes the removal of its properties first, then its own, and leaves no record', () => {
-    const device = ActingDevice.added()
     device.act(
       hello([
         { shape: one, items: [0, 5] },
@@ -68,7 +72,6 @@ describe('a device that is added or removed', () => {
   })
 
   test('is another device of the same name when it is added again', () => {
-    const device = ActingDevice.added()
     device.act(hello([{ shape: one, items: [0, 5] }]))
     device.act(report(one, 9, [0, 6]))
     device.act({ type: 'remove' })
@@ -118,7 +121,6 @@ describe('a device that is added or removed', () => {
 
 describe('HELLO', () => {
   test('of an offline device publishes discovery, then the status, and counts a connect', () => {
-    const device = ActingDevice.added()
     const decision = device.record(hello([{ shape: one, items: [0, 5] }]))
     expect(kindsOf(decision)).toEqual(['declared', 'discovered', 'status_changed'])
     expect(decision.events.at(-1)).toMatchObject({
@@ -132,7 +134,6 @@ describe('HELLO', () => {
   })
 
   test('on another link of an online device counts a connect without an event', () => {
-    const device = ActingDevice.added()
     device.act(hello([], { firmwares: [{ firmware: '1.0.0', index: 0 }] }))
     device.at += 1_000
     expect(kindsOf(device.act(hello()))).toEqual([])
@@ -151,14 +152,12 @@ describe('HELLO', () => {
     ['the firmware is known, and the project is the same', [{ firmwares, project: 'p' }, { project: 'p' }], []],
     ['automatic updates are turned off', [{ firmwares }, { isAutoUpdated: false }], ['discovered']],
   ])('%s', (_, hellos, expected) => {
-    const device = ActingDevice.added()
     const [last, ...earlier] = [...hellos].reverse()
     for (const each of earlier.reverse()) device.act(hello([], each))
     expect(kindsOf(device.act(hello([], last)))).toEqual(expected)
   })
 
   test('keeps known values of fields that it leaves out', () => {
-    const device = ActingDevice.added()
     device.act(hello([], { project: 'p', firmwares, isAutoUpdated: false }))
     device.act(hello([], { isAutoUpdated: false }))
     expect(device.state).toMatchObject({ project: 'p', firmwares, isAutoUpdated: false })
@@ -168,7 +167,6 @@ describe('HELLO', () => {
     ['the present session', 's', 3],
     ['another', 't', 0],
   ])('answers the last sequence number in %s', (_, session, seq) => {
-    const device = ActingDevice.added()
     device.act(hello([{ shape: one, items: [] }]))
     device.act(report(one, 3, [0, 5]))
     expect(device.record(hello([{ shape: one, items: [] }], { session })).answer).toEqual({ flakeAddress: 7, seq })
@@ -185,7 +183,6 @@ describe('the status', () => {
     ['idle', 'idle', ['answer']],
     ['idle', 'offline', ['status_changed']],
   ] as const)('changes from %s to %s', (from, to, expected) => {
-    const device = ActingDevice.added()
     device.act({ type: 'status', status: from })
     const kinds = kindsOf(device.act({ type: 'status', status: to }))
     expect(kinds).toEqual(expected.length === 0 ? ['answer'] : expected)
@@ -193,7 +190,6 @@ describe('the status', () => {
   })
 
   test('has a row in the presence index unless it is offline', () => {
-    const device = ActingDevice.added()
     for (const [status, isPresent] of [
       ['idle', true],
       ['online', true],
@@ -204,7 +200,6 @@ describe('the status', () => {
   })
 
   test('counts only the connects of this process', () => {
-    const device = ActingDevice.added()
     Object.assign(device.state, { numConnects: 9, lastConnect: startedAt - 1 })
     expect(connectsSince(device.state, startedAt)).toBe(0)
     expect(device.record({ type: 'status', status: 'idle' }).events[0]).toMatchObject({ numConnects: 0 })
@@ -250,7 +245,6 @@ describe('metadata', () => {
 })
 
 test('a snapshot restores the whole device', () => {
-  const device = ActingDevice.added()
   device.act(
     hello(
       [
@@ -267,7 +261,6 @@ test('a snapshot restores the whole device', () => {
 })
 
 test('the value of a property overrides older entries up to its own offset', () => {
-  const device = ActingDevice.added()
   device.act(hello([{ shape: one, items: [0, 1] }]))
   const declaredAt = device.offset - 2
   device.act(report(one, 1, [0, 2]))

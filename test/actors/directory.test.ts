@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
 import { rowByName, tenantRow } from '#actors/directory/queries'
 import { tenantUsersMax, usersMax } from '#actors/directory/users'
@@ -7,9 +7,13 @@ import { code, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, sentCommandsOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
 
+let directory: ActingDirectory
+beforeEach(() => {
+  directory = directoryWith()
+})
+
 describe('a user', () => {
   test('is invited: the account receives the code, and the directory finds the user', () => {
-    const directory = directoryWith()
     const decision = directory.invite('Ann', { email: 'Ann@Example.org', roles: ['viewer', 'ops', 'viewer'] })
     const row = {
       id: 'ANN',
@@ -77,7 +81,6 @@ describe('a user', () => {
   })
 
   test('becomes active when the account reports it, and keeps later changes', () => {
-    const directory = directoryWith()
     directory.invite('ann')
     directory.act({ type: 'activated', user: 'ANN', factors: [] })
     expect(directory.row('ANN')).toMatchObject({ state: 'active', hasPassword: true })
@@ -88,7 +91,6 @@ describe('a user', () => {
   })
 
   test('that was removed may still be named in a notice', () => {
-    const directory = directoryWith()
     for (const type of ['activated', 'factors_changed'] as const) {
       expect(directory.act({ type, user: 'ANN', factors: [] }).type).toBe('answer')
     }
@@ -96,7 +98,6 @@ describe('a user', () => {
   })
 
   test('that is removed leaves no record, and the name is free', () => {
-    const directory = directoryWith()
     const empty = structuredClone(directory.state)
     directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
     const decision = directory.act({ type: 'remove_user', user: 'ANN' })
@@ -111,7 +112,6 @@ describe('a user', () => {
 
 describe('a change of a user', () => {
   test('affects only the fields of the request', () => {
-    const directory = directoryWith()
     directory.add('ann', { email: 'ann@example.org', roles: ['viewer'] })
     const before = directory.row('ANN')
     directory.act({ type: 'update_user', user: 'ANN', email: 'new@example.org' })
@@ -153,7 +153,6 @@ describe('a change of a user', () => {
     ['active', 'active', 'active', []],
     ['active', 'disabled', 'disabled', ['disable']],
   ])('from %s by %s leads to %s', (from, state, to, told) => {
-    const directory = directoryWith()
     if (from === 'invited') directory.invite('ann')
     else directory.add('ann')
     const decision = directory.act({ type: 'update_user', user: 'ANN', state })
@@ -165,7 +164,6 @@ describe('a change of a user', () => {
     [true, 'active'],
     [false, 'invited'],
   ])('that enables the user restores the earlier state (signed up: %s)', (isSignedUp, state) => {
-    const directory = directoryWith()
     if (isSignedUp) directory.add('ann')
     else directory.invite('ann')
     directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
@@ -175,7 +173,6 @@ describe('a change of a user', () => {
   })
 
   test('of the account does not enable a disabled user', () => {
-    const directory = directoryWith()
     directory.add('ann')
     directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
     directory.act({ type: 'activated', user: 'ANN', factors: [] })
@@ -185,7 +182,6 @@ describe('a change of a user', () => {
 
 describe('roles of a user', () => {
   test('hold from an offset that is set later', () => {
-    const directory = directoryWith()
     directory.add('ann', { roles: ['viewer'] })
     directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'viewer'] })
     const { rolesSince, rolesEdit } = directory.row('ANN')
@@ -198,7 +194,6 @@ describe('roles of a user', () => {
   })
 
   test('get their offset only from the last edit', () => {
-    const directory = directoryWith()
     directory.add('ann', { roles: ['viewer'] })
     directory.act({ type: 'update_user', user: 'ANN', roles: ['ops'] })
     const first = directory.row('ANN').rolesEdit
@@ -219,7 +214,6 @@ describe('roles of a user', () => {
     [['viewer'], ['ops'], null],
     [[], [], -1],
   ])('%j put as %j hold since %s', (before, roles, since) => {
-    const directory = directoryWith()
     directory.add('ann', { roles: before })
     directory.act({ type: 'update_user', user: 'ANN', roles })
     expect(directory.row('ANN').rolesSince).toBe(since)
@@ -257,7 +251,6 @@ describe('the last administrator', () => {
   })
 
   test('is not a user that was never active', () => {
-    const directory = directoryWith()
     directory.invite('ann', { roles: ['admin'] })
     expect(directory.act({ type: 'remove_user', user: 'ANN' }).type).toBe('record')
   })
@@ -268,7 +261,6 @@ describe('the first administrator', () => {
   const add: DirectoryCommand = { type: 'add_administrator', user, passwordHash: 'argon' }
 
   test('is active from the beginning, with the password in the account', () => {
-    const directory = directoryWith()
     const decision = directory.act(add)
     expect(outcomeOf(decision)).toBe(true)
     expect(decision).toMatchObject({
@@ -288,7 +280,6 @@ describe('the first administrator', () => {
 })
 
 test('only accounts store codes and passwords; the directory has no hashes of them', () => {
-  const directory = directoryWith()
   directory.invite('ann')
   directory.act({
     type: 'add_administrator',

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { AccountCommand } from '#actors/account/commands'
 import { credentialsMax, factorDelayMs, wrongAgain, wrongFactorsMax } from '#actors/account/factors'
 import type { WrongFactors } from '#actors/account/state'
@@ -14,9 +14,13 @@ function heardFactors(decision: ReturnType<ActingAccount['act']>): unknown {
   return commands.find(({ type }) => type === 'factors_changed')?.factors
 }
 
+let account: ActingAccount
+beforeEach(() => {
+  account = ActingAccount.signedUp()
+})
+
 describe('TOTP', () => {
   test('is turned on: other sessions end, the directory is notified, and older versions are void', () => {
-    const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2']) account.begin(id)
     const decision = account.setTotp({ keep: 'S2' })
     expect(outcomeOf(decision)).toEqual({ version: 2 })
@@ -32,7 +36,6 @@ describe('TOTP', () => {
   })
 
   test('is replaced by another secret with new recovery codes and without a notice', () => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     const decision = account.setTotp({ step: 500, recovery: [hash(210)] })
     expect(heardFactors(decision)).toBeUndefined()
@@ -40,7 +43,6 @@ describe('TOTP', () => {
   })
 
   test('accepts a code of each step once, in order, and none when it is off', () => {
-    const account = ActingAccount.signedUp()
     const used = (step: number) => outcomeOf(account.act({ type: 'use_totp', step })) ?? step
     expect(used(1)).toBe(wrong)
     account.setTotp()
@@ -49,7 +51,6 @@ describe('TOTP', () => {
   })
 
   test('is turned off, and the recovery codes end with the last factor', () => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     account.begin('S1')
     const decision = account.act({ type: 'remove_totp', version: 2, keep: undefined, isRequired: false })
@@ -63,7 +64,6 @@ describe('TOTP', () => {
 })
 
 test('a recovery code is valid once, and the others stay', () => {
-  const account = ActingAccount.signedUp()
   account.setTotp()
   const used = (code: number) => account.act({ type: 'use_recovery', hash: hash(code) })
   expect(used(201).type).toBe('record')
@@ -78,7 +78,6 @@ test('a recovery code is valid once, and the others stay', () => {
 
 describe('WebAuthn', () => {
   test('is the first factor with recovery codes; further factors keep those codes', () => {
-    const account = ActingAccount.signedUp()
     expect(heardFactors(account.addWebauthn('C1', {}, [hash(220)]))).toEqual(['webauthn'])
     expect(heardFactors(account.addWebauthn('C2'))).toBeUndefined()
     expect(account.state.factors.recovery).toEqual([hash(220)])
@@ -86,13 +85,11 @@ describe('WebAuthn', () => {
   })
 
   test('is reported together with TOTP', () => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     expect(heardFactors(account.addWebauthn('C1'))).toEqual(['totp', 'webauthn'])
   })
 
   test('accepts a credential once, and a limited number of them', () => {
-    const account = ActingAccount.signedUp()
     for (let index = 0; index < credentialsMax - 1; index++) account.addWebauthn(`C${index}`)
     expect(outcomeOf(account.addWebauthn('C3'))).toBe('conflict: the credential is registered')
     expect(account.addWebauthn('C9').type).toBe('record')
@@ -108,7 +105,6 @@ describe('WebAuthn', () => {
     // An authenticator without a counter sends 0, and the stored counter stays.
     [7, 0, 7],
   ])('with counter %i accepts counter %i: %s', (stored, counter, outcome) => {
-    const account = ActingAccount.signedUp()
     account.addWebauthn('C1', { counter: stored })
     account.addWebauthn('C2')
     account.at += 5
@@ -123,7 +119,6 @@ describe('WebAuthn', () => {
   })
 
   test('is turned off credential by credential', () => {
-    const account = ActingAccount.signedUp()
     account.addWebauthn('C1', {}, [hash(1)])
     account.addWebauthn('C2')
     const remove = (id: string) =>
@@ -144,7 +139,6 @@ describe('a tenant that requires a second factor', () => {
     account.act({ type: 'remove_webauthn', version: account.version, id, keep: undefined, isRequired })
 
   test('keeps the last factor of a user, whichever it is', () => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     expect(outcomeOf(removeTotp(account, true))).toBe(required)
     account.addWebauthn('C1')
@@ -168,7 +162,6 @@ test.each<[string, (account: ActingAccount) => AccountCommand]>([
     ({ version }) => ({ type: 'remove_webauthn', version, id: 'C1', keep: undefined, isRequired: false }),
   ],
 ])('%s of an account that changed meanwhile is refused', (_, commandOf) => {
-  const account = ActingAccount.signedUp()
   account.setTotp()
   account.addWebauthn('C1')
   const command = commandOf(account)
@@ -222,7 +215,6 @@ describe('wrong factors', () => {
     ['a recovery code', { type: 'use_recovery', hash: hash(201) }],
     ['a credential', { type: 'use_webauthn', id: 'C1', counter: 9 }],
   ])('delay %s, even if it is right', (_, command) => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     account.addWebauthn('C1')
     for (let count = 0; count < 5; count++) account.act({ type: 'factor_failed' })
@@ -236,7 +228,6 @@ describe('wrong factors', () => {
   })
 
   test('lock the account until the day is over', () => {
-    const account = ActingAccount.signedUp()
     account.setTotp()
     for (let count = 0; count < 20; count++) {
       account.at += 1_000_000

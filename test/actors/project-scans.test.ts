@@ -1,11 +1,15 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { waitingScansMax } from '#actors/project/scan'
 import { boundDevicesMax } from '#model/group'
 import { ActingProject, ada, bob, putRollout, requestScan } from '#test/actors/acting-project'
 
+let project: ActingProject
+beforeEach(() => {
+  project = new ActingProject()
+})
+
 describe('walks', () => {
   test('run one at a time, and each result is stored', () => {
-    const project = new ActingProject()
     expect(project.indexed(requestScan('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
     expect(project.notices.received).toEqual(['walk t/boiler'])
     project.act({ type: 'scan_progress', cursor: 'A', chosen: 1 })
@@ -24,7 +28,6 @@ describe('walks', () => {
   })
 
   test('that are over ignore later results', () => {
-    const project = new ActingProject()
     expect(
       project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, { type: 'scan_done', chosen: 1, isBegun: true }),
     ).toEqual([undefined, undefined])
@@ -32,7 +35,6 @@ describe('walks', () => {
   })
 
   test('for one reason and author are merged while they wait, and run after the present one', () => {
-    const project = new ActingProject()
     project.all(requestScan('hook', ['A']), requestScan('hook', ['C']), requestScan('hook', ['B', 'C']))
     project.notices.received
     expect(project.state.scan?.devices).toEqual(['A'])
@@ -44,7 +46,6 @@ describe('walks', () => {
   })
 
   test('of different authors stay separate, because each author reaches other devices', () => {
-    const project = new ActingProject()
     project.all(
       requestScan('hook', null),
       requestScan('hook', ['A'], ada),
@@ -66,13 +67,11 @@ describe('walks', () => {
     ['as many as a list may have', names(0, boundDevicesMax - 1), ['D09999'], names(0, boundDevicesMax)],
     ['more than that', names(0, boundDevicesMax), ['X'], null],
   ])('merge two lists of devices: %s', (_, one, other, both) => {
-    const project = new ActingProject()
     project.all(requestScan('cron', null), requestScan('hook', one), requestScan('hook', other))
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: both, author: null }])
   })
 
   test(`are refused behind ${waitingScansMax} others, unless they merge with one`, () => {
-    const project = new ActingProject()
     project.act(requestScan('cron', null))
     for (let author = 0; author < waitingScansMax; author++)
       project.act(requestScan('hook', ['A'], `crn#user:${author}`))
@@ -91,7 +90,6 @@ describe('a walk that is finished, while some of its devices wait,', () => {
   const done = (isBegun: boolean) => ({ type: 'scan_done', chosen: 1, isBegun }) as const
 
   test('is remembered until none waits', () => {
-    const project = new ActingProject()
     project.all(requestScan('hook', ['A'], bob))
     expect(project.indexed(done(false))).toEqual([])
     expect([project.state.scan, project.state.openScans]).toEqual([
@@ -108,14 +106,12 @@ describe('a walk that is finished, while some of its devices wait,', () => {
   })
 
   test('ends with the next walk that has no waiting devices', () => {
-    const project = new ActingProject()
     project.all(requestScan('hook', ['A']), done(false), requestScan('cron', null))
     expect(project.indexed(done(true))).toEqual(['- walking boiler'])
     expect(project.state.openScans).toEqual([])
   })
 
   test('runs again in a new process if no other walk runs', () => {
-    const project = new ActingProject()
     project.all(
       requestScan('hook', ['B']),
       done(false),
@@ -136,7 +132,6 @@ describe('a walk that is finished, while some of its devices wait,', () => {
   })
 
   test('does not run again for an inactive rollout, or before another walk of its author', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
     expect(project.indexed({ type: 'repeat_scans' })).toEqual(['- walking boiler'])
     project.all({ type: 'resume', author: ada }, done(false))
@@ -149,7 +144,6 @@ describe('a walk that is finished, while some of its devices wait,', () => {
   })
 
   test('is forgotten, oldest first, if too many authors need walks', () => {
-    const project = new ActingProject()
     for (let author = 0; author <= waitingScansMax; author++) {
       project.all(requestScan('hook', ['A'], `crn#user:${author}`), done(false))
     }
@@ -160,7 +154,6 @@ describe('a walk that is finished, while some of its devices wait,', () => {
 
 describe('walks for a rollout', () => {
   test('do not begin unless it is active', () => {
-    const project = new ActingProject()
     project.act(requestScan('rollout', null, ada))
     expect(project.state.scan).toBeUndefined()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 1, isBegun: true }, { type: 'pause', author: ada })
@@ -175,7 +168,6 @@ describe('walks for a rollout', () => {
   })
 
   test('end with it: the present walk visits no more devices, and waiting ones are deleted', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
     project.all(requestScan('rollout', null, ada), requestScan('hook', null), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
@@ -183,14 +175,12 @@ describe('walks for a rollout', () => {
   })
 
   test('run for its present author: waiting walks of an earlier author are deleted', () => {
-    const project = new ActingProject()
     for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
     expect(project.state.scan?.author).toBe(ada)
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
   test('leave other walks as they are when it ends', () => {
-    const project = new ActingProject()
     project.all(requestScan('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'hook', devices: null })
     expect(project.state.nextScans).toEqual([])
@@ -203,7 +193,6 @@ describe('walks for a rollout', () => {
     ['a hook of one author', requestScan('hook', null, bob), 3],
     ['a hook for some devices', requestScan('hook', ['A', 'B']), 3],
   ])('set the number of chosen devices when they cover all: %s', (_, request, chosen) => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 3, isBegun: true }, request, {
       type: 'scan_done',
       chosen: 7,
@@ -213,7 +202,6 @@ describe('walks for a rollout', () => {
   })
 
   test('do not set the number for a new rollout that began during the walk', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'scan_done', chosen: 3, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
     project.act({ type: 'scan_done', chosen: 5, isBegun: true })

@@ -1,10 +1,15 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { ProjectCommand, Stage } from '#actors/project/commands'
 import { byPrecedence } from '#model/firmware-order'
 import { releaseName } from '#model/release'
 import { ActingProject, ada, moved, putRelease, putRollout, requestScan } from '#test/actors/acting-project'
 import { commandOf, weighted } from '#test/kit/command-arbitrary'
+
+let project: ActingProject
+beforeEach(() => {
+  project = new ActingProject()
+})
 
 describe('a rollout stops after errors', () => {
   // Chosen devices, threshold in percent, results of devices; whether the rollout stops.
@@ -30,7 +35,6 @@ describe('a rollout stops after errors', () => {
     [1000, 12.5, { failed: 2 }, false],
     [1000, 12.5, { failed: 3 }, true],
   ])('of %i chosen at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
-    const project = new ActingProject()
     const threshold = errorThresholdPercent === undefined ? {} : { errorThresholdPercent }
     project.all(putRollout('2.0.0', threshold), { type: 'scan_done', chosen, isBegun: true })
     project.notices.received
@@ -40,7 +44,6 @@ describe('a rollout stops after errors', () => {
   })
 
   test('waits until the number of chosen devices is known if it may be small', () => {
-    const project = new ActingProject()
     project.act(putRollout('2.0.0', { errorThresholdPercent: 20 }))
     project.move(null, 'failed', 3)
     expect(project.state.rollout?.state).toBe('running')
@@ -51,7 +54,6 @@ describe('a rollout stops after errors', () => {
   })
 
   test('and counts from zero when it is resumed', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
@@ -64,7 +66,6 @@ describe('a rollout stops after errors', () => {
   })
 
   test('also for devices that failed before it was resumed, and failed again', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
@@ -77,7 +78,6 @@ describe('a rollout stops after errors', () => {
   })
 
   test('not for devices that succeed in the end', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     for (let device = 0; device < 10; device++) {
       project.move(null, 'failed')
@@ -89,7 +89,6 @@ describe('a rollout stops after errors', () => {
   })
 
   test('not while it is paused, and its state is shown', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'pause', author: ada })
     project.move(null, 'failed', 5)
     expect(project.state.rollout?.state).toBe('paused')
@@ -98,7 +97,6 @@ describe('a rollout stops after errors', () => {
 
 describe('reports of updates', () => {
   test('of an earlier rollout, or of none, only keep the release in use', () => {
-    const project = new ActingProject()
     project.all(
       putRollout('2.0.0'),
       putRollout('2.0.1', {}, 'R2'),
@@ -114,7 +112,6 @@ describe('reports of updates', () => {
   })
 
   test('are kept without a rollout while an update is active, and then deleted', () => {
-    const project = new ActingProject()
     project.act(moved(null, 'running'))
     expect([...project.records.keys()]).toEqual(['tally'])
     project.act(moved('running', 'done'))
@@ -122,7 +119,6 @@ describe('reports of updates', () => {
   })
 
   test('are not stored if they change nothing', () => {
-    const project = new ActingProject()
     expect(project.act(moved('failed', null)).type).toBe('answer')
   })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { ProjectCommand } from '#actors/project/commands'
 import { isEmpty } from '#actors/project/state'
 import { pinsMax, releasesMax } from '#model/release'
@@ -9,9 +9,13 @@ const key = { firmware: '2.0.0', hardware: null, index: 0 }
 const deletion: ProjectCommand = { type: 'delete_release', key }
 const pin: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '2.0.0' }
 
+let project: ActingProject
+beforeEach(() => {
+  project = new ActingProject()
+})
+
 describe('a release', () => {
   test('exists from its upload to its deletion, and the image store receives both notices', () => {
-    const project = new ActingProject()
     expect(project.all(putRelease('2.0.0'))).toEqual([{ isNew: true, release: releaseOf('2.0.0') }])
     expect([...project.state.releases]).toEqual([['0//2.0.0', releaseOf('2.0.0')]])
     expect(project.notices.received).toEqual(['t/boiler/0//2.0.0 none → a'])
@@ -21,7 +25,6 @@ describe('a release', () => {
   })
 
   test('is unchanged by an upload of the same bytes, and other bytes are refused', () => {
-    const project = new ActingProject()
     project.act(putRelease('2.0.0'))
     project.notices.received
     expect(project.all(putRelease('2.0.0', { createdBy: bob }), putRelease('2.0.0', { image: 'b' }))).toEqual([
@@ -32,7 +35,6 @@ describe('a release', () => {
   })
 
   test('is another release for other hardware or another index', () => {
-    const project = new ActingProject()
     project.all(putRelease('2.0.0'), putRelease('2.0.0', { hardware: 'revA' }), putRelease('2.0.0', { index: 1 }))
     expect([...project.state.releases.keys()]).toEqual(['0//2.0.0', '0/revA/2.0.0', '1//2.0.0'])
     project.act(deletion)
@@ -57,7 +59,6 @@ describe('a release', () => {
       [moved('running', 'failed'), moved('running', null)],
     ],
   ])('is not deleted while in use by %s', (_, uses, ends) => {
-    const project = new ActingProject()
     project.all(putRelease('2.0.0'), ...uses)
     for (const end of ends) {
       expect(project.all(deletion)).toEqual(['conflict: the release is in use'])
@@ -67,7 +68,6 @@ describe('a release', () => {
   })
 
   test('is not in use by another version, or by an update for other hardware', () => {
-    const project = new ActingProject()
     project.all(
       putRelease('2.0.0'),
       { type: 'put_pin', device: 'A', firmware: '2.0.0+1' },
@@ -78,7 +78,6 @@ describe('a release', () => {
   })
 
   test(`is refused when the project has ${releasesMax}`, () => {
-    const project = new ActingProject()
     for (let minor = 0; minor < releasesMax; minor++) {
       // The releases are inserted as from the store, because a turn checks the whole state.
       project.definition.change?.(project.state, { name: `release/0//1.${minor}.0`, value: releaseOf(`1.${minor}.0`) })
@@ -91,7 +90,6 @@ describe('a release', () => {
 
 describe('a pin', () => {
   test('exists from its creation to its deletion, and the answer shows whether it is new', () => {
-    const project = new ActingProject()
     const other: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '1.0.0' }
     expect(project.all(pin, pin, other)).toEqual([{ isNew: true }, { isNew: false }, { isNew: false }])
     expect([...project.state.pins]).toEqual([['A', '1.0.0']])
@@ -101,7 +99,6 @@ describe('a pin', () => {
   })
 
   test(`is refused when the project has ${pinsMax}, unless the device has one`, () => {
-    const project = new ActingProject()
     const pins = project.state.pins as Map<string, string>
     for (let device = 0; device < pinsMax; device++) pins.set(`D${device}`, '1.0.0')
     const decide = (device: string) =>
@@ -117,7 +114,6 @@ describe('a pin', () => {
 })
 
 test('a project exists while it has a release, a pin or a rollout, and is deleted with the last of them', () => {
-  const project = new ActingProject()
   expect(isEmpty(project.state)).toBe(true)
   expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ project boiler'])
   expect(project.indexed(pin)).toEqual([])
@@ -146,7 +142,6 @@ describe('a rollout', () => {
   }
 
   test('is active from its creation, and a walk begins', () => {
-    const project = new ActingProject()
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
     expect(project.notices.received).toEqual(['rollout t/boiler', 'walk t/boiler'])
     expect(project.state.scan).toEqual({
@@ -160,7 +155,6 @@ describe('a rollout', () => {
   })
 
   test('put again with the same firmware continues with its new author, and a walk begins', () => {
-    const project = new ActingProject()
     project.act(putRollout('2.0.0'))
     project.move(null, 'done', 2)
     project.move(null, 'refused')
@@ -180,7 +174,6 @@ describe('a rollout', () => {
   })
 
   test.each(['paused', 'stopped'] as const)('of another firmware is a new one, also after one that is %s', (state) => {
-    const project = new ActingProject()
     project.act(putRollout('2.0.0', { errorThresholdPercent: 0 }))
     if (state === 'paused') project.act({ type: 'pause', author: ada })
     else project.move(null, 'failed')
@@ -216,7 +209,6 @@ describe('a rollout', () => {
   })
 
   test('is paused and resumed by any author, and a second request changes nothing', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.received
     const known = { ...counts, chosen: 9 }
@@ -237,7 +229,6 @@ describe('a rollout', () => {
   })
 
   test('that does not exist cannot be paused, resumed or deleted', () => {
-    const project = new ActingProject()
     const nothing = 'not_found: Not Found'
     expect(
       project.all({ type: 'pause', author: ada }, { type: 'resume', author: ada }, { type: 'delete_rollout' }),
@@ -245,7 +236,6 @@ describe('a rollout', () => {
   })
 
   test('begins when its release is uploaded; other releases start no walk', () => {
-    const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.received
     project.all(putRelease('2.0.1'))

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { aheadMsMax } from '#actors/device/report'
 import type { Items } from '#model/entry'
 import { now } from '#test/actors/acting-actor'
@@ -20,9 +20,13 @@ function linked(): ActingDevice {
 
 const dayMs = 24 * 60 * 60_000
 
+let device: ActingDevice
+beforeEach(() => {
+  device = linked()
+})
+
 describe('a report', () => {
   test('is one entry with its items in the order of the device, also when a value repeats', () => {
-    const device = linked()
     const items: Items = [1, 'x', 0, 5, 1, 'y']
     for (const seq of [1, 2]) {
       const { events, answer } = device.record(report(one, seq, items))
@@ -51,7 +55,6 @@ describe('a report', () => {
   })
 
   test('replaces earlier values, also with an earlier time', () => {
-    const device = linked()
     device.act(report(one, 1, [0, 5], { timestamp: 500 }))
     device.act(report(one, 2, [0, 6], { timestamp: 400 }))
     expect(device.state.services[0]?.states()).toEqual([6, null])
@@ -59,7 +62,6 @@ describe('a report', () => {
   })
 
   test('of a property error replaces the value', () => {
-    const device = linked()
     device.act(report(one, 1, [0, 5]))
     device.act(report(one, 2, [0, { error: 'broken' }]))
     expect(device.state.services[0]?.stateOf(0)).toEqual({ error: 'broken' })
@@ -87,7 +89,6 @@ describe('sequence numbers of a session', () => {
     ['begin again with a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 2, session: 'new' }], [9, 1, 2]],
     ['of an older session begin a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 3 }], [9, 1, 3]],
   ])('%s', (_, steps, expected) => {
-    const device = linked()
     const seen = steps.map(({ seq, session = 's' }) => {
       const decision = device.act(report(one, seq, [0, 5], { session }))
       if (decision.type === 'record') return decision.answer
@@ -97,7 +98,6 @@ describe('sequence numbers of a session', () => {
   })
 
   test('are in the entry only where a session begins', () => {
-    const device = linked()
     expect(device.record(report(one, 1, [0, 5])).events[0]).toMatchObject({ session: 's' })
     expect(device.record(report(one, 2, [0, 5])).events[0]).not.toHaveProperty('session')
   })
@@ -105,7 +105,6 @@ describe('sequence numbers of a session', () => {
 
 describe('a POST', () => {
   test('is one entry for each run of items with the same service and time', () => {
-    const device = linked()
     const { events } = device.record(
       post([
         ['svc', 1, 5],
@@ -164,13 +163,11 @@ describe('a POST', () => {
       'updates.2.value',
     ],
   ] as [string, [string, number, unknown][], string][])('with %s changes nothing', (_, updates, path) => {
-    const device = linked()
     const decision = device.act(post(updates))
     expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid', details: [{ path }] } })
   })
 
   test('that declares a service again may only report what it declares', () => {
-    const device = linked()
     const services = [{ shape: two, items: [] }]
     expect(device.act(post([['svc', 1, 5]], { services }))).toMatchObject({ type: 'refuse' })
     device.act(post([['two', 5, 1]], { services }))
@@ -200,7 +197,6 @@ describe('sequence numbers of POSTs and of a link', () => {
     ['of a new session begin again', { session: 'p', seq: 2 }, { seq: 2, session: 'p' }],
     ['of a new session without a number begin at none', { session: 'p' }, { seq: 0, session: 'p' }],
   ])('%s', (_, { session, seq }, expected) => {
-    const device = linked()
     for (const number of [1, 2, 3]) device.act(report(one, number, [0, number]))
     device.act(post(update, { session, seq }))
     expect(device.state).toMatchObject(expected)
@@ -212,7 +208,6 @@ describe('sequence numbers of POSTs and of a link', () => {
   })
 
   test('a repeated POST changes nothing', () => {
-    const device = linked()
     device.act(post(update, { session: 'p', seq: 5 }))
     device.act(report(one, 6, [0, 10], { session: 'p' }))
     expect(kindsOf(device.act(post(update, { session: 'p', seq: 5 })))).toEqual([])

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { sessionActor, usedEveryMs } from '#actors/session/session'
 import {
   type BegunSession,
@@ -49,6 +49,11 @@ function begun(more: Partial<BegunSession> = {}): BegunSession {
   }
 }
 
+let acting: ActingSession
+beforeEach(() => {
+  acting = ActingSession.begun()
+})
+
 describe('a session begins', () => {
   test.each([
     ['with a key and refresh tokens', {}, { scheme: 'dpop', jkt: 'thumb', number: 1 }],
@@ -72,7 +77,6 @@ describe('a session begins', () => {
   })
 
   test('begins only once', () => {
-    const acting = ActingSession.begun()
     const again = acting.act({ type: 'begin', user: 'U2', session: begun() })
     expect(outcomeOf(again)).toBe('conflict: the session has begun')
     expect(acting.state.session?.user).toBe('U1')
@@ -81,7 +85,6 @@ describe('a session begins', () => {
 
 describe('a refresh token', () => {
   test('is valid once: each returns the next one and extends the session', () => {
-    const acting = ActingSession.begun()
     for (let number = 1; number <= 5; number++) {
       const decision = acting.rotate(number, hourMs)
       const rotated = { number: number + 1, endsAt: acting.at + 8 * hourMs, rotatedAt: acting.at }
@@ -97,7 +100,6 @@ describe('a refresh token', () => {
     [replacedMsMax, 'repeated'],
     [replacedMsMax + 1, 'reused'],
   ])('used again after %i ms is %s', (afterMs, outcome) => {
-    const acting = ActingSession.begun()
     acting.rotate(1)
     const standing = { ...acting.state.session }
     const decision = acting.rotate(1, afterMs)
@@ -151,7 +153,6 @@ describe('a refresh token', () => {
     [0, 'unknown'],
     [1, 'unknown'],
   ])('used %i ms from the end is %s', (fromEndMs, outcome) => {
-    const acting = ActingSession.begun()
     expect(outcomeOf(acting.rotate(1, endsAt + fromEndMs - now))).toMatchObject({ outcome })
   })
 
@@ -170,7 +171,6 @@ describe('a session is used', () => {
     [usedEveryMs, true],
     [usedEveryMs + 5, true],
   ])('%i ms after the last time is stored: %s', (afterMs, isStored) => {
-    const acting = ActingSession.begun()
     acting.at += afterMs
     const decision = acting.act({ type: 'use', address: '10.9.9.9' })
     expect(decision.type).toBe(isStored ? 'record' : 'answer')
@@ -191,7 +191,6 @@ describe('a session is used', () => {
 
 describe('a session ends', () => {
   test('by its account, without a notice back', () => {
-    const acting = ActingSession.begun()
     expect(sentCommandsOf(acting.record({ type: 'end' }))).toEqual([])
     expect(acting.state.session).toBeUndefined()
     expect(acting.records.size).toBe(0)
@@ -206,7 +205,6 @@ describe('a session ends', () => {
     [0, true],
     [1, true],
   ])('by its reminder, %i ms from the end: %s', (fromEndMs, isEnded) => {
-    const acting = ActingSession.begun()
     acting.at = endsAt + fromEndMs
     const decision = acting.record({ type: 'reminder_due', dueAt: endsAt })
     expect(sentCommandsOf(decision)).toEqual(isEnded ? ['account/t/U1 session_over'] : [])

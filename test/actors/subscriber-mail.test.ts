@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { AdvanceMail } from '#actors/subscriber/commands'
 import { mailAfter, mailHourMs, noMail } from '#actors/subscriber/mail'
 import type { MailState } from '#actors/subscriber/state'
@@ -15,9 +15,13 @@ function subscribed(): ActingSubscriber {
   return subscriber
 }
 
+let subscriber: ActingSubscriber
+beforeEach(() => {
+  subscriber = subscribed()
+})
+
 describe('the result of a mail', () => {
   test('moves the cursor and is counted in the same commit, without an event', () => {
-    const subscriber = subscribed()
     expect(subscriber.record(sent('S1', 4))).toMatchObject({
       events: [],
       tells: [{ to: { kind: 'outbox', tenant: 't', id: 'outbox' }, command: { type: 'count', sent: 1 } }],
@@ -46,14 +50,12 @@ describe('the result of a mail', () => {
   })
 
   test('never moves a cursor back', () => {
-    const subscriber = subscribed()
     subscriber.act(sent('S1', 9))
     subscriber.act(sent('S1', 8))
     expect(subscriber.state.mail.cursors).toEqual({ S1: 9, S2: 5 })
   })
 
   test('moves the cursors of all functions in a digest', () => {
-    const subscriber = subscribed()
     const moves = [
       { subscription: 'S1', to: 40, missed: 0 },
       { subscription: 'S2', to: 50 },
@@ -67,7 +69,6 @@ describe('the result of a mail', () => {
   })
 
   test('is counted once, also for a digest of dropped mails, which moves no cursor', () => {
-    const subscriber = subscribed()
     subscriber.act(sent('S1', 10, { moves: [{ subscription: 'S1', to: 10, missed: 6 }], outcome: null }))
     const moves = [{ subscription: 'S1', to: 10, missed: 0 }]
     const digest = sent('S1', 10, { moves, outcome: { sent: 'digest', of: 6 } })
@@ -77,7 +78,6 @@ describe('the result of a mail', () => {
   })
 
   test('stores the hour and refusals as received', () => {
-    const subscriber = subscribed()
     const hour = { from: now - 5, count: 60 }
     subscriber.act(sent('S1', 4, { outcome: { passed: 'rejected', count: 1 }, hour, refusals }))
     expect(subscriber.state.mail).toMatchObject({ hour, refusals })
@@ -90,7 +90,6 @@ describe('a mail that failed', () => {
   const failed = { type: 'failed', retry: { attempts: 2, nextAt: now + 120_000 } } as const
 
   test('waits without a change of other fields', () => {
-    const subscriber = subscribed()
     subscriber.act(sent('S1', 4))
     const { mail } = subscriber.state
     subscriber.act(failed)
@@ -98,7 +97,6 @@ describe('a mail that failed', () => {
   })
 
   test('is complete with the next move', () => {
-    const subscriber = subscribed()
     subscriber.act(failed)
     subscriber.act(sent('S1', 4))
     expect(subscriber.state.mail.retry).toBeNull()
@@ -111,14 +109,12 @@ describe('a mail that failed', () => {
 
 describe('a mail on its way to a user who meanwhile', () => {
   test('unsubscribed is counted, and the subscription does not come back', () => {
-    const subscriber = subscribed()
     subscriber.unsubscribe('S1')
     expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
     expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 5 }, hour: { count: 1 } })
   })
 
   test('was erased is counted, and no record comes back', () => {
-    const subscriber = subscribed()
     subscriber.act({ type: 'erase' })
     expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
     expect(subscriber.records.size).toBe(0)
@@ -126,7 +122,6 @@ describe('a mail on its way to a user who meanwhile', () => {
 })
 
 test('a deleted function takes its missed mails with it', () => {
-  const subscriber = subscribed()
   const moves = [
     { subscription: 'S1', to: 10, missed: 6 },
     { subscription: 'S2', to: 10, missed: 2 },
@@ -158,7 +153,6 @@ describe('the state left after the last unsubscription', () => {
   })
 
   test('counts on with the next subscription', () => {
-    const subscriber = subscribed()
     subscriber.act(sent('S1', 4))
     for (const id of ['S1', 'S2']) subscriber.unsubscribe(id)
     subscriber.subscribe('F1', 'S3', { from: 4 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { mailRecord, partsOfTopicRow, subscriberIdOf, subscriptionsRecord, topicRow } from '#actors/subscriber/state'
 import { subscriptionsMax } from '#model/subscription'
 import { now, outcomeOf } from '#test/actors/acting-actor'
@@ -6,9 +6,13 @@ import { ActingSubscriber, ada, sent, subscriptionOf } from '#test/actors/acting
 
 const row = (fn: string, id: string) => topicRow(fn, '2Vb7qYx9Kd', id)
 
+let subscriber: ActingSubscriber
+beforeEach(() => {
+  subscriber = new ActingSubscriber()
+})
+
 describe('a subscription', () => {
   test('stores entry, row and both records in one turn, and is published after the commit', () => {
-    const subscriber = new ActingSubscriber()
     const stored = subscriptionOf('F1', 'S1')
     const decision = subscriber.record({ type: 'subscribe', subscription: stored, from: 7 })
     expect(decision).toMatchObject({
@@ -22,7 +26,6 @@ describe('a subscription', () => {
   })
 
   test('with the same id is answered as the first time, from any client, without an event', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 7 })
     subscriber.notices.lines.length = 0
     subscriber.at += 5_000
@@ -42,14 +45,12 @@ describe('a subscription', () => {
     ['with the same id, in another locale', 'F1', 'S1', { locale: 'en' }, 'conflict_empty: Conflict'],
     ['with the same id, to another topic', 'F2', 'S1', {}, 'conflict: the id is taken'],
   ])('%s is refused', (_, fn, id, more, refusal) => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     expect(outcomeOf(subscriber.subscribe(fn, id, more))).toBe(refusal)
     expect(subscriber.topics).toEqual(['F1 S1'])
   })
 
   test('is refused above the maximum, and possible again below it', () => {
-    const subscriber = new ActingSubscriber()
     for (let index = 1; index <= subscriptionsMax; index++) subscriber.subscribe(`F${index}`, `S${index}`)
     expect(subscriber.rows.size).toBe(subscriptionsMax)
     const more = () => outcomeOf(subscriber.subscribe('F0', 'S0'))
@@ -63,7 +64,6 @@ describe('a subscription', () => {
 
 describe('a locale', () => {
   test('is set and published, also when it does not change', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
     const { mail } = subscriber.state
@@ -81,7 +81,6 @@ describe('a locale', () => {
   })
 
   test('that is set again under the same idempotency key is published once', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     const asked = { type: 'set_locale', id: 'S1', locale: 'en', isRepeated: true } as const
     const stored = subscriptionOf('F1', 'S1', { locale: 'en' })
@@ -90,7 +89,6 @@ describe('a locale', () => {
   })
 
   test('of an unknown subscription is 404 without a body', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     expect(outcomeOf(subscriber.act({ type: 'set_locale', id: 'S2', locale: 'en' }))).toBe('not_found_empty: Not Found')
   })
@@ -102,7 +100,6 @@ describe('the end of a subscription', () => {
     ['by an unsubscribe link', { type: 'unsubscribe', id: 'S1', isByLink: true }],
     ['with its function', { type: 'topic_ended', function: 'F1' }],
   ] as const)('%s deletes entry, row and cursor in one turn, and is published after the commit', (_, command) => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 1 })
     subscriber.subscribe('F2', 'S2', { from: 2 })
     subscriber.notices.lines.length = 0
@@ -117,14 +114,12 @@ describe('the end of a subscription', () => {
   })
 
   test('that is unknown is 404 without a body, but a success by an unsubscribe link', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     expect(outcomeOf(subscriber.unsubscribe('S2'))).toBe('not_found_empty: Not Found')
     expect(subscriber.act({ type: 'unsubscribe', id: 'S2', isByLink: true })).toEqual({ type: 'answer' })
   })
 
   test('resets the position of the next subscription', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 3 })
     subscriber.unsubscribe('S1')
     subscriber.subscribe('F1', 'S2', { from: 8 })
@@ -133,7 +128,6 @@ describe('the end of a subscription', () => {
 })
 
 test('is published once if a function ends twice', () => {
-  const subscriber = new ActingSubscriber()
   subscriber.subscribe('F1', 'S1')
   const end = () => subscriber.act({ type: 'topic_ended', function: 'F1' })
   expect(end()).toMatchObject({ events: [{ subscription: 'S1' }] })
@@ -143,7 +137,6 @@ test('is published once if a function ends twice', () => {
 
 describe('a user who is erased', () => {
   test('leaves no record or row, and only the counter is notified', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
     subscriber.act(sent('S1', 1))
@@ -158,7 +151,6 @@ describe('a user who is erased', () => {
   })
 
   test('leaves no count of the present hour, also without subscriptions', () => {
-    const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     subscriber.act(sent('S1', 1))
     subscriber.unsubscribe('S1')

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { noticeBus } from '#actors/notice-bus'
 import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
 import { keysMax } from '#actors/tenant/keys'
@@ -47,9 +47,13 @@ class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   }
 }
 
+let tenant: ActingTenant
+beforeEach(() => {
+  tenant = new ActingTenant()
+})
+
 describe('a role', () => {
   test('is created, changed, and changed back', () => {
-    const tenant = new ActingTenant()
     expect(outcomeOf(tenant.put('ops', reads))).toEqual({ isNew: true })
     expect(tenant.state.roles.get('ops')).toMatchObject({ grants: [reads], since: -1 })
     expect(outcomeOf(tenant.put('ops', structuredClone(reads)))).toEqual({ isNew: false })
@@ -59,7 +63,6 @@ describe('a role', () => {
   })
 
   test('holds from an offset that is set later, and only by the last edit', () => {
-    const tenant = new ActingTenant()
     const edit = () => tenant.state.roles.get('ops')?.edit ?? -1
     const settle = (of: number, since: number) =>
       tenant.act({ type: 'role_settled', role: 'ops', edit: of, since }).type === 'record'
@@ -79,7 +82,6 @@ describe('a role', () => {
   })
 
   test('that is deleted and created again ignores the offset of an earlier edit', () => {
-    const tenant = new ActingTenant()
     tenant.put('ops', reads)
     tenant.put('ops', writes)
     const before = tenant.state.roles.get('ops')?.edit ?? -1
@@ -91,13 +93,11 @@ describe('a role', () => {
   })
 
   test.each(Object.keys(builtInRoles))('%s is built in and cannot be changed or deleted', (role) => {
-    const tenant = new ActingTenant()
     expect(outcomeOf(tenant.put(role, reads))).toBe('conflict: the role is built in')
     expect(outcomeOf(tenant.act({ type: 'delete_role', role }))).toBe('conflict: the role is built in')
   })
 
   test('is deleted unless an API key holds it', () => {
-    const tenant = new ActingTenant()
     tenant.put('ops', reads)
     tenant.addApiKey('K1', { roles: ['viewer', 'ops'] })
     expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('conflict: the role is in use')
@@ -128,7 +128,6 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     kind === 'api_key' ? state.apiKeys : state.provisioningKeys
 
   test('is added, and ends when it is deleted', () => {
-    const tenant = new ActingTenant()
     expect(outcomeOf(add(tenant, 'K1'))).toMatchObject({ createdAt: now, expiresAt: null })
     expect(outcomeOf(add(tenant, 'K1'))).toBe('conflict: the id is taken')
     expect(tenant.notices.received).toEqual([])
@@ -141,14 +140,12 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
   })
 
   test('is not deleted as the other kind', () => {
-    const tenant = new ActingTenant()
     add(tenant, 'K1')
     const other = kind === 'api_key' ? 'provisioning_key' : 'api_key'
     expect(outcomeOf(tenant.act({ type: 'delete_key', kind: other, id: 'K1' }))).toBe('not_found: Not Found')
   })
 
   test('expires at its time, and the next one gets a reminder', () => {
-    const tenant = new ActingTenant()
     add(tenant, 'K0')
     expect(tenant.reminder).toBeNull()
     add(tenant, 'K2', now + 2_000)
@@ -197,7 +194,6 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
     `conflict: a user who does not reach all devices makes at most 100 of the 1000 ${what} of a tenant: delete one, or ask a user who reaches all devices`
 
   test('of roles', () => {
-    const tenant = new ActingTenant()
     const put = (role: string, author: string, isNarrow: boolean) =>
       outcomeOf(tenant.act({ type: 'put_role', role, grants: [reads], author, isNarrow }))
     for (let count = 0; count < 100; count++) put(`r${count}`, ann, true)
@@ -211,7 +207,6 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
   })
 
   test('of API keys, including those that their keys made', () => {
-    const tenant = new ActingTenant()
     const by = (user: string) => ({ createdBy: { tenant: 't', user }, isNarrow: true })
     tenant.addApiKey('K', by(ann))
     for (let count = 1; count < 100; count++) tenant.addApiKey(`K${count}`, by(count % 2 === 0 ? ann : 'crn#key:K'))
@@ -222,7 +217,6 @@ describe('a quota limits authors who do not reach all devices to a tenth', () =>
 })
 
 test('a deleted key leaves keys of the other kind, also with the same id', () => {
-  const tenant = new ActingTenant()
   tenant.addApiKey('K1', { expiresAt: now + 5 })
   tenant.addProvisioningKey('K1', { expiresAt: now + 9 })
   tenant.at = now + 5
@@ -243,7 +237,6 @@ test.each([
 
 describe('a provisioning key', () => {
   test('registers as many devices as its limit', () => {
-    const tenant = new ActingTenant()
     tenant.addProvisioningKey('P', { maxDevices: 2 })
     expect(tenant.admit('A', 'P')).toMatchObject({
       tells: [{ to: { kind: 'device', id: 'A' }, command: { type: 'add', flakeAddress: 1, registrar: 'P' } }],
@@ -259,7 +252,6 @@ describe('a provisioning key', () => {
   })
 
   test('may register another device after one is removed', () => {
-    const tenant = new ActingTenant()
     tenant.addProvisioningKey('P', { maxDevices: 1 })
     tenant.admit('A', 'P')
     tenant.act({ type: 'device_gone', key: 'P' })
@@ -271,7 +263,6 @@ describe('a provisioning key', () => {
   })
 
   test('never counts below zero, and counts nothing after its deletion', () => {
-    const tenant = new ActingTenant()
     tenant.addProvisioningKey('P')
     tenant.act({ type: 'device_gone', key: 'P' })
     expect(tenant.devicesOf('P')).toBe(0)
@@ -299,14 +290,12 @@ describe('a provisioning key', () => {
     ['has a limit of zero', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],
     ['is an API key', (tenant) => tenant.addApiKey('P')],
   ])('registers no device if it %s', (_, prepare) => {
-    const tenant = new ActingTenant()
     prepare(tenant)
     expect(outcomeOf(tenant.admit('A', 'P'))).toBe('forbidden: Forbidden')
     expect(tenant.state.counters).toEqual({ lastFlakeAddress: 0, devices: 0 })
   })
 
   test('sets the secret of the request on the device', () => {
-    const tenant = new ActingTenant()
     tenant.addProvisioningKey('P')
     const decision = tenant.act({ type: 'admit_device', device: 'A', meta: { a: 1 }, key: 'P', secretHash: hash(9) })
     expect(decision).toMatchObject({

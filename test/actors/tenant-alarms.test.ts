@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { type AlarmBody, alarmBindingsMax, alarmEntryOf, alarmNodesMax, type StoredAlarm } from '#model/alarm'
 import { namesIn } from '#model/condition'
@@ -12,9 +12,13 @@ const schema = { name: 'Boiler', properties: { '0x2000': { name: 'temperature' }
 const kinds = (decision: Decision<Entry>) =>
   decision.type === 'record' ? decision.events.map(({ kind }) => kind) : decision.type
 
+let tenant: ActingTenant
+beforeEach(() => {
+  tenant = new ActingTenant()
+})
+
 describe('a group', () => {
   test('is created, changed and removed, and only devices with alarms are notified', () => {
-    const tenant = new ActingTenant()
     const made = { name: 'Hall', devices: ['A', 'B'], createdBy: ann, createdAt: now, updatedBy: ann, updatedAt: now }
     const first = tenant.makeGroup('G1', ['A', 'B'])
     expect([kinds(first), outcomeOf(first)]).toEqual([[], expect.objectContaining(made)])
@@ -37,7 +41,6 @@ describe('a group', () => {
 
 describe('an alarm', () => {
   test('keeps the time of its condition and shows it to no client', () => {
-    const tenant = new ActingTenant()
     const conditionAt = () => tenant.state.alarms.get('I1')?.conditionAt
     tenant.makeAlarm('I1')
     expect(conditionAt()).toBeUndefined()
@@ -55,7 +58,6 @@ describe('an alarm', () => {
   })
 
   test('is created, changed and removed, with a notice each time', () => {
-    const tenant = new ActingTenant()
     const stored = { ...hot, forSeconds: 0, devices: null, groups: null, createdBy: ann, createdAt: now }
     const made = tenant.makeAlarm('A1')
     expect(made).toMatchObject({
@@ -80,7 +82,6 @@ describe('an alarm', () => {
     ['on an id with an unknown type', { condition: { var: '0x2000.floating' } }, 'invalid: Validation Error'],
     ['on digits, which are a name', { condition: { var: '8192' } }, 'invalid: Validation Error'],
   ])('%s is refused', (_, more, problem) => {
-    const tenant = new ActingTenant()
     tenant.makeGroup('G1', [])
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     expect(outcomeOf(tenant.makeAlarm('A1', more))).toBe(problem)
@@ -89,7 +90,6 @@ describe('an alarm', () => {
   })
 
   test('bound to an empty list of devices is not the same as bound to all', () => {
-    const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     expect(kinds(tenant.putAlarm('A1', { devices: [] }))).toEqual(['alarm_set'])
   })
@@ -99,13 +99,11 @@ describe('an alarm', () => {
     ['one by id and type', { condition: { '>': [{ var: '0X9999.float-array' }, 1] } }],
     ['a service without a schema', { serviceIdentifier: 'other', condition: { var: 'anything' } }],
   ])('is accepted without a schema for %s', (_, more) => {
-    const tenant = new ActingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     expect(kinds(tenant.makeAlarm('A1', more))).toEqual(['alarm_set'])
   })
 
   test('is refused above the maximum of nodes in a tenant; a narrow author has a tenth of it', () => {
-    const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const one = tenant.state.alarms.get('A1') as StoredAlarm
     const wide = { ...one, condition: { or: Array.from({ length: 199 }, () => ({ '!': { var: '0x1' } })) } }
@@ -128,7 +126,6 @@ describe('bindings to devices by name', () => {
   const many = (count: number, prefix = 'D') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 
   test('are refused above the maximum, for an alarm and for a growing group', () => {
-    const tenant = new ActingTenant()
     tenant.makeGroup('G1', many(3))
     tenant.makeAlarm('A1', { groups: ['G1'] })
     tenant.makeAlarm('A2', { groups: ['G1'] })
@@ -167,7 +164,6 @@ describe('the evaluation record of an alarm', () => {
     tenant.act(type === 'sweep_done' ? { type, alarm: 'A1', digest } : { type, alarm: 'A1', digest, cursor }).type
 
   test('exists from its creation until no device has a state of it', () => {
-    const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const never = { digest: '', sweeping: null, cursor: '' }
     expect(tenant.evaluated('A1')).toEqual(never)
@@ -190,7 +186,6 @@ describe('the evaluation record of an alarm', () => {
   })
 
   test('ignores a sweep of an older version', () => {
-    const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     // The alarm exists: its states stay.
     expect(sweep(tenant, 'sweep_done', '')).toBe('answer')
@@ -206,7 +201,6 @@ describe('the evaluation record of an alarm', () => {
 })
 
 test('devices with alarms are notified of schema changes', () => {
-  const tenant = new ActingTenant()
   const put = (given: typeof schema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
   put(schema)
   put(structuredClone(schema))

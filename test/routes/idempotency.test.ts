@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { keyLifetimeMs } from '#actors/idempotency/state'
 import type { Answerer, Reply } from '#http/call'
 import { bodyOf } from '#http/reply-writer'
@@ -75,15 +75,15 @@ const expected: Readonly<Record<keyof typeof stages, Readonly<Record<'same' | 'o
   expired: { same: '200 {"count":1}', other: '200 {"count":1}' },
 }
 
+let fixture: IdempotencyFixture
+beforeEach(async () => {
+  fixture = await IdempotencyFixture.open()
+})
+
 describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key of a request that is %s', (name) => {
-  const opened = async () => {
-    const fixture = await IdempotencyFixture.open()
-    await stages[name](fixture)
-    return fixture
-  }
+  beforeEach(() => stages[name](fixture))
 
   test('names the same request of the same user', async () => {
-    const fixture = await opened()
     expect(await fixture.send(same, counting())).toBe(expected[name].same)
     const [first, second] = fixture.calls
     expect(fixture.calls.length).toBe(expected[name].same.includes('count') ? 2 : 1)
@@ -93,12 +93,10 @@ describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key of a reques
   })
 
   test.each(Object.entries(others))('with another %s is another request', async (_, other) => {
-    const fixture = await opened()
     expect(await fixture.send(other, counting())).toBe(expected[name].other)
   })
 
   test.each(Object.entries(strangers))('of another %s is another key', async (_, stranger) => {
-    const fixture = await opened()
     expect(await fixture.send(stranger, counting())).toBe('200 {"count":1}')
     expect(fixture.calls.at(-1)?.isRepeated).toBe(false)
     expect(fixture.calls.at(-1)?.seed).not.toEqual(fixture.calls[0]?.seed)
@@ -117,7 +115,6 @@ describe('a stored answer', () => {
     'the largest': { status: 200, text: `"${'ä'.repeat(storedBytesMax / 2 - 1)}"` },
   }
   test.each(Object.entries(kept))('with %s is repeated byte for byte', async (_, reply) => {
-    const fixture = await IdempotencyFixture.open()
     const first = seen(await fixture.reply(same, () => reply))
     expect(first).toEqual(seen(reply))
     expect(seen(await fixture.reply(same, counting()))).toEqual(first)
@@ -136,7 +133,6 @@ describe('a stored answer', () => {
   ]
   const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown', 'history_off']
   test.each(refusals)('for an error: %s', async (code) => {
-    const fixture = await IdempotencyFixture.open()
     const refuse = () => {
       throw new Problem(code, 'repeated', { details: [{ path: 'a', message: 'b' }] })
     }
@@ -149,7 +145,6 @@ describe('a stored answer', () => {
   })
 
   test('is missing after a failure, and the request runs again', async () => {
-    const fixture = await IdempotencyFixture.open()
     const broken = fixture.send(same, () => {
       throw new TypeError('broken')
     })
@@ -159,7 +154,6 @@ describe('a stored answer', () => {
   })
 
   test('is stored without a secret that only the first one contains', async () => {
-    const fixture = await IdempotencyFixture.open()
     const headers = { 'Cache-Control': 'no-store', Location: '/p/1' }
     const answer = () => ({ status: 201, headers, json: { id: 1, secret: 's' }, repeatedJson: { id: 1 } })
     expect(await fixture.send(same, answer)).toBe('201 /p/1 {"id":1,"secret":"s"}')
@@ -172,7 +166,6 @@ describe('a stored answer', () => {
     'that is streamed': () => ({ status: 200, chunks: (async function* () {})() }),
   }
   test.each(Object.entries(forgotten))('is missing for an answer %s, and its key is dropped', async (_, reply) => {
-    const fixture = await IdempotencyFixture.open()
     const given = reply()
     expect(await fixture.reply(same, () => given)).toBe(given)
     expect(fixture.stored()).toBeUndefined()
@@ -182,7 +175,6 @@ describe('a stored answer', () => {
 })
 
 test('is computed again above the size limit, from the resource of the first request', async () => {
-  const fixture = await IdempotencyFixture.open()
   const large = () => ({ status: 201, text: `"${'ä'.repeat(storedBytesMax / 2)}"` })
   const first = seen(await fixture.reply(same, large))
   expect(seen(await fixture.reply(same, large))).toEqual(first)
@@ -192,20 +184,17 @@ test('is computed again above the size limit, from the resource of the first req
 })
 
 test.each(['', ' ', 'a b', 'a, b', 'ü', 'a\u007f', 'x'.repeat(256)])('%j is not a key: 400', async (key) => {
-  const fixture = await IdempotencyFixture.open()
   expect(await fixture.send({ key }, counting())).toBe('400 bad_request')
   expect([fixture.calls.length, fixture.writes]).toEqual([0, 0])
 })
 
 test.each(['!', '~', '"8e03978e-40d5-43e8-bc93-6894a57f9324"', 'a,b', 'x'.repeat(255)])('%j is a key', async (key) => {
-  const fixture = await IdempotencyFixture.open()
   expect(await fixture.send({ key }, counting())).toBe('200 {"count":1}')
   expect(await fixture.send({ key }, counting())).toBe('200 {"count":1}')
   expect(fixture.calls).toHaveLength(1)
 })
 
 test('a caller known only by the proof of a key has no idempotency keys', async () => {
-  const fixture = await IdempotencyFixture.open()
   const answer = counting()
   expect(await fixture.send({ user: '' }, answer)).toBe('200 {"count":1}')
   expect(await fixture.send({ user: '' }, answer)).toBe('200 {"count":2}')
@@ -214,7 +203,6 @@ test('a caller known only by the proof of a key has no idempotency keys', async 
 
 describe('concurrent requests', () => {
   test('with one key run once out of fifty, and the others get 409', async () => {
-    const fixture = await IdempotencyFixture.open()
     const replies = await Promise.all(
       Array.from({ length: 50 }, () => fixture.send(same, async (call) => await fixture.make(call))),
     )
@@ -224,7 +212,6 @@ describe('concurrent requests', () => {
   })
 
   test('get 409 while the answer is being stored, and then the answer', async () => {
-    const fixture = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const first = fixture.run(same, answer)
     await fixture.world.settle()
@@ -241,7 +228,6 @@ describe('concurrent requests', () => {
   })
 
   test('are limited', async () => {
-    const fixture = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = Array.from({ length: runningMax }, (_, index) =>
       fixture.run({ key: `k${index}`, isSecret: true }, answer),
@@ -258,7 +244,6 @@ describe('a route with secrets', () => {
   const secret: Asked = { isSecret: true, body: '{"password":"correct horse"}' }
 
   test('stores nothing of a request and runs it again', async () => {
-    const fixture = await IdempotencyFixture.open()
     const answer = counting()
     expect(await fixture.send(secret, answer)).toBe('200 {"count":1}')
     expect(await fixture.send(secret, answer)).toBe('200 {"count":2}')
@@ -272,7 +257,6 @@ describe('a route with secrets', () => {
     ['a request to another route', { body: '{}' }, '422 unprocessable'],
     ['a request of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
   ])('answers 409 only for the same key while it runs, %s: %s', async (_, asked, reply) => {
-    const fixture = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = fixture.run(secret, answer)
     expect(await fixture.send(asked, counting())).toBe(reply)
@@ -285,7 +269,6 @@ test.each([
   ['first', 0],
   ['again', 1],
 ])('answers a closed session that ended while the key was stored with an error: %s', async (_, times) => {
-  const fixture = await IdempotencyFixture.open()
   for (let count = 0; count < times; count++) await fixture.send(same, counting())
   let isCurrent = true
   const reply = fixture.run({ isCurrent: () => isCurrent }, counting())
@@ -296,7 +279,6 @@ test.each([
 
 describe('the lifetime of a key', () => {
   test.each([-30 * 86_400_000, -3_600_000, -1])('survives a clock that is set back by %i ms', async (ms) => {
-    const fixture = await IdempotencyFixture.open()
     const first = await fixture.send(same, (call) => fixture.make(call))
     fixture.world.spend(ms)
     expect(await fixture.send(same, counting())).toBe(first)
@@ -314,7 +296,6 @@ describe.each(steps)('a failure of write %i', (step) => {
     ['that is lost', false],
     ['that reached the disk', true],
   ])('is answered with 503 if it %s, and a repetition runs once', async (_, reachedDisk) => {
-    const fixture = await IdempotencyFixture.open()
     fixture.onWrite = (count) => (count === step ? { fail: 'full', reachedDisk } : undefined)
     expect(await fixture.send(same, (call) => fixture.make(call))).toBe('503 storage')
     expect(fixture.writes).toBe(step)
@@ -336,7 +317,6 @@ describe.each(steps)('a failure of write %i', (step) => {
 
 describe.each(steps)('a kill in write %i', (step) => {
   test.each([0, 1])('with %i of it on the disk is repaired by a repetition, which runs once', async (kept) => {
-    const fixture = await IdempotencyFixture.open()
     fixture.onWrite = (count) => {
       if (count === step) fixture.die(kept)
       return undefined
@@ -359,7 +339,6 @@ describe.each(steps)('a kill in write %i', (step) => {
 })
 
 test('no request begins while the store refuses writes, and stored answers are repeated', async () => {
-  const fixture = await IdempotencyFixture.open()
   const first = await fixture.send(same, (call) => fixture.make(call))
   fixture.onWrite = () => ({ fail: 'io', reachedDisk: false })
   expect(await fixture.send({ key: 'x' }, counting())).toBe('503 storage')
@@ -370,7 +349,6 @@ test('no request begins while the store refuses writes, and stored answers are r
 })
 
 test('a key has no state outside the store', async () => {
-  const fixture = await IdempotencyFixture.open()
   await fixture.send(same, (call) => fixture.make(call))
   const { registry } = fixture.system
   const before = [registry.awakeCount, registry.namedCount]
@@ -384,7 +362,6 @@ test('a key has no state outside the store', async () => {
 })
 
 test('a user with too many stored answers gets no new keys, and still gets the stored answers', async () => {
-  const fixture = await IdempotencyFixture.open()
   const ask = (key: string, more: Partial<Asked> = {}) =>
     fixture.send({ key, session: 'S', ...more }, () => ({ status: 200, text: `"${key.padEnd(998, ' ')}"` }))
   const answers = []

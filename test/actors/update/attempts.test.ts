@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isHeldBack, rememberedMax, retryMsMax, retryMsMin } from '#actors/update/attempts'
 import type { BeginUpdate } from '#actors/update/commands'
 import { stayMsMin } from '#actors/update/machine'
@@ -10,11 +10,15 @@ const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxA
 const begins = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
   acting.begins({ by: 'connect', seed, found: foundOf(), ...more }).outcome
 
+let acting: ActingUpdate
+beforeEach(() => {
+  acting = new ActingUpdate()
+})
+
 describe('an automatic update that failed', () => {
   test.each(['FAILED', 'NOT_OK'] as const)(
     'because of %s is tried again, each time later, and three times in all',
     (status) => {
-      const acting = new ActingUpdate()
       for (let count = 1; count <= defaultAttempts; count++) {
         expect(begins(acting, `J${count}`, { by: 'cron' })).toBe('begun')
         expect(acting.stands.attempts).toEqual([
@@ -42,7 +46,6 @@ describe('an automatic update that failed', () => {
   )
 
   test('is tried as often as its rollout allows, in the end once a day', () => {
-    const acting = new ActingUpdate()
     let waitMs = 0
     for (let count = 1; count <= 20; count++) {
       expect(begins(acting, `J${count}`, { found: rollout(20) })).toBe('begun')
@@ -123,7 +126,6 @@ describe('a device that falls back after a finished update', () => {
   test.each(['1.0.0', '0.9.0'])(
     'to %s has failed, is tried again, each time later, and as often as any other',
     (old) => {
-      const acting = new ActingUpdate()
       for (let count = 1; count <= defaultAttempts; count++) {
         expect(updateEventsOf(fallsBack(acting, `J${count}`, {}, old))).toEqual([
           'FAILED 2.0.0 fell back to an older firmware',
@@ -175,7 +177,6 @@ describe('a device that falls back after a finished update', () => {
   })
 
   test('counts from the beginning after an update by hand, another firmware, or a new rollout', () => {
-    const acting = new ActingUpdate()
     fallsBack(acting, 'J')
     acting.begins({ seed: 'K', found: foundOf() })
     expect(acting.stands.attempts).toEqual([])
@@ -217,7 +218,6 @@ describe('several firmwares of one device', () => {
     ['of two indexes', { index: 0 }, { index: 1 }],
     ['of one index', { firmware: '2.0.0' }, { firmware: '2.0.1' }],
   ])('%s that fail in turn are each tried three times', (_, one, next) => {
-    const acting = new ActingUpdate()
     for (let count = 1; count <= defaultAttempts; count++) {
       for (const offered of [one, next]) {
         expect(fails(acting, `${JSON.stringify(offered)} ${count}`, offered)).toBe('begun')
@@ -233,7 +233,6 @@ describe('several firmwares of one device', () => {
   })
 
   test('that wait are tried again one after the other', () => {
-    const acting = new ActingUpdate()
     fails(acting, 'J', { index: 0 })
     acting.at += 1_000
     fails(acting, 'K', { index: 1 })
@@ -248,7 +247,6 @@ describe('several firmwares of one device', () => {
   })
 
   test('that are due during another update are tried after it', () => {
-    const acting = new ActingUpdate()
     fails(acting, 'J', { index: 0 })
     const { reminder } = acting
     begins(acting, 'K', { found: foundOf({ index: 1 }) })
@@ -258,7 +256,6 @@ describe('several firmwares of one device', () => {
   })
 
   test('of one index wait only for the last chosen one', () => {
-    const acting = new ActingUpdate()
     fails(acting, 'J', { firmware: '2.0.0' })
     acting.at += 1_000
     fails(acting, 'K', { firmware: '2.0.1' })
@@ -266,7 +263,6 @@ describe('several firmwares of one device', () => {
   })
 
   test('are forgotten if one index has too many, and those of other indexes stay', () => {
-    const acting = new ActingUpdate()
     fails(acting, 'other', { index: 1 })
     for (let patch = 0; patch <= rememberedMax; patch++) fails(acting, `J${patch}`, { firmware: `2.0.${patch}` })
     const known = acting.stands.attempts.map(({ index, firmware }) => `${index}: ${firmware}`)
@@ -274,7 +270,6 @@ describe('several firmwares of one device', () => {
   })
 
   test('stay when a user starts the other one by hand', () => {
-    const acting = new ActingUpdate()
     fails(acting, 'J', { index: 0 })
     acting.begins({ seed: 'K', found: foundOf({ index: 1 }) })
     expect(acting.stands.attempts).toMatchObject([{ index: 0, count: 1 }])
