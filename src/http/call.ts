@@ -93,3 +93,22 @@ export function bind<const Path extends string, P extends z.ZodType, Q extends z
 ): Binding {
   return { entry: entry as unknown as RouteEntry, answer: answer as Answerer }
 }
+
+/** The seed of a request that is stored under its `Idempotency-Key`. */
+export type BegunRequest = Pick<Call, 'seed' | 'isRepeated'>
+
+/**
+ * Makes sure that a request repeated under the same `Idempotency-Key` takes effect once. Contract 1.10.
+ *
+ * It is used for requests that have the header, on routes that change something for an authenticated caller, after all
+ * other checks, which give a repeated request the same errors anyway.
+ */
+export interface IdempotencyGuard {
+  /**
+   * Returns the answer of `proceed`, or its stored answer if the request came before. `proceed` never runs twice at a
+   * time for a key. It gets no seed if the request is not stored.
+   * @throws Problem of `proceed`; `bad_request` for an invalid key, `conflict` while the same request runs,
+   * `unprocessable` if the key belongs to another request, `overloaded`, `storage`
+   */
+  run(call: Call, entry: RouteEntry, proceed: (begun?: BegunRequest) => Reply | Promise<Reply>): Promise<Reply>
+}

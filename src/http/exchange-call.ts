@@ -1,4 +1,4 @@
-import type { BodyStream, Call } from '#http/call'
+import type { BegunRequest, BodyStream, Call } from '#http/call'
 import type { Exchange } from '#http/exchange'
 import type { Caller, Principal } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
@@ -14,9 +14,9 @@ export class ExchangeCall implements Call {
   readonly body: unknown
   readonly bodyBytes: Uint8Array
   readonly upload: BodyStream | undefined
-  readonly isRepeated = false
   readonly #exchange: Exchange
   #seed: Uint8Array | undefined
+  #isRepeated = false
 
   constructor(
     exchange: Exchange,
@@ -60,8 +60,19 @@ export class ExchangeCall implements Call {
     return this.#exchange.signal
   }
 
+  get isRepeated(): boolean {
+    return this.#isRepeated
+  }
+
   get seed(): Uint8Array {
     this.#seed ??= this.#exchange.context.world.random(seedBytes)
     return this.#seed
+  }
+
+  /** Continues a request that is stored under its `Idempotency-Key`. */
+  continue({ seed, isRepeated }: BegunRequest): this {
+    this.#seed = seed
+    this.#isRepeated = isRepeated
+    return this
   }
 }

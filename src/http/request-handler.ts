@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { idempotencyKeyHeader, isSignIn, type RouteEntry, signInBytesMax, takesIdempotencyKey } from '#api/route-entry'
 import { type Authenticate, permit, tokenProblem } from '#http/authentication'
-import type { Answerer, Binding, BodyStream, Call, Reply } from '#http/call'
+import type { BegunRequest, Binding, BodyStream, Call, Reply } from '#http/call'
 import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
 import { Exchange } from '#http/exchange'
 import { ExchangeCall } from '#http/exchange-call'
@@ -312,13 +312,16 @@ function sessionOver(authorization: string): Problem {
 }
 
 /** Without an `Idempotency-Key`, and for reads, the handler is called directly, without a promise. */
-function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
+function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: ExchangeCall): Reply | Promise<Reply> {
   const { context, audit } = exchange
-  const audited: Answerer = audit ? (call) => audit.run(call, answer) : answer
+  const proceed = (begun?: BegunRequest) => {
+    if (begun) call.continue(begun)
+    return audit ? audit.run(call, answer) : answer(call)
+  }
   // By count: an empty header is an invalid key.
   const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
   // A stored answer is no change, and is not recorded again.
-  const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, audited) : audited(call)
+  const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, proceed) : proceed()
   return counted(exchange, call, audit ? audit.whenStored(reply) : reply)
 }
 

@@ -4,10 +4,8 @@ import type { Binding } from '#http/call'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { actionRoutes } from '#routes/actions'
 import { alarmRoutes } from '#routes/alarms'
-import { apiKeyRoutes } from '#routes/api-keys'
 import { auditRoutes } from '#routes/audit'
 import { type BackupMaker, backupRoutes } from '#routes/backup'
-import { basicTokenRoutes } from '#routes/basic-tokens'
 import { handOverRoute } from '#routes/cluster'
 import type { RouteContext } from '#routes/context'
 import { desiredRoutes } from '#routes/desired'
@@ -20,13 +18,11 @@ import { type HealthOptions, healthRoutes } from '#routes/health'
 import { historyRoutes } from '#routes/history'
 import { historySelectionRoutes } from '#routes/history-selection'
 import { identityRoutes } from '#routes/identity'
-import { jwksRoutes } from '#routes/jwks'
+import { apiKeyRoutes, provisioningKeyRoutes } from '#routes/keys'
 import { linkRoutes, linkSocket } from '#routes/link'
-import { loginRoutes } from '#routes/login'
 import { metaRoutes } from '#routes/meta'
 import { withNames } from '#routes/names'
 import { outboxRoutes } from '#routes/outbox'
-import { provisioningKeyRoutes } from '#routes/provisioning-keys'
 import { releaseRoutes } from '#routes/releases'
 import { roleRoutes } from '#routes/roles'
 import { rolloutRoutes } from '#routes/rollouts'
@@ -34,8 +30,8 @@ import { schemaRoutes } from '#routes/schemas'
 import { secondFactorRoutes } from '#routes/second-factors'
 import { serviceRoutes } from '#routes/services'
 import { sessionRoutes } from '#routes/sessions'
-import { signUpRoutes } from '#routes/sign-up'
-import { signingKeyRoutes } from '#routes/signing-keys'
+import { signInRoutes } from '#routes/sign-in'
+import { jwksRoutes, signingKeyRoutes } from '#routes/signing-keys'
 import { subscriptionRoutes } from '#routes/subscriptions'
 import { templateRoutes } from '#routes/templates'
 import { tenantRoutes } from '#routes/tenants'
@@ -136,9 +132,7 @@ function signedInBindings(context: RouteContext, identity: Identity): Binding[] 
     ...tenantRoutes(context),
     ...apiKeyRoutes(context, identity),
     ...provisioningKeyRoutes(context),
-    ...signUpRoutes(logins),
-    ...basicTokenRoutes(logins),
-    ...loginRoutes(logins),
+    ...signInRoutes(logins),
     ...sessionRoutes(context, identity),
     ...secondFactorRoutes(secondFactors),
     ...webauthnRoutes(secondFactors),

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Call, Reply } from '#http/call'
-import { matchesEtag } from '#http/etag'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed-reply'
+
+/** Whether `If-None-Match` contains this entity tag, or `*`. RFC 9110 §13.1.2: weak comparison. */
+export function matchesEtag(header: string, etag: string): boolean {
+  return header === '*' || header.split(',').some((known) => known.trim().replace(/^W\//, '') === etag)
+}
 
 /** Entity tags of edited objects: conditional reads and changes. RFC 9110 §8.8.3, §13.1 */
 

@@ -8,11 +8,8 @@ import {
   type StoredReply,
 } from '#actors/idempotency/state'
 import { idempotencyKeyHeader, type RouteEntry } from '#api/route-entry'
-import type { Answerer, Call, Reply } from '#http/call'
-import type { IdempotencyGuard } from '#http/idempotency'
-import { IdempotentCall } from '#http/idempotent-call'
-import { replyOf } from '#http/reply'
-import { bodyOf } from '#http/reply-writer'
+import type { BegunRequest, Call, IdempotencyGuard, Reply } from '#http/call'
+import { bodyOf, replyOf } from '#http/reply'
 import type { Caller } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -66,6 +63,8 @@ export interface IdempotencyLimits {
   readonly userBytesMax: number
 }
 
+type Proceed = (begun?: BegunRequest) => Reply | Promise<Reply>
+
 class IdempotentRequests implements IdempotencyGuard {
   readonly #system: System<Entry>
   /** Key of the request hashes: a plain hash would allow guessing a password in a request. */
@@ -82,12 +81,12 @@ class IdempotentRequests implements IdempotencyGuard {
     this.#stored = stored
   }
 
-  async run(call: Call, entry: RouteEntry, proceed: Answerer): Promise<Reply> {
+  async run(call: Call, entry: RouteEntry, proceed: Proceed): Promise<Reply> {
     const { tenant, user } = call.caller
     // A caller known only by the proof of a key has no user to store a key for.
-    if (user === '') return proceed(call)
+    if (user === '') return proceed()
     const address = idempotencyAddress(tenant, user, keyOf(call))
-    if (entry.isSecret) return this.#alone(address, printOf(call, entry, this.#processKey), () => proceed(call))
+    if (entry.isSecret) return this.#alone(address, printOf(call, entry, this.#processKey), proceed)
 
     const print = printOf(call, entry)
     const full = this.#stored.refusal(call.caller)
@@ -101,7 +100,7 @@ class IdempotentRequests implements IdempotencyGuard {
     if (begun.outcome === 'answered') return repeated(begun.reply)
     // After the gate, where answers keep the order of the turns: each one sees requests that run or are stored.
     return this.#alone(address, print, async () => {
-      const reply = await finalReply(() => proceed(new IdempotentCall(call, begun.seed, begun.isRepeated)))
+      const reply = await finalReply(() => proceed(begun))
       return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply
     })
   }

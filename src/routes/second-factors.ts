@@ -1,7 +1,7 @@
 import type { SecondFactors } from '#access/sign-in-flows'
 import * as api from '#api/second-factors'
 import { type Binding, bind } from '#http/call'
-import { notStored, signInOriginOf } from '#routes/sign-in-origin'
+import { notStored, signInOriginOf } from '#routes/sign-in'
 
 /** Routes for one-time codes and recovery codes. §5.2.8, contract 2. */
 export function secondFactorRoutes(factors: SecondFactors): Binding[] {

@@ -5,7 +5,7 @@ import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { signInOriginOf } from '#routes/sign-in-origin'
+import { signInOriginOf } from '#routes/sign-in'
 import { bindForTenant } from '#routes/target-tenant'
 import { existingUser, userToEdit } from '#routes/users'
 

@@ -1,5 +1,6 @@
 import type { KeyRing } from '#access/signing-key-ring'
 import * as api from '#api/keys'
+import { readJwks } from '#api/sign-in'
 import { type Binding, bind } from '#http/call'
 
 /** Routes for the signing keys of tokens. Contract 2, Tokens. */
@@ -14,4 +15,9 @@ export function signingKeyRoutes(keys: KeyRing): Binding[] {
       json: await keys.rotate(),
     })),
   ]
+}
+
+/** Routes for the public keys of tokens; with authentication off there are no tokens. Contract 2, Tokens. */
+export function jwksRoutes(keys: KeyRing | undefined): Binding[] {
+  return [bind(readJwks, () => ({ status: 200, json: keys?.jwks() ?? { keys: [] } }))]
 }

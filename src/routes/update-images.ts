@@ -1,10 +1,10 @@
 import * as api from '#api/updates'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { matchesEtag } from '#http/etag'
 import { Problem } from '#model/problem'
 import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-projects'
+import { matchesEtag } from '#routes/entity-tag'
 
 /** Routes for firmware images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {

@@ -1,7 +1,7 @@
 import type { SecondFactors } from '#access/sign-in-flows'
 import * as api from '#api/webauthn'
 import { type Binding, bind } from '#http/call'
-import { notStored, signInOriginOf } from '#routes/sign-in-origin'
+import { notStored, signInOriginOf } from '#routes/sign-in'
 
 /** Routes for WebAuthn. Our fields are added to the browser's data, which is passed on unchanged. Contract 2. */
 export function webauthnRoutes(factors: SecondFactors): Binding[] {

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Method } from '#api/route-entry'
 import type { Call } from '#http/call'
-import { IdempotentCall } from '#http/idempotent-call'
 import { Problem } from '#model/problem'
 import { admin, type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
 
@@ -30,7 +29,9 @@ beforeAll(async () => {
     },
     bindings: [
       route('PUT', '/session', () => ({ status: 200, json: 'done' }), { access: 'session' }),
-      route('POST', '/seed', (call) => ({ status: 200, json: [seedOf(call), seedOf(call), call.isRepeated] })),
+      route('POST', '/seed', (call) => ({ status: 200, json: [seedOf(call), seedOf(call), call.isRepeated] }), {
+        access: all,
+      }),
       route('POST', '/body', (call) => ({ status: 200, json: call.body }), {
         access: all,
         query: z.object({ depth: z.string().max(1).optional() }),
@@ -41,7 +42,7 @@ beforeAll(async () => {
       async run(call, entry, proceed) {
         guarded.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
         if (call.header('idempotency-key') === 'refused') throw new Problem('unprocessable')
-        return proceed(new IdempotentCall(call, new Uint8Array(16).fill(7), true))
+        return proceed({ seed: new Uint8Array(16).fill(7), isRepeated: true })
       },
     },
     authenticate: (asked) => {
@@ -105,32 +106,8 @@ test('the seed has 16 random bytes, is constant within a request, and is drawn o
   expect(JSON.parse((await send('POST', '/seed', {})).text)[0]).not.toBe(first)
 })
 
-test('a keyed call equals the call except for its seed', () => {
-  const users: unknown[] = []
-  const call: Call = {
-    caller: admin,
-    parameters: { a: 1 },
-    query: { b: 2 },
-    body: { c: 3 },
-    bodyBytes: Uint8Array.of(4),
-    upload: { lengthBytes: 1, stillPermitted: () => admin, async *[Symbol.asyncIterator]() {} },
-    header: (name) => `header ${name}`,
-    target: { method: 'POST', path: '/p', query: 'q' },
-    identified: (user) => users.push(user),
-    requestId: 'r',
-    remoteAddress: '192.0.2.1',
-    forwarded: { origins: [], host: 'h', address: '192.0.2.1' },
-    signal: new AbortController().signal,
-    seed: new Uint8Array(16),
-    isRepeated: false,
-  }
-  const keyed = new IdempotentCall(call, Uint8Array.of(5), true)
-  expect(keyed.header('x')).toBe('header x')
-  keyed.identified(admin)
-  expect(users).toEqual([admin])
-  for (const name of Object.keys(call) as (keyof Call)[]) {
-    if (name === 'header' || name === 'identified') continue
-    expect(keyed[name], name).toBe(name === 'isRepeated' ? true : name === 'seed' ? keyed.seed : call[name])
-  }
-  expect(keyed.seed).toEqual(Uint8Array.of(5))
+test('a request with a key has the seed that is stored under it', async () => {
+  const seed = '07'.repeat(16)
+  expect(JSON.parse((await send('POST', '/seed', { 'idempotency-key': 'k' })).text)).toEqual([seed, seed, true])
+  expect(drawn).toBe(0)
 })

@@ -6,8 +6,7 @@ import { tenantAddress } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Method, RouteEntry } from '#api/route-entry'
-import type { Answerer, Call, Reply } from '#http/call'
-import type { IdempotencyGuard } from '#http/idempotency'
+import type { Answerer, Call, IdempotencyGuard, Reply } from '#http/call'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { seededRandom } from '#model/seeded-random'
@@ -126,7 +125,8 @@ export class IdempotencyFixture {
       answers: {},
       example: { status: 200 },
     }
-    return this.#guard.run(call, entry, (keyed) => {
+    return this.#guard.run(call, entry, (begun) => {
+      const keyed = { ...call, ...begun }
       this.calls.push(keyed)
       return answer(keyed)
     })

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { keyLifetimeMs } from '#actors/idempotency/state'
 import type { Answerer, Reply } from '#http/call'
-import { bodyOf } from '#http/reply-writer'
+import { bodyOf } from '#http/reply'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 import { storedBytesMax } from '#routes/idempotency'
 import { type Asked, IdempotencyFixture, runningMax, userBytesMax } from '#test/routes/idempotency-fixture'

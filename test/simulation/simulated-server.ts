@@ -3,8 +3,7 @@ import type { Identity } from '#access/identity'
 import { idempotencyKeyHeader } from '#api/route-entry'
 import { type Assembly, assemble } from '#app/assembly'
 import { permit } from '#http/authentication'
-import type { Binding, Call, Reply } from '#http/call'
-import type { IdempotencyGuard } from '#http/idempotency'
+import type { BegunRequest, Binding, Call, IdempotencyGuard, Reply } from '#http/call'
 import { type Caller, unauthenticated } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
@@ -166,7 +165,7 @@ export class SimulatedServer {
     const caller = authorization === '' ? actingAs(as) : await this.#callerBy(authorization, binding)
     const { parameters = {}, query = {}, body } = given
     const headers: Readonly<Record<string, string>> = { ...more, authorization, [idempotencyKeyHeader]: key }
-    const call: Call = {
+    const callOf = (begun?: BegunRequest): Call => ({
       caller,
       parameters,
       query,
@@ -194,9 +193,12 @@ export class SimulatedServer {
       },
       isRepeated: false,
       ...given,
-    }
+      ...begun,
+    })
+    const call = callOf()
     permit(binding.entry.access, call.caller, call.parameters)
-    const reply = await (key === '' ? binding.answer(call) : this.#guard.run(call, binding.entry, binding.answer))
+    const proceed = (begun?: BegunRequest) => binding.answer(callOf(begun))
+    const reply = await (key === '' ? binding.answer(call) : this.#guard.run(call, binding.entry, proceed))
     let text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
     for await (const chunk of reply.chunks ?? []) text += typeof chunk === 'string' ? chunk : Buffer.from(chunk)
     return { ...reply, body: text }

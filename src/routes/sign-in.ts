@@ -1,14 +1,44 @@
-import type { LoginOutcome } from '#access/requests'
+import type { LoginOutcome, SignInOrigin } from '#access/requests'
 import type { Logins } from '#access/sign-in-flows'
 import type { TenantRow } from '#actors/directory/state'
 import * as api from '#api/sign-in'
-import { type Binding, bind, type Reply } from '#http/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import type { Principal } from '#model/caller'
 import { formatCrn } from '#model/crn'
-import { notStored, signInOriginOf } from '#routes/sign-in-origin'
 
-/** Routes for login and logout by the DPoP scheme. §5.2, contract 2. */
-export function loginRoutes(logins: Logins): Binding[] {
+/** The origin of a login request. */
+export function signInOriginOf(call: Call): SignInOrigin {
+  const { host, address } = call.forwarded
+  const identified = (user: Principal) => call.identified(user)
+  return { host, address, agent: call.header('user-agent'), signal: call.signal, identified }
+}
+
+/** Answers with tokens must not be stored by caches. Contract 1.9. */
+export const notStored = { 'Cache-Control': 'no-store' }
+
+/** Routes for sign-up, sign-in and sign-out. §5, contract 2. */
+export function signInRoutes(logins: Logins): Binding[] {
   return [
+    bind(api.signUp, async (call) => {
+      const { name, code, password } = call.body
+      const json = await logins.signUp({ name, code, password, place: signInOriginOf(call) })
+      const headers = { Location: `/api/v1/iam/users/${encodeURIComponent(json.name)}` }
+      return { status: 201, headers, json }
+    }),
+
+    bind(api.readToken, async (call) => {
+      const isOffline = call.query.scope ?? false
+      const authorization = call.header('authorization')
+      const json = await logins.basicToken({ authorization, isOffline, place: signInOriginOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.refreshToken, async (call) => {
+      const { refreshToken } = call.body
+      const json = await logins.refreshBasic({ refreshToken, place: signInOriginOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
     bind(api.logIn, async (call) => {
       const { jkt } = call.caller
       return replyTo(await logins.logIn({ ...call.body, jkt, place: signInOriginOf(call) }))
