@@ -16,7 +16,7 @@ export interface Follower {
   readonly journal: StoreJournal
   readonly system: System<Entry>
   /** Finds an activation by the hash of its name; without it, activations are found by address. */
-  find?(nameHash: number): Activation<Entry> | undefined
+  readonly find?: (nameHash: number) => Activation<Entry> | undefined
   /**
    * The listener of the gate receives the events, and definitions receive the records (`recordStored`). Absent at a start:
    * then views read the whole state afterwards.
@@ -106,7 +106,7 @@ function applyChunk({ journal, system, find, isPublished }: Follower, key: strin
   } else stream.loadRedoChunk(firstOffset)
   head.bytesTaken += value.length
   replayChunk(firstOffset, value, journal.shapes, stream.redoFrom, {
-    find: (nameHash) => find?.(nameHash),
+    find,
     report: (activation: Activation<Entry>, entry, offset) => registry.replayOn(activation, entry, offset),
     entry: (entry, offset) => {
       for (const { kind, concerns } of registry.redoDefinitions) {

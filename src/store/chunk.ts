@@ -193,7 +193,8 @@ export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shap
 
 /** Receives the entries of a chunk that is applied again. */
 export interface Replay<Known extends KnownDevice> {
-  find(nameHash: number): Known | undefined
+  /** Without it, `entry` gets the reports too. */
+  find?: ((nameHash: number) => Known | undefined) | undefined
   /** A report that the found device does not hold yet. */
   report(known: Known, entry: Entry, offset: number): void
   /** Any other entry. After a damaged chunk is read again, an entry may come twice. */
@@ -218,7 +219,7 @@ export function replayChunk<Known extends KnownDevice>(
   const reader = replayReader
   const isRead = readChunk(reader, bytes, (ids) => {
     const places = placesIn(ids, shapes)
-    const search = { find: (nameHash: number) => replay.find(nameHash), shapeAt: places.shapeAt }
+    const search = replay.find && { find: replay.find, shapeAt: places.shapeAt }
     for (let offset = firstOffset; offset < firstOffset + count; offset++) {
       if (offset < from) reader.pass(1)
       else replayNext(reader, offset, places, search, replay)
@@ -237,10 +238,10 @@ function replayNext<Known extends KnownDevice>(
   reader: EntryReader,
   offset: number,
   places: ShapePlaces,
-  search: ReportSearch<Known>,
+  search: ReportSearch<Known> | undefined,
   replay: Replay<Known>,
 ): void {
-  const found = readKnownReport(reader, offset, search)
+  const found = search && readKnownReport(reader, offset, search)
   if (!found) replay.entry(readEntry(reader, places), offset)
   else if (found.entry) replay.report(found.known, found.entry, offset)
 }
