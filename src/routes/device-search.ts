@@ -90,6 +90,8 @@ export class DeviceSearch {
           }
           const row = rows[at] as TextRow
           last = row.device
+          // Reading a device takes far longer than searching its text: the clock is read after it.
+          if (!row.text) seen = 0
           if (isMatch(row)) found.push(row.device)
         }
         return found
