@@ -58,7 +58,7 @@ test('a removed property has its last state', () => {
       modifier: { isReadOnly: true, isActionable: false, isVolatile: false, isError: false, isArray },
     })
   }
-  expect(() => removedText({ propId: 1, type: 'nothing', modifier: 0 })).toThrow('no data type')
+  expect(() => removedText({ propId: 1, type: 'nothing', modifier: 0 })).toThrow('is not a data type')
 })
 
 test('identifiers are quoted like JSON', () => {
