@@ -23,30 +23,31 @@ function declaration(device: string, from = 0): { deviceIdentifier: string; serv
   return { deviceIdentifier: device, services, updates: [] }
 }
 
+function post({ request, link }: Fixture, body: object | string) {
+  return request('POST', '/link', body, { authorization: link })
+}
+
+function update(propId: number, value: unknown, service = 0) {
+  return { serviceIdentifier: uuid(service), propId, value }
+}
+
 /** A device with the maximum number of properties, each with a value: adds until it is refused. */
-async function fillDevice({ request, link }: Fixture, device: string): Promise<void> {
-  const post = async (body: object) => (await request('POST', '/link', body, { authorization: link })).status === 204
+async function fillDevice(to: Fixture, device: string): Promise<void> {
   const declared = declaration(device)
-  while (!(await post(declared)) && declared.services.length > 1) declared.services.pop()
+  while ((await post(to, declared)).status !== 204 && declared.services.length > 1) declared.services.pop()
   for (let service = 0; service < declared.services.length; service++) {
-    const updates = Array.from({ length: 1_024 }, (_, propId) => ({
-      serviceIdentifier: uuid(service),
-      propId,
-      value: Math.PI,
-    }))
-    if (!(await post({ deviceIdentifier: device, updates }))) return
+    const updates = Array.from({ length: 1_024 }, (_, propId) => update(propId, Math.PI, service))
+    if ((await post(to, { deviceIdentifier: device, updates })).status !== 204) return
   }
 }
 
 /** A device with texts of two bytes a character: adds until it is refused. */
-async function fillWith(text: string, { request, link }: Fixture, device: string): Promise<void> {
+async function fillWith(text: string, to: Fixture, device: string): Promise<void> {
   const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId, type: 'STRING' }))
-  const services = [{ serviceIdentifier: uuid(0), properties }]
-  const post = async (body: object) =>
-    (await request('POST', '/link', { deviceIdentifier: device, ...body }, { authorization: link })).status === 204
-  let isTaken = await post({ services, updates: [] })
-  for (let propId = 0; isTaken && propId < properties.length; propId++)
-    isTaken = await post({ updates: [{ serviceIdentifier: uuid(0), propId, value: text }] })
+  const isTaken = async (body: object) => (await post(to, { deviceIdentifier: device, ...body })).status === 204
+  let isOpen = await isTaken({ services: [{ serviceIdentifier: uuid(0), properties }], updates: [] })
+  for (let propId = 0; isOpen && propId < properties.length; propId++)
+    isOpen = await isTaken({ updates: [update(propId, text)] })
 }
 
 /** Conditions of 250 nodes, each with a different form. */
@@ -74,53 +75,44 @@ const grantsOf = (name: string, devices = 180) =>
     services: names('s', 30),
   }))
 
-function get(input: string, path: string, authorization?: () => string): RequestInput {
-  return {
-    input,
-    prepare: async ({ request, person }) => {
-      const headers = { authorization: authorization?.() ?? person }
-      return () => request('GET', path, undefined, headers)
-    },
-  }
+function input(name: string, prepare: RequestInput['prepare']): RequestInput {
+  return { input: name, prepare }
 }
 
-function again(
-  input: string,
-  method: string,
-  path: string,
-  body: () => object,
-  authorization?: () => string,
-): RequestInput {
-  return {
-    input,
-    prepare: async ({ request, person }) => {
-      const text = JSON.stringify(body())
-      return () => request(method, path, text, { authorization: authorization?.() ?? person })
-    },
-  }
+/** `sent`: how often it was called, from 1. */
+function counted(name: string, ask: (fixture: Fixture, sent: number) => Promise<unknown>): RequestInput {
+  let sent = 0
+  return input(name, async (fixture) => () => ask(fixture, ++sent))
+}
+
+function get(name: string, path: string, authorization?: () => string): RequestInput {
+  return input(name, async ({ request, person }) => {
+    const headers = { authorization: authorization?.() ?? person }
+    return () => request('GET', path, undefined, headers)
+  })
+}
+
+/** The same body each time. */
+function again(name: string, target: string, body: () => object, authorization?: () => string): RequestInput {
+  const [method = '', path = ''] = target.split(' ')
+  return input(name, async ({ request, person }) => {
+    const text = JSON.stringify(body())
+    return () => request(method, path, text, { authorization: authorization?.() ?? person })
+  })
 }
 
 function wrongPost(what: string, body: object): RequestInput {
   const text = JSON.stringify({ deviceIdentifier: 'WRONG', ...body })
-  return {
-    input: `POST /link, as many wrong ${what} as it takes`,
-    prepare:
-      async ({ request, link }) =>
-      () =>
-        request('POST', '/link', text, { authorization: link }),
-  }
+  return counted(`POST /link, as many wrong ${what} as it takes`, (to) => post(to, text))
 }
 
-function making(input: string, path: string, body: () => object): RequestInput {
-  return {
-    input,
-    prepare: async ({ request, make }) => {
-      return async () => {
-        const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', path, body())
-        await request('DELETE', `${path}/${idOf(resourceIdentifier)}`)
-      }
-    },
-  }
+async function makeAndDelete({ make, request }: Fixture, path: string, body: object): Promise<void> {
+  const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', path, body)
+  await request('DELETE', `${path}/${idOf(resourceIdentifier)}`)
+}
+
+function making(name: string, path: string, body: () => object): RequestInput {
+  return counted(name, (fixture) => makeAndDelete(fixture, path, body()))
 }
 
 const alarm = (bound: object) => ({
@@ -129,62 +121,40 @@ const alarm = (bound: object) => ({
 })
 const asLimited = () => limited
 
+function largeGrant() {
+  const grants = grantsOf('R')
+  const devices = grants.flatMap((grant) => grant.devices).slice(0, groupDevices)
+  return { grants: [{ ...grants[0], devices }] }
+}
+
 export const requests: readonly RequestInput[] = [
-  {
-    input: 'POST /link, the largest declaration, new',
-    prepare: async ({ request, link }) => {
-      let sent = 0
-      return () => request('POST', '/link', declaration('NEW', ++sent * 2_000), { authorization: link })
-    },
-  },
-  {
-    input: 'POST /link, the most updates',
-    prepare: async ({ request, link }) => {
-      const [first] = declaration('MOST').services
-      const updates = names('', 4_096).map((place) => ({
-        serviceIdentifier: uuid(0),
-        propId: Number(place) % 1_024,
-        value: 1,
-      }))
-      await request(
-        'POST',
-        '/link',
-        { deviceIdentifier: 'MOST', services: [first], updates: [] },
-        { authorization: link },
-      )
-      return () => request('POST', '/link', { deviceIdentifier: 'MOST', updates }, { authorization: link })
-    },
-  },
-  {
-    input: 'POST /link, the longest lists',
-    prepare: async ({ request, link }) => {
-      const properties = names('', 4).map((propId) => ({ propId: Number(propId), type: 'UINT8-ARRAY' }))
-      const services = [{ serviceIdentifier: uuid(0), properties }]
-      const value = Array(32_000).fill(1)
-      const updates = properties.map(({ propId }) => ({ serviceIdentifier: uuid(0), propId, value }))
-      const body = { deviceIdentifier: 'LISTS', services, updates }
-      return () => request('POST', '/link', body, { authorization: link })
-    },
-  },
+  counted('POST /link, the largest declaration, new', (to, sent) => post(to, declaration('NEW', sent * 2_000))),
+  input('POST /link, the most updates', async (to) => {
+    const [first] = declaration('MOST').services
+    const updates = names('', 4_096).map((place) => update(Number(place) % 1_024, 1))
+    await post(to, { deviceIdentifier: 'MOST', services: [first], updates: [] })
+    return () => post(to, { deviceIdentifier: 'MOST', updates })
+  }),
+  input('POST /link, the longest lists', async (to) => {
+    const properties = names('', 4).map((propId) => ({ propId: Number(propId), type: 'UINT8-ARRAY' }))
+    const services = [{ serviceIdentifier: uuid(0), properties }]
+    const value = Array(32_000).fill(1)
+    const updates = properties.map(({ propId }) => update(propId, value))
+    return () => post(to, { deviceIdentifier: 'LISTS', services, updates })
+  }),
   wrongPost('declarations', {
     updates: [],
     services: names('s', 8).map((serviceIdentifier) => ({ serviceIdentifier, properties: Array(1_000).fill({}) })),
   }),
   wrongPost('updates', { updates: Array(4_096).fill({}) }),
-  {
-    input: 'GET of a device that is full',
-    prepare: async (fixture) => {
-      await fillDevice(fixture, 'FULL')
-      return () => fixture.request('GET', '/devices/FULL')
-    },
-  },
-  {
-    input: 'GET of a device that is full of texts',
-    prepare: async (fixture) => {
-      await fillWith('€'.repeat(16_000), fixture, 'WIDE')
-      return () => fixture.request('GET', '/devices/WIDE')
-    },
-  },
+  input('GET of a device that is full', async (fixture) => {
+    await fillDevice(fixture, 'FULL')
+    return () => fixture.request('GET', '/devices/FULL')
+  }),
+  input('GET of a device that is full of texts', async (fixture) => {
+    await fillWith('€'.repeat(16_000), fixture, 'WIDE')
+    return () => fixture.request('GET', '/devices/WIDE')
+  }),
   get('the same by hexadecimal ids', '/devices/FULL?hex=true'),
   get('the same by names', '/devices/FULL?raw=false'),
   get('the list they stand in', '/devices?depth=2'),
@@ -194,157 +164,97 @@ export const requests: readonly RequestInput[] = [
     `/devices?filter=${encodeURIComponent(JSON.stringify({ or: names('', 60).map((name) => ({ '==': [{ var: `services.${uuid(Number(name))}.0x0001` }, 'x'] })) }))}`,
   ),
   get('a query of 1 000 fields', `/devices?${names('a', 1_000).join('&')}`),
-  {
-    input: 'DELETE of a device that is full',
-    prepare: async (fixture) => {
-      for (const device of names('GONE', 5)) await fillDevice(fixture, device)
-      let sent = 0
-      return () => fixture.request('DELETE', `/devices/GONE${sent++}`)
-    },
-  },
-  {
-    input: 'GET of 100 groups of 10 000 devices',
-    prepare: async ({ make, request }) => {
-      while (groups.length < groupCount) {
-        const devices = names(`G${groups.length}-`, groupDevices - 1)
-        groups.push(
-          (await make<{ resourceIdentifier: string }>('POST', '/groups', { name: 'g', devices })).resourceIdentifier,
-        )
-      }
-      return () => request('GET', '/groups')
-    },
-  },
+  input('DELETE of a device that is full', async (fixture) => {
+    for (const device of names('GONE', 5)) await fillDevice(fixture, device)
+    let sent = 0
+    return () => fixture.request('DELETE', `/devices/GONE${sent++}`)
+  }),
+  input('GET of 100 groups of 10 000 devices', async ({ make, request }) => {
+    while (groups.length < groupCount) {
+      const devices = names(`G${groups.length}-`, groupDevices - 1)
+      groups.push(
+        (await make<{ resourceIdentifier: string }>('POST', '/groups', { name: 'g', devices })).resourceIdentifier,
+      )
+    }
+    return () => request('GET', '/groups')
+  }),
   making('POST of an alarm bound to all of them', '/alarms', () => alarm({ groups })),
   making('POST of a function bound to all of them', '/functions', () => ({
     ...{ name: 'f', binding: { groups }, graph: { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] } },
   })),
   making('POST of a group of 10 000 devices', '/groups', () => ({ name: 'g', devices: names('H', groupDevices) })),
-  {
-    input: 'the same alarm while a socket is open',
-    prepare: async ({ open, make, request }) => {
-      const socket = await open('/events')
-      socket.on('message', () => {})
-      return async () => {
-        const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', '/alarms', alarm({ groups }))
-        await request('DELETE', `/alarms/${idOf(resourceIdentifier)}`)
-      }
-    },
-  },
+  input('the same alarm while a socket is open', async (to) => {
+    const socket = await to.open('/events')
+    socket.on('message', () => {})
+    return () => makeAndDelete(to, '/alarms', alarm({ groups }))
+  }),
   making('POST of an alarm that names 10 000 devices', '/alarms', () => alarm({ devices: names('H', groupDevices) })),
-  {
-    input: 'PUT of a schema of 1 024 properties with 5 names of values each',
-    prepare: async ({ request }) => {
-      const entries = Object.fromEntries(names('', 5).map((value) => [value, { name: `value ${value}` }]))
-      const property = (name: string) => ({ name, type: 'uint8', enum: entries })
-      const properties = Object.fromEntries(
-        names('', 1_024).map((id) => [`0x${Number(id).toString(16)}`, property(id)]),
-      )
-      let sent = 0
-      return () => request('PUT', `/schemas/${uuid(99)}`, { name: `S${++sent}`, properties })
-    },
-  },
-  again('POST of an action over 100 000 devices', 'POST', '/devices/actions', () => ({
+  input('PUT of a schema of 1 024 properties with 5 names of values each', async ({ request }) => {
+    const entries = Object.fromEntries(names('', 5).map((value) => [value, { name: `value ${value}` }]))
+    const property = (name: string) => ({ name, type: 'uint8', enum: entries })
+    const properties = Object.fromEntries(names('', 1_024).map((id) => [`0x${Number(id).toString(16)}`, property(id)]))
+    let sent = 0
+    return () => request('PUT', `/schemas/${uuid(99)}`, { name: `S${++sent}`, properties })
+  }),
+  again('POST of an action over 100 000 devices', 'POST /devices/actions', () => ({
     ...{ groups: groups.slice(0, 10), serviceIdentifier: uuid(0), updates: { '0x2000': 1 } },
   })),
-  again('PUT of a role of 100 grants', 'PUT', '/iam/roles/big', () => ({ grants: grantsOf('R') })),
-  {
-    input: 'the same by a user with as many',
-    prepare: async ({ port, person, request }) => {
-      const user = await createUser(port, person, { name: 'limited', role: 'big' })
-      limited = `Bearer ${await readToken(port, user)}`
-      return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
-    },
-  },
-  again(
-    'a role of one grant of 10 000 devices, by this user',
-    'PUT',
-    '/iam/roles/copy',
-    () => {
-      const grants = grantsOf('R')
-      const devices = grants.flatMap((grant) => grant.devices).slice(0, groupDevices)
-      return { grants: [{ ...grants[0], devices }] }
-    },
-    asLimited,
-  ),
+  again('PUT of a role of 100 grants', 'PUT /iam/roles/big', () => ({ grants: grantsOf('R') })),
+  input('the same by a user with as many', async ({ port, person, request }) => {
+    const user = await createUser(port, person, { name: 'limited', role: 'big' })
+    limited = `Bearer ${await readToken(port, user)}`
+    return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
+  }),
+  again('a role of one grant of 10 000 devices, by this user', 'PUT /iam/roles/copy', largeGrant, asLimited),
   get('GET /devices by this user', '/devices?depth=2', asLimited),
-  {
-    input: 'GET of 100 such roles',
-    prepare: async ({ make, request }) => {
-      for (const name of names('r', 100)) await make('PUT', `/iam/roles/${name}`, { grants: grantsOf(name) })
-      return () => request('GET', '/iam/roles')
-    },
-  },
-  {
-    input: 'PUT of a role that 1 000 sockets depend on, each with a filter',
-    prepare: async ({ open, request }) => {
-      for (let opened = 0; opened < 1_000; opened++)
-        (await open(`/events?services=s${opened}`, undefined, limited)).on('message', () => {})
-      let sent = 0
-      return () => request('PUT', '/iam/roles/big', { grants: grantsOf(`R${++sent % 2}`) })
-    },
-  },
-  {
-    input: 'PATCH of the roles of a user with 1 000 sockets',
-    prepare: async ({ request }) => {
-      let sent = 0
-      return () => request('PATCH', '/iam/users/limited', { roles: ['big', ...(++sent % 2 ? ['r1'] : [])] })
-    },
-  },
-  {
-    input: 'a socket with 2 000 names in its filter',
-    prepare:
-      async ({ open }) =>
-      async () =>
-        (await open(`/events?devices=${names('D', 1_000)}&services=${names('s', 1_000)}`)).close(),
-  },
-  {
-    input: 'a socket that comes back from far',
-    prepare:
-      async ({ open, request }) =>
-      async () => {
-        const { headers } = await request('GET', '/devices?limit=1')
-        const socket = await open(`/events?epoch=${headers['stream-epoch']}&offset=0`)
-        socket.on('message', () => {})
-        await sleep(1_500)
-        socket.close()
-      },
-  },
-  {
-    input: 'PATCH of 64 KiB of meta',
-    prepare: async ({ request }) => {
-      let sent = 0
-      return () =>
-        request('PATCH', '/meta/FULL', { a: Object.fromEntries(names('k', 6_000).map((key) => [key, sent++])) })
-    },
-  },
-  {
-    input: 'test of a function with the most work in templates',
-    prepare: async ({ make, request }) => {
-      const text = `${'{{#meta.l}}'.repeat(14)}{{value}}${'{{/meta.l}}'.repeat(14)}`.repeat(30)
-      await make('PUT', '/templates/worst', { locales: { en: { subject: 's', text, html: text } } })
-      const mails = names('e', 60)
-      const nodes = [
-        { id: 't', type: 'trigger', on: 'status' },
-        ...mails.map((id) => ({ id, type: 'email', template: 'worst' })),
-      ]
-      const graph = { nodes, edges: mails.map((id) => ['t', id]) }
-      const body = { name: 'f', binding: { devices: [] }, graph }
-      const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', '/functions', body)
-      const sample = { value: 'online', meta: { l: [1, 2, 3, 4] } }
-      return () => request('POST', `/functions/${idOf(resourceIdentifier)}/test`, { sample })
-    },
-  },
-  again('PUT of a rollout whose window never opens', 'PUT', '/updates/projects/p/rollout', () => ({
+  input('GET of 100 such roles', async ({ make, request }) => {
+    for (const name of names('r', 100)) await make('PUT', `/iam/roles/${name}`, { grants: grantsOf(name) })
+    return () => request('GET', '/iam/roles')
+  }),
+  input('PUT of a role that 1 000 sockets depend on, each with a filter', async ({ open, request }) => {
+    for (let opened = 0; opened < 1_000; opened++)
+      (await open(`/events?services=s${opened}`, undefined, limited)).on('message', () => {})
+    let sent = 0
+    return () => request('PUT', '/iam/roles/big', { grants: grantsOf(`R${++sent % 2}`) })
+  }),
+  counted('PATCH of the roles of a user with 1 000 sockets', ({ request }, sent) =>
+    request('PATCH', '/iam/users/limited', { roles: ['big', ...(sent % 2 ? ['r1'] : [])] }),
+  ),
+  counted('a socket with 2 000 names in its filter', async ({ open }) =>
+    (await open(`/events?devices=${names('D', 1_000)}&services=${names('s', 1_000)}`)).close(),
+  ),
+  counted('a socket that comes back from far', async ({ open, request }) => {
+    const { headers } = await request('GET', '/devices?limit=1')
+    const socket = await open(`/events?epoch=${headers['stream-epoch']}&offset=0`)
+    socket.on('message', () => {})
+    await sleep(1_500)
+    socket.close()
+  }),
+  counted('PATCH of 64 KiB of meta', ({ request }, sent) => {
+    const a = Object.fromEntries(names('k', 6_000).map((key, place) => [key, (sent - 1) * 6_000 + place]))
+    return request('PATCH', '/meta/FULL', { a })
+  }),
+  input('test of a function with the most work in templates', async ({ make, request }) => {
+    const text = `${'{{#meta.l}}'.repeat(14)}{{value}}${'{{/meta.l}}'.repeat(14)}`.repeat(30)
+    await make('PUT', '/templates/worst', { locales: { en: { subject: 's', text, html: text } } })
+    const mails = names('e', 60)
+    const nodes = [
+      { id: 't', type: 'trigger', on: 'status' },
+      ...mails.map((id) => ({ id, type: 'email', template: 'worst' })),
+    ]
+    const graph = { nodes, edges: mails.map((id) => ['t', id]) }
+    const body = { name: 'f', binding: { devices: [] }, graph }
+    const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', '/functions', body)
+    const sample = { value: 'online', meta: { l: [1, 2, 3, 4] } }
+    return () => request('POST', `/functions/${idOf(resourceIdentifier)}/test`, { sample })
+  }),
+  again('PUT of a rollout whose window never opens', 'PUT /updates/projects/p/rollout', () => ({
     ...{ firmware: '1.0.0', percent: 1, window: { cron: '0 0 31 2,4,6,9,11 *', minutes: 1 } },
   })),
-  {
-    input: 'metrics of 200 tenants',
-    prepare: async ({ make, port }) => {
-      for (const tenantIdentifier of names('t', 200))
-        await make('POST', '/iam/tenants', { tenantIdentifier, name: 'T' })
-      return async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    },
-  },
+  input('metrics of 200 tenants', async ({ make, port }) => {
+    for (const tenantIdentifier of names('t', 200)) await make('POST', '/iam/tenants', { tenantIdentifier, name: 'T' })
+    return async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  }),
   get(
     'a token of 8 KB',
     '/devices',
@@ -356,40 +266,30 @@ export const requests: readonly RequestInput[] = [
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
   // Last: the alarms stay, and every later input would be evaluated by them.
-  {
-    input: 'a value behind an edit of one of 400 long alarms',
-    prepare: async ({ make, request, link }) => {
-      const properties = names('', 3).map((propId) => ({ propId: Number(propId), type: 'FLOAT64' }))
-      const services = [{ serviceIdentifier: uuid(0), properties }]
-      const post = (body: object) =>
-        request('POST', '/link', { deviceIdentifier: 'LONG', ...body }, { authorization: link })
-      await post({ services, updates: [] })
-      const long = (form: number) => ({ ...alarm({ devices: ['LONG'] }), condition: longCondition(form) })
-      for (let form = 0; form < longConditions; form++) await make('POST', '/alarms', long(form))
-      let sent = 0
-      return async () => {
-        await make('POST', '/alarms', long(longConditions + ++sent))
-        await post({ updates: [{ serviceIdentifier: uuid(0), propId: 1, value: sent }] })
-      }
-    },
-  },
-  {
-    input: 'DELETE of a device with 2 000 active alarms',
-    prepare: async ({ make, request, link }) => {
-      const devices = names('ALARMED', 3)
-      const serviceIdentifier = uuid(0)
-      for (const deviceIdentifier of devices) {
-        const services = [{ serviceIdentifier, properties: [{ propId: 1, type: 'FLOAT64' }] }]
-        await request('POST', '/link', { deviceIdentifier, services, updates: [] }, { authorization: link })
-        const updates = [{ serviceIdentifier, propId: 1, value: 5 }]
-        await request('POST', '/link', { deviceIdentifier, updates }, { authorization: link })
-      }
-      const condition = { '>': [{ var: '0x0001' }, 3] }
-      for (let made = 0; made < alarmsActive; made++)
-        await make('POST', '/alarms', { ...alarm({ devices }), condition })
-      await sleep(20_000)
-      let sent = 0
-      return () => request('DELETE', `/devices/ALARMED${sent++}`)
-    },
-  },
+  input('a value behind an edit of one of 400 long alarms', async (to) => {
+    const properties = names('', 3).map((propId) => ({ propId: Number(propId), type: 'FLOAT64' }))
+    const services = [{ serviceIdentifier: uuid(0), properties }]
+    await post(to, { deviceIdentifier: 'LONG', services, updates: [] })
+    const long = (form: number) => ({ ...alarm({ devices: ['LONG'] }), condition: longCondition(form) })
+    for (let form = 0; form < longConditions; form++) await to.make('POST', '/alarms', long(form))
+    let sent = 0
+    return async () => {
+      await to.make('POST', '/alarms', long(longConditions + ++sent))
+      await post(to, { deviceIdentifier: 'LONG', updates: [update(1, sent)] })
+    }
+  }),
+  input('DELETE of a device with 2 000 active alarms', async (to) => {
+    const devices = names('ALARMED', 3)
+    for (const deviceIdentifier of devices) {
+      const services = [{ serviceIdentifier: uuid(0), properties: [{ propId: 1, type: 'FLOAT64' }] }]
+      await post(to, { deviceIdentifier, services, updates: [] })
+      await post(to, { deviceIdentifier, updates: [update(1, 5)] })
+    }
+    const condition = { '>': [{ var: '0x0001' }, 3] }
+    for (let made = 0; made < alarmsActive; made++)
+      await to.make('POST', '/alarms', { ...alarm({ devices }), condition })
+    await sleep(20_000)
+    let sent = 0
+    return () => to.request('DELETE', `/devices/ALARMED${sent++}`)
+  }),
 ]
