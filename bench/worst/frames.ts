@@ -53,6 +53,10 @@ function listed(name: string, message: FrameInput['message'], item: FrameInput['
   return { name, type: 'FLOAT64', message, item }
 }
 
+function nothingKnown(name: string, item: FrameInput['item']): FrameInput {
+  return listed(`nothing known, ${name}`, (items) => items, item)
+}
+
 const helloOf = (services: unknown, device: string) => ({
   type: 'HELLO',
   deviceIdentifier: device,
@@ -132,34 +136,14 @@ export const frames: readonly FrameInput[] = [
     (items) => ({ type: 'BYE', flakeAddress: 1_000_000, ...Object.fromEntries(items as [string, unknown][]) }),
     (index) => [index.toString(36), 0],
   ),
-  listed(
-    'nothing known, empty lists',
-    (items) => items,
-    () => [],
-  ),
-  listed(
-    'nothing known, short texts',
-    (items) => items,
-    (index) => index.toString(36),
-  ),
-  listed(
-    'nothing known, texts of a lone surrogate',
-    (items) => items,
-    () => '\ud800',
-  ),
+  nothingKnown('empty lists', () => []),
+  nothingKnown('short texts', (index) => index.toString(36)),
+  nothingKnown('texts of a lone surrogate', () => '\ud800'),
   {
-    ...listed(
-      'nothing known, empty binary values',
-      (items) => items,
-      (_, protocol) => (protocol === 'json' ? '' : Buffer.alloc(0)),
-    ),
+    ...nothingKnown('empty binary values', (_, protocol) => (protocol === 'json' ? '' : Buffer.alloc(0))),
     itemsMax: frameBinariesMax,
   },
-  listed(
-    'nothing known, maps of one key',
-    (items) => items,
-    (index) => ({ [index.toString(36)]: 0 }),
-  ),
+  nothingKnown('maps of one key', (index) => ({ [index.toString(36)]: 0 })),
 ]
 
 function encode(protocol: Protocol, message: unknown): string | Uint8Array {
