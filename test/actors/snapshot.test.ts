@@ -87,14 +87,18 @@ const item = fc.record({
   id: fc.string(),
   status: fc.constantFrom('PENDING' as const, 'SENT' as const),
 })
+const acknowledgement = fc.record({ by: fc.string(), at: fc.nat(), comment: fc.option(fc.string()) })
 const desired = fc
   .array(fc.tuple(fc.string(), fc.array(item, { minLength: 1, maxLength: 3 })), { maxLength: 3 })
   .map((services) => new Map(services))
 
 test('a snapshot written in pieces equals the packed one and is restored from it', () => {
   fc.assert(
-    fc.property(device, desired, (bare, wanted) => {
-      const before = { ...bare, desired: wanted }
+    fc.property(device, desired, fc.option(acknowledgement), (bare, wanted, acknowledged) => {
+      const alarms = AlarmStates.of(
+        Array.from(bare.alarms, ([id, alarm]) => [id, { ...alarm, ...(acknowledged && { acknowledged }) }]),
+      )
+      const before = { ...bare, alarms, desired: wanted }
       const writer = new MsgpackWriter()
       expect(writeSnapshot(before, writer)).toBe(true)
       const packed = pack(snapshotOf(before))
