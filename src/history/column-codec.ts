@@ -17,7 +17,7 @@ import type { Points } from '#history/points'
  * | 0–3 | decimal digits, `singlesForm`, `textsForm`, or `bytesForm` |
  * | 4 | single precision: the value is the float nearest to the decimal number |
  * | 5 | the numbers themselves are packed, not their differences |
- * | 6 | the times are doubles, because a difference is too large |
+ * | 6 | the times are doubles, because a difference is too large, or they are not whole |
  */
 const digitsMax = 6
 const singlesForm = 13
@@ -105,9 +105,11 @@ function hasTexts({ texts }: Points, from: number, to: number): boolean {
 }
 
 function encodeTimes(times: Float64Array, from: number, to: number, writer: ByteWriter): boolean {
+  if (to > from && !Number.isInteger(times[from])) return encodeDoubles(times, from, to, writer)
   for (let index = from + 1; index < to; index++) {
     const difference = (times[index] as number) - (times[index - 1] as number)
-    if (!(difference >= 0 && difference <= packedMax)) return encodeDoubles(times, from, to, writer)
+    // A whole number up to `packedMax`.
+    if (!(difference >= 0 && difference === (difference | 0))) return encodeDoubles(times, from, to, writer)
     numbers[index - from - 1] = difference
   }
   if (to > from) writer.signed(times[from] as number)

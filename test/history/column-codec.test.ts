@@ -40,6 +40,7 @@ const step = fc.oneof(
   fc.constant(10_000),
   fc.integer({ min: 9_950, max: 10_050 }),
   fc.integer({ min: 0, max: 90_000_000 }),
+  fc.constant(0.5),
   whole,
 )
 
@@ -50,7 +51,7 @@ function pointsOf(list: readonly Value[], steps: readonly number[], start: numbe
     if (typeof value === 'number') points.push(time, value)
     else points.pushText(time, value.text)
     const next = time + (steps[index % Math.max(1, steps.length)] ?? 1)
-    if (Number.isSafeInteger(next)) time = next
+    if (Number.isSafeInteger(next * 2)) time = next
   }
   return points
 }

@@ -7,10 +7,14 @@ type ModelSeries = Map<number, number | string>
 
 /** The history of one tenant as plain maps, to compare with the stored history. */
 export class HistoryModel {
-  readonly series = new Map<string, ModelSeries>()
+  readonly #series = new Map<string, ModelSeries>()
 
-  /** `oldest`: points before it are left out. */
-  apply(entry: Entry, oldest: number): void {
+  /** A point that is not in the stream. */
+  set(name: string, time: number, value: number | string): void {
+    this.#of(name).set(time, value)
+  }
+
+  apply(entry: Entry): void {
     switch (entry.kind) {
       case 'reported':
       case 'declared': {
@@ -19,7 +23,6 @@ export class HistoryModel {
           this.#of(nameOf(entry.device, entry.shape.serviceIdentifier, propId, type.name))
         }
         const time = entry.kind === 'reported' ? entry.timestamp : entry.at
-        if (time < oldest) return
         for (let place = 0; place < entry.items.length; place += 2) {
           const property = entry.shape.properties[entry.items[place] as number]
           if (!property) throw new Error('no such property')
@@ -35,7 +38,7 @@ export class HistoryModel {
         this.#of(nameOf(entry.device, '', 0, 'status')).set(entry.at, DeviceStatus.options.indexOf(entry.status))
         return
       case 'device_removed':
-        for (const name of this.series.keys()) if (name.startsWith(`${entry.device} `)) this.series.delete(name)
+        for (const name of this.#series.keys()) if (name.startsWith(`${entry.device} `)) this.#series.delete(name)
         return
       default:
     }
@@ -43,7 +46,7 @@ export class HistoryModel {
 
   /** As sorted lists, without empty ones. */
   get points(): Record<string, [number, number | string][]> {
-    const sorted = [...this.series].map(([name, points]) => [name, [...points].sort(([a], [b]) => a - b)] as const)
+    const sorted = [...this.#series].map(([name, points]) => [name, [...points].sort(([a], [b]) => a - b)] as const)
     return Object.fromEntries(sorted.filter(([, points]) => points.length > 0))
   }
 
@@ -54,7 +57,7 @@ export class HistoryModel {
   ): void {
     for (const { propId, type } of removed) {
       const name = nameOf(device, service, propId, type)
-      if (this.series.has(name)) this.#of(`${name} marks`).set(at, '{"tag":"removed"}')
+      if (this.#series.has(name)) this.#of(`${name} marks`).set(at, '{"tag":"removed"}')
     }
   }
 
@@ -65,10 +68,10 @@ export class HistoryModel {
   }
 
   #of(name: string): ModelSeries {
-    let series = this.series.get(name)
+    let series = this.#series.get(name)
     if (!series) {
       series = new Map()
-      this.series.set(name, series)
+      this.#series.set(name, series)
     }
     return series
   }

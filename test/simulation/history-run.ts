@@ -1,9 +1,12 @@
 import { deepStrictEqual } from 'node:assert'
+import { Readable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import { anonymous } from '#access/built-in-callers'
 import { History } from '#history/history'
 import { dayMs, hourMs } from '#history/history-keys'
 import type { Caller } from '#model/caller'
 import { LinkBody } from '#model/link-message'
+import { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import { everything, scopeOf } from '#model/scope'
 import { StorageFailure } from '#runtime/storage'
@@ -56,7 +59,7 @@ interface ShownSeries {
 
 /**
  * One life of a server with history, from a seed: late and repeated times, kills, power losses that cut the stream, full
- * disks. The answers of history are compared with plain lists of the points in the stream.
+ * disks, imports, compactions. The answers of history are compared with plain lists of the points in the stream.
  */
 class HistoryRun {
   readonly #world: SimulatedWorld
@@ -67,7 +70,9 @@ class HistoryRun {
   #fault: WriteFault | undefined
   #key = ''
   readonly #declared = new Map<string, readonly string[]>()
-  readonly counts = { crashes: 0, powerLosses: 0, failedWrites: 0, checks: 0, points: 0 }
+  /** Imported points, and the offset of the stream after which each was imported. */
+  readonly #imported: { readonly after: number; readonly add: (model: HistoryModel) => void }[] = []
+  readonly counts = { imports: 0, crashes: 0, powerLosses: 0, failedWrites: 0, checks: 0, points: 0 }
   step = 0
 
   constructor(seed: number) {
@@ -122,8 +127,10 @@ class HistoryRun {
     const device = random.pick(devices) as string
     if (tried < 0.6)
       for (let left = 1 + random.below(6); left > 0; left--) await this.#report(random.pick(devices) as string)
-    else if (tried < 0.66) this.#declared.delete(`${device} ${random.pick(services)}`)
-    else if (tried < 0.7) await this.#remove(device)
+    else if (tried < 0.64) this.#declared.delete(`${device} ${random.pick(services)}`)
+    else if (tried < 0.66) await this.#import(device)
+    else if (tried < 0.69) await this.#remove(device)
+    else if (tried < 0.7) await this.#asked('compactHistory', {})
     else if (tried < 0.78) await this.#world.advance(random.between(0, 20_000))
     else if (tried < 0.84) await this.#world.leap(random.below(3) === 0 ? dayMs : random.between(0, 2 * hourMs))
     else if (tried < 0.88) this.#place.setRoom(false)
@@ -172,13 +179,39 @@ class HistoryRun {
     )
     const body = LinkBody.parse({ deviceIdentifier: device, services: declared, updates })
     const authorization = `Basic ${Buffer.from(`${tenant}/*:${this.#key}`).toString('base64')}`
-    await this.#asked('postLink', { authorization, body })
+    const answer = await this.#asked('postLink', { authorization, body })
+    if (answer === undefined) for (const service of services) this.#declared.delete(`${device} ${service}`)
+  }
+
+  /** A value of an earlier system, often for a time that has one already. */
+  async #import(device: string): Promise<void> {
+    const { random } = this.#world
+    const service = random.pick(services) as string
+    const propId = 1 + random.below(3)
+    const type = this.#declared.get(`${device} ${service}`)?.[propId - 1]
+    // History is not in the middle of a failure.
+    this.#allowWrites()
+    const parameters = { deviceIdentifier: device, serviceIdentifier: service }
+    if (!type || !(await this.#text('readDeviceHistory', { parameters, query: {} }))) return
+    const time = (Math.floor(this.#world.now() / 60_000) - random.below(3 * 60)) * 60_000
+    const value = this.#valueOf(type)
+    const file = `deviceIdentifier,serviceIdentifier,propId,time,value\n${device},${service},${propId},${time},${value}\n`
+    const pieces = Object.assign(Readable.from([Buffer.from(file)]), { lengthBytes: file.length })
+    const answer = await this.#asked('importHistory', { pieces })
+    // An earlier write failed: the point is in memory only.
+    if (answer === undefined) await this.#die(() => this.#place.crash())
+    if (answer === undefined || JSON.parse(answer).stored !== 1) return
+    this.counts.imports++
+    const after = (await this.#pumped(this.#server.stream())).at(-1)?.offset ?? 0
+    const name = nameOf(device, service, propId, type.toLowerCase())
+    this.#imported.push({ after, add: (model) => model.set(name, time, storedOf(value)) })
   }
 
   #valueOf(type: string): unknown {
     const number = this.#world.random.below(1_000)
     if (type === 'BOOL') return number > 500
     if (type === 'STRING') return `text ${number}`
+    if (type === 'UINT64' && number > 800) return '18446744073709551615'
     return type === 'FLOAT' ? number / 10 : number
   }
 
@@ -197,14 +230,19 @@ class HistoryRun {
     }
   }
 
-  async #check(): Promise<void> {
+  #allowWrites(): void {
     this.#place.setRoom(true)
     this.#fault = undefined
+  }
+
+  async #check(): Promise<void> {
+    this.#allowWrites()
     this.counts.checks++
     const now = Math.floor(this.#world.now()) + 1
     const from = hourOf(now - oldestMs)
     const span = { from: { at: from }, to: { at: now } }
-    const points = await this.#points(from)
+    const { points } = await this.#points(from, now)
+    await this.#checkStatus(from, now)
     for (const caller of [all, limited]) {
       const found: Points = {}
       const buckets: Record<string, unknown> = {}
@@ -227,6 +265,11 @@ class HistoryRun {
       const model: Points = Object.fromEntries(readable)
       deepStrictEqual(found, model, 'history differs from the stream')
       await this.#checkSelection(caller, span, model)
+      deepStrictEqual(
+        await this.#exported(caller, span),
+        rowsIn(model),
+        'an export differs from the stream, or from what the caller may read',
+      )
       const hours = Object.entries(model).filter(([name]) => / 1 \w+$/.test(name))
       const expected = Object.fromEntries(hours.map(([name, list]) => [name, hoursOf(list)]))
       deepStrictEqual(buckets, expected, 'the hours of history differ from the stream')
@@ -254,11 +297,51 @@ class HistoryRun {
       throw new Error('a query across devices counts more of them than have values that the caller may read')
   }
 
+  /** The rows of an export, without the types of the properties. */
+  async #exported(caller: Caller, span: object): Promise<readonly string[]> {
+    const query = { ...span, deviceIdentifier: devices, serviceIdentifier: services, format: 'ndjson' }
+    const text = (await this.#text('exportHistory', { caller, query })) ?? ''
+    const rows = text.split('\n').filter((row) => row !== '')
+    return rows
+      .map((row) => JSON.parse(row))
+      .map((row) =>
+        rowOf(row.deviceIdentifier, row.serviceIdentifier, row.propId, Date.parse(row.time), storedOf(row.value)),
+      )
+      .sort()
+  }
+
+  /** Time goes on during the check, so devices may become offline. */
+  async #checkStatus(from: number, to: number): Promise<void> {
+    for (;;) {
+      const { status } = await this.#points(from, to)
+      const found = await this.#status({ from: { at: from }, to: { at: to } })
+      if (!isDeepStrictEqual(status, (await this.#points(from, to)).status)) continue
+      deepStrictEqual(found, status, 'the status of devices differs from the stream')
+      return
+    }
+  }
+
+  async #status(span: object): Promise<Points> {
+    const found: Points = {}
+    for (const device of devices) {
+      const text = await this.#text('readStatusHistory', { parameters: { deviceIdentifier: device }, query: span })
+      const { time, status } = JSON.parse(text ?? '{"time":[],"status":[]}')
+      const points = time.map((at: number, index: number) => [at, DeviceStatus.options.indexOf(status[index])])
+      if (points.length > 0) found[nameOf(device, '', 0, 'status')] = points
+    }
+    return found
+  }
+
   async #read(name: string, request: SimulatedRequest): Promise<readonly ShownSeries[] | undefined> {
+    const text = await this.#text(name, request)
+    return text === undefined ? undefined : (JSON.parse(text) as { series: ShownSeries[] }).series
+  }
+
+  /** The answer of history, as soon as it is open; undefined if the caller may not read it, or there is nothing. */
+  async #text(name: string, request: SimulatedRequest): Promise<string | undefined> {
     for (let round = 0; round < 20; round++) {
       try {
-        const { body } = await this.#pumped(this.#server.call(name, request))
-        return (JSON.parse(body) as { series: ShownSeries[] }).series
+        return (await this.#pumped(this.#server.call(name, request))).body
       } catch (error) {
         if (!(error instanceof Problem)) throw error
         if (error.code === 'not_found' || error.code === 'forbidden') return undefined
@@ -270,21 +353,24 @@ class HistoryRun {
     throw this.#server.errors[0] ?? new Error('history does not get to the end of the stream')
   }
 
-  /** The points in the stream from a time on. */
-  async #points(from: number): Promise<Points> {
+  /** The points in the stream of a span of time, and those that were imported; and the status of each device. */
+  async #points(from: number, to: number): Promise<{ readonly points: Points; readonly status: Points }> {
     const stream = await this.#pumped(this.#server.stream())
     if (stream[0] && stream[0].offset !== 1) throw new Error('the stream does not hold everything')
     const model = new HistoryModel()
-    for (const { entry } of stream) model.apply(entry, 0)
-    const kept: Points = {}
-    for (const [name, points] of Object.entries(model.points)) {
-      const recent = points.filter(([time]) => time >= from)
-      const isOfService = name.split(' ')[1] !== ''
-      if (isOfService && recent.length > 0) kept[name] = recent
+    for (const { offset, entry } of stream) {
+      model.apply(entry)
+      for (const { after, add } of this.#imported) if (after === offset) add(model)
     }
-    const count = Object.values(kept).reduce((sum, each) => sum + each.length, 0)
+    const [points, status]: [Points, Points] = [{}, {}]
+    for (const [name, list] of Object.entries(model.points)) {
+      const recent = list.filter(([time]) => time >= from && time < to)
+      const isOfService = name.split(' ')[1] !== ''
+      if (recent.length > 0) (isOfService ? points : status)[name] = recent
+    }
+    const count = Object.values(points).reduce((sum, each) => sum + each.length, 0)
     this.counts.points = Math.max(this.counts.points, count)
-    return kept
+    return { points, status }
   }
 
   /** Waits for a promise that needs tasks to run. */
@@ -309,6 +395,21 @@ function addShown(found: Points, device: string, service: string, series: ShownS
   const marks = series.marks.map(({ time, ...mark }): [number, string] => [time, JSON.stringify(mark)])
   if (points.length > 0) found[name] = points
   if (marks.length > 0) found[`${name} marks`] = marks
+}
+
+/** The rows of an export of everything, in any order. */
+function rowsIn(points: Points): readonly string[] {
+  return Object.entries(points)
+    .filter(([name]) => !name.endsWith(' marks'))
+    .flatMap(([name, list]) => {
+      const [device = '', service = '', propId = ''] = name.split(' ')
+      return list.map(([time, value]) => rowOf(device, service, Number(propId), time, value))
+    })
+    .sort()
+}
+
+function rowOf(...row: readonly [string, string, number, number, number | string]): string {
+  return JSON.stringify(row)
 }
 
 function storedOf(value: unknown): number | string {
