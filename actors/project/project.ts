@@ -39,7 +39,7 @@ export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectSt
       [`${pinPrefix}*`]: 'pin',
       [rolloutRecord]: 'rollout',
       [tallyRecord]: 'tally of a project',
-      [scanRecord]: 'walks of a project',
+      [scanRecord]: 'scans of a project',
     },
     isForgettable: isEmpty,
     empty: ({ id }) => emptyProject(id),

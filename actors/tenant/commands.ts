@@ -202,7 +202,7 @@ export interface PutFunction {
   readonly id: string
   readonly isNew: boolean
   readonly body: FunctionBody
-  /** Of the webhooks in the body, which contains none. */
+  /** The secrets of the webhooks; `body` contains no secrets. */
   readonly secrets?: readonly StoredWebhookSecret[]
   readonly author: string
   readonly isNarrow?: boolean

@@ -65,7 +65,7 @@ const bearer: Case = {
   })),
 }
 
-/** The load takes a third of a core of two at this share of full speed. */
+/** At this share of full speed, the load takes a third of one of two cores. */
 const share = 0.3
 const loginsName = `events at ${share * 100} % of full speed, with IAM on`
 const fullSpeed = 'full speed'

@@ -6,7 +6,7 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** Sockets closed in one turn: each notifies its module, and the loop waits. */
+/** Sockets closed in one turn: closing one notifies its module, and the event loop waits meanwhile. */
 const endedAtOnceMax = 200
 
 export interface SessionSocketsParts {

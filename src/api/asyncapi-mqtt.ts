@@ -13,7 +13,7 @@ interface Topic {
 const parameterTexts: Readonly<Record<string, string>> = {
   deviceIdentifier: 'The device; `/`, `+`, `#` and `%` are percent-encoded. `~` for an event without device.',
   serviceIdentifier: 'The service, likewise.',
-  property: 'Its name in the schema, likewise; or `0x…` without one.',
+  property: 'The name of the property in the schema, percent-encoded too; `0x…` if it has no name.',
   request: 'A number that the sender chooses.',
 }
 

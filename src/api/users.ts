@@ -119,7 +119,7 @@ export const deleteUser = defineRoute('deleteUser', {
 export const renewUserCode = defineRoute('renewUserCode', {
   route: 'POST /iam/users/:name/code',
   source: 'contract 2',
-  summary: 'Create a new code for a new password; the old password works until it is used, an older code does not',
+  summary: 'Create a code for a new password; the old password works until the code is used, older codes do not',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   isSecret: true,
   parameters: user,

@@ -38,7 +38,8 @@ export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {
   let upgraded = value
   for (let version = stored; version < format.version; version++) {
     const upgrade = format.upgrades[version]
-    if (!upgrade) throw new StorageFailure('damaged', `no way from version ${version} of a stored ${format.name}`)
+    if (!upgrade)
+      throw new StorageFailure('damaged', `version ${version} of a stored ${format.name} cannot be upgraded`)
     upgraded = upgrade(upgraded)
   }
   if (!(stored <= format.version)) {

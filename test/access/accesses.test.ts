@@ -252,7 +252,7 @@ async function collectUntil(holds: () => boolean): Promise<void> {
   }
 }
 
-test('a deleted tenant whose accesses were just collected keeps none of another tenant', async () => {
+test('the deletion of a tenant whose accesses were just collected leaves no access of another one', async () => {
   for (let index = 0; index < 100; index++) accesses.of('default', ['viewer', `role ${index}`])
   // After the task that requested them, no reference remains.
   await new Promise((resolve) => setTimeout(resolve))

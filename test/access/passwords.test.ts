@@ -168,7 +168,7 @@ describe('passwords', () => {
     expect([begun, passwords.counts.refused]).toEqual([['a', 'b', 'at work'], 0])
   })
 
-  /** The pauses between them, with as many from other addresses. */
+  /** The pauses after the hashes of this many passwords, each from another address. */
   async function restsOf(count: number, candidates = 1): Promise<number[]> {
     const { engine, step } = steppedEngine()
     const rests: number[] = []

@@ -15,7 +15,7 @@ function admit(header: string): void {
   keys.admit(header, { jkt: `of ${header}`, key: publicKey })
 }
 
-test('a key is found only by the header that brought it', () => {
+test('a key is found only by the header in which it was sent', () => {
   admit('a')
   expect(keys.find('a')).toEqual({ jkt: 'of a', key: publicKey })
   expect(keys.find('b')).toBeUndefined()

@@ -40,7 +40,7 @@ test('one of two clients with the same code gets the account', async () => {
   expect(refusals.sort()).toEqual([wrong, undefined].sort())
 })
 
-test('a code is void if its user was raised during the hash', async () => {
+test('a code is void if its user got more rights while the password was hashed', async () => {
   const fixture = await IdentityFixture.open()
   await fixture.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
   await fixture.addUser('meg', { roles: ['manager'] })

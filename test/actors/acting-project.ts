@@ -20,7 +20,7 @@ export class RecordingProjects implements ProjectNotices {
   }
 
   scanRequested: ProjectNotices['scanRequested'] = (tenant, project) => {
-    this.lines.push(`walk ${tenant}/${project}`)
+    this.lines.push(`scan ${tenant}/${project}`)
   }
 
   rolloutChanged: ProjectNotices['rolloutChanged'] = (tenant, project) => {

@@ -164,7 +164,7 @@ describe('webhooks of a function', () => {
     expect(delivery.heads).toEqual([])
   })
 
-  test('of which the results of those that ended last are kept', () => {
+  test('leave the results of those that ended last', () => {
     for (let count = 0; count < 102; count++) delivery.act(webhook)
     const ids = delivery.added.map(({ id }) => id).reverse()
     for (const id of ids) {
@@ -174,7 +174,7 @@ describe('webhooks of a function', () => {
     expect(new Set(delivery.state.results.keys())).toEqual(new Set(ids.slice(2)))
   })
 
-  test('of which those of a node that were dropped in a row are one result', () => {
+  test('are one result if they are of one node and were dropped in a row', () => {
     const drop = (node: string, count: number, afterMs: number) => {
       delivery.at += afterMs
       delivery.act({ type: 'webhooks_dropped', node, count })

@@ -8,10 +8,10 @@ beforeEach(() => {
   project = new ActingProject()
 })
 
-describe('walks', () => {
+describe('scans', () => {
   test('run one at a time, and each result is stored', () => {
     expect(project.indexed(requestScan('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
-    expect(project.notices.received).toEqual(['walk t/boiler'])
+    expect(project.notices.received).toEqual(['scan t/boiler'])
     project.act({ type: 'scan_progress', cursor: 'A', chosen: 1 })
     expect(project.state.scan).toEqual({
       by: 'hook',
@@ -40,7 +40,7 @@ describe('walks', () => {
     expect(project.state.scan?.devices).toEqual(['A'])
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
     expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual([])
-    expect(project.notices.received).toEqual(['walk t/boiler'])
+    expect(project.notices.received).toEqual(['scan t/boiler'])
     expect(project.state.scan).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
     expect(project.state.nextScans).toEqual([])
   })
@@ -80,13 +80,13 @@ describe('walks', () => {
       'overloaded: OVERLOADED',
     ])
     expect(project.state.nextScans[7]).toMatchObject({ devices: ['A', 'B'] })
-    // A walk of a rollout always has a place.
+    // A scan of a rollout always has a place.
     project.act(putRollout('2.0.0'))
     expect(project.state.nextScans).toHaveLength(waitingScansMax + 1)
   })
 })
 
-describe('a walk that is finished, while some of its devices wait,', () => {
+describe('a scan that is finished, while some of its devices wait,', () => {
   const done = (isBegun: boolean) => ({ type: 'scan_done', chosen: 1, isBegun }) as const
 
   test('is remembered until none waits', () => {
@@ -96,7 +96,7 @@ describe('a walk that is finished, while some of its devices wait,', () => {
       undefined,
       [{ by: 'hook', devices: ['A'], author: bob }],
     ])
-    // Another walk runs at the same time.
+    // Another scan runs at the same time.
     expect(project.indexed(requestScan('cron', null))).toEqual([])
     expect(project.state.openScans).toHaveLength(1)
     expect(project.indexed(done(false))).toEqual([])
@@ -105,13 +105,13 @@ describe('a walk that is finished, while some of its devices wait,', () => {
     expect(project.all({ type: 'scans_begun' })).toEqual([undefined])
   })
 
-  test('ends with the next walk that has no waiting devices', () => {
+  test('ends with the next scan that has no waiting devices', () => {
     project.all(requestScan('hook', ['A']), done(false), requestScan('cron', null))
     expect(project.indexed(done(true))).toEqual(['- walking boiler'])
     expect(project.state.openScans).toEqual([])
   })
 
-  test('runs again in a new process if no other walk runs', () => {
+  test('runs again in a new process if no other scan runs', () => {
     project.all(
       requestScan('hook', ['B']),
       done(false),
@@ -131,7 +131,7 @@ describe('a walk that is finished, while some of its devices wait,', () => {
     expect(other.all({ type: 'repeat_scans' })).toEqual([undefined])
   })
 
-  test('does not run again for an inactive rollout, or before another walk of its author', () => {
+  test('does not run again for an inactive rollout, or before another scan of its author', () => {
     project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
     expect(project.indexed({ type: 'repeat_scans' })).toEqual(['- walking boiler'])
     project.all({ type: 'resume', author: ada }, done(false))
@@ -143,7 +143,7 @@ describe('a walk that is finished, while some of its devices wait,', () => {
     expect(project.records.size).toBe(0)
   })
 
-  test('is forgotten, oldest first, if too many authors need walks', () => {
+  test('is forgotten, oldest first, if too many authors need scans', () => {
     for (let author = 0; author <= waitingScansMax; author++) {
       project.all(requestScan('hook', ['A'], `crn#user:${author}`), done(false))
     }
@@ -152,7 +152,7 @@ describe('a walk that is finished, while some of its devices wait,', () => {
   })
 })
 
-describe('walks for a rollout', () => {
+describe('scans for a rollout', () => {
   test('do not begin unless it is active', () => {
     project.act(requestScan('rollout', null, ada))
     expect(project.state.scan).toBeUndefined()
@@ -167,20 +167,20 @@ describe('walks for a rollout', () => {
     expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
-  test('end with it: the present walk visits no more devices, and waiting ones are deleted', () => {
+  test('end with it: the present scan visits no more devices, and waiting ones are deleted', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
     project.all(requestScan('rollout', null, ada), requestScan('hook', null), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: null, author: null }])
   })
 
-  test('run for its present author: waiting walks of an earlier author are deleted', () => {
+  test('run for its present author: waiting scans of an earlier author are deleted', () => {
     for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
     expect(project.state.scan?.author).toBe(ada)
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
-  test('leave other walks as they are when it ends', () => {
+  test('leave other scans as they are when it ends', () => {
     project.all(requestScan('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'hook', devices: null })
     expect(project.state.nextScans).toEqual([])
@@ -201,7 +201,7 @@ describe('walks for a rollout', () => {
     expect(project.state.tally.counts.chosen).toBe(chosen)
   })
 
-  test('do not set the number for a new rollout that began during the walk', () => {
+  test('do not set the number for a new rollout that began during the scan', () => {
     project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'scan_done', chosen: 3, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
     project.act({ type: 'scan_done', chosen: 5, isBegun: true })

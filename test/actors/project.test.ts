@@ -141,9 +141,9 @@ describe('a rollout', () => {
     updatedAt: now,
   }
 
-  test('is active from its creation, and a walk begins', () => {
+  test('is active from its creation, and a scan begins', () => {
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
-    expect(project.notices.received).toEqual(['rollout t/boiler', 'walk t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler', 'scan t/boiler'])
     expect(project.state.scan).toEqual({
       by: 'rollout',
       devices: null,
@@ -154,7 +154,7 @@ describe('a rollout', () => {
     })
   })
 
-  test('put again with the same firmware continues with its new author, and a walk begins', () => {
+  test('put again with the same firmware continues with its new author, and a scan begins', () => {
     project.act(putRollout('2.0.0'))
     project.move(null, 'done', 2)
     project.move(null, 'refused')
@@ -168,7 +168,7 @@ describe('a rollout', () => {
         counts: { ...counts, done: 2, refused: 1 },
       },
     ])
-    // The first walk continues; the next one runs for the present author.
+    // The first scan continues; the next one runs for the present author.
     expect(project.notices.received).toEqual(['rollout t/boiler'])
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
@@ -196,7 +196,7 @@ describe('a rollout', () => {
     ])
   })
 
-  test('that is paused or stopped stays so when it is put with the same firmware, without a walk', () => {
+  test('that is paused or stopped stays so when it is put with the same firmware, without a scan', () => {
     for (const state of ['paused', 'stopped']) {
       const project = new ActingProject()
       project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'scan_done', chosen: 9, isBegun: true })
@@ -225,7 +225,7 @@ describe('a rollout', () => {
       { isNew: false, rollout: resumed, counts: known },
       { isNew: false, rollout: resumed, counts: known },
     ])
-    expect(project.notices.received).toEqual(['rollout t/boiler', 'walk t/boiler'])
+    expect(project.notices.received).toEqual(['rollout t/boiler', 'scan t/boiler'])
   })
 
   test('that does not exist cannot be paused, resumed or deleted', () => {
@@ -235,13 +235,13 @@ describe('a rollout', () => {
     ).toEqual([nothing, nothing, nothing])
   })
 
-  test('begins when its release is uploaded; other releases start no walk', () => {
+  test('begins when its release is uploaded; other releases start no scan', () => {
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.received
     project.all(putRelease('2.0.1'))
     expect(project.state.scan).toBeUndefined()
     expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ walking boiler'])
-    expect(project.notices.received.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'walk t/boiler'])
+    expect(project.notices.received.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'scan t/boiler'])
     project.all({ type: 'scan_done', chosen: 9, isBegun: true }, { type: 'pause', author: ada })
     project.all(putRelease('2.0.0', { hardware: 'revA' }))
     expect(project.state.scan).toBeUndefined()

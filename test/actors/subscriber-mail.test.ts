@@ -121,7 +121,7 @@ describe('a mail on its way to a user who meanwhile', () => {
   })
 })
 
-test('a deleted function takes its missed mails with it', () => {
+test('missed mails are deleted with their function', () => {
   const moves = [
     { subscription: 'S1', to: 10, missed: 6 },
     { subscription: 'S2', to: 10, missed: 2 },
@@ -152,7 +152,7 @@ describe('the state left after the last unsubscription', () => {
     expect(mailAfter(before, [], at)).toEqual(isKept ? { ...noMail, hour, refusals: kept } : null)
   })
 
-  test('counts on with the next subscription', () => {
+  test('continues its counts with the next subscription', () => {
     subscriber.act(sent('S1', 4))
     for (const id of ['S1', 'S2']) subscriber.unsubscribe(id)
     subscriber.subscribe('F1', 'S3', { from: 4 })

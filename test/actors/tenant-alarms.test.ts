@@ -103,7 +103,7 @@ describe('an alarm', () => {
     expect(kinds(tenant.makeAlarm('A1', more))).toEqual(['alarm_set'])
   })
 
-  test('is refused above the maximum of nodes in a tenant; a narrow author has a tenth of it', () => {
+  test('is refused above the maximum of nodes in a tenant; an author who does not reach all devices has a tenth of it', () => {
     tenant.makeAlarm('A1')
     const one = tenant.state.alarms.get('A1') as StoredAlarm
     const wide = { ...one, condition: { or: Array.from({ length: 199 }, () => ({ '!': { var: '0x1' } })) } }

@@ -51,7 +51,7 @@ describe('a throttle', () => {
     expect(device.stamps).toEqual({ 'F1/seldom': passes ? now + afterMs : now })
   })
 
-  test('is stored by the report that it passed, and by no other', () => {
+  test('is stored with the report that passed it, and with no other', () => {
     const device = new LinkedDevice()
     expect(stampsIn(device.says(0, 1))).toEqual([['F1/seldom', now]])
     expect(stampsIn(device.says(0, 2))).toEqual([])

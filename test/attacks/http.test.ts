@@ -86,7 +86,7 @@ test.each([
   expect(client.text).toBe(`HTTP/1.1 ${answer}`)
 })
 
-test('an intended canary is detected', async () => {
+test('a request that creates the canary is detected', async () => {
   const client = new RawClient(server.port).send(canary)
   await client.answers(1)
   client.socket.destroy()

@@ -77,7 +77,7 @@ describe('behind nginx', () => {
     expect(await isCanaryThere()).toBe(false)
   })
 
-  test('an intended canary is detected', async () => {
+  test('a request that creates the canary is detected', async () => {
     expect(await attemptByTls(front().port, domain, { sent: named(canary) })).toMatch(/^HTTP\/1\.1 201 /)
     expect(await isCanaryThere()).toBe(true)
     expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)

@@ -59,12 +59,15 @@ describe.each(rowsOf)('%s', (_, protocol, rows) => {
   })
 })
 
-test.each(['link in JSON', 'link in msgpack'] as const)('an intended canary is detected: %s', async (name) => {
-  const { path, lines, opcode, canary } = protocols[name]
-  const row = { name: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
-  expect(await attemptOn(server.port, { ...protocols[name], path, lines }, row)).toMatchObject({ end: 'serves' })
-  expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
-})
+test.each(['link in JSON', 'link in msgpack'] as const)(
+  'a message that creates the canary is detected: %s',
+  async (name) => {
+    const { path, lines, opcode, canary } = protocols[name]
+    const row = { name: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
+    expect(await attemptOn(server.port, { ...protocols[name], path, lines }, row)).toMatchObject({ end: 'serves' })
+    expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
+  },
+)
 
 /** 7.1.6: the answer may come too late for the socket, but the message is read. */
 test.each([

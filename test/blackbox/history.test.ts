@@ -61,7 +61,7 @@ describe('history', () => {
 
   const read = async (query: string, of = path) => {
     let answer: Awaited<ReturnType<StartedServer['get']>> | undefined
-    // Behind: a server on a busy machine starts for some seconds.
+    // Later than now: a server on a busy machine takes some seconds to start.
     await until(async () => {
       answer = await server.get(`${of}?${query}`)
       return answer.status !== 503

@@ -249,7 +249,7 @@ class Client implements Transport {
 }
 
 describe('a client of another port of a node', () => {
-  test('is carried like a websocket', async () => {
+  test('is connected to the owner like a websocket', async () => {
     await openEdge()
     const client = new Client()
     const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
@@ -264,7 +264,7 @@ describe('a client of another port of a node', () => {
     expect(client.steps).toEqual(['pause', 'resume', 'answer', 'close'])
   })
 
-  test('is read no further while the owner takes nothing', async () => {
+  test('is not read while the owner reads nothing', async () => {
     await openEdge()
     const client = new Client()
     const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
@@ -280,7 +280,7 @@ describe('a client of another port of a node', () => {
     await until(() => client.steps.includes('resume'))
   })
 
-  test('gets from the owner what it reads, like a client of the owner', async () => {
+  test('has its unread bytes counted at the owner, like a client of the owner', async () => {
     await openEdge()
     const client = new Client()
     const carried = new ForwardedConnection(client, (socket) => tunnels.connect(path, socket))
@@ -357,7 +357,7 @@ describe('a client of another port of a node', () => {
     expect(writes).toEqual([[], ['a', 'b', 'c'], []])
   })
 
-  test('that has gone meanwhile leaves the owner', async () => {
+  test('that disconnected meanwhile is disconnected at the owner', async () => {
     await openEdge()
     const client = new Client()
     new ForwardedConnection(client, (socket) => tunnels.connect(path, socket)).closed()

@@ -82,7 +82,7 @@ let ownerAfterFailure: (() => string | undefined) | undefined
 let authentications = 0
 /** If set, the next request that the edge handles waits for it. */
 let stuck: Promise<void> | undefined
-/** How much further than the clock the time of the edge is, and goes with each wait. */
+/** By how much the time of the edge is ahead of the clock, and by how much each wait adds to it. */
 let skippedMs = 0
 let skipMs = 0
 
@@ -442,7 +442,7 @@ describe('when the owner fails, the client receives', () => {
     expect(text.split('\r\n\r\n')[1]?.length).toBeLessThan(100_000)
   })
 
-  test('an answer of the edge to a state read that the owner does not answer before its lease ends', async () => {
+  test('an answer of the forwarding node to a state read, if the lease of the owner ends before its answer', async () => {
     owner.answers = [() => {}]
     const answer = send('GET /api/v1/devices')
     await until(() => owner.received.length === 1)

@@ -84,7 +84,7 @@ interface Node {
   failure: unknown
 }
 
-/** Nodes that count: each commit of an owner is one more than what it reads. */
+/** Nodes that count: each commit of an owner stores the number that it reads, plus one. */
 class CountingCluster {
   readonly world: SimulatedWorld
   readonly log: SimulatedLog

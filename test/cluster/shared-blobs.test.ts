@@ -76,7 +76,7 @@ describe('images of two nodes', () => {
     expect(hashOf(await readFrom(nodes[1], 0, bytes.length))).toBe(sha256)
   })
 
-  test('an upload has no owner before the bucket has it', async () => {
+  test('an upload is complete only when the bucket has it', async () => {
     const { bucket, nodes } = twoNodes()
     let owners = 0
     const own = async () => {

@@ -56,7 +56,7 @@ test('the first rows are shown at once, and more are read in larger pages', asyn
   ])
 })
 
-test('only so many are kept', async () => {
+test('a limited number of devices is kept', async () => {
   const fixture = new Fixture(named(identifiersMax + 10))
   await vi.advanceTimersByTimeAsync(0)
   expect([fixture.shown?.identifiers?.length, fixture.shown?.isComplete]).toEqual([identifiersMax, false])

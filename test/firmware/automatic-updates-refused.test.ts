@@ -110,7 +110,7 @@ describe('a device that refuses after an offer', () => {
   })
 })
 
-test('one that refuses since the server was asked is left alone', async () => {
+test('a device that begins to refuse while the update server is asked gets no offer', async () => {
   fixture.checks.isEmbedded = false
   fixture.checks.isHeld = true
   device = await fixture.connect()

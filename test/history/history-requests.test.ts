@@ -43,7 +43,7 @@ test('a bounded number of questions is asked at once, others wait in turn by gro
     await new Promise((resolve) => setImmediate(resolve))
   }
   const results = await settled
-  // One of the greedy was refused in favor of the modest.
+  // One request of the user with many was refused, so that the user with one has a place.
   const refused = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
   expect(refused).toEqual([expect.any(Problem)])
   expect(begun.filter((group) => group === 'greedy').length).toBe(67)

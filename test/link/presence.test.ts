@@ -188,7 +188,7 @@ describe('requested status changes', () => {
     expect(setup.runtime.commits).toEqual([])
   })
 
-  test('are made up for when a read-only store recovers', async () => {
+  test('are published later, when a read-only store accepts writes again', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
     setup = await LinkFixture.open({ world, place })

@@ -4,7 +4,7 @@ import { type EventOf, type EventType, eventKinds, type StreamEvent } from '#mod
 const at = { timestamp: 1_700_000_000_000, offset: 7 }
 const device = { deviceIdentifier: 'DEV-1' }
 
-/** [type, resource, concerns device, concerns service, audience]: contract 4, line by line. `test/events/wire` has the fields. */
+/** [type, resource, concerns device, concerns service, audience]: contract 4, line by line. `test/events/wire-format` has the fields. */
 const table: [EventType, string, boolean, boolean, string][] = [
   ['OBJECT_UPDATED', 'service', true, true, 'scope'],
   ['DESIRED_UPDATED', 'service', true, true, 'scope'],

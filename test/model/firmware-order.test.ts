@@ -90,7 +90,7 @@ test('the longest versions are compared', () => {
   expect(isNewer(long('c'), '1.0.0')).toBe(false)
 })
 
-describe('a device has arrived', () => {
+describe('a device has the firmware of its update', () => {
   test.each([
     ['at the same version', '2.0.0', '2.0.0', '1.0.0', true],
     ['without the build metadata', '2.0.0', '2.0.0+7', '1.0.0', true],

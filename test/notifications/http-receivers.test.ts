@@ -266,7 +266,7 @@ test('answers before the final one are limited', async () => {
 
 test('changes of the name servers are followed', async () => {
   let addresses = ['10.0.0.1']
-  // As Node: a resolver knows the name servers of the time when it was made.
+  // As in Node, a resolver knows only the name servers that were set when it was created.
   const known = new Map<Resolver, string[]>()
   const answerOf = (resolver: Resolver) => {
     if (!known.has(resolver)) known.set(resolver, addresses)

@@ -276,7 +276,7 @@ test('a receiver that hangs delays no other one', async () => {
   await expectIdle()
 })
 
-test('a function that is deleted during an attempt does not hold others to the same receiver', async () => {
+test('a function that is deleted during an attempt does not delay others with the same receiver', async () => {
   await fixture.putWebhook(undefined, 'G')
   const release = hold()
   await fixture.callWebhook(1)

@@ -4,7 +4,7 @@ import { answerOf, codeIn, grant, newName, SignedInUser, signUp } from '#test/bl
 import { SignInServer } from '#test/routes/sign-in-server'
 
 /**
- * A caller gives, changes and ends no more rights than they have, and a code or an API key gives no more than its maker may give now.
+ * A caller gives, changes and ends no more rights than they have, and a code or an API key gives no more than its creator may give now.
  * Contract 2, Model.
  */
 
@@ -92,7 +92,7 @@ async function makeKey(by: Asker, roles: readonly string[]): Promise<{ id: strin
 }
 
 describe('a code of a user manager', () => {
-  test('is void once an administrator has raised the user, and valid again when that is undone', async () => {
+  test('is void once an administrator has given the user more rights, and valid again when that is undone', async () => {
     const { name, code } = await invite(manager)
     await admin.patch(path(name), { roles: ['admin'] })
     expect(answerOf(await signUpWith(name, code))).toEqual(refused)
@@ -107,7 +107,7 @@ describe('a code of a user manager', () => {
     expect(answerOf(await signUpWith(name, code))).toEqual(refused)
   })
 
-  test('that resets password and second factor is void for a user who was raised', async () => {
+  test('that resets password and second factor is void for a user who got more rights', async () => {
     const raised = await admin.bring(newName('raised'), ['reader'])
     const code = codeIn(await manager.post(`${path(raised.name)}/code`, { resetTwoFactor: true }))
     await admin.patch(path(raised.name), { roles: ['admin'] })

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** The projects that started a walk, and those whose cached answers were dropped. */
+/** The projects that started a scan, and those whose cached answers were dropped. */
 let walks: (readonly [tenant: string, project: string, request: ScanRequest])[]
 let forgotten: (readonly [string, string])[]
 beforeEach(() => {

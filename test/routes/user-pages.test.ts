@@ -56,7 +56,7 @@ const nameOf = (number: number) => `User ${String(number).padStart(6, '0')}`
 test('a page of a hundred thousand users reads only its own rows, at any position', async () => {
   const first = await page('limit=10')
   expect(first.names).toEqual(['root', ...Array.from({ length: 9 }, (_, index) => nameOf(index))])
-  // Each row once by name and once by text, and one more to know whether there are more.
+  // Each row is read once by name and once as text, and one more row shows whether there are more.
   expect(looks.count).toBeLessThanOrEqual(3 * 11)
   looks.count = 0
   const second = await page(first.next ?? '')

@@ -3,7 +3,7 @@ import type { StoredGroup } from '#model/group'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 import { storedGroup } from '#test/rules/stored-rules'
 
-/** What views of alarms and of functions depend on, besides those. */
+/** What views of alarms and functions depend on, besides the alarms and functions themselves. */
 export interface GroupsAndScopes {
   readonly groups: Map<string, StoredGroup>
   readonly scopes: Map<string, Scope>

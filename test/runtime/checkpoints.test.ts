@@ -307,7 +307,7 @@ describe('an idle activation', () => {
   })
 })
 
-test('a change without an event survives being forgotten: only a crash loses it', async () => {
+test('a change without an event is kept when its activation is forgotten: only a crash loses it', async () => {
   const fixture = await openRuntime()
   fixture.send(a, { type: 'add', add: [1] })
   await fixture.settle()

@@ -39,7 +39,7 @@ describe('the expected error', () => {
     expect(isAsExpected({ seed: 7, ms: 1, ...(fault !== undefined && { fault }) }, expectation)).toBe(isIt)
   })
 
-  test('is never the death of a process', () => {
+  test('is never that a process died', () => {
     const fault = 'its process died: 3'
     expect(isAsExpected({ seed: 7, ms: 1, fault }, 'its process died')).toBe(true)
     expect(isAsExpected({ seed: 7, ms: 1, fault, isDead: true }, 'its process died')).toBe(false)

@@ -50,7 +50,7 @@ interface Parts {
   readonly people: SimulatedPeople
   readonly alarms: SimulatedAlarms
   readonly devices: readonly string[]
-  /** Devices come and go during an hour: with few mails an hour that would never end. */
+  /** Whether status changes send mails. Devices come and go meanwhile: with few mails an hour, some would always wait. */
   readonly hasStatusMails: boolean
 }
 

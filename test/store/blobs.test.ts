@@ -224,7 +224,7 @@ describe('a full disk', () => {
       await expect(store.receive('a', { from: 0, size: null }, endless())).rejects.toMatchObject({ code: 'storage' })
       expect(await readdir(join(disk, 'uploads'))).toEqual([])
       async function* filling() {
-        // Another file fills the disk between two checks for room.
+        // Another file fills the disk between two checks for space.
         yield bytesOf(1000)
         await writeFile(join(disk, 'other'), new Uint8Array(110 * MIB)).catch(() => undefined)
         yield new Uint8Array(MIB)

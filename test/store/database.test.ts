@@ -62,7 +62,7 @@ describe('while the disk is full', () => {
   })
 })
 
-describe('when the disk has room again', () => {
+describe('when the disk has space again', () => {
   test.each([false, true])(
     'writes continue from the stored state in the same epoch (the failed write reached the disk: %s)',
     async (reachedDisk) => {
@@ -218,7 +218,7 @@ describe('at the start', () => {
   })
 })
 
-test('a place that loses nothing keeps its epoch, and positions stay valid', async () => {
+test('storage that lost nothing keeps its epoch, and positions stay valid', async () => {
   const world = new ManualWorld()
   const place = Object.assign(memoryPlace({ world }), { isShared: true })
   const fixture = await openRuntime({ world, place })

@@ -257,7 +257,7 @@ describe('the headroom', () => {
     await levelPlace({ folder: join(root, 'file'), headroomBytes: 1 * MIB, roomBytes: 1 }).restoreHeadroom()
   })
 
-  it('checks for room before the folder exists', async () => {
+  it('checks for space before the folder exists', async () => {
     expect(await levelPlace({ folder, headroomBytes: 1, roomBytes: 1 }).hasRoom()).toBe(true)
   })
 })

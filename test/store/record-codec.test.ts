@@ -38,7 +38,7 @@ describe('a record of an older version', () => {
   test('without an upgrade is refused with an error that names the version', () => {
     const gapped: RecordFormat = { ...fourth, upgrades: { 1: (value) => value } }
     expect(() => unpackRecord(gapped, stored)).toThrow(
-      new StorageFailure('damaged', 'no way from version 2 of a stored made-up'),
+      new StorageFailure('damaged', 'version 2 of a stored made-up cannot be upgraded'),
     )
   })
 })

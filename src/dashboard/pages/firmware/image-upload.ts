@@ -116,7 +116,7 @@ function stepOf({ status, body }: PartAnswer, from: number | undefined): Step {
   }
   const message = messageIn(body)
   // The previous part may still arrive from a broken connection, or its answer was lost.
-  const isTemporary = status === 409 && /uploaded already|are expected/.test(message)
+  const isTemporary = status === 409 && /already being uploaded|are expected/.test(message)
   if (isTemporary || status === 408 || status === 429 || status >= 500)
     return { failed: new Error(message || `HTTP ${status}`) }
   throw new UploadRefused(status, message)
