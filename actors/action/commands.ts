@@ -5,7 +5,7 @@ import type { ReminderDue } from '#runtime/system'
 /** Commands of an action. Contract 3.6. */
 export type ActionCommand = BeginAction | { readonly type: 'done' } | ReminderDue
 
-/** The pages are stored before the action begins. */
+/** The devices of an action are stored in pages before it begins. */
 export interface BeginAction {
   readonly type: 'begin'
   readonly action: Omit<StoredAction, 'createdAt' | 'isDone'>
@@ -21,7 +21,8 @@ export interface PutActionPage {
 }
 
 /**
- * Indexed by the position of a device in the page. The first outcome of a device counts. Answered with `PageProgress`.
+ * Each outcome has the position of its device in the page. Only the first one of a device counts. Answered with
+ * `PageProgress`.
  */
 export interface PutOutcomes {
   readonly type: 'outcomes'

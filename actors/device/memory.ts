@@ -17,13 +17,13 @@ export interface MemoryBytesMax {
   readonly tenantBytesMax: number
 }
 
-/** A device that exceeds a lowered limit still works; only changes that make it larger are refused. */
+/** A device above a limit that was lowered still works: only changes that make it larger are refused. */
 export interface MemoryLimits extends MemoryBytesMax {
   /** The current memory of the tenant's devices. */
   readonly of: (tenant: string) => TenantMemory
 }
 
-/** 4 MiB: 64 values of the largest size, or 32 000 numbers. The limit of a tenant depends on the heap size. */
+/** 4 MiB: 64 values of the largest size, or 32 000 numbers. The configuration sets the limit of a tenant. */
 export const defaultMemory: MemoryBytesMax = {
   deviceBytesMax: 4 * 1024 * 1024,
   tenantBytesMax: Number.POSITIVE_INFINITY,
@@ -40,11 +40,11 @@ export const unlimitedMemory: MemoryLimits = {
 /** Three numbers and a pointer, 8 bytes each (`ServiceState`). */
 const propertyBytes = 32
 /**
- * A property's part of its shape, which equal devices share: 84 bytes were measured. It counts for each device, which
- * may be the only one with its shape. It does not count for a tenant, where many equal devices share one shape.
+ * A property's part of its shape: 84 bytes were measured, rounded up to a multiple of 8. Included in the size of a
+ * device, which may be the only one with its shape; left out of a tenant's size, because equal devices share a shape.
  */
 const shapeBytesPerProperty = 88
-/** A tenant counts devices in steps of this size. So few changes reach its state, and small devices are not counted. */
+/** A device reports its size to its tenant in steps of this size, so reports are rare. Smaller devices count as 0. */
 export const countedBytesStep = 16 * 1024
 
 interface Size {
@@ -69,8 +69,8 @@ export function withinMemory(
 }
 
 /**
- * The error of a declaration with its values and the following updates. For callers that need the answer before the
- * turn: they create a device, or move it to another link.
+ * The error, if this declaration and the reports after it make the device or its tenant too large. For callers that
+ * need it before the turn, because they create the device or move it to another link.
  */
 export function memoryFaultOf(
   state: DeviceState,
@@ -84,7 +84,7 @@ export function memoryFaultOf(
   return after && faultOf(state, after, tenant, limits)
 }
 
-/** The error of creating a device with this metadata. */
+/** The error, if a new device with this metadata is too large. */
 export function metaFaultOf(
   device: string,
   meta: JsonObject,
@@ -161,7 +161,7 @@ function isAboutMemory({ kind }: Entry): boolean {
   return !(kind === 'status_changed' || kind === 'discovered' || kind.startsWith('alarm_'))
 }
 
-/** A copied state shares its alarms and throttles with the original, so they must not be applied. */
+/** For a copied state: it shares its alarms and throttles with the original, so the entry must not change them. */
 function withoutRules(entry: Entry): Entry {
   if (entry.kind !== 'reported' || (entry.alarms === undefined && entry.throttles === undefined)) return entry
   const { alarms: _, throttles: __, ...reported } = entry
@@ -182,7 +182,7 @@ function sizeOf({ services, meta, desired }: DeviceState): Size {
 
 const measured = new WeakMap<object, number>()
 
-/** Metadata and desired values rarely change, and every turn that changes a text needs their size. */
+/** Measured once per object: metadata and desired values rarely change, but each new text needs the device's size. */
 function memoryOf(value: JsonValue & object): number {
   let bytes = measured.get(value)
   if (bytes === undefined) {

@@ -58,7 +58,7 @@ function declaredNow(state: DeviceState): DeclaredService[] {
   return state.services.map(({ shape }) => ({ shape, items: [] }))
 }
 
-/** The error of a POST of an unregistered device: with an error, the device is not created. */
+/** The error of a POST by a device that is not registered. If there is one, the device is not created. */
 export function faultOfFirstPost(
   device: string,
   post: Post,
@@ -74,7 +74,7 @@ export function faultOfFirstPost(
 /** One entry for each run of updates with the same service and time. */
 function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Problem {
   const reports: Reported[] = []
-  // A seq without a session is ignored: the numbering of the link continues.
+  // A seq without a session is ignored: 0 leaves the numbering of the device's current session unchanged.
   const seq = post.session === undefined ? 0 : (post.seq ?? 0)
   let run: { shape: Shape; timestamp: number | undefined; items: (number | PropertyState)[] } | undefined
   for (const [place, update] of post.updates.entries()) {

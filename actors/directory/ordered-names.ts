@@ -1,4 +1,4 @@
-/** Names of one run; adding a name moves at most this number of names. */
+/** A run of more names is split, so adding a name moves at most this number of names. */
 const runMax = 512
 
 /**
@@ -59,8 +59,8 @@ export class OrderedNames {
 }
 
 /**
- * Number of elements before the first one for which the predicate is false; it is false for all elements after that
- * one.
+ * Binary search: the index of the first element for which the predicate is false. It must be true for all elements
+ * before that one, and false for all after it.
  */
 function countOf(length: number, holds: (index: number) => boolean): number {
   let low = 0

@@ -23,7 +23,7 @@ export function decideAddTenant(
   { now }: Turn,
 ): Decision<Entry> {
   const existing = state.tenants.get(tenant.tenantIdentifier)
-  // `record` makes the answer wait for a commit: if the store is failing, `existing` may still be rolled back.
+  // `existing` may not be stored yet. `record` without events answers after the next commit, or refuses if it fails.
   if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
   if (existing)
     return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'it is being deleted'))

@@ -10,8 +10,9 @@ import type { StoredRollout } from '#model/rollout'
 import { answer, type Decision, type RecordChange, type Recorded, refuse, type Turn } from '#runtime/actor'
 
 /**
- * Contract 6. Another firmware makes it a new rollout, which runs and counts from zero. With the same firmware it keeps
- * its state, running or not. Earlier errors no longer count, and the devices are scanned again.
+ * Contract 6. Another firmware in the body begins a new rollout, which runs and counts from zero. With the same
+ * firmware the rollout keeps its state (running, paused or stopped), and earlier errors no longer count. If it is
+ * running, the devices are scanned again.
  */
 export function decidePutRollout(
   state: ProjectState,
@@ -44,7 +45,7 @@ export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notic
   })
 }
 
-/** Running updates continue; no new ones begin. A rollout that does not run stays unchanged, including its author. */
+/** Running updates continue; no new ones begin. A rollout that is not running keeps its state and its `updatedBy`. */
 export function decidePause(
   state: ProjectState,
   { author }: SwitchRollout,

@@ -35,22 +35,22 @@ export interface SignInParts {
   readonly nonce: () => string
 }
 
-/** A user whose password was right. `version`: of the credentials at that time. */
+/** A user whose password was right. `version`: the version of the credentials that were checked. */
 export interface RecognizedUser {
   readonly tenant: string
   readonly user: string
   readonly version: number
 }
 
-/** Names the user whom a request concerns. */
+/** Names the user of a sign-in for the audit, also if the sign-in fails later. */
 export function identify({ identified }: SignInOrigin, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
   identified?.({ tenant, user: formatCrn({ type: 'user', id: user }) })
 }
 
-/** Longer texts add no information. */
+/** A longer `User-Agent` is cut: the rest adds no information. */
 const agentCharactersMax = 256
 
-/** Starts a session of the DPoP scheme, and returns its first pair. */
+/** Starts a session of the DPoP scheme, and returns its first pair of tokens. */
 export async function beginBound(
   parts: SignInParts,
   user: RecognizedUser,
@@ -84,7 +84,7 @@ async function begin(
   const id = randomId((byteCount) => world.random(byteCount))
   const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
   await system.askAtOnce(() => {
-    // The account does not know that its tenant is being deleted.
+    // Only the directory knows whether the tenant is being deleted; the account does not.
     if (rowById(system.wake(directoryAddress), user)?.state !== 'active') throw wrongCredentials()
     return { to: accountAddress(tenant, user), command: { type: 'begin_session', version, session } }
   })
@@ -99,7 +99,7 @@ export interface RefreshedSession {
   readonly endsAt: number
 }
 
-/** The same number gives the same pair, except for a new access token. */
+/** A new access token, and the refresh token with this number, which is the same at each call. */
 export async function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Promise<Pair> {
   const accessToken = await accessTokenOf(parts, of, parts.lifetimes.accessMs)
   return { accessToken, refreshToken: refreshTokenText(parts.fileKeys().refresh, of) }
@@ -123,7 +123,7 @@ function accessTokenOf(
   return tokens.issueAccess(jkt === undefined ? of : { ...of, jkt })
 }
 
-/** The account if its credentials are still of this version; otherwise throws, so that the flow starts again. */
+/** The account, if its credentials still have this version. Otherwise throws, and `withOneRetry` repeats the flow. */
 export function accountAt({ system }: SignInParts, { tenant, user, version }: RecognizedUser): AccountState {
   const account = system.peek(accountAddress(tenant, user))
   if (account.credentials?.version !== version) throw versionConflict()

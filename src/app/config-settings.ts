@@ -62,7 +62,7 @@ export const settings = {
     name: 'STORAGE_HEADROOM_MB',
     kind: wholeNumber(0, 65_536, 'MiB', mebibyte),
     fallback: '64',
-    about: 'Size of a file that reserves space: it is deleted to reopen the database on a full disk; 0 = none.',
+    about: 'Size of a reserve file, deleted on a full disk so that the database can be reopened; 0 = none.',
   }),
   durability: withFallback({
     name: 'DURABILITY',
@@ -262,8 +262,7 @@ export const settings = {
     name: 'UPDATE_HOOK_SECRET',
     kind: token,
     isSecret: true,
-    about:
-      'Key that signs calls of the update hook. Without it, callers need the right to update the resource updates.',
+    about: 'Key that signs calls of the update hook. Without it, callers need the permission "update" on "updates".',
   },
   autoUpdate: {
     name: 'AUTO_UPDATE',
@@ -304,8 +303,7 @@ export const settings = {
     name: 'WEBHOOK_ALLOW',
     kind: listOf(allowedReceiver, 'hosts, addresses or networks such as 10.0.0.0/8, separated by commas'),
     fallback: '',
-    about:
-      'Receivers of webhooks that may be private, and be reached without TLS. By default, only public https is used.',
+    about: 'Webhooks may go to these receivers although they are private or have no TLS. Default: only public https.',
   }),
   natsUrls: withFallback({
     name: 'NATS_URL',
@@ -340,7 +338,7 @@ export const settings = {
   natsCredentials: {
     name: 'NATS_CREDS',
     kind: matching(/^[^\0]+$/, 'a path'),
-    about: 'File with the credentials for NATS, in its format or as one line user:password.',
+    about: 'File with the credentials for NATS: in the format of NATS, or one line user:password.',
   },
   natsSystemCredentials: {
     name: 'NATS_SYS_CREDS',

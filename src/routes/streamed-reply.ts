@@ -5,16 +5,16 @@ import { checkCurrent, ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
 import { namesOf, type Pages } from '#runtime/storage'
 
-/** Text sent at once. */
+/** A piece is sent when its text has this length. */
 const pieceCharacters = 64 * 1024
 
-/** Names read from a listing at once. */
+/** Names in a page of the listing. */
 const namesAtATime = 256
 
 /**
- * A long answer in pieces. Each object is read when its text is made. The last piece is sent after everything that was
- * read is stored; no piece is sent after the caller's session ended or the caller's rights changed. Architecture, full
- * reads.
+ * Streams a long answer in pieces, and reads each object just before its piece is sent. The last piece waits until all
+ * state that was read is stored. When the session of the caller ends or their rights change, no further piece is sent.
+ * Architecture, Reading all devices.
  */
 export async function* streamObjects(
   { world, system }: RouteContext,
@@ -70,7 +70,7 @@ export function partsReply(context: RouteContext, { caller }: Call, text: TextOr
   return { status: 200, chunks }
 }
 
-/** An answer of finished JSON text, of objects that were just read. */
+/** Answers with JSON text when the state it was just read from is stored. */
 export async function textReply(
   { system }: RouteContext,
   text: string,

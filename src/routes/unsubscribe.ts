@@ -46,7 +46,7 @@ function checkSigned(
 
 const noStore = { 'Cache-Control': 'no-store' }
 
-/** The page loads and runs nothing, may not be framed, and sends no referrer, because its address is a credential. */
+/** The page loads and runs nothing and may not be framed. Its address is a credential: other sites get no referrer. */
 const pageHeaders = {
   ...noStore,
   'Content-Type': 'text/html; charset=utf-8',

@@ -51,10 +51,10 @@ export interface RepairOptions {
  * Makes a new database from a copy of the damaged one, and keeps the damaged one.
  *
  * - No byte of the damaged database changes. It gets another name once the new one is written and synced.
- * - Until then the folder holds `repairing`, and no server opens it. A server that has it open has its lock: then the
- *   repair fails.
+ * - Until then the folder contains `repairing`, so no server opens the database. If a server has it open already, that
+ *   server holds the lock, and the repair fails.
  * - A new epoch: no client resumes from an earlier position, and no offset or device address is assigned twice.
- * - Every row is as it was once written. It may be an earlier version of itself, or one that was deleted.
+ * - Every row is one that the server once wrote. It may be an older version of the row, or a row that was deleted.
  *
  * @throws BackupError, StorageFailure
  */
@@ -87,14 +87,14 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
 }
 
 async function rebuild(database: string, staging: string): Promise<RebuildResult> {
-  // A lock belongs to a file and not to its name: opening the new database fails while a server has the damaged one.
+  // A hard link: both databases share one LOCK, so opening the new one fails while a server has the damaged one open.
   if ((await filesIn(database)).names.includes('LOCK')) await link(join(database, 'LOCK'), join(staging, 'db', 'LOCK'))
   const storage = await levelPlace({ folder: staging, headroomBytes: 0 }).open()
   try {
     const copy = join(staging, 'copy')
     await mkdir(copy, { mode: 0o700 })
     await copyWhole(database, copy)
-    // Missing in its types.
+    // The types of `level` lack `repair`.
     await (Level as unknown as { repair(location: string): Promise<void> }).repair(copy)
     const rebuilt = await copyRows(copy, new StagedRows(storage))
     await rm(copy, { recursive: true })
@@ -105,9 +105,9 @@ async function rebuild(database: string, staging: string): Promise<RebuildResult
 }
 
 /**
- * Copies only files that LevelDB's repair may read. The repair reads all files there are, so it would restore deleted
- * rows; it ignores checksums; and it continues after a fault in a log, though later writes may depend on the missing
- * ones.
+ * Copies only the undamaged parts of the tables and logs that the manifest names; without a readable manifest, of all.
+ * LevelDB's repair would read everything: files that are not in use any more, which would restore deleted rows; blocks
+ * with a wrong checksum; and the part of a log after a fault, although later writes may depend on the missing ones.
  */
 async function copyWhole(from: string, to: string): Promise<void> {
   const { names } = await filesIn(from)
@@ -124,6 +124,7 @@ async function copyWhole(from: string, to: string): Promise<void> {
     await writeFile(join(to, name), (await readFile(join(from, name))).subarray(0, bytes))
 }
 
+/** Marks damaged blocks so that LevelDB's repair skips them. False if no block can be found. */
 async function isReadable(table: string): Promise<boolean> {
   const file = await open(table, 'r+')
   try {
@@ -138,8 +139,8 @@ async function isReadable(table: string): Promise<boolean> {
 }
 
 /**
- * Copies row by row into another database. `get` can't be used on a repaired one: it takes the file with the highest
- * number, which may hold an older row than others. A scan compares sequence numbers.
+ * Copies row by row into another database. It reads with a scan, which returns the newest version of each row. `get`
+ * does not, after LevelDB's repair: it prefers the file with the highest number, which may contain an older version.
  */
 async function copyRows(copy: string, rows: StagedRows): Promise<RebuildResult> {
   const repaired = new Level<string, Uint8Array>(copy, { valueEncoding: 'view', createIfMissing: false })
@@ -159,7 +160,7 @@ async function copyRows(copy: string, rows: StagedRows): Promise<RebuildResult> 
   }
 }
 
-/** The staged database gets its name. */
+/** Moves the staged database to its final place, `db`. */
 async function takePlace(folder: string, staging: string): Promise<void> {
   await syncFolder(join(staging, 'db'))
   await rename(join(staging, 'db'), join(folder, 'db'))
