@@ -24,7 +24,7 @@ export class OrderedNames {
       this.#size++
       return
     }
-    const at = countOf(run.length, (index) => (run[index] as string) < name)
+    const at = partitionPoint(run.length, (index) => (run[index] as string) < name)
     if (run[at] === name) return
     run.splice(at, 0, name)
     this.#size++
@@ -34,7 +34,7 @@ export class OrderedNames {
   delete(name: string): void {
     const place = this.#placeOfRun(name)
     const run = this.#runs[place] ?? []
-    const at = countOf(run.length, (index) => (run[index] as string) < name)
+    const at = partitionPoint(run.length, (index) => (run[index] as string) < name)
     if (run[at] !== name) return
     run.splice(at, 1)
     this.#size--
@@ -46,7 +46,7 @@ export class OrderedNames {
     const found: string[] = []
     for (let place = this.#placeOfRun(name); place < this.#runs.length && found.length < countMax; place++) {
       const run = this.#runs[place] as string[]
-      const from = countOf(run.length, (index) => (run[index] as string) <= name)
+      const from = partitionPoint(run.length, (index) => (run[index] as string) <= name)
       found.push(...run.slice(from, from + countMax - found.length))
     }
     return found
@@ -54,7 +54,7 @@ export class OrderedNames {
 
   /** Index of the run that contains, or would contain, the name. */
   #placeOfRun(name: string): number {
-    return Math.max(0, countOf(this.#runs.length, (index) => (this.#runs[index]?.[0] as string) <= name) - 1)
+    return Math.max(0, partitionPoint(this.#runs.length, (index) => (this.#runs[index]?.[0] as string) <= name) - 1)
   }
 }
 
@@ -62,7 +62,7 @@ export class OrderedNames {
  * Binary search: the index of the first element for which the predicate is false. It must be true for all elements
  * before that one, and false for all after it.
  */
-function countOf(length: number, holds: (index: number) => boolean): number {
+function partitionPoint(length: number, holds: (index: number) => boolean): number {
   let low = 0
   let high = length
   while (low < high) {

@@ -1,5 +1,5 @@
 import type { DeletePin, PutPin, PutPinAnswer } from '#actors/project/commands'
-import { type ProjectState, pinPrefix, presenceAfter } from '#actors/project/state'
+import { type ProjectState, pinPrefix, projectIndexChanges } from '#actors/project/state'
 import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -15,12 +15,12 @@ export function decidePutPin(state: ProjectState, { device, firmware }: PutPin):
     return refuse(new Problem('conflict', `a project has at most ${pinsMax} pins`))
   }
   return recordOnly([{ name: `${pinPrefix}${device}`, value: firmware }], {
-    indexes: isNew ? presenceAfter(state, 1) : [],
+    indexes: isNew ? projectIndexChanges(state, 1) : [],
     answer: { isNew } satisfies PutPinAnswer,
   })
 }
 
 export function decideDeletePin(state: ProjectState, { device }: DeletePin): Decision<Entry> {
   if (!state.pins.has(device)) return refuse(new Problem('not_found'))
-  return recordOnly([{ name: `${pinPrefix}${device}`, value: null }], { indexes: presenceAfter(state, -1) })
+  return recordOnly([{ name: `${pinPrefix}${device}`, value: null }], { indexes: projectIndexChanges(state, -1) })
 }

@@ -1,7 +1,7 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import type { DeleteRelease, PutRelease, PutReleaseAnswer } from '#actors/project/commands'
 import { type RequestedScan, withScan } from '#actors/project/scan'
-import { type ProjectState, presenceAfter, releasePrefix } from '#actors/project/state'
+import { type ProjectState, projectIndexChanges, releasePrefix } from '#actors/project/state'
 import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -33,7 +33,7 @@ export function decidePutRelease(
     ? withScan(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
     : undefined
   return recordOnly([{ name: `${releasePrefix}${name}`, value: release }, ...(scan?.records ?? [])], {
-    indexes: [...presenceAfter(state, 1), ...(scan?.indexes ?? [])],
+    indexes: [...projectIndexChanges(state, 1), ...(scan?.indexes ?? [])],
     effects: [
       () => notices.releasesChanged(tenant, project, null, release.sha256, name),
       ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
@@ -55,7 +55,7 @@ export function decideDeleteRelease(
   if (!before) return refuse(new Problem('not_found'))
   if (isInUse(state, key)) return refuse(new Problem('conflict', 'the release is in use'))
   return recordOnly([{ name: `${releasePrefix}${name}`, value: null }], {
-    indexes: presenceAfter(state, -1),
+    indexes: projectIndexChanges(state, -1),
     effects: [() => notices.releasesChanged(tenant, project, before.sha256, null, name)],
   })
 }

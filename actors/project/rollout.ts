@@ -1,7 +1,13 @@
 import type { ProjectNotices } from '#actors/notice-bus'
 import type { PutRollout, RolloutAnswer, SwitchRollout } from '#actors/project/commands'
 import { withoutRolloutScans, withRolloutScan } from '#actors/project/scan'
-import { noCounts, type ProjectState, presenceAfter, rolloutRecord, type StoredTally } from '#actors/project/state'
+import {
+  noCounts,
+  type ProjectState,
+  projectIndexChanges,
+  rolloutRecord,
+  type StoredTally,
+} from '#actors/project/state'
 import { finishedOf, tallyChange } from '#actors/project/tally'
 import { recordOnly } from '#actors/record-actor'
 import type { Entry } from '#model/entry'
@@ -29,7 +35,7 @@ export function decidePutRollout(
   const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
   return changed(state, rollout, turn, notices, {
     records: [tallyChange(counted, true)],
-    indexes: before ? [] : presenceAfter(state, 1),
+    indexes: before ? [] : projectIndexChanges(state, 1),
     answer: { isNew, rollout, counts: counted.counts } satisfies RolloutAnswer,
   })
 }
@@ -40,7 +46,7 @@ export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notic
   const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
   const scans = withoutRolloutScans(state)
   return recordOnly([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records], {
-    indexes: [...presenceAfter(state, -1), ...scans.indexes],
+    indexes: [...projectIndexChanges(state, -1), ...scans.indexes],
     effects: [() => notices.rolloutChanged(tenant, project)],
   })
 }

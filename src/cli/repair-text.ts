@@ -4,14 +4,14 @@ import type { RepairResult } from '#store/repair/repair'
 const linesShown = 40
 
 /** The text for `repair`: the result, the missing rows, and the next steps. */
-export function repairText(folder: string, { damage, rows, leftOut, missing, keptIn }: RepairResult): string {
-  if (keptIn === undefined) return `${folder}: the database is intact; nothing was done\n`
+export function repairText(folder: string, { damage, rows, leftOut, missing, damagedFolder }: RepairResult): string {
+  if (damagedFolder === undefined) return `${folder}: the database is intact; nothing was done\n`
   const missingRows = [
     ...missing.map(({ tenant, from, upTo }) => `tenant ${tenant}: events ${from} to ${upTo}`),
     ...leftOut.map((row) => `${row}: it can't be read, or the declaration that it refers to is missing`),
   ]
   return [
-    `${folder} contains a new database of ${rows} rows. The damaged database is in ${keptIn}, unchanged.`,
+    `${folder} contains a new database of ${rows} rows. The damaged database is in ${damagedFolder}, unchanged.`,
     '',
     'Damaged:',
     ...indented(damage),

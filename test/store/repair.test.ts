@@ -225,7 +225,7 @@ test('does nothing while another process has the database', async () => {
   expect([await readdir(folder), await readdir(join(folder, 'db'))]).toEqual([['db'], before])
   other.stdin.write('\n')
   await once(other, 'exit')
-  expect(await repair()).toMatchObject({ damage: [], keptIn: 'damaged-now' })
+  expect(await repair()).toMatchObject({ damage: [], damagedFolder: 'damaged-now' })
 })
 
 test('continues a repair that ended early', async () => {
@@ -241,7 +241,7 @@ test('continues a repair that ended early', async () => {
   // Between its last two steps.
   await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
   await rm(join(folder, 'db'), { recursive: true })
-  expect(await repair(false)).toMatchObject({ damage: [], keptIn: undefined })
+  expect(await repair(false)).toMatchObject({ damage: [], damagedFolder: undefined })
   expect(await readdir(folder)).toEqual(['damaged-now', 'db'])
   await (await open()).close()
 })

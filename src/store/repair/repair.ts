@@ -36,7 +36,7 @@ export interface RepairResult extends RebuildResult {
   /** Each is a sentence. Empty: no damage was found. */
   readonly damage: readonly string[]
   /** The folder of the damaged database, in the data folder. Undefined: the repair changed nothing. */
-  readonly keptIn: string | undefined
+  readonly damagedFolder: string | undefined
 }
 
 export interface RepairOptions {
@@ -63,23 +63,23 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
   try {
     const names = await readdir(folder)
     // The last repair was interrupted between its two last steps.
-    if (names.includes(repairingFolder) && !names.includes('db')) await takePlace(folder, staging)
+    if (names.includes(repairingFolder) && !names.includes('db')) await moveIntoPlace(folder, staging)
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupError(`${folder} holds no database: set DATA_DIR`)
     const database = join(folder, 'db')
     if (await isDatabaseMissing(folder, false))
       throw new BackupError(`${missingDatabaseText(folder)}; there is nothing to repair`)
     const { damage } = await checkDatabase(database, 'whole')
-    if (damage.length === 0 && !isForced) return { damage, rows: 0, leftOut: [], missing: [], keptIn: undefined }
+    if (damage.length === 0 && !isForced) return { damage, rows: 0, leftOut: [], missing: [], damagedFolder: undefined }
     await mkdir(join(staging, 'db'), { recursive: true, mode: 0o700 })
     const rebuilt = await rebuild(database, staging).catch(async (error) => {
       await rm(staging, { recursive: true, force: true })
       throw error
     })
-    const keptIn = `${damagedPrefix}${name}`
-    await rename(database, join(folder, keptIn))
-    await takePlace(folder, staging)
-    return { damage, ...rebuilt, keptIn }
+    const damagedFolder = `${damagedPrefix}${name}`
+    await rename(database, join(folder, damagedFolder))
+    await moveIntoPlace(folder, staging)
+    return { damage, ...rebuilt, damagedFolder }
   } catch (error) {
     if (error instanceof BackupError) throw error
     throw failureFrom(error, folder)
@@ -93,7 +93,7 @@ async function rebuild(database: string, staging: string): Promise<RebuildResult
   try {
     const copy = join(staging, 'copy')
     await mkdir(copy, { mode: 0o700 })
-    await copyWhole(database, copy)
+    await copyUndamaged(database, copy)
     // The types of `level` lack `repair`.
     await (Level as unknown as { repair(location: string): Promise<void> }).repair(copy)
     const rebuilt = await copyRows(copy, new StagedRows(storage))
@@ -109,7 +109,7 @@ async function rebuild(database: string, staging: string): Promise<RebuildResult
  * LevelDB's repair would read everything: files that are not in use any more, which would restore deleted rows; blocks
  * with a wrong checksum; and the part of a log after a fault, although later writes may depend on the missing ones.
  */
-async function copyWhole(from: string, to: string): Promise<void> {
+async function copyUndamaged(from: string, to: string): Promise<void> {
   const { names } = await filesIn(from)
   const found = names.includes('CURRENT') ? await readManifest(from, names) : ''
   const manifest = typeof found === 'string' || missingFiles(names, found).length > 0 ? undefined : found
@@ -118,14 +118,14 @@ async function copyWhole(from: string, to: string): Promise<void> {
     : names.filter((name) => tablePattern.test(name))
   for (const name of tables) {
     await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
-    if (!(await isReadable(join(to, name)))) await rm(join(to, name))
+    if (!(await invalidateDamagedBlocks(join(to, name)))) await rm(join(to, name))
   }
   for (const [name, bytes] of (await checkLogs(from, names, manifest)).wholeBytes)
     await writeFile(join(to, name), (await readFile(join(from, name))).subarray(0, bytes))
 }
 
 /** Marks damaged blocks so that LevelDB's repair skips them. False if no block can be found. */
-async function isReadable(table: string): Promise<boolean> {
+async function invalidateDamagedBlocks(table: string): Promise<boolean> {
   const file = await open(table, 'r+')
   try {
     for (const block of await damagedBlocks(file, 'whole')) await invalidateBlock(file, block)
@@ -161,7 +161,7 @@ async function copyRows(copy: string, rows: StagedRows): Promise<RebuildResult> 
 }
 
 /** Moves the staged database to its final place, `db`. */
-async function takePlace(folder: string, staging: string): Promise<void> {
+async function moveIntoPlace(folder: string, staging: string): Promise<void> {
   await syncFolder(join(staging, 'db'))
   await rename(join(staging, 'db'), join(folder, 'db'))
   await syncFolder(folder)
