@@ -70,9 +70,8 @@ export class ExchangeCall implements Call {
   }
 
   /** Continues a request that is stored under its `Idempotency-Key`. */
-  continue({ seed, isRepeated }: BegunRequest): this {
+  continue({ seed, isRepeated }: BegunRequest): void {
     this.#seed = seed
     this.#isRepeated = isRepeated
-    return this
   }
 }

@@ -390,7 +390,7 @@ export class Connection {
 }
 
 /** To a client of version 5. */
-const farewell = writeDisconnect(reasons.serverStopping, 'the node is stopping')
+const farewell = writeDisconnect(reasons.serverStopping, 'connect again: this node stops or cannot reach the owner')
 
 /** MQTT 5.0 §3.1.2.11.2: no expiry. */
 const foreverS = 0xffff_ffff

@@ -59,7 +59,7 @@ interface After {
 
 const sentAtMost = { idle: 20, busy: 5, full: 1 }
 const listedAtATime = 256
-const pace = { sliceMs: backgroundSliceMs, underWayMax: 1 }
+const resumePace = { sliceMs: backgroundSliceMs, underWayMax: 1 }
 const retryMs = 1_000
 /** The pause after a failure caused by a bug, so that it is not retried in a loop. */
 const bugMs = 60_000
@@ -94,7 +94,7 @@ export class Webhooks implements WebhookNotices {
     const { world } = parts.system
     this.#waiting = new DelayQueue(world, (waiting) => this.#becomesReady(waiting))
     this.#limit = new LoadLimit(world, sentAtMost)
-    this.#pace = new Pace(world, pace)
+    this.#pace = new Pace(world, resumePace)
   }
 
   /** Call after the store was read and functions and permissions are loaded. Finds stored webhooks in the background. */
