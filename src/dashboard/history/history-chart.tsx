@@ -10,7 +10,7 @@ import { CompareButton } from '#dashboard/history/compare-button'
 import { downloadCsv } from '#dashboard/history/csv-download'
 import { DataTable } from '#dashboard/history/data-table'
 import { Plot, type Threshold } from '#dashboard/history/plot'
-import { type Edges, edgesOf, lengthText, type Span } from '#dashboard/history/span'
+import { type Edges, edgesOf, fixedSpan, lengthText, type Span } from '#dashboard/history/span'
 import { SpanButtons } from '#dashboard/history/span-buttons'
 import { type Histories, isBehind, isHistoryOff, useHistories } from '#dashboard/history/use-histories'
 import { readPreference, storePreference } from '#dashboard/preferences'
@@ -53,6 +53,8 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
     setBefore(before.slice(0, -1))
     setSpan(last)
   }
+  // The edges of a drag may lie between two milliseconds, which the server refuses.
+  const zoom = (dragged: Edges) => choose(fixedSpan(dragged, client.now()))
   const keys = series.map(seriesKey)
   const add = (more: ChartSeries) => {
     const key = seriesKey(more)
@@ -72,7 +74,7 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
       </div>
       {histories.problem === undefined ? (
         <Content
-          {...{ series, histories, edges, thresholds, onZoom: choose, onBack: back }}
+          {...{ series, histories, edges, thresholds, onZoom: zoom, onBack: back }}
           onRemove={(key) => setRemoved(new Set([...removed, key]))}
         />
       ) : (

@@ -34,6 +34,11 @@ describe('the span of a chart', () => {
     expect(to - from).toBe(9 * 365 * day)
   })
 
+  test('a span of a drag has whole milliseconds, as the server requires', () => {
+    const dragged = { from: now - hour + 0.25, to: now - 0.375 }
+    expect(fixedSpan(dragged, now)).toEqual({ from: now - hour, to: now })
+  })
+
   test.each([
     [{ from: 1, to: Number.NaN }, /date/],
     [{ from: Number.NaN, to: 1 }, /date/],
