@@ -5,7 +5,7 @@ import { defaultLimits } from '#history/history-limits'
 import type { World } from '#runtime/world'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { MemoryReceivers } from '#test/notifications/memory-receivers'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
 /** History in memory, in this thread. */
@@ -14,14 +14,14 @@ export function memoryHistory(world: World): NonNullable<AssemblyOptions['histor
     throw error
   }
   return ({ shapes }) =>
-    new History({ world, place: memoryPlace(), setAside: async () => {}, shapes, limits: defaultLimits, failed })
+    new History({ world, backend: memoryStorage(), setAside: async () => {}, shapes, limits: defaultLimits, failed })
 }
 
 /** Options of a server with store, images and mails in memory, without sockets and log. */
 export function memoryServerOptions(world: World): AssemblyOptions {
   return {
     world,
-    storage: { place: memoryPlace(), isSynced: false, retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 } },
+    storage: { backend: memoryStorage(), isSynced: false, retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 } },
     publisher: { publish: () => {} },
     ticketLifetimeMs: 30_000,
     updates: { images: memoryBlobs({ bytesMax: defaultImageBytesMax }) },

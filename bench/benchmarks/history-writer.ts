@@ -6,7 +6,7 @@ import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import type { Storage } from '#runtime/storage'
 import { ChunkPacker } from '#store/chunk'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { Shapes } from '#store/shapes'
 
 /** Values of all properties of a device at one time. */
@@ -44,7 +44,7 @@ export class HistoryWriter {
 
   static async open(propertiesEach: number): Promise<HistoryWriter> {
     const folder = temporaryFolder('bench-history-')
-    const storage = await levelPlace({ folder: folder.path, headroomBytes: 0 }).open()
+    const storage = await levelStorage({ folder: folder.path, headroomBytes: 0 }).open()
     const shapes = new Shapes(() => undefined)
     const type = propertyTypeOf('float64')
     if (!type) throw new Error('no such type')
@@ -81,7 +81,7 @@ export class HistoryWriter {
     await this.settle()
     await this.#storage.close()
     // Opening writes the log of LevelDB as a table. Pages that were merged take space until LevelDB compacts them.
-    const storage = await levelPlace({ folder: this.#folder.path, headroomBytes: 0 }).open()
+    const storage = await levelStorage({ folder: this.#folder.path, headroomBytes: 0 }).open()
     await storage.compact()
     await storage.close()
     const bytes = await folderBytes(join(this.#folder.path, 'db'))

@@ -4,7 +4,7 @@ import type { HistoryService } from '#history/history'
 import type { NotificationSettings } from '#notifications/options'
 import type { RedoLimits } from '#runtime/checkpoints'
 import type { SocketPublisher } from '#runtime/socket'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { BulkActivationLimits } from '#store/bulk-activation'
 import type { RetentionLimits } from '#store/retention'
@@ -31,7 +31,7 @@ export interface AssemblyOptions {
 }
 
 interface StorageOptions {
-  readonly place: StoragePlace
+  readonly backend: StorageBackend
   readonly isSynced: boolean
   readonly retention: RetentionLimits
   /** Default: `redoLimits`. */

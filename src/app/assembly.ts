@@ -170,7 +170,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       database.commitFailed(error)
     },
     uncommittedBytesMax: limits.uncommittedBytesMax ?? uncommittedBytesMax,
-    commitEveryMs: storage.place.commitEveryMs ?? 0,
+    commitEveryMs: storage.backend.commitEveryMs ?? 0,
     ...(storage.redo && { redo: storage.redo }),
   })
   const search = new DeviceSearch({ world, system, listing })
@@ -198,7 +198,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
     offerUrl: offerUrl({ world, imageUrls, publicUrls: updateSettings.publicUrls ?? [] }),
-    hasOtherNodes: storage.place.isShared ?? false,
+    hasOtherNodes: storage.backend.isShared ?? false,
     log: messages.ofLinks,
   })
   const actions: ActionRunner = new ActionRunner({
@@ -247,7 +247,7 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const database: Database = new Database({
     world,
-    place: storage.place,
+    backend: storage.backend,
     journal,
     retention: storage.retention,
     ...(follower && { neededFrom: (tenant: string) => follower.neededFrom(tenant) }),

@@ -3,7 +3,7 @@ import { requestImage } from '#cluster/image-request'
 import type { LogExtent } from '#cluster/log-trim'
 import type { NodeState } from '#cluster/nats-nodes'
 import { positionIn } from '#cluster/replica'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { everyKey, keys } from '#store/key-space'
 import { finishImages, receiveImage } from '#store/node-image'
@@ -13,7 +13,7 @@ export interface ImageFetch {
   readonly world: World
   /** The data folder. */
   readonly folder: string
-  readonly place: StoragePlace
+  readonly backend: StorageBackend
   readonly extent: () => Promise<LogExtent>
   readonly others: () => readonly NodeState[]
   /** The key by which nodes recognise each other. */
@@ -27,9 +27,9 @@ const tryAgainMs = 1_000
  * Fetches the data of another node if this one has none, or if the log no longer has the messages after its data.
  * Waits for another node if necessary. Contract 11, Joining.
  */
-export async function fetchImage({ world, folder, place, extent, others, key, log }: ImageFetch): Promise<void> {
+export async function fetchImage({ world, folder, backend, extent, others, key, log }: ImageFetch): Promise<void> {
   await finishImages(folder)
-  const sequence = await storedSequence(place)
+  const sequence = await storedSequence(backend)
   if (sequence === undefined) return
   for (let isFirst = true; ; isFirst = false) {
     const { first } = await extent()
@@ -54,8 +54,8 @@ export async function fetchImage({ world, folder, place, extent, others, key, lo
 }
 
 /** The sequence of the last applied message; 0 for an empty store, undefined for the store of a single server. */
-async function storedSequence(place: StoragePlace): Promise<number | undefined> {
-  const storage = await place.open()
+async function storedSequence(backend: StorageBackend): Promise<number | undefined> {
+  const storage = await backend.open()
   try {
     if (storage.get(keys.replica) !== undefined) return positionIn(storage).sequence
     return (await firstRowOf(storage, { ...everyKey, hasValues: false })) ? undefined : 0

@@ -11,26 +11,26 @@ import { Forwarder } from '#cluster/forwarder'
 import { LogTrim } from '#cluster/log-trim'
 import { connectNats } from '#cluster/nats'
 import { ClusterNode, type ClusterNodeParts } from '#cluster/node'
-import { type ReplicatedPlace, replicatedPlace } from '#cluster/replicated-place'
+import { type ReplicatedBackend, replicatedStorage } from '#cluster/replicated-storage'
 import { SharedBlobs } from '#cluster/shared-blobs'
 import type { Authenticate } from '#http/authentication'
 import type { Binding } from '#http/call'
 import type { ClusterSockets } from '#routes/bindings'
 import { clusterRoutes, ownersCallers } from '#routes/cluster'
 import type { BlobStore } from '#runtime/blobs'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import { KeyFileMissing, readOrMakeKeyFile } from '#store/key-file'
 import { everyKeyOfNode } from '#store/key-space'
 import { makeImage } from '#store/node-image'
 
 /** This server as a node of a cluster. Contract 11. */
 export interface Cluster {
-  readonly place: StoragePlace
+  readonly backend: StorageBackend
   readonly node: ClusterNode
   readonly forwarder: Forwarder
   /** Firmware images that outlive this node. `local`: those in its data folder. */
   imagesOf(local: BlobStore): BlobStore
-  readonly metrics: ReplicatedPlace['metrics']
+  readonly metrics: ReplicatedBackend['metrics']
   /** Forward the messages of device connections to the owner. */
   readonly tunnels: DeviceTunnels
   /** Websockets and routes of this node. */
@@ -53,13 +53,13 @@ const positionMsMax = 1_000
 const partBytesMax = 512 * 1024
 
 /**
- * Connects to the cluster of the settings. `place`: the store of this node.
+ * Connects to the cluster of the settings. `backend`: the store of this node.
  * @throws ClusterFailure, KeyFileFailure
  */
 export async function joinCluster(
   config: Config,
   log: AssemblyLog,
-  place: StoragePlace,
+  backend: StorageBackend,
   store: Pick<ClusterNodeParts, 'isWritable' | 'isSettled'>,
 ): Promise<Cluster> {
   const name = config.nodeName ?? hostname()
@@ -77,13 +77,13 @@ export async function joinCluster(
     realWorld,
     () => log.warn({}, 'waiting for the NATS servers of NATS_URL'),
   )
-  const replicated = replicatedPlace({
+  const replicated = replicatedStorage({
     world: realWorld,
     log: nats.log,
     lease: nats.lease,
     node: name,
     partBytesMax: Math.min(partBytesMax, nats.messageBytesMax - messageSpareBytes),
-    place,
+    backend,
   })
   const trim = new LogTrim({
     world: realWorld,
@@ -112,7 +112,7 @@ export async function joinCluster(
   await fetchImage({
     world: realWorld,
     folder: config.dataDirectory,
-    place,
+    backend,
     extent: nats.logStore.extent,
     others: () => nats.nodes.all().filter((other) => other.name !== name),
     key: clusterNode.key,
@@ -120,7 +120,7 @@ export async function joinCluster(
   })
   trim.start()
   return {
-    place: replicated,
+    backend: replicated,
     node: clusterNode,
     forwarder,
     tunnels,

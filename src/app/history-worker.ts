@@ -4,7 +4,7 @@ import { realWorld } from '#app/world'
 import { History } from '#history/history'
 import { StorageFailure } from '#runtime/storage'
 import { setAside } from '#store/file-system'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { Shapes } from '#store/shapes'
 
 /** The thread of history: the only one that opens its database. */
@@ -16,7 +16,7 @@ const shapeRows = new Map<string, Uint8Array>()
 const report = (message: ThreadReport) => parentPort?.postMessage(message, transferred(message))
 const history = new History({
   world: realWorld,
-  place: levelPlace({
+  backend: levelStorage({
     folder,
     headroomBytes: 0,
     roomBytes,

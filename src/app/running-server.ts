@@ -37,12 +37,12 @@ import { readPageFiles } from '#routes/pages/page-files'
 import { pageRoutes } from '#routes/pages/page-routes'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
-import { StorageFailure, type StoragePlace } from '#runtime/storage'
+import { type StorageBackend, StorageFailure } from '#runtime/storage'
 import { Backups } from '#store/backup/backups'
 import { copyHistory, historyFolder, removeHistoryCopies } from '#store/backup/history-copy'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
-import { findDamage, levelPlace } from '#store/level'
+import { findDamage, levelStorage } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 import type { StoreJournal } from '#store/store-journal'
 
@@ -99,7 +99,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     updateServerUrl === undefined
       ? undefined
       : new ExternalUpdateServer({ url: updateServerUrl, world: realWorld, ...(token !== undefined && { token }) })
-  const localPlace = levelPlace({
+  const localBackend = levelStorage({
     folder: config.dataDirectory,
     headroomBytes: config.storageHeadroomBytes,
     isShared: config.natsUrls.length > 0,
@@ -109,14 +109,14 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     const { system } = assembly.context
     return assembly.components.isOpen && assembly.database.status === 'ok' && system.isServing && system.gate.isOpen
   }
-  const cluster = await clusterOf(config, log, localPlace, {
+  const cluster = await clusterOf(config, log, localBackend, {
     isWritable,
     isSettled: () => assembly.database.status === 'ok' && assembly.context.system.gate.isSettled,
   })
   const assembly: Assembly = assemble({
     world: realWorld,
     storage: {
-      place: cluster?.place ?? localPlace,
+      backend: cluster?.backend ?? localBackend,
       isSynced: config.durability === 'disk',
       retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     },
@@ -246,10 +246,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
 type ClusterStore = Parameters<typeof import('#app/cluster').joinCluster>[3]
 
 /** Undefined without `NATS_URL`: then nothing of a cluster is loaded. */
-async function clusterOf(config: Config, log: Log, place: StoragePlace, store: ClusterStore) {
+async function clusterOf(config: Config, log: Log, backend: StorageBackend, store: ClusterStore) {
   if (config.natsUrls.length === 0) return undefined
   const { joinCluster } = await import('#app/cluster')
-  return await joinCluster(config, log, place, store)
+  return await joinCluster(config, log, backend, store)
 }
 
 /** Resolves when the server answers: a node of a cluster also while another one is the owner. */

@@ -7,14 +7,14 @@ import type { ImportedSeries } from '#history/points-import'
 import { answerQuery } from '#history/query'
 import type { ServiceRetention } from '#model/history-retention'
 import type { Applied, Checkpoint, Projection, StreamChunk } from '#runtime/projection'
-import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
+import { type Storage, type StorageBackend, StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { ShapesById } from '#store/chunk'
 
 export interface HistoryOptions {
   readonly world: World
-  readonly place: StoragePlace
-  /** Moves the folder of the place away. */
+  readonly backend: StorageBackend
+  /** Moves the folder of the store away. */
   readonly setAside: () => Promise<void>
   readonly shapes: ShapesById
   readonly limits: HistoryLimits
@@ -211,7 +211,7 @@ export class History implements HistoryService {
     const now = this.#options.world.monotonic()
     if (this.#hasRoom && now - this.#roomCheckedAt < roomEveryMs) return
     this.#roomCheckedAt = now
-    this.#hasRoom = await this.#options.place.hasRoom()
+    this.#hasRoom = await this.#options.backend.hasRoom()
     if (!this.#hasRoom) throw new StorageFailure('full', 'too little disk space for history')
   }
 
@@ -242,7 +242,7 @@ export class History implements HistoryService {
   }
 
   async #openStore(): Promise<void> {
-    this.#storage = await this.#options.place.open()
+    this.#storage = await this.#options.backend.open()
     const { shapes, limits } = this.#options
     this.#store = await HistoryStore.open(this.#storage, shapes, limits, () => this.#pause())
   }

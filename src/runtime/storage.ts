@@ -73,8 +73,8 @@ export interface Row {
   readonly value: Uint8Array
 }
 
-/** The location of a storage, independent of an open handle. */
-export interface StoragePlace {
+/** Opens the handles of one store. It stays valid when a handle is closed. */
+export interface StorageBackend {
   /**
    * Whether other nodes have the store too. Each opening then continues where the last one ended, on whichever node it
    * was, so positions of earlier openings stay valid. Default: false.

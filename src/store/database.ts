@@ -8,8 +8,8 @@ import {
   type ScanRange,
   type SharedStorage,
   type Storage,
+  type StorageBackend,
   StorageFailure,
-  type StoragePlace,
 } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
@@ -30,7 +30,7 @@ const epochBytes = 12
 
 export interface DatabaseOptions {
   readonly world: World
-  readonly place: StoragePlace
+  readonly backend: StorageBackend
   readonly journal: StoreJournal
   readonly retention: RetentionLimits
   /** The first entry of a tenant that a projection still has to read. Default: none. */
@@ -106,12 +106,12 @@ export class Database {
    */
   async open(system: System<Entry>): Promise<void> {
     this.#system = system
-    const { place, journal } = this.#options
+    const { backend, journal } = this.#options
     await this.#openStore()
     if (journal.storage.shared) await this.#owned(journal.storage.shared)
     await this.#storeFormat()
-    if (!place.isShared || journal.epoch === '') await this.#beginEpoch()
-    await place.restoreHeadroom()
+    if (!backend.isShared || journal.epoch === '') await this.#beginEpoch()
+    await backend.restoreHeadroom()
     this.#serve()
   }
 
@@ -119,7 +119,7 @@ export class Database {
   async #openStore(): Promise<void> {
     this.#hasViews = false
     this.#viewsLoaded = Promise.resolve()
-    const storage = await this.#options.place.open()
+    const storage = await this.#options.backend.open()
     this.#storage = storage
     if (this.#isClosed() && this.#reopening !== undefined) return
     await this.#read(storage)
@@ -307,16 +307,16 @@ export class Database {
   }
 
   async #reopen(): Promise<void> {
-    const { place, journal, log, reloaded } = this.#options
+    const { backend, journal, log, reloaded } = this.#options
     const system = this.#requireSystem()
-    if (!(await place.hasRoom())) {
+    if (!(await backend.hasRoom())) {
       if (!this.#isClosed()) this.#retryLater()
       return
     }
     if (this.#isClosed()) return
     system.forgetAll(new Problem('storage'))
     await this.#storage?.close()
-    await place.releaseHeadroom()
+    await backend.releaseHeadroom()
     await this.#openStore()
     if (this.#isClosed()) return
     const { shared } = journal.storage
@@ -328,7 +328,7 @@ export class Database {
     const isRewound =
       !shared && [...this.#publishedOffsets].some(([tenant, committed]) => journal.stream(tenant).last < committed)
     if (isRewound) await this.#beginEpoch()
-    await place.restoreHeadroom()
+    await backend.restoreHeadroom()
     if (this.#isClosed()) return
     this.#serve()
     reloaded(isRewound)

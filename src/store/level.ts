@@ -6,8 +6,8 @@ import {
   type Scan,
   type ScanRange,
   type Storage,
+  type StorageBackend,
   StorageFailure,
-  type StoragePlace,
 } from '#runtime/storage'
 import { closedFailure, failureFrom } from '#store/failure'
 import { sizeOfFiles, syncFolder } from '#store/file-system'
@@ -50,7 +50,7 @@ const tuning = {
  */
 const foldersOpen = new Set<string>()
 
-export interface LevelPlaceOptions {
+export interface LevelStorageOptions {
   /** Created by `open`, readable by its owner only. It holds the database in `db`, and the headroom in `headroom`. */
   readonly folder: string
   /** Disk space reserved for reopening on a full disk; 0 for none. Opening needs up to 32 MiB. */
@@ -66,8 +66,8 @@ export interface LevelPlaceOptions {
   readonly isShared?: boolean
 }
 
-/** A storage place in a folder on a disk. `open` deletes nothing and repairs nothing. */
-export function levelPlace(options: LevelPlaceOptions): StoragePlace {
+/** A LevelDB store in a folder on a disk. `open` deletes nothing and repairs nothing. */
+export function levelStorage(options: LevelStorageOptions): StorageBackend {
   const { folder, headroomBytes, roomBytes, torn = () => {}, isShared = false } = options
   const home = resolve(folder)
   const headroom = headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes))

@@ -22,8 +22,8 @@ import { draftOf, proofOf } from '#test/access/proof-draft'
 import { type TestSocket, TestSockets } from '#test/access/test-sockets'
 import { memoryServerOptions } from '#test/memory-server'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
-import type { MemoryPlace } from '#test/store/memory'
+import { during, type Faults, faultyStorage } from '#test/runtime/runtime-fixture'
+import type { MemoryBackend } from '#test/store/memory'
 
 export const password = 'correct horse'
 const origin = 'http://127.0.0.1:8080'
@@ -35,7 +35,7 @@ export interface IdentityFixtureOptions {
   readonly settings?: Partial<IdentitySettings>
   readonly world?: ManualWorld
   /** The world of an earlier process. */
-  readonly stored?: { readonly place: MemoryPlace; readonly faults: Faults }
+  readonly stored?: { readonly backend: MemoryBackend; readonly faults: Faults }
 }
 
 interface Shown {
@@ -49,7 +49,7 @@ interface Shown {
 /** The whole server without network, with a store in memory and without timers. Its only user is `root`. */
 export class IdentityFixture {
   readonly world: ManualWorld
-  readonly place: MemoryPlace
+  readonly backend: MemoryBackend
   readonly faults: Faults
   readonly engine = plainEngine()
   readonly sockets = new TestSockets()
@@ -62,13 +62,13 @@ export class IdentityFixture {
 
   constructor({ settings, world = new ManualWorld(), stored }: IdentityFixtureOptions = {}) {
     this.world = world
-    const { place, faults } = stored ?? faultyPlace(world)
-    this.place = place
+    const { backend, faults } = stored ?? faultyStorage(world)
+    this.backend = backend
     this.faults = faults
     this.assembly = assemble({
       ...memoryServerOptions(world),
       storage: {
-        place: this.place,
+        backend: this.backend,
         isSynced: false,
         retention: { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
       },
@@ -273,10 +273,10 @@ export class IdentityFixture {
 
   /** Kills the process, and starts another one with the store. */
   async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityFixture> {
-    this.place.crash(writesKept)
+    this.backend.crash(writesKept)
     this.world.kill()
-    const { world, place, faults } = this
-    return IdentityFixture.open({ world, stored: { place, faults }, settings })
+    const { world, backend, faults } = this
+    return IdentityFixture.open({ world, stored: { backend, faults }, settings })
   }
 
   close(): Promise<void> {

@@ -36,8 +36,8 @@ test('webhooks are sent by the owner alone, and those without a stored result by
     senderDied: () => {},
   } as unknown as SimulatedReceivers
   const limits = randomLimits(world.random, () => world.now())
-  const start = (place: ConstructorParameters<typeof SimulatedServer>[1]) =>
-    new SimulatedServer(world, place, { ...limits, mails: { ...limits.mails, receivers } })
+  const start = (backend: ConstructorParameters<typeof SimulatedServer>[1]) =>
+    new SimulatedServer(world, backend, { ...limits, mails: { ...limits.mails, receivers } })
   const done = async <Value>(promise: Promise<Value>): Promise<Value> => {
     let isDone = false
     const end = () => {

@@ -210,7 +210,7 @@ test('a query wakes a project with releases, and no unknown project', async () =
   const before = await openProjects()
   await before.put(...newer)
   await before.close()
-  fixture = await openProjects({ world: before.world, place: before.place })
+  fixture = await openProjects({ world: before.world, backend: before.backend })
   expect(fixture.server.check({ ...query, project: 'unknown' })).toBeUndefined()
   expect(fixture.system.registry.awake(projectAddress('default', 'unknown'))).toBeUndefined()
   expect(fixture.system.registry.awake(projectAddress('default', 'boiler'))).toBeUndefined()

@@ -84,7 +84,7 @@ export class FirmwareUpdatesFixture extends ConnectedUpdates {
   async restart(): Promise<FirmwareUpdatesFixture> {
     const { runtime } = this.linkFixture
     runtime.crash()
-    return FirmwareUpdatesFixture.open({ world: this.world, place: runtime.place, options: this.#options })
+    return FirmwareUpdatesFixture.open({ world: this.world, backend: runtime.backend, options: this.#options })
   }
 
   /** Sends a command to the project; returns the code of a refusal. */

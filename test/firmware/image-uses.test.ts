@@ -8,7 +8,7 @@ import { StoreListing } from '#store/store-listing'
 import { putRelease, releaseOf } from '#test/actors/acting-project'
 import { ProjectsFixture, type ProjectsFixtureOptions } from '#test/firmware/projects-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, faultyPlace } from '#test/runtime/runtime-fixture'
+import { during, faultyStorage } from '#test/runtime/runtime-fixture'
 
 /** Images as a set of hashes; `a` is short for sixty-four `a`s. */
 class RecordedImages {
@@ -197,8 +197,8 @@ test('no image is removed before all releases were read', async () => {
 describe('after a failed write', () => {
   async function openFaulty() {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    fixture = await openImages({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    fixture = await openImages({ world, backend })
     return faults
   }
 

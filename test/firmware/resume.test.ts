@@ -10,7 +10,7 @@ test('a server killed while it asks the update server asks again', async () => {
   await fixture.connect()
   fixture.trigger()
   await fixture.settle()
-  const next = new UpdateFixture({ world: fixture.world, place: fixture.linkFixture.runtime.place })
+  const next = new UpdateFixture({ world: fixture.world, backend: fixture.linkFixture.runtime.backend })
   fixture.linkFixture.runtime.crash()
   next.checks.answer = answers
   await next.start()

@@ -20,12 +20,12 @@ import { ada } from '#test/actors/acting-project'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { storedDeviceActor } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { during, type Faults, faultyStorage, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 /** State that survives a restart: the store, and the considered devices of all processes. */
 interface SharedState {
   readonly world: ManualWorld
-  readonly place: ReturnType<typeof faultyPlace>['place']
+  readonly backend: ReturnType<typeof faultyStorage>['backend']
   readonly faults: Faults
   readonly considered: string[]
 }
@@ -46,7 +46,7 @@ export class ScanFixture {
   private constructor(shared: SharedState) {
     this.#shared = shared
     this.considered = shared.considered
-    const { world, place } = shared
+    const { world, backend } = shared
     const notices = new RecordingNotices()
     const projects = {
       releasesChanged: () => {},
@@ -55,7 +55,7 @@ export class ScanFixture {
     }
     this.runtime = new RuntimeFixture({
       world,
-      place,
+      backend,
       definitions: (journal) =>
         [
           storedDeviceActor(journal, world.now()),
@@ -81,7 +81,7 @@ export class ScanFixture {
 
   static async open(shared?: SharedState): Promise<ScanFixture> {
     const world = shared?.world ?? new ManualWorld()
-    const made = new ScanFixture(shared ?? { world, ...faultyPlace(world), considered: [] })
+    const made = new ScanFixture(shared ?? { world, ...faultyStorage(world), considered: [] })
     await made.runtime.open()
     if (!shared) await made.resume()
     return made

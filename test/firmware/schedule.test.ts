@@ -85,7 +85,7 @@ class ScheduleFixture {
     }
     const definitions = () =>
       [updateScheduleActor, directoryActor(noticeBus()), project] as unknown as AnyDefinition<Entry>[]
-    return new RuntimeFixture({ definitions, ...(before && { world: before.world, place: before.place }) })
+    return new RuntimeFixture({ definitions, ...(before && { world: before.world, backend: before.backend }) })
   }
 }
 

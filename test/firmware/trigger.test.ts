@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { offered, type RecordedTrigger, TestDevice, UpdateFixture } from '#test/firmware/update-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/runtime-fixture'
+import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 /** No update in any state. */
 const noUpdates = Object.fromEntries(updateStates.map((state) => [state, 0]))
@@ -181,8 +181,8 @@ describe('a trigger is answered', () => {
 describe('a write that fails', () => {
   test('answers waiting triggers with SERVER_ERROR; the update continues after the reload', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    fixture = await UpdateFixture.open({ world, place, options: { isConnectUpdateDisabled: true } })
+    const { backend, faults } = faultyStorage(world)
+    fixture = await UpdateFixture.open({ world, backend, options: { isConnectUpdateDisabled: true } })
     fixture.checks.answer = () => offered()
     const { device, asked } = await openOffer()
     faults.next = { fail: 'full', reachedDisk: false }
@@ -199,8 +199,8 @@ describe('a write that fails', () => {
 
   test('before the update began is 503', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    fixture = await UpdateFixture.open({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    fixture = await UpdateFixture.open({ world, backend })
     await fixture.connect()
     faults.next = { fail: 'full', reachedDisk: false }
     expect((await trigger()).outcome).toBe('storage')

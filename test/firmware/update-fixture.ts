@@ -149,7 +149,7 @@ export class UpdateFixture extends ConnectedUpdates {
   async restart(options: UpdateFixtureOptions = {}): Promise<UpdateFixture> {
     const { runtime } = this.linkFixture
     runtime.crash()
-    return await UpdateFixture.open({ world: this.world, place: runtime.place, ...options })
+    return await UpdateFixture.open({ world: this.world, backend: runtime.backend, ...options })
   }
 
   trigger(device = 'A', seed = 1, signal = new AbortController().signal): RecordedTrigger {

@@ -6,7 +6,7 @@ import type { TimedCheckpoint } from '#history/runs'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
 
 const tenant = 'default'
@@ -31,9 +31,9 @@ async function stored(history: HistoryStore): Promise<Record<string, readonly [t
 }
 
 test('a device that was deleted and created again by skipped entries has none of the old history, also after a restart', async () => {
-  const place = memoryPlace()
+  const backend = memoryStorage()
   const open = async () => {
-    const history = await HistoryStore.open(await place.open(), shapes)
+    const history = await HistoryStore.open(await backend.open(), shapes)
     await history.resume(history.checkpoints[0] as TimedCheckpoint, 'epoch 1')
     return history
   }
@@ -47,7 +47,7 @@ test('a device that was deleted and created again by skipped entries has none of
   await report(1, 'A', 1, start)
   await report(2, 'B', 2, start)
   await history.flush()
-  place.crash()
+  backend.crash()
   history = await open()
   await history.skip(tenant, 9, start)
   await report(10, 'A', 3, start + 1)
@@ -61,7 +61,7 @@ test('a device that was deleted and created again by skipped entries has none of
   }
   expect(await stored(history)).toEqual(expected)
   await history.flush()
-  place.crash()
+  backend.crash()
   history = await open()
   expect(await stored(history)).toEqual(expected)
   // Values of the device that was deleted came too late.

@@ -4,38 +4,38 @@ import { dayMs } from '#history/history-keys'
 import { defaultLimits } from '#history/history-limits'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import { Shapes } from '#store/shapes'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
 
 const shapes = new Shapes(() => undefined)
 const type = propertyTypeOf('float') as NonNullable<ReturnType<typeof propertyTypeOf>>
 const shape = shapes.intern('service', [{ propId: 1, type, modifier: 0 }])
 
-/** History on a place that can be replaced, as by moving its folder away. */
+/** History on a backend that can be replaced, as by moving its folder away. */
 class Fixture {
   readonly world = new ManualWorld()
-  place = memoryPlace()
+  backend = memoryStorage()
   readonly failures: string[] = []
   asides = 0
   readonly history: History
   #offset = 0
 
   constructor() {
-    const place: StoragePlace = {
-      open: () => this.place.open(),
-      hasRoom: () => this.place.hasRoom(),
+    const backend: StorageBackend = {
+      open: () => this.backend.open(),
+      hasRoom: () => this.backend.hasRoom(),
       releaseHeadroom: async () => {},
       restoreHeadroom: async () => {},
     }
     this.history = new History({
       world: this.world,
-      place,
+      backend,
       setAside: async () => {
         this.asides++
-        this.place = memoryPlace()
+        this.backend = memoryStorage()
       },
       shapes,
       limits: defaultLimits,
@@ -80,7 +80,7 @@ describe('history', () => {
     await fixture.open()
     await fixture.report(1)
     await fixture.history.close()
-    const storage = await fixture.place.open()
+    const storage = await fixture.backend.open()
     const scan = storage.scan({ after: 'page/', before: 'page0', hasValues: true })
     const [page] = await scan.next(1)
     await scan.close()
@@ -100,10 +100,10 @@ describe('history', () => {
   test('stops while there is too little space, and goes on', async () => {
     const fixture = new Fixture()
     await fixture.open()
-    fixture.place.setRoom(false)
+    fixture.backend.setRoom(false)
     await fixture.world.advance(1_000)
     await expect(fixture.report(1)).rejects.toThrow('space')
-    fixture.place.setRoom(true)
+    fixture.backend.setRoom(true)
     await fixture.world.advance(2_000)
     await fixture.report(1)
     expect(fixture.failures).toEqual([])
@@ -127,7 +127,7 @@ describe('history', () => {
     await fixture.world.advance(1_000)
     expect(await fixture.ask()).toMatchObject({ text: expect.stringContaining('"value":[1,2,3]') })
     await fixture.history.close()
-    const storage = await fixture.place.open()
+    const storage = await fixture.backend.open()
     const scan = storage.scan({ after: 'block/', before: 'block0', hasValues: false })
     expect((await scan.next(10)).length).toBeGreaterThan(0)
     await scan.close()

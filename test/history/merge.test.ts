@@ -6,7 +6,7 @@ import { PageWriter, readRuns } from '#history/pages'
 import { Points } from '#history/points'
 import { checkpointOf, type Run, runName } from '#history/runs'
 import type { Storage } from '#runtime/storage'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 
 const series = 2
 const time = 1_700_000_000_000
@@ -27,7 +27,7 @@ class Fixture {
   }
 
   static async open(): Promise<Fixture> {
-    return new Fixture(await memoryPlace().open())
+    return new Fixture(await memoryStorage().open())
   }
 
   async run(sequence: number, level: number, points: Points): Promise<Run> {

@@ -10,7 +10,7 @@ import type { Entry } from '#model/entry'
 import type { HistoryRetention } from '#model/history-retention'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
 
 const tenant = 'default'
@@ -74,7 +74,7 @@ class Fixture {
       hoursMs: 700 * dayMs,
       bytesMax,
     }
-    const store = await HistoryStore.open(await memoryPlace().open(), shapes, limits)
+    const store = await HistoryStore.open(await memoryStorage().open(), shapes, limits)
     const [base] = store.checkpoints
     if (!base) throw new Error('no checkpoint')
     await store.resume(base, 'epoch')

@@ -7,7 +7,7 @@ import type { Activation } from '#runtime/activation'
 import { forgetAfterMs } from '#runtime/system'
 import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/runtime-fixture'
+import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 /** A device on a connection of another protocol, without socket, codec or frames. */
 class PlainDevice implements PortDevice {
@@ -34,11 +34,11 @@ class PlainDevice implements PortDevice {
 }
 
 const world = new ManualWorld()
-const { place, faults } = faultyPlace(world)
+const { backend, faults } = faultyStorage(world)
 
 /** A device that declared a service on a websocket, and then reports through the port only. */
 async function onPort(): Promise<{ setup: LinkFixture; device: PlainDevice; report: (seq: number) => void }> {
-  const setup = await LinkFixture.open({ world, place })
+  const setup = await LinkFixture.open({ world, backend })
   setup.connect().hello('A')
   await setup.settle()
   const { port } = setup.links

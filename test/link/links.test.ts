@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { linkWindowMessages } from '#model/link-message'
 import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/runtime-fixture'
+import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 let setup: LinkFixture
 
@@ -232,13 +232,13 @@ describe('the window', () => {
 describe('while the store is read-only', () => {
   test('every connection gets an error and is closed, and unstored updates are not acknowledged', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    setup = await LinkFixture.open({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    setup = await LinkFixture.open({ world, backend })
     const [link, idle] = [await setup.connected('A'), await setup.connected('B')]
     link.update(1, 1)
     await setup.settle()
     faults.next = { fail: 'full', reachedDisk: false }
-    place.setRoom(false)
+    backend.setRoom(false)
     link.update(1, 2)
     await setup.settle()
     expect(link.lines.slice(1)).toEqual(['A @1 1', 'ERROR STORAGE @1 2'])
@@ -247,7 +247,7 @@ describe('while the store is read-only', () => {
     again.hello('A')
     await setup.settle()
     expect([again.lines, again.closedWith]).toEqual([['ERROR STORAGE'], 1013])
-    place.setRoom(true)
+    backend.setRoom(true)
     await setup.world.advance(2_000)
     const back = setup.connect()
     back.hello('A')
@@ -260,8 +260,8 @@ describe('while the store is read-only', () => {
 
   test('devices of a node of a cluster are closed with 1012', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    setup = await LinkFixture.open({ world, place, hasOtherNodes: true })
+    const { backend, faults } = faultyStorage(world)
+    setup = await LinkFixture.open({ world, backend, hasOtherNodes: true })
     const [link, idle] = [await setup.connected('A'), await setup.connected('B')]
     faults.next = { fail: 'full', reachedDisk: false }
     link.update(1, 1)

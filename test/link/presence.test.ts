@@ -5,7 +5,7 @@ import { graceMs, Presence } from '#link/presence'
 import type { Pages } from '#runtime/storage'
 import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/runtime-fixture'
+import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 let setup: LinkFixture
 
@@ -76,8 +76,8 @@ describe('after a start', () => {
     links[2]?.close()
     await setup.settle()
     setup.runtime.crash()
-    const { world, place } = setup.runtime
-    const again = await LinkFixture.open({ world, place })
+    const { world, backend } = setup.runtime
+    const again = await LinkFixture.open({ world, backend })
     again.presence.open()
     return again
   }
@@ -190,18 +190,18 @@ describe('requested status changes', () => {
 
   test('are published later, when a read-only store accepts writes again', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    setup = await LinkFixture.open({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    setup = await LinkFixture.open({ world, backend })
     const link = setup.connect()
     link.hello('A')
     await setup.settle()
     faults.next = { fail: 'full', reachedDisk: false }
-    place.setRoom(false)
+    backend.setRoom(false)
     link.update(1, 1)
     await setup.settle()
     expect(link.closedWith).toBe(1013)
     expect(status('A')).toBe('online')
-    place.setRoom(true)
+    backend.setRoom(true)
     await setup.world.advance(1_000)
     setup.presence.open()
     await setup.world.advance(graceMs + 1_000)

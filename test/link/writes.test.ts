@@ -6,7 +6,7 @@ import type { Problem } from '#model/problem'
 import { pingEveryMs } from '#runtime/liveness'
 import { LinkFixture, type TestLink, writeTimeoutMs } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/runtime-fixture'
+import { faultyStorage } from '#test/runtime/runtime-fixture'
 
 let setup: LinkFixture
 
@@ -131,8 +131,8 @@ describe('a write', () => {
 
   test('is answered while the store is read-only, because the device has executed it', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    setup = await LinkFixture.open({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    setup = await LinkFixture.open({ world, backend })
     const link = await setup.connected()
     const write = await startWrite()
     faults.next = { fail: 'full', reachedDisk: false }

@@ -9,8 +9,8 @@ import type { Transport } from '#mqtt/transport'
 import type { IdentityFixture } from '#test/access/identity-fixture'
 import { memoryServerOptions } from '#test/memory-server'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
-import type { MemoryPlace } from '#test/store/memory'
+import { during, type Faults, faultyStorage } from '#test/runtime/runtime-fixture'
+import type { MemoryBackend } from '#test/store/memory'
 
 /** Any packet, with the fields of its kind. */
 export type AnyPacket = Packet & Record<string, unknown>
@@ -19,7 +19,7 @@ export type AnyPacket = Packet & Record<string, unknown>
 export class MqttFixture {
   readonly world: ManualWorld
   readonly assembly: Assembly
-  readonly place: MemoryPlace
+  readonly backend: MemoryBackend
   readonly faults: Faults
   readonly connections: Connections
   readonly bugs: unknown[] = []
@@ -28,9 +28,9 @@ export class MqttFixture {
 
   readonly hasFreeTopics: boolean
 
-  constructor(world: ManualWorld, assembly: Assembly, place: MemoryPlace, faults: Faults, hasFreeTopics = false) {
+  constructor(world: ManualWorld, assembly: Assembly, backend: MemoryBackend, faults: Faults, hasFreeTopics = false) {
     this.hasFreeTopics = hasFreeTopics
-    this.place = place
+    this.backend = backend
     this.world = world
     this.assembly = assembly
     this.faults = faults
@@ -48,11 +48,11 @@ export class MqttFixture {
   /** With authentication off. `stored`: the store and the world of an earlier process. */
   static async open(stored?: MqttFixture, hasFreeTopics = stored?.hasFreeTopics ?? false): Promise<MqttFixture> {
     const world = stored?.world ?? new ManualWorld()
-    const { place, faults } = stored ?? faultyPlace(world)
+    const { backend, faults } = stored ?? faultyStorage(world)
     const options = memoryServerOptions(world)
-    const assembly = assemble({ ...options, storage: { ...options.storage, place } })
+    const assembly = assemble({ ...options, storage: { ...options.storage, backend } })
     await during(world, assembly.open())
-    const fixture = new MqttFixture(world, assembly, place, faults, hasFreeTopics)
+    const fixture = new MqttFixture(world, assembly, backend, faults, hasFreeTopics)
     onTestFinished(async () => {
       if (!fixture.#isKilled) await during(world, assembly.close())
     })
@@ -62,13 +62,13 @@ export class MqttFixture {
   /** Kills the process, and starts another one with the store. `writesKept`: writes in flight that reached the disk. */
   restart(writesKept = 0): Promise<MqttFixture> {
     this.#isKilled = true
-    this.place.crash(writesKept)
+    this.backend.crash(writesKept)
     this.world.kill()
     return MqttFixture.open(this)
   }
 
-  static of({ world, assembly, place, faults }: IdentityFixture): MqttFixture {
-    return new MqttFixture(world, assembly, place, faults, true)
+  static of({ world, assembly, backend, faults }: IdentityFixture): MqttFixture {
+    return new MqttFixture(world, assembly, backend, faults, true)
   }
 
   client(version: 4 | 5 = 5, address = '192.0.2.7'): TestClient {

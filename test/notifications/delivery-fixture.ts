@@ -35,12 +35,12 @@ import { MemoryMail } from '#test/notifications/memory-mail'
 import { MemoryReceivers } from '#test/notifications/memory-receivers'
 import { atOnce } from '#test/rules/synchronous-slices'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { during, type Faults, faultyStorage, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 /** State that survives a restart: the store, the recipients, and the mails of all processes. */
 interface SharedState {
   readonly world: ManualWorld
-  readonly place: ReturnType<typeof faultyPlace>['place']
+  readonly backend: ReturnType<typeof faultyStorage>['backend']
   readonly faults: Faults
   readonly mailsPerHourMax: number
   readonly recipients: Map<string, StoredRecipient>
@@ -63,7 +63,7 @@ export class DeliveryFixture {
 
   private constructor(shared: SharedState) {
     this.#shared = shared
-    const { world, place, mailsPerHourMax } = shared
+    const { world, backend, mailsPerHourMax } = shared
     const notices = noticeBus()
     const log = {
       info: () => {},
@@ -73,7 +73,7 @@ export class DeliveryFixture {
     this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
     this.runtime = new RuntimeFixture({
       world,
-      place,
+      backend,
       definitions: () =>
         [
           deviceWith(noRuleViews),
@@ -129,7 +129,7 @@ export class DeliveryFixture {
   static async open(mailsPerHourMax = 60): Promise<DeliveryFixture> {
     const world = new ManualWorld()
     const shared = { mailsPerHourMax, recipients: new Map<string, StoredRecipient>(), arrived: [] as MailMessage[] }
-    return DeliveryFixture.#begin({ world, ...faultyPlace(world), ...shared, receivers: new MemoryReceivers() })
+    return DeliveryFixture.#begin({ world, ...faultyStorage(world), ...shared, receivers: new MemoryReceivers() })
   }
 
   /** A fixture with function `F`, its template, and these subscribers. */

@@ -10,11 +10,11 @@ import type { Caller } from '#model/caller'
 import { unauthenticated } from '#model/caller'
 import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf, socketsOf } from '#routes/bindings'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
 import { memoryServerOptions } from '#test/memory-server'
 import { operationOf } from '#test/routes/operation-of'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
 export const imageBytesMax = 100_000
@@ -54,13 +54,13 @@ export class FirmwareFixture {
 
   static async open(
     updates: Partial<UpdateSettings> = {},
-    place: StoragePlace = memoryPlace(),
+    backend: StorageBackend = memoryStorage(),
   ): Promise<FirmwareFixture> {
     const callers = new Map<string, Caller>()
     const options = memoryServerOptions(world)
     const assembly = assemble({
       ...options,
-      storage: { ...options.storage, place },
+      storage: { ...options.storage, backend },
       log: { error: console.error, warn: () => {}, info: () => {}, debug: () => {} },
       updates: { images: memoryBlobs({ bytesMax: imageBytesMax }), imageBytesMax, hookSecret, ...updates },
     })

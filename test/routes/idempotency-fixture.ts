@@ -14,7 +14,7 @@ import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, RuntimeFixture } from '#test/runtime/runtime-fixture'
-import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
 /** The parts of a request that its key covers. */
 export interface Asked {
@@ -41,7 +41,7 @@ type Definitions = AnyDefinition<never>[]
 /** The idempotency layer with its actor and a store in memory, without timers. */
 export class IdempotencyFixture {
   readonly world: ManualWorld
-  readonly place: MemoryPlace
+  readonly backend: MemoryBackend
   /** Called for each write with its number; returns the failure. */
   onWrite: (count: number) => WriteFault | undefined = () => undefined
   writes = 0
@@ -52,7 +52,7 @@ export class IdempotencyFixture {
 
   private constructor(world: ManualWorld) {
     this.world = world
-    this.place = memoryPlace({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
+    this.backend = memoryStorage({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
     this.#fixture = this.#made()
     this.#guard = idempotencyOf(this.#fixture, { runningMax, userBytesMax })
   }
@@ -168,8 +168,8 @@ export class IdempotencyFixture {
   }
 
   #made(): RuntimeFixture {
-    const { world, place } = this
+    const { world, backend } = this
     const definitions = () => [idempotencyActor, tenantActor(noticeBus())] as unknown as Definitions
-    return new RuntimeFixture({ world, place, definitions })
+    return new RuntimeFixture({ world, backend, definitions })
   }
 }

@@ -3,7 +3,7 @@ import { projectAddress } from '#actors/project/state'
 import { releasesMax } from '#model/release'
 import { putRelease } from '#test/actors/acting-project'
 import { FirmwareFixture, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 
 /** Contract 6, built-in update server: releases and their images. */
 
@@ -160,13 +160,13 @@ describe('an upload in parts', () => {
   })
 
   test('replaces a lost image', async () => {
-    const place = memoryPlace()
+    const backend = memoryStorage()
     await fixture.close()
-    fixture = await FirmwareFixture.open({}, place)
+    fixture = await FirmwareFixture.open({}, backend)
     expect((await fixture.upload(at, image)).status).toBe(201)
     await fixture.close()
     // Only the database was restored.
-    fixture = await FirmwareFixture.open({}, place)
+    fixture = await FirmwareFixture.open({}, backend)
     expect(await sizeOf(image)).toBeUndefined()
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
     expect((await part(0, 30_000)).json).toEqual({ received: 30_000, size: image.length })

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import { until } from '#test/http/http-fixture'
 import { FirmwareFixture } from '#test/routes/firmware-fixture'
-import { memoryPlace, type WriteFault } from '#test/store/memory'
+import { memoryStorage, type WriteFault } from '#test/store/memory'
 
 /** A server whose disk was full for a moment; its store is closed and not open again yet. */
 let fixture: FirmwareFixture
@@ -22,8 +22,8 @@ beforeEach(async () => {
     fault = undefined
     return now
   }
-  const memory = memoryPlace({ faults: { beforeWrite } })
-  const place: StoragePlace = {
+  const memory = memoryStorage({ faults: { beforeWrite } })
+  const backend: StorageBackend = {
     async open() {
       if (isOpened) {
         isReopening = true
@@ -36,7 +36,7 @@ beforeEach(async () => {
     releaseHeadroom: () => memory.releaseHeadroom(),
     restoreHeadroom: () => memory.restoreHeadroom(),
   }
-  fixture = await FirmwareFixture.open({}, place)
+  fixture = await FirmwareFixture.open({}, backend)
   await fixture.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
   fault = { fail: 'full', reachedDisk: false }
   expect((await fixture.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.0.0' })).status).toBe(503)

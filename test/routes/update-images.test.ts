@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
 import { FirmwareFixture, sha256Of } from '#test/routes/firmware-fixture'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 
 /** Contract 6, images; RFC 9110 §13, §14. */
 
@@ -99,14 +99,14 @@ test.each<[string, (file: string) => Promise<unknown>]>([
 ])('an image of a release whose file is %s at a start is 404 until it is uploaded again', async (_, damage) => {
   const folder = await mkdtemp(join(tmpdir(), 'images-'))
   const images = fileBlobs({ folder, bytesMax: 1_000_000, headroomBytes: 0, now: Date.now })
-  const place = memoryPlace()
+  const backend = memoryStorage()
   const release = '/updates/projects/boiler/releases/1.5.0'
-  const before = await FirmwareFixture.open({ images }, place)
+  const before = await FirmwareFixture.open({ images }, backend)
   await before.upload(release, image)
   await before.close()
   const file = join(folder, 'images', sha256)
   await damage(file)
-  const after = await FirmwareFixture.open({ images }, place)
+  const after = await FirmwareFixture.open({ images }, backend)
   try {
     const { context } = after.assembly
     const query = (context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { snapshotBytesMax } from '#runtime/checkpoints'
 import { forgetAfterMs } from '#runtime/system'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { faultyStorage, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -253,19 +253,19 @@ describe('an idle activation', () => {
 
   test('keeps its state when the commit with its snapshot fails', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    const fixture = await openRuntime({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    const fixture = await openRuntime({ world, backend })
     fixture.send(a, { type: 'add', add: [1], change: 9, isCheckpointed: true })
     await fixture.settle()
     fixture.send(a, { type: 'add', add: [2] })
     await fixture.settle()
     faults.next = { fail: 'full', reachedDisk: false }
-    fixture.place.setRoom(false)
+    fixture.backend.setRoom(false)
     await fixture.world.advance(forgetAfterMs + 1_000)
     // The commit with its snapshot failed: its event is still in the stream, and is applied again.
     expect(fixture.log[0]).toBe('failed full')
     expect(fixture.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
-    fixture.place.setRoom(true)
+    fixture.backend.setRoom(true)
     await fixture.world.advance(2_000)
     expect(fixture.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
     expect(fixture.system.peek(a)).toMatchObject({ quiet: 9 })

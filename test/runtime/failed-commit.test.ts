@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { type Faults, faultyPlace, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { type Faults, faultyStorage, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -9,8 +9,8 @@ const k = bookAddress('K')
 
 async function openFaulty(): Promise<{ fixture: RuntimeFixture; faults: Faults }> {
   const world = new ManualWorld()
-  const { place, faults } = faultyPlace(world)
-  return { fixture: await openRuntime({ world, place }), faults }
+  const { backend, faults } = faultyStorage(world)
+  return { fixture: await openRuntime({ world, backend }), faults }
 }
 
 const full = { fail: 'full', reachedDisk: false } as const

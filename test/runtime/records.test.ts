@@ -7,7 +7,7 @@ import { keys } from '#store/key-space'
 import { unpackRecord } from '#store/record-codec'
 import { ManualWorld } from '#test/runtime/manual-world'
 import {
-  faultyPlace,
+  faultyStorage,
   openRuntime,
   type RuntimeFixture,
   type RuntimeFixtureOptions,
@@ -91,8 +91,8 @@ describe('records with fixed names', () => {
 
   test('keep their stored values after a failed commit', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    const fixture = await open({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    const fixture = await open({ world, backend })
     put(fixture, address('fixed', 'A'), { a: 1 })
     await fixture.settle()
     faults.next = { fail: 'full', reachedDisk: false }
@@ -118,7 +118,7 @@ describe('records with fixed names', () => {
     put(fixture, address('free', 'A'), { plain: 1 })
     await fixture.settle()
     fixture.crash()
-    const rowsRead = countRows(fixture.place, 'part/')
+    const rowsRead = countRows(fixture.backend, 'part/')
     const again = await fixture.restart({ definitions })
     expect(rowsRead()).toBeLessThan(10)
     expect(look(again, address('free', 'A'))).toEqual({ plain: 1 })

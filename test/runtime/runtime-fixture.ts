@@ -12,11 +12,11 @@ import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { type TallyCommand, type TallyState, tallies } from '#test/runtime/tally-actors'
-import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
 export interface RuntimeFixtureOptions {
   readonly world?: ManualWorld
-  readonly place?: MemoryPlace
+  readonly backend?: MemoryBackend
   readonly definitions?: (journal: StoreJournal) => AnyDefinition<Entry>[]
   readonly uncommittedBytesMax?: number
   readonly commitEveryMs?: number
@@ -27,27 +27,27 @@ export interface RuntimeFixtureOptions {
   readonly isSynced?: boolean
 }
 
-/** The faults that a test injects into a place. */
+/** The faults that a test injects into a store. */
 export interface Faults {
   next: WriteFault | undefined
-  /** While this is set, the place cannot be opened. */
+  /** While this is set, the store cannot be opened. */
   open?: 'full' | 'io' | undefined
 }
 
-export function faultyPlace(world: ManualWorld): { place: MemoryPlace; faults: Faults } {
+export function faultyStorage(world: ManualWorld): { backend: MemoryBackend; faults: Faults } {
   const faults: Faults = { next: undefined }
   const beforeWrite = () => {
     const fault = faults.next
     faults.next = undefined
     return fault
   }
-  return { place: memoryPlace({ world, faults: { beforeWrite, beforeOpen: () => faults.open } }), faults }
+  return { backend: memoryStorage({ world, faults: { beforeWrite, beforeOpen: () => faults.open } }), faults }
 }
 
 /** The runtime on a store in memory, in a manual world. It records answers and events in order. */
 export class RuntimeFixture {
   readonly world: ManualWorld
-  readonly place: MemoryPlace
+  readonly backend: MemoryBackend
   readonly journal: StoreJournal
   readonly system: System<Entry>
   readonly database: Database
@@ -83,7 +83,7 @@ export class RuntimeFixture {
 
   constructor(options: RuntimeFixtureOptions = {}) {
     this.world = options.world ?? new ManualWorld()
-    this.place = options.place ?? memoryPlace({ world: this.world })
+    this.backend = options.backend ?? memoryStorage({ world: this.world })
     this.journal = new StoreJournal({ isSynced: options.isSynced ?? false })
     const write = this.journal.write.bind(this.journal)
     this.journal.write = (commit) => {
@@ -109,7 +109,7 @@ export class RuntimeFixture {
     })
     this.database = new Database({
       world: this.world,
-      place: this.place,
+      backend: this.backend,
       journal: this.journal,
       listener: this.listener,
       ...(options.bulkActivation ? { bulkActivation: options.bulkActivation } : {}),
@@ -163,7 +163,7 @@ export class RuntimeFixture {
 
   /** The process dies; the first `writesKept` writes in flight had reached the disk. */
   crash(writesKept = 0): void {
-    this.place.crash(writesKept)
+    this.backend.crash(writesKept)
     this.world.kill()
   }
 
@@ -171,10 +171,10 @@ export class RuntimeFixture {
     await during(this.world, this.database.close())
   }
 
-  /** Starts another process on the same place. */
+  /** Starts another process on the same store. */
   async restart(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
-    const { world, place } = this
-    return await new RuntimeFixture({ world, place, ...options }).open()
+    const { world, backend } = this
+    return await new RuntimeFixture({ world, backend, ...options }).open()
   }
 }
 

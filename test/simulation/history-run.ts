@@ -14,7 +14,7 @@ import { HistoryModel, nameOf } from '#test/history/history-model'
 import { randomLimits } from '#test/simulation/limits'
 import { type SimulatedRequest, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
-import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
 const devices = ['A', 'B', 'C'] as const
 const services = ['one', 'two'] as const
@@ -63,8 +63,8 @@ interface ShownSeries {
  */
 class HistoryRun {
   readonly #world: SimulatedWorld
-  readonly #store: MemoryPlace
-  readonly #place: MemoryPlace
+  readonly #store: MemoryBackend
+  readonly #backend: MemoryBackend
   readonly #limits: ConstructorParameters<typeof SimulatedServer>[2]
   #server: SimulatedServer
   #fault: WriteFault | undefined
@@ -80,14 +80,14 @@ class HistoryRun {
     const { random } = this.#world
     const world = this.#world.process().world
     const delayMsMax = random.next() < 0.5 ? 0 : 6
-    this.#store = memoryPlace({ world, delayMsMax })
+    this.#store = memoryStorage({ world, delayMsMax })
     const beforeWrite = () => {
       const fault = this.#fault
       this.#fault = undefined
       if (fault) this.counts.failedWrites++
       return fault
     }
-    this.#place = memoryPlace({ world, delayMsMax, faults: { beforeWrite } })
+    this.#backend = memoryStorage({ world, delayMsMax, faults: { beforeWrite } })
     this.#limits = {
       ...randomLimits(random, () => this.#world.now()),
       ...{ retainedBytesMax: 2 ** 30, uncommittedBytesMax: 1_000_000 },
@@ -96,7 +96,7 @@ class HistoryRun {
         ({ shapes }) =>
           new History({
             world: own,
-            place: this.#place,
+            backend: this.#backend,
             shapes,
             limits,
             setAside: this.#setAside,
@@ -133,16 +133,16 @@ class HistoryRun {
     else if (tried < 0.7) await this.#asked('compactHistory', {})
     else if (tried < 0.78) await this.#world.advance(random.between(0, 20_000))
     else if (tried < 0.84) await this.#world.leap(random.below(3) === 0 ? dayMs : random.between(0, 2 * hourMs))
-    else if (tried < 0.88) this.#place.setRoom(false)
+    else if (tried < 0.88) this.#backend.setRoom(false)
     else if (tried < 0.91) this.#fault = { fail: random.next() < 0.5 ? 'full' : 'io', reachedDisk: random.next() < 0.5 }
-    else if (tried < 0.95) await this.#die(() => this.#place.crash(random.below(3)))
+    else if (tried < 0.95) await this.#die(() => this.#backend.crash(random.below(3)))
     else {
       this.counts.powerLosses++
       await this.#die(() => {
         this.#store.losePower()
         // Each database has what happened to reach the disk.
-        if (random.next() < 0.5) this.#place.losePower()
-        else this.#place.crash()
+        if (random.next() < 0.5) this.#backend.losePower()
+        else this.#backend.crash()
       })
     }
     if (random.next() < 0.2) await this.#check()
@@ -199,7 +199,7 @@ class HistoryRun {
     const pieces = Object.assign(Readable.from([Buffer.from(file)]), { lengthBytes: file.length })
     const answer = await this.#asked('importHistory', { pieces })
     // An earlier write failed: the point is in memory only.
-    if (answer === undefined) await this.#die(() => this.#place.crash())
+    if (answer === undefined) await this.#die(() => this.#backend.crash())
     if (answer === undefined || JSON.parse(answer).stored !== 1) return
     this.counts.imports++
     const after = (await this.#pumped(this.#server.stream())).at(-1)?.offset ?? 0
@@ -231,7 +231,7 @@ class HistoryRun {
   }
 
   #allowWrites(): void {
-    this.#place.setRoom(true)
+    this.#backend.setRoom(true)
     this.#fault = undefined
   }
 

@@ -1,16 +1,16 @@
-import { replicatedPlace } from '#cluster/replicated-place'
+import { replicatedStorage } from '#cluster/replicated-storage'
 import type { Lease } from '#cluster/shared-log'
-import type { Storage, StoragePlace } from '#runtime/storage'
+import type { Storage, StorageBackend } from '#runtime/storage'
 import { everyonesLease, SimulatedLog } from '#test/cluster/simulated-log'
 import type { SimulatedWorld } from '#test/simulation/simulated-world'
-import { type MemoryPlace, type MemoryPlaceOptions, memoryPlace } from '#test/store/memory'
+import { type MemoryBackend, type MemoryStorageOptions, memoryStorage } from '#test/store/memory'
 
 const partBytesMax = 200
 
 /** A node with its disk, which outlives its processes. */
 interface Node {
   readonly name: string
-  readonly disk: MemoryPlace
+  readonly disk: MemoryBackend
   process: ReturnType<SimulatedWorld['process']> | undefined
 }
 
@@ -18,7 +18,7 @@ interface Node {
  * The store of a server on one of three nodes, which share a log. After a crash the server continues on another node: on
  * the one that follows it, or on one which has only the log to learn from.
  */
-export class SimulatedNodes implements MemoryPlace {
+export class SimulatedNodes implements MemoryBackend {
   readonly isShared = true
   readonly #world: SimulatedWorld
   readonly #log: SimulatedLog
@@ -26,7 +26,7 @@ export class SimulatedNodes implements MemoryPlace {
   #owner: Node
   #follower: { readonly node: Node; own(): void } | undefined
 
-  constructor(world: SimulatedWorld, options: MemoryPlaceOptions) {
+  constructor(world: SimulatedWorld, options: MemoryStorageOptions) {
     this.#world = world
     const servers = world.process().world
     const beforeAny = options.faults?.beforeWrite
@@ -35,7 +35,7 @@ export class SimulatedNodes implements MemoryPlace {
       // A node that fails while it opens its store ends, which is no case of this simulation.
       const beforeWrite: typeof beforeAny = (operations) =>
         this.#owner.name === name ? beforeAny?.(operations) : undefined
-      return { name, disk: memoryPlace({ ...options, faults: { beforeWrite } }), process: undefined }
+      return { name, disk: memoryStorage({ ...options, faults: { beforeWrite } }), process: undefined }
     })
     this.#owner = this.#nodes[0] as Node
   }
@@ -49,7 +49,7 @@ export class SimulatedNodes implements MemoryPlace {
   }
 
   /** The store of another node, which follows the owner and takes over when that crashes. */
-  follower(): StoragePlace {
+  follower(): StorageBackend {
     const node = this.#world.random.pick(this.#nodes.filter((each) => each !== this.#owner)) as Node
     let own = () => {}
     const owned = new Promise<void>((resolve) => {
@@ -70,7 +70,7 @@ export class SimulatedNodes implements MemoryPlace {
     node.process ??= this.#world.process()
     const { world } = node.process
     const log = this.#log.of(world)
-    return await replicatedPlace({ world, log, lease, node: node.name, partBytesMax, place: node.disk }).open()
+    return await replicatedStorage({ world, log, lease, node: node.name, partBytesMax, backend: node.disk }).open()
   }
 
   hasRoom(): Promise<boolean> {
@@ -100,7 +100,7 @@ export class SimulatedNodes implements MemoryPlace {
     this.#kill((disk) => disk.losePower())
   }
 
-  #kill(end: (disk: MemoryPlace) => void): void {
+  #kill(end: (disk: MemoryBackend) => void): void {
     this.#owner.process?.kill()
     this.#owner.process = undefined
     end(this.#owner.disk)

@@ -15,7 +15,7 @@ import { operationOf } from '#test/routes/operation-of'
 import '#test/simulation/immediate-signatures'
 import type { AssemblyOptions } from '#app/assembly-options'
 import type { UpdateSettings } from '#firmware/options'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import type { SimulatedReceivers } from '#test/simulation/simulated-receivers'
@@ -79,7 +79,7 @@ export class SimulatedServer {
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
 
-  constructor(world: SimulatedWorld, place: StoragePlace, limits: SimulatedLimits) {
+  constructor(world: SimulatedWorld, backend: StorageBackend, limits: SimulatedLimits) {
     const process = world.process()
     this.#kill = process.kill
     this.now = () => process.world.now()
@@ -95,7 +95,7 @@ export class SimulatedServer {
     this.assembly = assemble({
       world: process.world,
       storage: {
-        place,
+        backend,
         isSynced: false,
         retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 24 * 3_600_000 },
         redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },

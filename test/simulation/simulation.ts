@@ -18,7 +18,7 @@ import { StoredStatuses } from '#test/simulation/stored-statuses'
 import { subscriptionRows } from '#test/simulation/subscription-view'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
-import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage, type WriteFault } from '#test/store/memory'
 
 /** Statistics of a run for reports. */
 export interface RunSummary {
@@ -42,7 +42,7 @@ const clusterEvery = 5
 export class Simulation {
   step = 0
   readonly #world: SimulatedWorld
-  readonly #place: MemoryPlace
+  readonly #backend: MemoryBackend
   /** In some runs with several nodes, one follows the server, and continues after the next crash. */
   #follower: { readonly server: SimulatedServer; readonly opened: Promise<void> } | undefined
   readonly #devices: SimulatedDevice[]
@@ -76,9 +76,9 @@ export class Simulation {
         },
       },
     }
-    this.#place = seed % clusterEvery === 0 ? new SimulatedNodes(this.#world, storage) : memoryPlace(storage)
+    this.#backend = seed % clusterEvery === 0 ? new SimulatedNodes(this.#world, storage) : memoryStorage(storage)
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
-    this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
+    this.#server = new SimulatedServer(this.#world, this.#backend, this.#limits)
     this.#participants = new Participants(this.#server, random, this.#witness, this.#devices, this.#limits.mails)
     const run = this.#runControl()
     this.#injector = new FaultInjector(random, run, this.#participants, this.#devices)
@@ -151,7 +151,7 @@ export class Simulation {
 
   /** Waits for rest and compares all clients with the store. */
   async checkQuiet(): Promise<void> {
-    this.#place.setRoom(true)
+    this.#backend.setRoom(true)
     this.#fault = undefined
     const { people, sessions, schema, requests, writes, alarms, actions } = this.#participants
     await this.#comeToRest(() => people.isIdle && sessions.isIdle && schema.isIdle, 3)
@@ -290,22 +290,22 @@ export class Simulation {
     if (this.#world.random.next() < 0.5) for (const socket of [...this.#server.sockets.sockets]) socket.read(3)
     this.#server.die()
     this.#fault = undefined
-    this.#place.setRoom(true)
-    this.#place.crash(this.#world.random.below(3))
+    this.#backend.setRoom(true)
+    this.#backend.crash(this.#world.random.below(3))
     const { epoch } = this.#server.assembly.context.reader
     const follower = this.#follower
     this.#follower = undefined
-    this.#server = follower?.server ?? new SimulatedServer(this.#world, this.#place, this.#limits)
+    this.#server = follower?.server ?? new SimulatedServer(this.#world, this.#backend, this.#limits)
     for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.#server)
     await this.#pumped(follower?.opened ?? this.#server.open())
-    if (this.#place.isShared && this.#server.assembly.context.reader.epoch !== epoch)
+    if (this.#backend.isShared && this.#server.assembly.context.reader.epoch !== epoch)
       throw new Error('the node that took over began another epoch')
     this.#follow()
   }
 
   #follow(): void {
-    if (!(this.#place instanceof SimulatedNodes) || this.#world.random.next() < 0.3) return
-    const server = new SimulatedServer(this.#world, this.#place.follower(), this.#limits)
+    if (!(this.#backend instanceof SimulatedNodes) || this.#world.random.next() < 0.3) return
+    const server = new SimulatedServer(this.#world, this.#backend.follower(), this.#limits)
     const opened = server.open()
     // Rejects when it has taken over, or never.
     opened.catch(() => {})
@@ -340,7 +340,7 @@ export class Simulation {
 
   #fillDisk(): void {
     this.#failWrite()
-    this.#place.setRoom(this.#world.random.next() < 0.5)
+    this.#backend.setRoom(this.#world.random.next() < 0.5)
   }
 
   #link(): void {
@@ -380,7 +380,7 @@ export class Simulation {
       },
       comeToRest: () => {
         this.#fault = undefined
-        this.#place.setRoom(true)
+        this.#backend.setRoom(true)
         return this.#comeToRest(() => this.#participants.updates.isIdle && this.#participants.requests.isIdle)
       },
       pumped: (promise) => this.#pumped(promise),

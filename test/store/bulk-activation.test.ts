@@ -26,10 +26,10 @@ async function crashed(count: number, every: number): Promise<RuntimeFixture> {
 }
 
 /** Counts the snapshots read alone and by scans, of handles opened from now on. */
-function reads({ place }: RuntimeFixture): { alone: number; inRows: number } {
+function reads({ backend }: RuntimeFixture): { alone: number; inRows: number } {
   const seen = { alone: 0, inRows: 0 }
   const isSnapshot = (key: string) => key.startsWith('actor/')
-  wrapStorage(place, (storage) => {
+  wrapStorage(backend, (storage) => {
     const get = storage.get.bind(storage)
     storage.get = (key) => {
       if (isSnapshot(key)) seen.alone++

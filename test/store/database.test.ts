@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, faultyPlace, openRuntime, RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { during, faultyStorage, openRuntime, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 
 const a = tallyAddress('A')
 const k = bookAddress('K')
@@ -12,16 +12,16 @@ const full = { fail: 'full', reachedDisk: false } as const
 /** A server whose disk is full after some commits. */
 async function fullDisk(options: { readonly reachedDisk?: boolean; readonly isSynced?: boolean } = {}) {
   const world = new ManualWorld()
-  const { place, faults } = faultyPlace(world)
-  const fixture = await openRuntime({ world, place, isSynced: options.isSynced ?? false })
+  const { backend, faults } = faultyStorage(world)
+  const fixture = await openRuntime({ world, backend, isSynced: options.isSynced ?? false })
   fixture.send(a, { type: 'add', add: [1, 2] })
   fixture.send(k, { type: 'add', add: [1] })
   await fixture.settle()
   faults.next = { ...full, reachedDisk: options.reachedDisk ?? false }
-  place.setRoom(false)
+  backend.setRoom(false)
   fixture.send(a, { type: 'add', add: [3] }, 'refused')
   await fixture.settle()
-  return { fixture, world, place, faults }
+  return { fixture, world, backend, faults }
 }
 
 describe('while the disk is full', () => {
@@ -66,10 +66,10 @@ describe('when the disk has space again', () => {
   test.each([false, true])(
     'writes continue from the stored state in the same epoch (the failed write reached the disk: %s)',
     async (reachedDisk) => {
-      const { fixture, place } = await fullDisk({ reachedDisk })
+      const { fixture, backend } = await fullDisk({ reachedDisk })
       const { epoch } = fixture
       await fixture.world.advance(5_000)
-      place.setRoom(true)
+      backend.setRoom(true)
       await fixture.world.advance(1_000)
       expect(fixture.log).toEqual(['failed full', 'read only full', 'reloaded', 'recovered'])
       expect([fixture.database.status, fixture.epoch]).toEqual(['ok', epoch])
@@ -86,26 +86,26 @@ describe('when the disk has space again', () => {
   )
 
   test('the headroom is released for opening, and restored', async () => {
-    const { fixture, place, faults } = await fullDisk()
-    expect(place.hasHeadroom).toBe(true)
+    const { fixture, backend, faults } = await fullDisk()
+    expect(backend.hasHeadroom).toBe(true)
     faults.open = 'full'
-    place.setRoom(true)
+    backend.setRoom(true)
     await fixture.world.advance(1_000)
-    expect(place.hasHeadroom).toBe(false)
+    expect(backend.hasHeadroom).toBe(false)
     faults.open = undefined
     await fixture.world.advance(1_000)
-    expect(place.hasHeadroom).toBe(true)
+    expect(backend.hasHeadroom).toBe(true)
     expect(fixture.database.status).toBe('ok')
   })
 
   test('it may fill again at once', async () => {
-    const { fixture, place, faults } = await fullDisk()
+    const { fixture, backend, faults } = await fullDisk()
     for (let round = 0; round < 3; round++) {
-      place.setRoom(true)
+      backend.setRoom(true)
       await fixture.world.advance(1_000)
       expect(fixture.database.status).toBe('ok')
       faults.next = full
-      place.setRoom(false)
+      backend.setRoom(false)
       fixture.send(a, { type: 'add', add: [round] })
       await fixture.settle()
       expect(fixture.database.status).toBe('read_only')
@@ -114,9 +114,9 @@ describe('when the disk has space again', () => {
   })
 
   test('a store that cannot be opened is retried every second, and requests are refused meanwhile', async () => {
-    const { fixture, place, faults } = await fullDisk()
+    const { fixture, backend, faults } = await fullDisk()
     faults.open = 'full'
-    place.setRoom(true)
+    backend.setRoom(true)
     await fixture.world.advance(3_000)
     expect(fixture.log.filter((line) => line.startsWith('still failing'))).toHaveLength(3)
     fixture.outputs.length = 0
@@ -131,13 +131,13 @@ describe('when the disk has space again', () => {
   test.each([undefined, 'full'] as const)(
     'a store that lost published events starts a new epoch, so that old positions are invalid (first opening: %s)',
     async (failure) => {
-      const { fixture, place, faults } = await fullDisk()
+      const { fixture, backend, faults } = await fullDisk()
       const { epoch } = fixture
-      place.setRoom(true)
+      backend.setRoom(true)
       faults.open = failure
       if (failure) await fixture.world.advance(1_000)
       // Everything since the last fsync is lost, and the process lives on.
-      place.losePower()
+      backend.losePower()
       faults.open = undefined
       await fixture.world.advance(1_000)
       expect(fixture.log.slice(-2)).toEqual(['reloaded, rewound', 'recovered'])
@@ -158,9 +158,9 @@ describe('closing', () => {
   })
 
   test('stops the retries of a full disk', async () => {
-    const { fixture, place } = await fullDisk()
+    const { fixture, backend } = await fullDisk()
     await fixture.close()
-    place.setRoom(true)
+    backend.setRoom(true)
     await fixture.world.advance(5_000)
     expect(fixture.log).toEqual(['failed full', 'read only full'])
     expect(fixture.database.status).toBe('closed')
@@ -169,8 +169,8 @@ describe('closing', () => {
   test('releases the folder at any moment of a reopening', async () => {
     const statuses = new Set<string>()
     for (let steps = 0; steps < 120; steps++) {
-      const { fixture, place, world } = await fullDisk()
-      place.setRoom(true)
+      const { fixture, backend, world } = await fullDisk()
+      backend.setRoom(true)
       world.spend(1_000)
       world.fire()
       for (let step = 0; step < steps; step++) {
@@ -183,7 +183,7 @@ describe('closing', () => {
       expect(fixture.database.status, `after ${steps} steps`).toBe('closed')
       const opened = await during(
         world,
-        place.open().then(
+        backend.open().then(
           () => 'free',
           (error) => error.code,
         ),
@@ -197,8 +197,8 @@ describe('closing', () => {
 describe('at the start', () => {
   test.each([['locked'], ['damaged'], ['full']] as const)('a store that is %s fails the start', async (code) => {
     const world = new ManualWorld()
-    const place = memoryPlace({ world, faults: { beforeOpen: () => code } })
-    await expect(new RuntimeFixture({ world, place }).open()).rejects.toMatchObject({ code })
+    const backend = memoryStorage({ world, faults: { beforeOpen: () => code } })
+    await expect(new RuntimeFixture({ world, backend }).open()).rejects.toMatchObject({ code })
   })
 
   test('the version of the key space is written once', async () => {
@@ -211,17 +211,17 @@ describe('at the start', () => {
 
   test('the headroom is created', async () => {
     const world = new ManualWorld()
-    const place = memoryPlace({ world })
-    await during(world, place.releaseHeadroom())
-    await openRuntime({ world, place: place satisfies StoragePlace })
-    expect(place.hasHeadroom).toBe(true)
+    const backend = memoryStorage({ world })
+    await during(world, backend.releaseHeadroom())
+    await openRuntime({ world, backend: backend satisfies StorageBackend })
+    expect(backend.hasHeadroom).toBe(true)
   })
 })
 
 test('storage that lost nothing keeps its epoch, and positions stay valid', async () => {
   const world = new ManualWorld()
-  const place = Object.assign(memoryPlace({ world }), { isShared: true })
-  const fixture = await openRuntime({ world, place })
+  const backend = Object.assign(memoryStorage({ world }), { isShared: true })
+  const fixture = await openRuntime({ world, backend })
   const { epoch } = fixture
   fixture.send(a, { type: 'add', add: [1, 2] })
   await fixture.settle()

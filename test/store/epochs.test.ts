@@ -3,18 +3,18 @@ import { Epochs } from '#store/epochs'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
-import { type MemoryPlace, memoryPlace } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
 
 const heads = (offset: number) => new Map([['default', offset]])
 
 describe('the last offset under an epoch', () => {
-  let place: MemoryPlace
+  let backend: MemoryBackend
   let epochs: Epochs
 
   beforeEach(async () => {
-    place = memoryPlace()
-    const storage = await place.open()
+    backend = memoryStorage()
+    const storage = await backend.open()
     epochs = await Epochs.load(storage)
     await epochs.begin(storage, 'first', new Map())
     await epochs.begin(storage, 'second', heads(10))
@@ -47,8 +47,8 @@ describe('the last offset under an epoch', () => {
   })
 
   test('is the same after a restart', async () => {
-    place.crash()
-    const loaded = await Epochs.load(await place.open())
+    backend.crash()
+    const loaded = await Epochs.load(await backend.open())
     expect(loaded.current).toBe('fourth')
     for (const name of ['first', 'second', 'third', 'fourth']) {
       expect(loaded.lastUnder(name, 'default', 99)).toBe(epochs.lastUnder(name, 'default', 99))
@@ -56,20 +56,20 @@ describe('the last offset under an epoch', () => {
   })
 
   test('an epoch is fsynced before any write in it', async () => {
-    place.losePower()
-    expect((await Epochs.load(await place.open())).current).toBe('fourth')
+    backend.losePower()
+    expect((await Epochs.load(await backend.open())).current).toBe('fourth')
   })
 })
 
 test('a new store has no epoch', async () => {
-  const epochs = await Epochs.load(await memoryPlace().open())
+  const epochs = await Epochs.load(await memoryStorage().open())
   expect(epochs.current).toBe('')
   expect(epochs.lastUnder('', 'default', 5)).toBeUndefined()
 })
 
 test('only 256 epochs are stored; older ones are unknown', async () => {
-  const place = memoryPlace()
-  const storage = await place.open()
+  const backend = memoryStorage()
+  const storage = await backend.open()
   const epochs = await Epochs.load(storage)
   for (let number = 1; number <= 300; number++) await epochs.begin(storage, `e${number}`, heads(number))
   expect(epochs.lastUnder('e44', 'default', 999)).toBeUndefined()
@@ -107,7 +107,7 @@ describe('at each start', () => {
   test('after a power loss the old epoch does not cover lost events', async () => {
     const first = await openRuntime({ isSynced: false })
     await add(first, 5)
-    first.place.losePower()
+    first.backend.losePower()
     first.world.kill()
     const second = await first.restart()
     // Only the epoch itself was fsynced.

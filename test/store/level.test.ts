@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { failureFrom } from '#store/failure'
-import { levelPlace } from '#store/level'
-import { memoryPlace } from '#test/store/memory'
+import { levelStorage } from '#store/level'
+import { memoryStorage } from '#test/store/memory'
 import { put, rowsOf, storageSuite } from '#test/store/storage-suite'
 
 const soft = { sync: false } as const
@@ -16,12 +16,12 @@ const MIB = 1024 * 1024
 storageSuite('LevelDB', async () => {
   const root = await mkdtemp(join(tmpdir(), 'store-'))
   return {
-    place: levelPlace({ folder: join(root, 'data'), headroomBytes: 1 * MIB, roomBytes: 1 * MIB }),
+    backend: levelStorage({ folder: join(root, 'data'), headroomBytes: 1 * MIB, roomBytes: 1 * MIB }),
     remove: () => rm(root, { recursive: true }),
   }
 })
 
-storageSuite('memory', async () => ({ place: memoryPlace() }))
+storageSuite('memory', async () => ({ backend: memoryStorage() }))
 
 let root: string
 let folder: string
@@ -32,7 +32,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true }))
 
-const placeIn = (folder: string) => levelPlace({ folder, headroomBytes: 0 })
+const placeIn = (folder: string) => levelStorage({ folder, headroomBytes: 0 })
 
 describe('a missing table', () => {
   const every = { after: '', before: 'x', hasValues: true } as const
@@ -117,28 +117,28 @@ describe('a LevelDB folder', () => {
     ['CURRENT is empty', /^CURRENT$/, truncate],
     ['a table is missing', /\.ldb$/, rm],
   ])('is refused as damaged, and left unchanged, if %s', async (_, pattern, damage) => {
-    const place = placeIn(folder)
-    const storage = await place.open()
+    const backend = placeIn(folder)
+    const storage = await backend.open()
     await storage.write([put('a', '1')], soft)
     await storage.close()
-    await (await place.open()).close()
+    await (await backend.open()).close()
     const names = async () =>
       (await readdir(join(folder, 'db'))).filter((name) => /ldb$|^CURRENT$|^MANIFEST/.test(name))
     for (const name of (await names()).filter((name) => pattern.test(name))) await damage(join(folder, 'db', name))
     const left = await names()
     for (let attempt = 0; attempt < 2; attempt += 1) {
-      await expect(place.open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'damaged' })
+      await expect(backend.open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'damaged' })
     }
     expect(await names()).toEqual(left)
   })
 
   it('is refused as damaged if a table is overwritten, before or after opening', async () => {
-    const place = placeIn(folder)
-    let storage = await place.open()
+    const backend = placeIn(folder)
+    let storage = await backend.open()
     await storage.write([put('a', '1')], soft)
     await storage.close()
-    await (await place.open()).close()
-    storage = await place.open()
+    await (await backend.open()).close()
+    storage = await backend.open()
     for (const name of await readdir(join(folder, 'db'))) {
       const file = join(folder, 'db', name)
       if (name.endsWith('.ldb')) await writeFile(file, new Uint8Array((await stat(file)).size).fill(7))
@@ -147,7 +147,7 @@ describe('a LevelDB folder', () => {
     expect(() => storage.get('a')).toThrow(damaged)
     await expect(storage.scan({ after: '', before: 'z', hasValues: true }).next(1)).rejects.toEqual(damaged)
     await storage.close()
-    await expect(place.open()).rejects.toEqual(damaged)
+    await expect(backend.open()).rejects.toEqual(damaged)
   })
 
   it('reports the memory of its cache and its tables', async () => {
@@ -217,17 +217,17 @@ describe('the headroom', () => {
   const fileIn = (folder: string) => stat(join(folder, 'headroom'))
 
   it('is allocated on disk, completed if truncated, and released', async () => {
-    const place = levelPlace({ folder, headroomBytes: 3 * MIB + 5, roomBytes: 1 })
-    await (await place.open()).close()
+    const backend = levelStorage({ folder, headroomBytes: 3 * MIB + 5, roomBytes: 1 })
+    await (await backend.open()).close()
     for (let round = 0; round < 2; round += 1) {
-      await place.restoreHeadroom()
+      await backend.restoreHeadroom()
       const { size, blocks, mode } = await fileIn(folder)
       expect(size).toBe(3 * MIB + 5)
       expect(blocks * 512).toBeGreaterThanOrEqual(size)
       expect(mode & 0o777).toBe(0o600)
       await truncate(join(folder, 'headroom'), 1000)
     }
-    await place.releaseHeadroom()
+    await backend.releaseHeadroom()
     expect(await readdir(folder)).toEqual(['db'])
   })
 
@@ -237,28 +237,28 @@ describe('the headroom', () => {
       [1 * MIB, 1 * MIB],
       [0, undefined],
     ] as const) {
-      const place = levelPlace({ folder, headroomBytes, roomBytes: 1 })
-      await (await place.open()).close()
-      await place.restoreHeadroom()
+      const backend = levelStorage({ folder, headroomBytes, roomBytes: 1 })
+      await (await backend.open()).close()
+      await backend.restoreHeadroom()
       expect((await fileIn(folder).catch(() => undefined))?.size).toBe(expected)
     }
   })
 
   it('is not created if that would leave no room', async () => {
-    const place = levelPlace({ folder, headroomBytes: 1 * MIB, roomBytes: 2 ** 60 })
-    expect(await place.hasRoom()).toBe(false)
-    await (await place.open()).close()
-    await place.restoreHeadroom()
+    const backend = levelStorage({ folder, headroomBytes: 1 * MIB, roomBytes: 2 ** 60 })
+    expect(await backend.hasRoom()).toBe(false)
+    await (await backend.open()).close()
+    await backend.restoreHeadroom()
     expect(await readdir(folder)).toEqual(['db'])
   })
 
   it('does not reject if it cannot be written', async () => {
     await writeFile(join(root, 'file'), '')
-    await levelPlace({ folder: join(root, 'file'), headroomBytes: 1 * MIB, roomBytes: 1 }).restoreHeadroom()
+    await levelStorage({ folder: join(root, 'file'), headroomBytes: 1 * MIB, roomBytes: 1 }).restoreHeadroom()
   })
 
   it('checks for space before the folder exists', async () => {
-    expect(await levelPlace({ folder, headroomBytes: 1, roomBytes: 1 }).hasRoom()).toBe(true)
+    expect(await levelStorage({ folder, headroomBytes: 1, roomBytes: 1 }).hasRoom()).toBe(true)
   })
 })
 

@@ -10,7 +10,7 @@ import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, openRuntime, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { book, bookAddress, tally, tallyAddress } from '#test/runtime/tally-actors'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
 import { countRows } from '#test/store/wrapped-scans'
 
@@ -19,7 +19,7 @@ const k = bookAddress('K')
 
 /** Writes to the store directly, while the server is down. */
 async function tamper(fixture: RuntimeFixture, operations: readonly Operation[]): Promise<void> {
-  const storage = await during(fixture.world, fixture.place.open())
+  const storage = await during(fixture.world, fixture.backend.open())
   await during(fixture.world, storage.write(operations, { sync: true }))
   await during(fixture.world, storage.close())
 }
@@ -167,7 +167,7 @@ test('a start does not read the records of devices', async () => {
     value: Buffer.of(index & 0xff),
   }))
   await tamper(fixture, secrets)
-  const rowsRead = countRows(fixture.place, 'part/')
+  const rowsRead = countRows(fixture.backend, 'part/')
   const again = await fixture.restart()
   again.send(k, { type: 'read' })
   expect(again.outputs).toEqual(['answered it [1,2]'])
@@ -198,7 +198,7 @@ test('a chunk that begins before the redo window is applied from the redo offset
 
 test('a store can be opened by one process at a time, and again after closing', async () => {
   const fixture = await openRuntime()
-  const second = new RuntimeFixture({ world: fixture.world, place: fixture.place })
+  const second = new RuntimeFixture({ world: fixture.world, backend: fixture.backend })
   await expect(second.open()).rejects.toMatchObject({ code: 'locked' })
   fixture.send(a, { type: 'add', add: [1] })
   await fixture.settle()
@@ -210,8 +210,8 @@ test('a store can be opened by one process at a time, and again after closing', 
 test('a second node that applies the commits of the first has the same state, after each commit and after a restart', async () => {
   const commits: (readonly Operation[])[] = []
   const world = new ManualWorld()
-  const place = memoryPlace({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
-  const owner = await openRuntime({ world, place })
+  const backend = memoryStorage({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
+  const owner = await openRuntime({ world, backend })
   let node = await openRuntime()
   commits.length = 0
   const b = tallyAddress('B', 'other-1')
@@ -259,14 +259,14 @@ test('a second node that applies the commits of the first has the same state, af
 test('a following node receives the stored records that the first one received after its commits', async () => {
   const commits: (readonly Operation[])[] = []
   const world = new ManualWorld()
-  const place = memoryPlace({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
+  const backend = memoryStorage({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
   const recordsOf = (list: unknown[]): AnyDefinition<Entry>[] => [
     tally as unknown as AnyDefinition<Entry>,
     { ...book, recordStored: ({ id }, { name, value }) => void list.push([id, name, value]) } as AnyDefinition<Entry>,
   ]
   const owned: unknown[] = []
   const followed: unknown[] = []
-  const owner = await openRuntime({ world, place, definitions: () => recordsOf(owned) })
+  const owner = await openRuntime({ world, backend, definitions: () => recordsOf(owned) })
   const node = await openRuntime({ definitions: () => recordsOf(followed) })
   commits.length = 0
   owner.send(k, { type: 'add', add: [4, 5] })

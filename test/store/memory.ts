@@ -4,9 +4,9 @@ import {
   type Scan,
   type ScanRange,
   type Storage,
+  type StorageBackend,
   StorageFailure,
   type StorageFailureCode,
-  type StoragePlace,
 } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { type FrozenRows, Rows, rowsIn } from '#test/store/memory-rows'
@@ -23,7 +23,7 @@ export interface WriteFault {
   readonly reachedDisk: boolean
 }
 
-export interface MemoryPlaceOptions {
+export interface MemoryStorageOptions {
   /** Completes operations with `soon`; without it, they complete as microtasks. */
   readonly world?: World
   /**
@@ -34,7 +34,7 @@ export interface MemoryPlaceOptions {
   readonly faults?: MemoryFaults
 }
 
-export interface MemoryPlace extends StoragePlace {
+export interface MemoryBackend extends StorageBackend {
   readonly hasHeadroom: boolean
   setRoom(hasRoom: boolean): void
   /**
@@ -50,12 +50,12 @@ export interface MemoryPlace extends StoragePlace {
  * Storage in memory, without timers and with the random bytes of the world, so one seed gives one run.
  * `write` copies the bytes; `get` and scans return that copy.
  */
-export function memoryPlace(options: MemoryPlaceOptions = {}): MemoryPlace {
+export function memoryStorage(options: MemoryStorageOptions = {}): MemoryBackend {
   return new Memory(options)
 }
 
-class Memory implements MemoryPlace {
-  readonly #options: MemoryPlaceOptions
+class Memory implements MemoryBackend {
+  readonly #options: MemoryStorageOptions
   /** The rows that a process finds when it starts now. */
   rows = new Rows()
   #rowsSynced = this.rows.freeze()
@@ -66,7 +66,7 @@ class Memory implements MemoryPlace {
   #hasRoom = true
   hasHeadroom = true
 
-  constructor(options: MemoryPlaceOptions) {
+  constructor(options: MemoryStorageOptions) {
     this.#options = options
   }
 

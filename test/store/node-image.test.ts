@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { BlobStore } from '#runtime/blobs'
 import { everyKeyOfNode, keys } from '#store/key-space'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { finishImages, makeImage, receiveImage } from '#store/node-image'
 import { idleWorld } from '#test/store/idle-world'
 import { put, rowsOf, text } from '#test/store/storage-suite'
@@ -23,13 +23,13 @@ beforeEach(() => {
 afterEach(() => rm(home, { recursive: true, force: true }))
 
 async function write(folder: string, value: string): Promise<void> {
-  const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+  const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
   await storage.write([put('a', value), put(keys.replica, `at ${value}`)], { sync: true })
   await storage.close()
 }
 
 async function valuesIn(folder: string): Promise<(string | undefined)[]> {
-  const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+  const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
   const values = [await rowsOf(storage), storage.get(keys.replica)]
   await storage.close()
   const [rows, replica] = values as [{ value: Uint8Array }[], Uint8Array]
@@ -42,7 +42,7 @@ async function imageOfNode(): Promise<Uint8Array[]> {
   await write(folder, '1')
   await write(join(folder, 'history'), 'points')
   await writeFile(join(folder, 'identity.key'), 'secret')
-  const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+  const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
   const snapshot = () => storage.scan({ ...everyKeyOfNode, hasValues: true })
   const pieces: Uint8Array[] = []
   for await (const piece of makeImage({ world: idleWorld(1), folder, snapshot, images: noImages })) pieces.push(piece)

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Row, Scan, Storage } from '#runtime/storage'
 import { firstRowOf, pagesOf } from '#store/pages'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 
 const range = { after: 'a/', before: 'a0', hasValues: true }
 
 async function storageWith(count: number): Promise<Storage> {
-  const storage = await memoryPlace().open()
+  const storage = await memoryStorage().open()
   const operations = Array.from({ length: count }, (_, index) => ({
     key: `a/${String(index).padStart(6, '0')}`,
     value: Buffer.from(String(index)),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { repairText } from '#cli/repair-text'
 import type { Operation } from '#runtime/storage'
 import { keys } from '#store/key-space'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { packRecord, unpack } from '#store/record-codec'
 import { RebuiltRows } from '#store/repair/rebuilt-rows'
 import { type RepairResult, repairFolder } from '#store/repair/repair'
@@ -48,8 +48,8 @@ function commitOf(at: number): readonly Operation[] {
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'repair-'))
   const live = join(root, 'live')
-  const place = levelPlace({ folder: live, headroomBytes: 0 })
-  let storage = await place.open()
+  const backend = levelStorage({ folder: live, headroomBytes: 0 })
+  let storage = await backend.open()
   const shape = packRecord(format, ['Motor', [[1, 'UINT8', 'r']]])
   const first: readonly Operation[] = [
     { key: keys.redo('default'), value: packRecord(redoFormat, 1) },
@@ -60,7 +60,7 @@ beforeAll(async () => {
   for (let at = -1; at < commits; at++) {
     if (at > 0 && at % 50 === 0) {
       await storage.close()
-      storage = await place.open()
+      storage = await backend.open()
     }
     const operations = at < 0 ? first : commitOf(at)
     await storage.write(operations, { sync: false })
@@ -99,7 +99,7 @@ async function repaired(file: RegExp, change: (bytes: Buffer) => Buffer | undefi
   expect(await readdir(folder)).toEqual(['damaged-now', 'db'])
   expect(await contentsOf(join(folder, 'damaged-now'))).toEqual(before)
 
-  const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+  const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
   const all = await rowsOf(storage)
   const [chunks, snapshots] = ['stream/', 'actor/'].map((place) => all.filter(({ key }) => key.startsWith(place)))
   // No position is known any more, and no offset that a row has is assigned again.
@@ -233,7 +233,7 @@ test('continues a repair that ended early', async () => {
   await cp(left, folder, { recursive: true })
   const [repair, open] = [
     (isForced: boolean) => repairFolder({ folder, name: 'now', isForced }),
-    () => levelPlace({ folder, headroomBytes: 0 }).open(),
+    () => levelStorage({ folder, headroomBytes: 0 }).open(),
   ]
   await cp(join(folder, 'db'), join(folder, 'repairing', 'db'), { recursive: true })
   await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining('run it again') })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
+import { faultyStorage, openRuntime, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const never = Number.MAX_SAFE_INTEGER
@@ -153,17 +153,17 @@ test('many chunks are deleted in steps, in commits of limited size', async () =>
 
 test('a failed commit deletes nothing', async () => {
   const world = new ManualWorld()
-  const { place, faults } = faultyPlace(world)
+  const { backend, faults } = faultyStorage(world)
   const retention = { bytesMax: 1_000, ageMsMax: never }
-  const fixture = await openRuntime({ world, place, retention })
+  const fixture = await openRuntime({ world, backend, retention })
   await write(fixture, 40)
   faults.next = { fail: 'full', reachedDisk: false }
-  place.setRoom(false)
+  backend.setRoom(false)
   await fixture.world.advance(3_000)
   expect(fixture.log[0]).toBe('failed full')
   expect(stream(fixture).retainedFrom).toBe(1)
   await expectRetained(fixture)
-  place.setRoom(true)
+  backend.setRoom(true)
   await fixture.world.advance(10_000)
   expect(stream(fixture).bytes).toBeLessThanOrEqual(1_000)
   await expectRetained(fixture)

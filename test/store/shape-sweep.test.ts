@@ -42,6 +42,6 @@ test('shapes are removed once no device and no retained entry uses them', async 
   // The next declaration stores the shape again.
   await declare('A', 2)
   links.runtime.crash()
-  const again = await LinkFixture.open({ ...limits, world: links.world, place: links.runtime.place })
+  const again = await LinkFixture.open({ ...limits, world: links.world, backend: links.runtime.backend })
   expect(again.device('A').services[0]?.shape.properties).toMatchObject([{ propId: 2 }])
 })

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Operation, Row, ScanRange, Storage, StoragePlace } from '#runtime/storage'
+import type { Operation, Row, ScanRange, Storage, StorageBackend } from '#runtime/storage'
 import { anyText } from '#test/kit/any-text'
 
-/** A new, empty place; `remove` deletes it. */
-export type MakePlace = () => Promise<{ readonly place: StoragePlace; readonly remove?: () => Promise<void> }>
+/** A new, empty backend; `remove` deletes it. */
+export type MakeBackend = () => Promise<{ readonly backend: StorageBackend; readonly remove?: () => Promise<void> }>
 
 const soft = { sync: false } as const
 /** All keys, except those that begin with the last Unicode character; the tests use none. */
@@ -46,17 +46,17 @@ const trickyKeys = [
 ]
 
 /** The contract of the storage port. The failing disk has its own tests. */
-export function storageSuite(name: string, makePlace: MakePlace): void {
+export function storageSuite(name: string, makeBackend: MakeBackend): void {
   describe(`${name} fulfils the storage contract`, () => {
-    let place: StoragePlace
+    let backend: StorageBackend
     let storage: Storage
     let clear: (() => Promise<void>) | undefined
 
     beforeEach(async () => {
-      const made = await makePlace()
-      place = made.place
+      const made = await makeBackend()
+      backend = made.backend
       clear = made.remove
-      storage = await place.open()
+      storage = await backend.open()
     })
 
     afterEach(async () => {
@@ -289,7 +289,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         const writes = [storage.write([put('a', '1')], soft), storage.write([put('b', '1')], soft)]
         await storage.close()
         await Promise.all(writes)
-        storage = await place.open()
+        storage = await backend.open()
         expect(await keysOf(storage)).toEqual(['a', 'b'])
       })
 
@@ -305,7 +305,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         await expect(scan.next(1)).rejects.toEqual(closed)
         await scan.close()
         await closing
-        storage = await place.open()
+        storage = await backend.open()
         expect(await keysOf(storage)).toEqual(['a'])
       })
 
@@ -327,10 +327,10 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
 
       it('can be opened once at a time', async () => {
         const locked = { name: 'StorageFailure', code: 'locked' }
-        await expect(place.open()).rejects.toMatchObject(locked)
+        await expect(backend.open()).rejects.toMatchObject(locked)
         await storage.write([put('a', '1')], soft)
         await storage.close()
-        const [first, second] = await Promise.allSettled([place.open(), place.open()])
+        const [first, second] = await Promise.allSettled([backend.open(), backend.open()])
         expect([first?.status, second?.status].sort()).toEqual(['fulfilled', 'rejected'])
         for (const attempt of [first, second]) {
           if (attempt?.status === 'fulfilled') storage = attempt.value
@@ -343,7 +343,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         for (let round = 0; round < 5; round += 1) {
           await Promise.all([storage.close(), storage.close()])
           await storage.close()
-          storage = await place.open()
+          storage = await backend.open()
           await storage.write([put(`round/${round}`, '')], soft)
         }
         expect(await keysOf(storage)).toHaveLength(5)
@@ -353,10 +353,10 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     describe('room', () => {
       it('releases and restores the headroom repeatedly', async () => {
         for (let round = 0; round < 2; round += 1) {
-          await Promise.all([place.restoreHeadroom(), place.restoreHeadroom()])
-          await Promise.all([place.releaseHeadroom(), place.releaseHeadroom()])
+          await Promise.all([backend.restoreHeadroom(), backend.restoreHeadroom()])
+          await Promise.all([backend.releaseHeadroom(), backend.releaseHeadroom()])
         }
-        expect(await place.hasRoom()).toBe(true)
+        expect(await backend.hasRoom()).toBe(true)
       })
     })
 
@@ -379,7 +379,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
           for (const step of steps) {
             if (step === 'reopen') {
               await storage.close()
-              storage = await place.open()
+              storage = await backend.open()
             } else if ('batch' in step) {
               await storage.write(step.batch, { sync: step.sync })
               for (const { key, value } of step.batch) {

@@ -7,14 +7,14 @@ import { chunkEntriesMax } from '#store/chunk'
 import { keys } from '#store/key-space'
 import { StoreJournal } from '#store/store-journal'
 import { recentBytesMax } from '#store/tenant-stream'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
 
 let journal: StoreJournal
 let storage: Storage
 
 beforeEach(async () => {
-  storage = await memoryPlace().open()
+  storage = await memoryStorage().open()
   journal = new StoreJournal({ isSynced: false })
   journal.open(storage)
 })
@@ -87,9 +87,9 @@ describe('a commit', () => {
 
   test('that fails does not change the streams', async () => {
     await append(2)
-    const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
+    const backend = memoryStorage({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
     const failing = new StoreJournal({ isSynced: false })
-    failing.open(await place.open())
+    failing.open(await backend.open())
     const commit = { now: 1, streams: [partOf('default', 1, entries(1, 2))] }
     await expect(failing.write({ ...commit, records: new Map() })).rejects.toMatchObject({ code: 'full' })
     expect(failing.stream('default').last).toBe(0)
@@ -98,12 +98,12 @@ describe('a commit', () => {
 
   test('survives a power loss if commits are synced', async () => {
     for (const isSynced of [true, false]) {
-      const place = memoryPlace()
+      const backend = memoryStorage()
       const synced = new StoreJournal({ isSynced })
-      synced.open(await place.open())
+      synced.open(await backend.open())
       await synced.write({ now: 1, streams: [], records: new Map([['part/x', Uint8Array.of(1)]]) })
-      place.losePower()
-      expect((await place.open()).get('part/x') !== undefined).toBe(isSynced)
+      backend.losePower()
+      expect((await backend.open()).get('part/x') !== undefined).toBe(isSynced)
     }
   })
 })
@@ -138,9 +138,9 @@ describe('reading', () => {
           maxLength: 30,
         }),
         async (commits) => {
-          const place = memoryPlace()
+          const backend = memoryStorage()
           const other = new StoreJournal({ isSynced: false })
-          other.open(await place.open())
+          other.open(await backend.open())
           let redoFrom = 1
           let end = 0
           for (const [count, share] of commits) {

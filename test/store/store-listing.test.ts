@@ -3,7 +3,7 @@ import { Problem } from '#model/problem'
 import { type Pages, type Scan, type Storage, StorageFailure } from '#runtime/storage'
 import { keys } from '#store/key-space'
 import { StoreListing } from '#store/store-listing'
-import { memoryPlace } from '#test/store/memory'
+import { memoryStorage } from '#test/store/memory'
 
 let listing: StoreListing
 let storage: Storage
@@ -12,7 +12,7 @@ const devices = ['#$A-1', 'A', 'A-1', 'A=', 'AB', 'Z']
 const entries = ['a.b/A', 'a/A', 'a/B', 'a/C', 'ab/A', 'b/A']
 
 beforeEach(async () => {
-  storage = await memoryPlace().open()
+  storage = await memoryStorage().open()
   listing = new StoreListing(() => storage)
   const present = (key: string) => ({ key, value: new Uint8Array(0) })
   await storage.write(

@@ -138,7 +138,7 @@ describe('a projection', () => {
     await write(fixture, 3)
     await fixture.world.advance(200)
     expect(stored.offsets).toEqual(upTo(25))
-    fixture.place.losePower()
+    fixture.backend.losePower()
     fixture.world.kill()
     const again = await fixture.restart()
     const { last } = again.journal.stream(tenant)

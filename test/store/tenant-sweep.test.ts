@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { StoragePlace } from '#runtime/storage'
+import type { StorageBackend } from '#runtime/storage'
 import { keys } from '#store/key-space'
 import { SweepStopped, TenantSweep } from '#store/tenant-sweep'
 import { ManualWorld } from '#test/runtime/manual-world'
 import {
   during,
-  faultyPlace,
+  faultyStorage,
   openRuntime,
   type RuntimeFixture,
   type RuntimeFixtureOptions,
@@ -18,9 +18,9 @@ const dayMs = 24 * 60 * 60_000
 const tenants = ['gone', 'kept', 'gone-too']
 
 /** A few rows a page, so that a sweep takes many commits. */
-function withSmallPages<Place extends StoragePlace>(place: Place): Place {
-  wrapStorage(place, (storage) => wrapScans(storage, (read, countMax) => read(Math.min(countMax, 3))))
-  return place
+function withSmallPages<Backend extends StorageBackend>(backend: Backend): Backend {
+  wrapStorage(backend, (storage) => wrapScans(storage, (read, countMax) => read(Math.min(countMax, 3))))
+  return backend
 }
 
 /** Three tenants with records of every kind; the last entries of each are in no snapshot. */
@@ -186,7 +186,7 @@ describe('a deleted tenant', () => {
 
   test('is swept while its actors still get requests', async () => {
     const world = new ManualWorld()
-    const fixture = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+    const fixture = await filled({ world, backend: withSmallPages(faultyStorage(world).backend) })
     const old = stateOf(fixture)
     const before = fixture.commits.length
     let isDone = false
@@ -216,7 +216,7 @@ describe('a sweep', () => {
     let isCut = true
     for (let commits = 1; isCut; commits++) {
       const world = new ManualWorld()
-      const fixture = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+      const fixture = await filled({ world, backend: withSmallPages(faultyStorage(world).backend) })
       const old = stateOf(fixture)
       isCut = await sweepUntil(fixture, commits)
       fixture.crash(writesKept)
@@ -240,8 +240,8 @@ describe('a sweep', () => {
       let isCut = true
       for (let commits = 1; isCut; commits++) {
         const world = new ManualWorld()
-        const { place, faults } = faultyPlace(world)
-        const fixture = await filled({ world, place: withSmallPages(place) })
+        const { backend, faults } = faultyStorage(world)
+        const fixture = await filled({ world, backend: withSmallPages(backend) })
         const old = stateOf(fixture)
         isCut = await sweepUntil(fixture, commits)
         if (isCut) {
@@ -260,8 +260,8 @@ describe('a sweep', () => {
 
   test('fails if the store is read-only', async () => {
     const world = new ManualWorld()
-    const { place, faults } = faultyPlace(world)
-    const fixture = await filled({ world, place })
+    const { backend, faults } = faultyStorage(world)
+    const fixture = await filled({ world, backend })
     faults.next = { fail: 'io', reachedDisk: false }
     await expect(sweep(fixture)).rejects.toMatchObject({ code: 'storage' })
     await expect(sweep(fixture)).rejects.toMatchObject({ code: 'storage' })
@@ -271,7 +271,7 @@ describe('a sweep', () => {
 
   test('can be stopped, and throws then', async () => {
     const world = new ManualWorld()
-    const fixture = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+    const fixture = await filled({ world, backend: withSmallPages(faultyStorage(world).backend) })
     const old = stateOf(fixture)
     const stopped = sweepOf(fixture)
     const run = stopped.run('gone')

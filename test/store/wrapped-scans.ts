@@ -1,9 +1,9 @@
-import type { Row, Scan, Storage, StoragePlace } from '#runtime/storage'
+import type { Row, Scan, Storage, StorageBackend } from '#runtime/storage'
 
-/** Changes each handle that the place opens from now on. */
-export function wrapStorage(place: StoragePlace, wrap: (storage: Storage) => void): void {
-  const open = place.open.bind(place)
-  place.open = async () => {
+/** Changes each handle that the backend opens from now on. */
+export function wrapStorage(backend: StorageBackend, wrap: (storage: Storage) => void): void {
+  const open = backend.open.bind(backend)
+  backend.open = async () => {
     const storage = await open()
     wrap(storage)
     return storage
@@ -23,9 +23,9 @@ export function wrapScans(
 }
 
 /** Counts the rows under a prefix that scans read, for handles opened from now on. */
-export function countRows(place: StoragePlace, prefix: string): () => number {
+export function countRows(backend: StorageBackend, prefix: string): () => number {
   let count = 0
-  wrapStorage(place, (storage) =>
+  wrapStorage(backend, (storage) =>
     wrapScans(storage, async (read, countMax) => {
       const found = await read(countMax)
       count += found.filter(({ key }) => key.startsWith(prefix)).length

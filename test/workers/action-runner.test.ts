@@ -282,13 +282,13 @@ test('devices that are disconnected because nothing can be stored are asked agai
   fixture.behaviour = silent
   await fixture.begin('J', devices)
   await fixture.identity.world.advance(1_000)
-  const { place, faults } = fixture.identity
+  const { backend, faults } = fixture.identity
   faults.next = { fail: 'full', reachedDisk: false }
-  place.setRoom(false)
+  backend.setRoom(false)
   await fixture.identity.refusal(fixture.identity.putRole('other', []))
   await fixture.identity.world.advance(20_000)
   fixture.behaviour = accepting
-  place.setRoom(true)
+  backend.setRoom(true)
   await fixture.identity.world.advance(2_000)
   await fixture.link(...devices)
   await fixture.identity.world.advance(20_000)

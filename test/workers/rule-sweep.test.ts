@@ -137,10 +137,10 @@ test('evaluations during a short change of a role are undone, also if no sweep r
 
 /** Restarts, and returns the number of devices that the next process reads. */
 async function readCountAtStart(): Promise<number> {
-  const { world, place, faults } = fleet.identity
-  place.crash(1)
+  const { world, backend, faults } = fleet.identity
+  backend.crash(1)
   world.kill()
-  fleet.identity = new IdentityFixture({ world, stored: { place, faults } })
+  fleet.identity = new IdentityFixture({ world, stored: { backend, faults } })
   const peek = vi.spyOn(fleet.identity.assembly.context.system, 'peek')
   await fleet.identity.wait(fleet.identity.assembly.open())
   await world.settle()

@@ -1,6 +1,6 @@
 import { type MetricRow, unlabelled } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
-import { logSecondsBounds } from '#cluster/replicated-place'
+import { logSecondsBounds } from '#cluster/replicated-storage'
 
 type Status = ReturnType<NonNullable<MetricSources['cluster']>['node']['status']>
 

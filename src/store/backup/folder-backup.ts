@@ -11,7 +11,7 @@ import { failureFrom } from '#store/failure'
 import { isMissing } from '#store/file-system'
 import { readKeyFile } from '#store/key-file'
 import { everyKey } from '#store/key-space'
-import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
+import { interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
 
 /**
  * Makes a backup of a data folder that no server uses.
@@ -23,7 +23,7 @@ export async function* backupFolder(
   turns: BackupTurns,
 ): AsyncGenerator<Uint8Array> {
   await requireDatabase(folder)
-  const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+  const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
   try {
     const rows = storage.scan({ ...everyKey, hasValues: true })
     const images = imagesIn(folder, now)
@@ -59,7 +59,7 @@ export async function inspectFolder(folder: string, temporary: string): Promise<
   const keyFile = await readKeyFile(folder).catch(() => undefined)
   if (keyFile) inspection.file('identity.key', keyFile.byteLength)
   await withCopyOf(join(folder, 'db'), temporary, async (copy) => {
-    const storage = await levelPlace({ folder: copy, headroomBytes: 0 }).open()
+    const storage = await levelStorage({ folder: copy, headroomBytes: 0 }).open()
     const rows = storage.scan({ ...everyKey, hasValues: true })
     try {
       await inspectRows(inspection, rows)

@@ -7,7 +7,7 @@ import { type BackupItem, readBackup } from '#store/backup/records'
 import { failureFrom } from '#store/failure'
 import { isMissing, syncFolder } from '#store/file-system'
 import { everyKeyOfNode, keySpace } from '#store/key-space'
-import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
+import { interruptedRestoreText, levelStorage, restoringFolder } from '#store/level'
 import { pagesOf } from '#store/pages'
 
 /** Rows are written in batches of this size. */
@@ -82,8 +82,8 @@ async function makeEmpty(folder: string): Promise<boolean> {
 }
 
 async function fillStaging(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<RestoreResult> {
-  const place = levelPlace({ folder: staging, headroomBytes: 0 })
-  const storage = await place.open()
+  const backend = levelStorage({ folder: staging, headroomBytes: 0 })
+  const storage = await backend.open()
   const files = new StagedFiles(staging)
   try {
     const rows = new StagedRows(storage)

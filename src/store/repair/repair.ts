@@ -18,7 +18,7 @@ import { StagedRows } from '#store/backup/restore'
 import { failureFrom } from '#store/failure'
 import { syncFolder } from '#store/file-system'
 import { keysBelow } from '#store/key-space'
-import { damagedPrefix, levelPlace, repairingFolder } from '#store/level'
+import { damagedPrefix, levelStorage, repairingFolder } from '#store/level'
 import { InvalidBytes } from '#store/level-files/byte-cursor'
 import {
   checkDatabase,
@@ -89,7 +89,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
 async function rebuild(database: string, staging: string): Promise<RebuildResult> {
   // A hard link: both databases share one LOCK, so opening the new one fails while a server has the damaged one open.
   if ((await filesIn(database)).names.includes('LOCK')) await link(join(database, 'LOCK'), join(staging, 'db', 'LOCK'))
-  const storage = await levelPlace({ folder: staging, headroomBytes: 0 }).open()
+  const storage = await levelStorage({ folder: staging, headroomBytes: 0 }).open()
   try {
     const copy = join(staging, 'copy')
     await mkdir(copy, { mode: 0o700 })

@@ -96,7 +96,7 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
         expect(fixture.device('OTHER').services[0]?.stateOf(0)).toBe(43)
         const shown = shownOf(fixture)
         fixture.runtime.crash()
-        const again = await LinkFixture.open({ world: fixture.world, place: fixture.runtime.place })
+        const again = await LinkFixture.open({ world: fixture.world, backend: fixture.runtime.backend })
         expect(shownOf(again)).toEqual(shown)
       }),
       fuzzRuns(50),

@@ -7,7 +7,7 @@ import { Backups, type BackupsParts, backupMsMax } from '#store/backup/backups'
 import { everyKey } from '#store/key-space'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { readWhole, sha256Of } from '#test/store/backup/backup-bytes'
-import { type MemoryPlace, memoryPlace } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
 const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
@@ -23,7 +23,7 @@ function countedTurns() {
 
 describe('backups', () => {
   let world: ManualWorld
-  let place: MemoryPlace
+  let backend: MemoryBackend
   let storage: Storage
   let images: ReturnType<typeof memoryBlobs>
   let logged: string[]
@@ -32,8 +32,8 @@ describe('backups', () => {
 
   beforeEach(async () => {
     world = new ManualWorld()
-    place = memoryPlace()
-    storage = await place.open()
+    backend = memoryStorage()
+    storage = await backend.open()
     images = memoryBlobs({ bytesMax: 1_000_000 })
     await images.open()
     logged = []

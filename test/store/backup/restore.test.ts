@@ -7,7 +7,7 @@ import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder
 import { restoreBackup } from '#store/backup/restore'
 import { Epochs, epochFormat } from '#store/epochs'
 import { keySpace, keys } from '#store/key-space'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { packRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
 import { bytesOfBackup, type Content, imageOf, inPieces, readWhole } from '#test/store/backup/backup-bytes'
@@ -67,7 +67,7 @@ describe('restoring a backup', () => {
 
   test('restores the epochs, so that the next one follows them', async () => {
     await restore(bytesOfBackup(content))
-    const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+    const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
     const epochs = await Epochs.load(storage)
     await epochs.begin(storage, 'third', new Map([['default', 12]]))
     expect(['first', 'second', 'third'].map((name) => epochs.lastUnder(name, 'default', 20))).toEqual([7, 12, 20])
@@ -123,7 +123,7 @@ describe('restoring a backup', () => {
     await mkdir(join(folder, 'restoring', 'db'), { recursive: true })
     const message = /a restore is under way here, or was interrupted/
     await expect(restore(whole)).rejects.toThrow(message)
-    await expect(levelPlace({ folder, headroomBytes: 0 }).open()).rejects.toMatchObject({ code: 'damaged' })
+    await expect(levelStorage({ folder, headroomBytes: 0 }).open()).rejects.toMatchObject({ code: 'damaged' })
     await expect(inspectFolder(folder, home)).rejects.toThrow(message)
     expect(await readdir(folder)).toEqual(['restoring'])
   })
@@ -209,7 +209,7 @@ describe('inspecting', () => {
   })
 
   test('a folder that another process has open is not backed up', async () => {
-    const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+    const storage = await levelStorage({ folder, headroomBytes: 0 }).open()
     await expect(readWhole(backupFolder(folder, { now: 0, hasHistory: true }, unhurried))).rejects.toMatchObject({
       code: 'locked',
     })

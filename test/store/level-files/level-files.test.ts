@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Level } from 'level'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { crc32c } from '#store/level-files/crc32c'
 import { checkDatabase } from '#store/level-files/database-check'
 import { ofFile } from '#store/level-files/folder'
@@ -35,7 +35,7 @@ describe('files that LevelDB wrote', () => {
     root = await mkdtemp(join(tmpdir(), 'files-'))
     const live = join(root, 'live')
     for (const life of [1, 2, 3]) {
-      const storage = await levelPlace({ folder: live, headroomBytes: 0 }).open()
+      const storage = await levelStorage({ folder: live, headroomBytes: 0 }).open()
       for (let commit = 0; commit < 60; commit++) {
         const value = Array.from({ length: 40 }, (_, at) => Math.sin(life * 1e4 + commit * 40 + at)).join(' ')
         await storage.write(

@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, readdir, readFile, rm, truncate } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { levelPlace } from '#store/level'
+import { levelStorage } from '#store/level'
 import { checkDatabase, readManifest } from '#store/level-files/database-check'
 import { createDatabase } from '#store/level-files/new-database'
 import { put, rowsOf } from '#test/store/storage-suite'
 
 let folder: string
 const db = (name = '') => join(folder, 'db', name)
-const open = () => levelPlace({ folder, headroomBytes: 0 }).open()
+const open = () => levelStorage({ folder, headroomBytes: 0 }).open()
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'begun-'))

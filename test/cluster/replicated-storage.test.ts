@@ -1,23 +1,23 @@
 import { pack } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
-import { type ReplicatedPlaceOptions, replicatedPlace } from '#cluster/replicated-place'
-import type { Storage, StoragePlace } from '#runtime/storage'
+import { type ReplicatedStorageOptions, replicatedStorage } from '#cluster/replicated-storage'
+import type { Storage, StorageBackend } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { everyonesLease, type LogFaults, noFaults, SimulatedLog } from '#test/cluster/simulated-log'
 import { SimulatedWorld, settle } from '#test/simulation/simulated-world'
 import { idleWorld } from '#test/store/idle-world'
-import { type MemoryPlace, memoryPlace } from '#test/store/memory'
+import { type MemoryBackend, memoryStorage } from '#test/store/memory'
 import { put, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 
 const partBytesMax = 64
 
-/** A place whose stores are open when this node owns them. */
-function owned(options: ReplicatedPlaceOptions): StoragePlace {
-  const place = replicatedPlace(options)
+/** A backend whose handles are open when this node owns them. */
+function owned(options: ReplicatedStorageOptions): StorageBackend {
+  const backend = replicatedStorage(options)
   return {
-    ...place,
+    ...backend,
     async open() {
-      const storage = await place.open()
+      const storage = await backend.open()
       try {
         await storage.shared?.follow(async () => {})
         await storage.shared?.own()
@@ -34,7 +34,7 @@ storageSuite('a replicated store', async () => {
   const world = idleWorld(1)
   const log = new SimulatedLog(world).of(world)
   const options = { world, log, lease: everyonesLease, node: 'a', partBytesMax: 100_000 }
-  return { place: owned({ ...options, place: memoryPlace() }) }
+  return { backend: owned({ ...options, backend: memoryStorage() }) }
 })
 
 /** A process that may be stopped and continued: nothing runs meanwhile, and everything due runs afterwards. */
@@ -76,7 +76,7 @@ function pausable(world: World) {
 /** A node with its disk, which outlives its processes. */
 interface Node {
   readonly name: string
-  readonly disk: MemoryPlace
+  readonly disk: MemoryBackend
   process: (ReturnType<typeof pausable> & { kill(): void }) | undefined
   storage: Storage | undefined
   isCommitting: boolean
@@ -99,7 +99,7 @@ class CountingCluster {
     const servers = this.world.process().world
     this.log = new SimulatedLog(servers, faults)
     this.nodes = ['a', 'b', 'c'].map((name) => {
-      const disk = memoryPlace({ world: this.world.process().world, delayMsMax: 3 })
+      const disk = memoryStorage({ world: this.world.process().world, delayMsMax: 3 })
       return { name, disk, process: undefined, storage: undefined, isCommitting: false, failure: undefined }
     })
   }
@@ -112,7 +112,7 @@ class CountingCluster {
     node.failure = undefined
     const { world } = paused
     const options = { world, log: this.log.of(world), lease: everyonesLease, node: node.name, partBytesMax }
-    owned({ ...options, place: node.disk })
+    owned({ ...options, backend: node.disk })
       .open()
       .then(
         (storage) => {
@@ -188,10 +188,10 @@ async function runCluster(seed: number, faults: LogFaults): Promise<CountingClus
 }
 
 /** Rows of a node that reads the whole log on an empty disk, or goes on with the disk of another. */
-async function rowsAfterAll(cluster: CountingCluster, disk: MemoryPlace) {
+async function rowsAfterAll(cluster: CountingCluster, disk: MemoryBackend) {
   const { world } = cluster.world.process()
   const options = { world, log: cluster.log.of(world), lease: everyonesLease, node: 'reader', partBytesMax }
-  const opening = owned({ ...options, place: disk }).open()
+  const opening = owned({ ...options, backend: disk }).open()
   let storage: Storage | undefined
   void opening.then((opened) => {
     storage = opened
@@ -215,7 +215,7 @@ describe('nodes that share a log', () => {
       const cluster = await runCluster(seed, faults)
       for (const node of cluster.nodes) cluster.kill(node)
       expect(cluster.faults, `seed ${seed}`).toEqual([])
-      const rows = await rowsAfterAll(cluster, memoryPlace())
+      const rows = await rowsAfterAll(cluster, memoryStorage())
       for (const [count, name] of cluster.acknowledged) expect(rows, `seed ${seed}`).toContain(`by/${count}=${name}`)
       for (const { disk } of cluster.nodes) expect(await rowsAfterAll(cluster, disk), `seed ${seed}`).toEqual(rows)
       acknowledged += cluster.acknowledged.size
@@ -233,15 +233,15 @@ describe('a node whose copy does not fit to the log', () => {
   async function stoppedNode() {
     const world = idleWorld(1)
     const servers = new SimulatedLog(world)
-    const place = memoryPlace()
-    const open = (disk = place) =>
+    const backend = memoryStorage()
+    const open = (disk = backend) =>
       owned({
         world,
         log: servers.of(world),
         lease: everyonesLease,
         node: 'a',
         partBytesMax,
-        place: disk,
+        backend: disk,
       }).open()
     const storage = await open()
     for (const value of ['1', '2']) await storage.write([put('a', value)], { sync: false })
@@ -264,7 +264,7 @@ describe('a node whose copy does not fit to the log', () => {
     const { servers, open } = await stoppedNode()
     change(servers.messages)
     await expect(open()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(message) })
-    expect((await rowsOf(await open(memoryPlace()))).length).toBeGreaterThan(0)
+    expect((await rowsOf(await open(memoryStorage()))).length).toBeGreaterThan(0)
   })
 
   test.each<[string, (messages: Uint8Array[]) => void]>([
@@ -274,7 +274,7 @@ describe('a node whose copy does not fit to the log', () => {
   ])('refuses to open a new copy of a log with %s', async (_, change) => {
     const { servers, open } = await stoppedNode()
     change(servers.messages)
-    await expect(open(memoryPlace())).rejects.toMatchObject({
+    await expect(open(memoryStorage())).rejects.toMatchObject({
       code: 'damaged',
       message: expect.stringMatching(
         /^message \d of the log does not follow on message \d: a message was lost or changed/,
@@ -298,7 +298,7 @@ describe('a node whose copy does not fit to the log', () => {
     const { servers, open } = await stoppedNode()
     servers.firstSequence = 2
     const message = 'the log begins with message 2, and this node has applied 0: it needs an image of another node'
-    await expect(open(memoryPlace())).rejects.toMatchObject({ code: 'damaged', message })
+    await expect(open(memoryStorage())).rejects.toMatchObject({ code: 'damaged', message })
     expect(text((await open()).get('a'))).toBe('2')
   })
 })
@@ -307,7 +307,7 @@ test('without the log a commit fails after 15 seconds', async () => {
   const world = idleWorld(1)
   const servers = new SimulatedLog(world)
   const options = { world, log: servers.of(world), lease: everyonesLease, node: 'a', partBytesMax }
-  const storage = await owned({ ...options, place: memoryPlace() }).open()
+  const storage = await owned({ ...options, backend: memoryStorage() }).open()
   servers.faults = { ...noFaults, isAway: true }
   const startedAt = world.monotonic()
   await expect(storage.write([put('a', '1')], { sync: false })).rejects.toMatchObject({ code: 'poisoned' })

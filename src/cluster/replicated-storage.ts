@@ -8,8 +8,8 @@ import {
   type ScanRange,
   type SharedStorage,
   type Storage,
+  type StorageBackend,
   StorageFailure,
-  type StoragePlace,
 } from '#runtime/storage'
 import { everyKey, keys } from '#store/key-space'
 import { firstRowOf } from '#store/pages'
@@ -23,29 +23,29 @@ export const logSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 
  */
 const commitEveryMs = 10
 
-export interface ReplicatedPlaceOptions extends Omit<ReplicaOptions, 'storage' | 'logSeconds'> {
+export interface ReplicatedStorageOptions extends Omit<ReplicaOptions, 'storage' | 'logSeconds'> {
   /** The name of this node. */
   readonly node: string
   /** Where this node keeps its copy. */
-  readonly place: StoragePlace
+  readonly backend: StorageBackend
   readonly lease: Lease
 }
 
-/** Metrics of all stores of a place. */
+/** Metrics of all handles of a backend, also of closed ones. */
 export interface LogMetrics {
   /** How often this node became the owner. */
   takeOvers: number
   readonly logSeconds: Histogram
 }
 
-export interface ReplicatedPlace extends StoragePlace {
+export interface ReplicatedBackend extends StorageBackend {
   readonly position: ChainPosition
   readonly metrics: Readonly<LogMetrics>
 }
 
 /** A store that several nodes share by a log. */
-export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlace {
-  const { place } = options
+export function replicatedStorage(options: ReplicatedStorageOptions): ReplicatedBackend {
+  const { backend } = options
   const metrics: LogMetrics = { takeOvers: 0, logSeconds: new Histogram(logSecondsBounds) }
   let replica: Replica | undefined
   return {
@@ -56,7 +56,7 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlac
       return replica?.position ?? chainStart
     },
     async open() {
-      const storage = await place.open()
+      const storage = await backend.open()
       if (storage.get(keys.replica) === undefined && (await firstRowOf(storage, { ...everyKey, hasValues: false }))) {
         await storage.close()
         throw new StorageFailure(
@@ -67,9 +67,9 @@ export function replicatedPlace(options: ReplicatedPlaceOptions): ReplicatedPlac
       replica = new Replica({ ...options, storage, logSeconds: metrics.logSeconds })
       return new ReplicatedStorage(replica, storage, options, metrics)
     },
-    hasRoom: () => place.hasRoom(),
-    releaseHeadroom: () => place.releaseHeadroom(),
-    restoreHeadroom: () => place.restoreHeadroom(),
+    hasRoom: () => backend.hasRoom(),
+    releaseHeadroom: () => backend.releaseHeadroom(),
+    restoreHeadroom: () => backend.restoreHeadroom(),
   }
 }
 
@@ -82,7 +82,7 @@ class ReplicatedStorage implements Storage, SharedStorage {
   readonly #metrics: LogMetrics
   #closing: Promise<void> | undefined
 
-  constructor(replica: Replica, storage: Storage, { lease, node }: ReplicatedPlaceOptions, metrics: LogMetrics) {
+  constructor(replica: Replica, storage: Storage, { lease, node }: ReplicatedStorageOptions, metrics: LogMetrics) {
     this.#replica = replica
     this.#storage = storage
     this.#lease = lease
