@@ -29,7 +29,7 @@ export interface AccessChangesParts {
   readonly callerOf: (session: SessionKey) => Caller | undefined
   /** Other tenants in which rules depend on rights in this one. */
   readonly dependentsOf: (tenant: string) => Iterable<string>
-  readonly keys: { changed(kid: string, stored: StoredSigningKey | undefined): void; rotateOld(): void }
+  readonly keys: { updateKey(kid: string, stored: StoredSigningKey | undefined): void; rotateOld(): void }
   /** The tenant was deleted; its data has to be removed. */
   readonly tenantEnded: (tenant: string) => void
   readonly failed: (error: unknown, where: string) => void
@@ -114,7 +114,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
   }
 
   signingKeyChanged(kid: string, stored: StoredSigningKey | undefined): void {
-    this.#parts.keys.changed(kid, stored)
+    this.#parts.keys.updateKey(kid, stored)
   }
 
   signingKeyIsOld(): void {

@@ -63,7 +63,7 @@ export class SignInCounts {
   }
 
   /** Wraps a flow so that its results are counted. */
-  counted<Request, Answer>(
+  countOutcomes<Request, Answer>(
     way: SignInWay,
     flow: (request: Request) => Promise<Answer>,
     outcomeOf: (answer: Answer) => SignInOutcome = () => 'ok',

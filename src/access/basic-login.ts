@@ -1,8 +1,8 @@
 import { renewHash, usersWithPassword } from '#access/password-attempt'
-import type { BasicRequest, TokenAnswer } from '#access/requests'
+import type { BasicRequest, BasicTokens } from '#access/requests'
 import {
-  accountAt,
-  beginUnbound,
+  accountAtVersion,
+  beginBasicSession,
   refuseBasic,
   type SignInParts,
   tenantOf,
@@ -14,30 +14,30 @@ import { isReachable, rowByName } from '#actors/directory/queries'
 import { Problem } from '#model/problem'
 
 /** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */
-export function basicToken(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {
+export function basicToken(parts: SignInParts, request: BasicRequest): Promise<BasicTokens> {
   return withOneRetry(() => basicTokenOnce(parts, request))
 }
 
-async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {
+async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promise<BasicTokens> {
   const { system, attempts } = parts
-  const { authorization, isOffline, place } = request
-  attempts.check(place.address)
+  const { authorization, isOffline, origin } = request
+  attempts.check(origin.address)
   if (authorization === '') throw new Problem('unauthorized', 'authentication required')
   const credentials = readBasic(authorization)
   if (!credentials) {
-    attempts.recordFailure(place.address)
+    attempts.recordFailure(origin.address)
     throw wrongCredentials()
   }
   const { name, password } = credentials
   const rows = () => {
     const row = rowByName(system.wake(directoryAddress), name)
-    return row?.state === 'active' && isReachable(system.wake(directoryAddress), row.tenant, place.host) ? [row] : []
+    return row?.state === 'active' && isReachable(system.wake(directoryAddress), row.tenant, origin.host) ? [row] : []
   }
-  const [match] = await usersWithPassword(parts, { text: name, password, place, rows, hashesMin: () => 1 })
+  const [match] = await usersWithPassword(parts, { text: name, password, origin, rows, hashesMin: () => 1 })
   if (!match) throw wrongCredentials()
-  await renewHash(parts, match, password, place)
-  refuseBasic(tenantOf(parts, match.row), accountAt(parts, match))
-  return beginUnbound(parts, match, isOffline, place)
+  await renewHash(parts, match, password, origin)
+  refuseBasic(tenantOf(parts, match.row), accountAtVersion(parts, match))
+  return beginBasicSession(parts, match, isOffline, origin)
 }
 
 /** The content of `Authorization: Basic`. RFC 7617. */

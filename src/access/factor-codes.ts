@@ -13,15 +13,15 @@ export async function takeTotp(
   parts: SignInParts,
   subject: FactorSubject,
   code: string,
-  place: SignInOrigin,
+  origin: SignInOrigin,
 ): Promise<void> {
   const { world, system } = parts
   const { row } = subject
-  checkFactorLimit(parts, subject, place)
+  checkFactorLimit(parts, subject, origin)
   const secret = openTotpSecret(parts, row, accountOf(parts, subject))
   const step = secret && totpStep(secret, code, world.now())
-  if (step === undefined) throw await wrongFactor(parts, subject, place)
-  await useFactor(parts, subject, place, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
+  if (step === undefined) throw await wrongFactor(parts, subject, origin)
+  await useFactor(parts, subject, origin, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
 }
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
@@ -29,35 +29,42 @@ export async function takeRecoveryCode(
   parts: SignInParts,
   subject: FactorSubject,
   code: string,
-  place: SignInOrigin,
+  origin: SignInOrigin,
 ): Promise<void> {
   const { row } = subject
-  checkFactorLimit(parts, subject, place)
+  checkFactorLimit(parts, subject, origin)
   const hash = hashOf(recoveryCodeOf(code))
   await useFactor(
     parts,
     subject,
-    place,
+    origin,
     parts.system.ask(accountAddress(row.tenant, row.id), { type: 'use_recovery', hash }),
   )
 }
 
 /** The form of the code decides which kind it is; the two kinds share none. */
-export function takeCode(parts: SignInParts, subject: FactorSubject, code: string, place: SignInOrigin): Promise<void> {
-  return /^[0-9]{6}$/.test(code) ? takeTotp(parts, subject, code, place) : takeRecoveryCode(parts, subject, code, place)
+export function takeCode(
+  parts: SignInParts,
+  subject: FactorSubject,
+  code: string,
+  origin: SignInOrigin,
+): Promise<void> {
+  return /^[0-9]{6}$/.test(code)
+    ? takeTotp(parts, subject, code, origin)
+    : takeRecoveryCode(parts, subject, code, origin)
 }
 
 /** A used code is as wrong as any other. */
 export async function useFactor(
   parts: SignInParts,
   subject: FactorSubject,
-  place: SignInOrigin,
+  origin: SignInOrigin,
   turn: Promise<unknown>,
 ): Promise<void> {
   try {
     await turn
   } catch (error) {
-    if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, place)
+    if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, origin)
     throw error
   }
 }

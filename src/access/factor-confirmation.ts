@@ -37,12 +37,12 @@ export class FactorConfirmations {
    * Does nothing during a sign-in, which has just verified the password. @throws Problem `invalid` without a
    * confirmation, and the refusal of a wrong password or code
    */
-  async confirm(subject: FactorSubject, { password, code }: Confirmation, place: SignInOrigin): Promise<void> {
+  async confirm(subject: FactorSubject, { password, code }: Confirmation, origin: SignInOrigin): Promise<void> {
     const { row, session, owner } = subject
     if (session === undefined) return
     if (password !== undefined) {
-      await verifyPassword(this.#parts, row, password, place)
-    } else if (code !== undefined) await takeCode(this.#parts, subject, code, place)
+      await verifyPassword(this.#parts, row, password, origin)
+    } else if (code !== undefined) await takeCode(this.#parts, subject, code, origin)
     else if (!this.#confirmed.get(owner)) throw notConfirmed()
     // The account may have changed while the password was verified.
     accountOf(this.#parts, subject)

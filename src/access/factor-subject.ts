@@ -1,5 +1,5 @@
 import type { FactorRequest, SignInOrigin } from '#access/requests'
-import { identify, type SignInParts } from '#access/sign-in'
+import { identifyUser, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import { tooEarly } from '#actors/account/factors'
 import type { AccountState } from '#actors/account/state'
@@ -34,11 +34,11 @@ export interface FactorSubject {
  */
 export async function factorSubject(
   parts: SignInParts,
-  { caller, token, place }: FactorRequest,
+  { caller, token, origin }: FactorRequest,
 ): Promise<FactorSubject> {
   const { jkt } = caller
   if (jkt === undefined) throw missingProof(parts)
-  if (token !== undefined) return byToken(parts, token, jkt, place)
+  if (token !== undefined) return byToken(parts, token, jkt, origin)
   const user = idOfCrn(caller.user, 'user')
   const row = user === undefined ? undefined : rowById(parts.system.wake(directoryAddress), user)
   if (!row || caller.session?.kind !== 'session') throw new Problem('unauthorized', 'authentication required')
@@ -112,11 +112,11 @@ export async function wrongFactor(
   return new Problem('unauthorized', 'invalid code')
 }
 
-async function byToken(parts: SignInParts, text: string, jkt: string, place: SignInOrigin): Promise<FactorSubject> {
+async function byToken(parts: SignInParts, text: string, jkt: string, origin: SignInOrigin): Promise<FactorSubject> {
   const token = await parts.tokens.readSecondFactor(text, jkt)
   const row = token && rowById(parts.system.wake(directoryAddress), token.user)
   if (row?.state !== 'active' || row.tenant !== token?.tenant) throw badToken()
-  identify(place, { ...row, user: row.id })
+  identifyUser(origin, { ...row, user: row.id })
   const { id, isEnrolling, version } = token
   const subject = { row, jkt, owner: `token/${id}`, session: undefined, isEnrolling, version }
   accountOf(parts, subject)

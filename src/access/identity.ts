@@ -13,7 +13,7 @@ import type { IdentityOptions, Lifetimes } from '#access/options'
 import { Passwords } from '#access/passwords'
 import { Nonces, ProofKeys, Proofs } from '#access/proof'
 import { ReplayCache } from '#access/replay-cache'
-import { tokenCheck } from '#access/secret-text'
+import { tokenMatcher } from '#access/secret-text'
 import { SessionCallers } from '#access/session-callers'
 import { SessionList } from '#access/session-list'
 import { SessionSockets } from '#access/session-sockets'
@@ -124,7 +124,7 @@ export function openIdentity(options: IdentityOptions) {
       attempts,
       passwords,
       linkCallerOf,
-      isOperator: tokenCheck(options.operatorToken),
+      isOperator: tokenMatcher(options.operatorToken),
       counts: auth,
     }),
     /** The published view: only what is committed. */
@@ -197,7 +197,7 @@ export function openIdentity(options: IdentityOptions) {
     /** The store was read on a node that follows another one. @throws WrongFileKey, an error of the file key's source */
     async follow() {
       derivedKeys ??= fileKeysOf(await options.fileKey(true))
-      ring.reloaded()
+      ring.reload()
       changes.load()
     },
 
@@ -217,7 +217,7 @@ export function openIdentity(options: IdentityOptions) {
 
     /** The store was read again after a failed write. */
     reloaded() {
-      ring.reloaded()
+      ring.reload()
       changes.load()
       links.recheckCredentials()
       removal.resume()

@@ -1,8 +1,8 @@
 import { type Match, renewHash, usersWithPassword } from '#access/password-attempt'
 import type { LoginOutcome, LoginRequest, SignInOrigin } from '#access/requests'
 import {
-  accountAt,
-  beginBound,
+  accountAtVersion,
+  beginDpopSession,
   needsSecondFactor,
   type SignInParts,
   tenantOf,
@@ -34,25 +34,25 @@ export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginO
 }
 
 async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
-  const { email, password, place } = request
+  const { email, password, origin } = request
   const { system } = parts
   const matches = await usersWithPassword(parts, {
     text: email,
     password,
-    place,
+    origin,
     rows: () => candidates(system.wake(directoryAddress), request),
     hashesMin: () => Math.min(Math.max(emailUseMax(system.wake(directoryAddress)), 1), candidatesMax),
   })
   const [match, ...others] = onePerTenant(matches, email)
   if (!match) throw wrongCredentials()
   if (others.length > 0) return { type: 'conflict', tenants: tenantsOf(parts, [match, ...others]) }
-  await renewHash(parts, match, password, place)
-  return complete(parts, match, jkt, place)
+  await renewHash(parts, match, password, origin)
+  return complete(parts, match, jkt, origin)
 }
 
 /** The accounts that the name or address may mean, among those that may sign in here. */
-function candidates(directory: DirectoryState, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {
-  return rowsByLogin(directory, email, place.host)
+function candidates(directory: DirectoryState, { email, tenantIdentifier, origin }: LoginRequest): readonly UserRow[] {
+  return rowsByLogin(directory, email, origin.host)
     .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
     .slice(0, candidatesMax)
 }
@@ -72,10 +72,11 @@ function tenantsOf(parts: SignInParts, matches: readonly Match[]): readonly Tena
 }
 
 /** The password was right: returns a session, or the next step towards one. */
-async function complete(parts: SignInParts, match: Match, jkt: string, place: SignInOrigin): Promise<LoginOutcome> {
-  const account = accountAt(parts, match)
+async function complete(parts: SignInParts, match: Match, jkt: string, origin: SignInOrigin): Promise<LoginOutcome> {
+  const account = accountAtVersion(parts, match)
   const tenant = tenantOf(parts, match.row)
-  if (!needsSecondFactor(tenant, account)) return { type: 'pair', ...(await beginBound(parts, match, jkt, place)) }
+  if (!needsSecondFactor(tenant, account))
+    return { type: 'pair', ...(await beginDpopSession(parts, match, jkt, origin)) }
   const isEnrolling = factorNames(account.factors).length === 0
   const lifetimeMs = isEnrolling ? enrollmentMs : secondFactorMs
   const { user, version } = match

@@ -1,6 +1,6 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInOrigin } from '#access/requests'
-import { identify, type RecognizedUser, type SignInParts } from '#access/sign-in'
+import { identifyUser, type RecognizedUser, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
 import type { UserRow } from '#actors/directory/state'
 import { Problem } from '#model/problem'
@@ -15,7 +15,7 @@ export interface PasswordAttempt {
   /** As typed. */
   readonly text: string
   readonly password: string
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
   /** The candidates. Called when the hash begins. */
   readonly rows: () => readonly UserRow[]
   /** The minimum number of hashes to compute. */
@@ -45,9 +45,9 @@ export function usersWithPassword(
   { system, passwords, attempts }: SignInParts,
   attempt: PasswordAttempt,
 ): Promise<readonly Match[]> {
-  const { text, password, place } = attempt
-  const { address } = place
-  const typedAccount = accountTyped(text)
+  const { text, password, origin } = attempt
+  const { address } = origin
+  const typedAccount = attemptKeyOf(text)
   const candidateOf = (row: UserRow): MatchCandidate => {
     if (attempts.isLimited(address, accountOfId(row.id))) return noAccount
     const { credentials } = system.peek(accountAddress(row.tenant, row.id))
@@ -60,18 +60,18 @@ export function usersWithPassword(
     const rows = attempt.rows()
     // A wrong password does not show which of the accounts is meant.
     const [row] = rows
-    if (row && rows.every(({ tenant }) => tenant === row.tenant)) identify(place, { ...row, user: row.id })
+    if (row && rows.every(({ tenant }) => tenant === row.tenant)) identifyUser(origin, { ...row, user: row.id })
     const rowCandidates = rows.map(candidateOf)
     const missing = Math.max(attempt.hashesMin() - rowCandidates.length, 0)
     return [...rowCandidates, ...Array.from({ length: missing }, () => noAccount)]
   }
   attempts.check(address, typedAccount)
-  return passwords.verify(candidates, password, place, (right, wrong) => {
+  return passwords.verify(candidates, password, origin, (right, wrong) => {
     const wrongAccounts = matchesOf(wrong).map(({ user }) => accountOfId(user))
     if (right.length > 0) attempts.recordAccountFailure(address, ...wrongAccounts)
     else attempts.recordFailure(address, typedAccount, ...wrongAccounts)
     const matches = matchesOf(right)
-    if (matches[0]) identify(place, matches[0])
+    if (matches[0]) identifyUser(origin, matches[0])
     return matches
   })
 }
@@ -81,7 +81,7 @@ function matchesOf(candidates: readonly MatchCandidate[]): readonly Match[] {
 }
 
 /** The key that counts attempts on a typed text: the same for all spellings of a name or address. */
-export function accountTyped(text: string): string {
+export function attemptKeyOf(text: string): string {
   return `typed ${foldName(text)}`
 }
 
@@ -92,7 +92,7 @@ export function accountOfId(id: string): string {
 
 /** All keys that count attempts on a known user. */
 export function accountsOf({ id, name, email }: UserRow): readonly string[] {
-  return [...new Set([accountOfId(id), accountTyped(name), ...(email === null ? [] : [accountTyped(email)])])]
+  return [...new Set([accountOfId(id), attemptKeyOf(name), ...(email === null ? [] : [attemptKeyOf(email)])])]
 }
 
 /**
@@ -103,11 +103,11 @@ export async function renewHash(
   { system, passwords }: SignInParts,
   { tenant, user, version, hash }: Omit<Match, 'row'>,
   password: string,
-  place: SignInOrigin,
+  origin: SignInOrigin,
 ): Promise<void> {
   if (passwords.isCurrent(hash)) return
   try {
-    const passwordHash = await passwords.hash(password, place)
+    const passwordHash = await passwords.hash(password, origin)
     await system.ask(accountAddress(tenant, user), { type: 'renew_hash', version, passwordHash })
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'overloaded')) throw error

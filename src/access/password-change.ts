@@ -15,10 +15,10 @@ export function changePassword(parts: SignInParts, request: PasswordRequest): Pr
 }
 
 async function changePasswordOnce(parts: SignInParts, request: PasswordRequest): Promise<void> {
-  const { caller, current, password, place } = request
+  const { caller, current, password, origin } = request
   const { row, session: keep } = signedInUser(parts, caller)
-  const { version } = await verifyPassword(parts, row, current, place)
-  const passwordHash = await parts.passwords.hash(password, place)
+  const { version } = await verifyPassword(parts, row, current, origin)
+  const passwordHash = await parts.passwords.hash(password, origin)
   await parts.system.ask(accountAddress(row.tenant, row.id), { type: 'set_password', version, passwordHash, keep })
 }
 
@@ -28,9 +28,9 @@ async function changePasswordOnce(parts: SignInParts, request: PasswordRequest):
  */
 export function changeEmail(parts: SignInParts, request: EmailRequest): Promise<void> {
   return withOneRetry(async () => {
-    const { caller, current, email, place } = request
+    const { caller, current, email, origin } = request
     const { row } = signedInUser(parts, caller)
-    await verifyPassword(parts, row, current, place)
+    await verifyPassword(parts, row, current, origin)
     await parts.system.ask(directoryAddress, { type: 'update_user', user: row.id, email })
   })
 }
@@ -48,16 +48,16 @@ export async function verifyPassword(
   { system, passwords, attempts }: SignInParts,
   row: UserRow,
   password: string,
-  place: SignInOrigin,
+  origin: SignInOrigin,
 ): Promise<{ readonly version: number }> {
-  const { address } = place
+  const { address } = origin
   const candidates = () => {
     attempts.check(address, accountOfId(row.id))
     const { credentials } = system.peek(accountAddress(row.tenant, row.id))
     return [{ hash: credentials?.hash ?? undefined, version: credentials?.version }]
   }
   attempts.check(address, accountOfId(row.id))
-  const version = await passwords.verify(candidates, password, place, ([right]) => {
+  const version = await passwords.verify(candidates, password, origin, ([right]) => {
     if (!right) attempts.recordFailure(address, ...accountsOf(row))
     return right?.version
   })

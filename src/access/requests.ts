@@ -24,17 +24,17 @@ export interface LoginRequest {
   /** Without `crn#tenant:`. */
   readonly tenantIdentifier?: string | undefined
   readonly jkt: string | undefined
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 /** The tokens of the DPoP scheme. §4.1. */
-export interface Pair {
+export interface TokenPair {
   readonly accessToken: string
   readonly refreshToken: string
 }
 
 export type LoginOutcome =
-  | ({ readonly type: 'pair' } & Pair)
+  | ({ readonly type: 'pair' } & TokenPair)
   | { readonly type: 'conflict'; readonly tenants: readonly TenantRow[] }
   | {
       readonly type: 'second_factor'
@@ -50,11 +50,11 @@ export interface BasicRequest {
   readonly authorization: string
   /** Whether a refresh token is requested. */
   readonly isOffline: boolean
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 /** The tokens of the Basic scheme. Contract 2. */
-export interface TokenAnswer {
+export interface BasicTokens {
   readonly token: string
   readonly refreshToken?: string
 }
@@ -63,12 +63,12 @@ export interface TokenAnswer {
 export interface RefreshRequest {
   readonly refreshToken: string
   readonly jkt: string | undefined
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 export interface BasicRefreshRequest {
   readonly refreshToken: string
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 /** The caller has a session, or sends a proof and a refresh token bound to the same key. Contract 2, Sign-out. */
@@ -76,14 +76,14 @@ export interface SignOutRequest {
   readonly caller: Caller
   readonly refreshToken?: string | undefined
   readonly isAll: boolean
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 export interface SignUpRequest {
   readonly name: string
   readonly code: string
   readonly password: string
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 export interface EmailRequest {
@@ -91,14 +91,14 @@ export interface EmailRequest {
   readonly current: string
   /** Null: no address. */
   readonly email: string | null
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 export interface PasswordRequest {
   readonly caller: Caller
   readonly current: string
   readonly password: string
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 /** One session, as the API shows it. Times are Unix ms. */
@@ -116,7 +116,7 @@ export interface ShownSession {
 export interface FactorRequest {
   readonly caller: Caller
   readonly token?: string | undefined
-  readonly place: SignInOrigin
+  readonly origin: SignInOrigin
 }
 
 export interface FactorCodeRequest extends FactorRequest {
@@ -132,7 +132,7 @@ export interface Confirmation {
 export type ConfirmedRequest = FactorRequest & Confirmation
 
 /** The pair if this completes a login. Recovery codes if this is the first factor. */
-export interface FactorActivated extends Partial<Pair> {
+export interface FactorActivated extends Partial<TokenPair> {
   readonly recoveryCodes?: readonly string[]
 }
 

@@ -101,7 +101,7 @@ function base32Of(bytes: Uint8Array): string {
  * Compares tokens with a configured one, of which only the hash is stored, in constant time. Without a configured token,
  * no token matches.
  */
-export function tokenCheck(token: string | undefined): (shown: string) => boolean {
+export function tokenMatcher(token: string | undefined): (shown: string) => boolean {
   if (token === undefined) return () => false
   const hash = hashOf(token)
   return (shown) => timingSafeEqual(hashOf(shown), hash)

@@ -1,12 +1,12 @@
-import type { BasicRefreshRequest, Pair, RefreshRequest, SignInOrigin, TokenAnswer } from '#access/requests'
+import type { BasicRefreshRequest, BasicTokens, RefreshRequest, SignInOrigin, TokenPair } from '#access/requests'
 import {
   activeSession,
-  identify,
-  pairOf,
+  identifyUser,
+  issueBasicTokens,
+  issueTokenPair,
   refuseBasic,
   type SignInParts,
   tenantOf,
-  tokensOf,
   wrongRefreshToken,
 } from '#access/sign-in'
 import { hasValidMac, type RefreshToken, readRefreshToken } from '#access/tokens'
@@ -17,12 +17,12 @@ import { type Rotation, type StoredSession, sessionAddress } from '#actors/sessi
 import { proofProblem } from '#http/authentication'
 
 /** `POST /auth/token`. Contract 2, Refresh. */
-export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {
-  const { token, stored } = boundSession(parts, refreshToken, jkt, { place, isSignOut: false })
+export async function refresh(parts: SignInParts, { refreshToken, jkt, origin }: RefreshRequest): Promise<TokenPair> {
+  const { token, stored } = boundSession(parts, refreshToken, jkt, { origin, isSignOut: false })
   const { tenant, session, number } = token
   refuseWithoutFactor(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
-  return pairOf(parts, { tenant, session, ...next, user: stored.user, jkt: stored.jkt ?? '' })
+  return issueTokenPair(parts, { tenant, session, ...next, user: stored.user, jkt: stored.jkt ?? '' })
 }
 
 /**
@@ -33,14 +33,14 @@ export function boundSession(
   parts: SignInParts,
   text: string,
   jkt: string | undefined,
-  { place, isSignOut }: { readonly place: SignInOrigin; readonly isSignOut: boolean },
+  { origin, isSignOut }: { readonly origin: SignInOrigin; readonly isSignOut: boolean },
 ): { readonly token: RefreshToken; readonly stored: StoredSession } {
   if (jkt === undefined) throw proofProblem('missing proof')
   const token = readRefreshToken(text)
-  const stored = token && activeSession(parts, token, 'dpop', isSignOut ? undefined : place.host)
+  const stored = token && activeSession(parts, token, 'dpop', isSignOut ? undefined : origin.host)
   const bound = stored?.jkt ?? undefined
   if (!stored || bound === undefined || !hasValidMac(parts.fileKeys().refresh, token, bound)) throw wrongRefreshToken()
-  identify(place, { tenant: token.tenant, user: stored.user })
+  identifyUser(origin, { tenant: token.tenant, user: stored.user })
   if (bound !== jkt) throw proofProblem('key mismatch')
   return { token, stored }
 }
@@ -48,16 +48,16 @@ export function boundSession(
 /** `POST /iam/token`. New requirements of the tenant or the user are checked before anything is consumed. */
 export async function refreshBasic(
   parts: SignInParts,
-  { refreshToken, place }: BasicRefreshRequest,
-): Promise<TokenAnswer> {
+  { refreshToken, origin }: BasicRefreshRequest,
+): Promise<BasicTokens> {
   const token = await parts.tokens.readBasicRefresh(refreshToken)
-  const stored = token && activeSession(parts, token, 'basic', place.host)
+  const stored = token && activeSession(parts, token, 'basic', origin.host)
   if (!stored) throw wrongRefreshToken()
   const { tenant, session, number } = token
-  identify(place, { tenant, user: stored.user })
+  identifyUser(origin, { tenant, user: stored.user })
   refuseBasic(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
-  return tokensOf(parts, { tenant, session, ...next, user: stored.user })
+  return issueBasicTokens(parts, { tenant, session, ...next, user: stored.user })
 }
 
 /** If the tenant now requires a second factor, a user without one has to sign in again, and is asked to set one up. */

@@ -27,15 +27,17 @@ export type SecondFactors = ReturnType<typeof secondFactorsOf>
  */
 export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   return {
-    logIn: counts.counted(
+    logIn: counts.countOutcomes(
       'login',
       async (request: LoginRequest) => logIn(parts, request),
       ({ type }) => (type === 'pair' ? 'ok' : type),
     ),
-    basicToken: counts.counted('basic', async (request: BasicRequest) => basicToken(parts, request)),
-    refresh: counts.counted('refresh', async (request: RefreshRequest) => refresh(parts, request)),
-    refreshBasic: counts.counted('basic_refresh', async (request: BasicRefreshRequest) => refreshBasic(parts, request)),
-    signUp: counts.counted('sign_up', async (request: SignUpRequest) => signUp(parts, request)),
+    basicToken: counts.countOutcomes('basic', async (request: BasicRequest) => basicToken(parts, request)),
+    refresh: counts.countOutcomes('refresh', async (request: RefreshRequest) => refresh(parts, request)),
+    refreshBasic: counts.countOutcomes('basic_refresh', async (request: BasicRefreshRequest) =>
+      refreshBasic(parts, request),
+    ),
+    signUp: counts.countOutcomes('sign_up', async (request: SignUpRequest) => signUp(parts, request)),
     signOut: async (request: SignOutRequest) => signOut(parts, request),
     changePassword: async (request: PasswordRequest) => changePassword(parts, request),
     changeEmail: async (request: EmailRequest) => changeEmail(parts, request),
@@ -45,15 +47,15 @@ export function loginsOf(parts: SignInParts, counts: SignInCounts) {
 /** Contract 2, Second factor. */
 export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows, counts: SignInCounts) {
   return {
-    useTotp: counts.counted('totp', totp.use.bind(totp)),
-    useRecovery: counts.counted('recovery', totp.recover.bind(totp)),
+    useTotp: counts.countOutcomes('totp', totp.use.bind(totp)),
+    useRecovery: counts.countOutcomes('recovery', totp.recover.bind(totp)),
     enrollTotp: totp.enroll.bind(totp),
     activateTotp: totp.activate.bind(totp),
     removeTotp: totp.remove.bind(totp),
     webauthnRegistrationOptions: webauthn.registrationOptions.bind(webauthn),
     registerWebauthn: webauthn.register.bind(webauthn),
     webauthnAuthenticationOptions: webauthn.authenticationOptions.bind(webauthn),
-    authenticateWebauthn: counts.counted('webauthn', webauthn.authenticate.bind(webauthn)),
+    authenticateWebauthn: counts.countOutcomes('webauthn', webauthn.authenticate.bind(webauthn)),
     webauthnCredentials: webauthn.credentials.bind(webauthn),
     removeWebauthn: webauthn.remove.bind(webauthn),
   }

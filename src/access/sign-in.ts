@@ -4,7 +4,7 @@ import type { Authors } from '#access/authors'
 import type { FileKeys } from '#access/file-keys'
 import type { Lifetimes } from '#access/options'
 import type { Passwords } from '#access/passwords'
-import type { Pair, SignInOrigin, TokenAnswer } from '#access/requests'
+import type { BasicTokens, SignInOrigin, TokenPair } from '#access/requests'
 import { refreshTokenText, type Tokens } from '#access/tokens'
 import { accountAddress } from '#actors/account/commands'
 import { versionConflict } from '#actors/account/sessions'
@@ -43,7 +43,7 @@ export interface RecognizedUser {
 }
 
 /** Names the user of a sign-in for the audit, also if the sign-in fails later. */
-export function identify({ identified }: SignInOrigin, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
+export function identifyUser({ identified }: SignInOrigin, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
   identified?.({ tenant, user: formatCrn({ type: 'user', id: user }) })
 }
 
@@ -51,38 +51,38 @@ export function identify({ identified }: SignInOrigin, { tenant, user }: Omit<Re
 const agentCharactersMax = 256
 
 /** Starts a session of the DPoP scheme, and returns its first pair of tokens. */
-export async function beginBound(
+export async function beginDpopSession(
   parts: SignInParts,
   user: RecognizedUser,
   jkt: string,
-  place: SignInOrigin,
-): Promise<Pair> {
+  origin: SignInOrigin,
+): Promise<TokenPair> {
   const endsAt = parts.world.now() + parts.lifetimes.refreshMs
-  const session = await begin(parts, user, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
-  return pairOf(parts, { ...user, session, number: 1, endsAt, jkt })
+  const session = await beginSession(parts, user, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, origin)
+  return issueTokenPair(parts, { ...user, session, number: 1, endsAt, jkt })
 }
 
 /** Starts a session of the Basic scheme, which ends with its token unless it can be renewed. */
-export async function beginUnbound(
+export async function beginBasicSession(
   parts: SignInParts,
   user: RecognizedUser,
   isOffline: boolean,
-  place: SignInOrigin,
-): Promise<TokenAnswer> {
+  origin: SignInOrigin,
+): Promise<BasicTokens> {
   const { tokenMs, refreshMs } = parts.lifetimes
   const endsAt = parts.world.now() + (isOffline ? refreshMs : tokenMs)
-  const session = await begin(parts, user, { scheme: 'basic', hasRefresh: isOffline, endsAt }, place)
-  return tokensOf(parts, { ...user, session, number: isOffline ? 1 : 0, endsAt })
+  const session = await beginSession(parts, user, { scheme: 'basic', hasRefresh: isOffline, endsAt }, origin)
+  return issueBasicTokens(parts, { ...user, session, number: isOffline ? 1 : 0, endsAt })
 }
 
-async function begin(
+async function beginSession(
   { world, system }: SignInParts,
   { tenant, user, version }: RecognizedUser,
   of: { scheme: 'basic' | 'dpop'; jkt?: string; hasRefresh: boolean; endsAt: number },
-  place: SignInOrigin,
+  origin: SignInOrigin,
 ): Promise<string> {
   const id = randomId((byteCount) => world.random(byteCount))
-  const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
+  const session = { ...of, id, address: origin.address, agent: origin.agent.slice(0, agentCharactersMax) }
   await system.askAtOnce(() => {
     // Only the directory knows whether the tenant is being deleted; the account does not.
     if (rowById(system.wake(directoryAddress), user)?.state !== 'active') throw wrongCredentials()
@@ -100,17 +100,20 @@ export interface RefreshedSession {
 }
 
 /** A new access token, and the refresh token with this number, which is the same at each call. */
-export async function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Promise<Pair> {
-  const accessToken = await accessTokenOf(parts, of, parts.lifetimes.accessMs)
+export async function issueTokenPair(
+  parts: SignInParts,
+  of: RefreshedSession & { readonly jkt: string },
+): Promise<TokenPair> {
+  const accessToken = await issueAccessToken(parts, of, parts.lifetimes.accessMs)
   return { accessToken, refreshToken: refreshTokenText(parts.fileKeys().refresh, of) }
 }
 
-export async function tokensOf(parts: SignInParts, of: RefreshedSession): Promise<TokenAnswer> {
-  const token = await accessTokenOf(parts, of, parts.lifetimes.tokenMs)
+export async function issueBasicTokens(parts: SignInParts, of: RefreshedSession): Promise<BasicTokens> {
+  const token = await issueAccessToken(parts, of, parts.lifetimes.tokenMs)
   return of.number === 0 ? { token } : { token, refreshToken: await parts.tokens.issueBasicRefresh(of) }
 }
 
-function accessTokenOf(
+function issueAccessToken(
   { world, accesses, tokens }: SignInParts,
   { tenant, user, session, number, endsAt, jkt }: RefreshedSession & { readonly jkt?: string },
   lifetimeMs: number,
@@ -124,7 +127,7 @@ function accessTokenOf(
 }
 
 /** The account, if its credentials still have this version. Otherwise throws, and `withOneRetry` repeats the flow. */
-export function accountAt({ system }: SignInParts, { tenant, user, version }: RecognizedUser): AccountState {
+export function accountAtVersion({ system }: SignInParts, { tenant, user, version }: RecognizedUser): AccountState {
   const account = system.peek(accountAddress(tenant, user))
   if (account.credentials?.version !== version) throw versionConflict()
   return account

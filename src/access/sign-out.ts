@@ -21,7 +21,7 @@ export async function signOut(parts: SignInParts, request: SignOutRequest): Prom
 
 function sessionOf(
   parts: SignInParts,
-  { caller, refreshToken, place }: SignOutRequest,
+  { caller, refreshToken, origin }: SignOutRequest,
 ): { readonly tenant: string; readonly user: string; readonly session: string } {
   const user = idOfCrn(caller.user, 'user')
   if (caller.session?.kind === 'session' && user !== undefined) {
@@ -31,6 +31,6 @@ function sessionOf(
     const details = [{ path: 'refreshToken', message: 'is needed without an access token' }]
     throw new Problem('invalid', undefined, { details })
   }
-  const { token, stored } = boundSession(parts, refreshToken, caller.jkt, { place, isSignOut: true })
+  const { token, stored } = boundSession(parts, refreshToken, caller.jkt, { origin, isSignOut: true })
   return { tenant: token.tenant, user: stored.user, session: token.session }
 }

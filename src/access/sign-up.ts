@@ -1,7 +1,7 @@
-import { accountOfId, accountTyped } from '#access/password-attempt'
+import { accountOfId, attemptKeyOf } from '#access/password-attempt'
 import type { SignUpRequest } from '#access/requests'
 import { hashOf } from '#access/secret-text'
-import { identify, type SignInParts } from '#access/sign-in'
+import { identifyUser, type SignInParts } from '#access/sign-in'
 import { accountAddress, type RedeemCode } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import type { AccessCode } from '#actors/account/state'
@@ -19,13 +19,13 @@ import { isPermitted } from '#model/scope'
  */
 export async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ readonly name: string }> {
   const { world, system, passwords, attempts } = parts
-  const { name, code, password, place } = request
+  const { name, code, password, origin } = request
   // The answer must not reveal whether the name exists, so only the name is limited.
-  attempts.check(place.address, accountTyped(name))
+  attempts.check(origin.address, attemptKeyOf(name))
   const row = rowByName(system.wake(directoryAddress), name)
-  if (row) identify(place, { ...row, user: row.id })
+  if (row) identifyUser(origin, { ...row, user: row.id })
   const refuse = () => {
-    attempts.recordFailure(place.address, accountTyped(name), ...(row ? [accountOfId(row.id)] : []))
+    attempts.recordFailure(origin.address, attemptKeyOf(name), ...(row ? [accountOfId(row.id)] : []))
     return new Problem('unauthorized', 'invalid or expired code')
   }
   const codeHash = hashOf(code)
@@ -35,7 +35,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
     return storedCode !== undefined && mayStillGive(parts, storedCode, userRow)
   }
   if (!row || !hasValidCode(row)) throw refuse()
-  const passwordHash = await passwords.hash(password, place)
+  const passwordHash = await passwords.hash(password, origin)
   try {
     await system.askAtOnce(() => {
       // The tenant may be deleted by now, with the user, or the user may have other roles.

@@ -52,17 +52,17 @@ export class KeyRing {
 
   /** Loads the keys; makes the first one. @throws WrongFileKey */
   async open(): Promise<void> {
-    this.reloaded()
+    this.reload()
     if (this.#stored.length === 0) await this.rotate()
   }
 
   /** @throws WrongFileKey */
-  reloaded(): void {
+  reload(): void {
     this.#use([...this.#parts.system.wake(signingKeysAddress).keys.values()])
   }
 
   /** A key was stored; `stored` undefined: removed. @throws WrongFileKey */
-  changed(kid: string, stored: StoredSigningKey | undefined): void {
+  updateKey(kid: string, stored: StoredSigningKey | undefined): void {
     const others = this.#stored.filter((key) => key.kid !== kid)
     this.#use(stored ? [...others, stored] : others)
   }

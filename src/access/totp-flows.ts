@@ -11,8 +11,8 @@ import {
   signInSubject,
   wrongFactor,
 } from '#access/factor-subject'
-import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
-import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
+import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, TokenPair } from '#access/requests'
+import { beginDpopSession, type SignInParts, tenantOf } from '#access/sign-in'
 import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
@@ -38,21 +38,21 @@ export class TotpFlows {
     this.#pending = new ExpiringMap({ now, lifetimeMs: pendingMs, sizeMax: pendingMax })
   }
 
-  async use(request: FactorCodeRequest): Promise<Pair> {
+  async use(request: FactorCodeRequest): Promise<TokenPair> {
     const subject = await signInSubject(this.#parts, request)
-    await takeTotp(this.#parts, subject, request.code, request.place)
+    await takeTotp(this.#parts, subject, request.code, request.origin)
     return this.#begin(subject, subject.version, request)
   }
 
-  async recover(request: FactorCodeRequest): Promise<Pair> {
+  async recover(request: FactorCodeRequest): Promise<TokenPair> {
     const subject = await signInSubject(this.#parts, request)
-    await takeRecoveryCode(this.#parts, subject, request.code, request.place)
+    await takeRecoveryCode(this.#parts, subject, request.code, request.origin)
     return this.#begin(subject, subject.version, request)
   }
 
   async enroll(request: ConfirmedRequest): Promise<{ readonly secret: string; readonly otpauthUri: string }> {
     const subject = await enrollingSubject(this.#parts, request)
-    await this.#confirmations.confirm(subject, request, request.place)
+    await this.#confirmations.confirm(subject, request, request.origin)
     const secret = newTotpSecret((byteCount) => this.#parts.world.random(byteCount))
     this.#pending.set(subject.owner, secret, ownerOf(subject))
     const otpauthUri = totpUri({ secret, issuer, account: subject.row.name })
@@ -65,14 +65,14 @@ export class TotpFlows {
    */
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts
-    const { password, place } = request
+    const { password, origin } = request
     const subject = await enrollingSubject(parts, request)
-    await this.#confirmations.confirm(subject, { password }, place)
+    await this.#confirmations.confirm(subject, { password }, origin)
     const secret = this.#pending.get(subject.owner)
     if (!secret) throw nothingPending()
-    checkFactorLimit(parts, subject, place)
+    checkFactorLimit(parts, subject, origin)
     const step = totpStep(secret, request.code, parts.world.now())
-    if (step === undefined) throw await wrongFactor(parts, subject, place)
+    if (step === undefined) throw await wrongFactor(parts, subject, origin)
     this.#pending.delete(subject.owner)
 
     const { row, session } = subject
@@ -93,15 +93,15 @@ export class TotpFlows {
   async remove(request: ConfirmedRequest): Promise<void> {
     const parts = this.#parts
     const subject = await signedInSubject(parts, request)
-    await this.#confirmations.confirm(subject, request, request.place)
+    await this.#confirmations.confirm(subject, request, request.origin)
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)
     const isRequired = tenantOf(parts, row).twoFactor === 'required'
     await parts.system.ask(accountAddress(row.tenant, row.id), { type: 'remove_totp', version, keep, isRequired })
   }
 
-  #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorCodeRequest): Promise<Pair> {
-    return beginBound(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, place)
+  #begin({ row, jkt }: FactorSubject, version: number, { origin }: FactorCodeRequest): Promise<TokenPair> {
+    return beginDpopSession(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, origin)
   }
 }
 

@@ -11,8 +11,8 @@ import {
   signedInSubject,
   wrongFactor,
 } from '#access/factor-subject'
-import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
-import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
+import type { ConfirmedRequest, FactorActivated, FactorRequest, ShownCredential, TokenPair } from '#access/requests'
+import { beginDpopSession, type SignInParts, tenantOf } from '#access/sign-in'
 import type { Webauthn } from '#access/webauthn'
 import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
 import { credentialsMax } from '#actors/account/factors'
@@ -41,7 +41,7 @@ export class WebauthnFlows {
 
   async registrationOptions(request: ConfirmedRequest): Promise<object> {
     const subject = await enrollingSubject(this.#parts, request)
-    await this.#confirmations.confirm(subject, request, request.place)
+    await this.#confirmations.confirm(subject, request, request.origin)
     const { row, owner } = subject
     const present = accountOf(this.#parts, subject).factors.webauthn
     if (present.length >= credentialsMax) {
@@ -57,7 +57,7 @@ export class WebauthnFlows {
     const parts = this.#parts
     const subject = await enrollingSubject(parts, request)
     const challenge = this.#challenges.take(subject.owner, 'register')
-    await this.#confirmations.confirm(subject, request, request.place)
+    await this.#confirmations.confirm(subject, request, request.origin)
     const registered =
       challenge === undefined ? undefined : await this.#webauthn.registered(request.response, challenge)
     if (!registered) throw badRegistration()
@@ -84,17 +84,17 @@ export class WebauthnFlows {
     const subject = await factorSubject(this.#parts, request)
     const credentials = accountOf(this.#parts, subject).factors.webauthn
     if (credentials.length === 0) throw new Problem('not_found')
-    checkFactorLimit(this.#parts, subject, request.place)
+    checkFactorLimit(this.#parts, subject, request.origin)
     const challenge = this.#challenges.issue(subject.owner, 'authenticate', ownerOf(subject))
     return this.#webauthn.authenticationOptions({ challenge, credentials })
   }
 
-  async authenticate(request: FactorRequest & { readonly response: object }): Promise<Partial<Pair>> {
+  async authenticate(request: FactorRequest & { readonly response: object }): Promise<Partial<TokenPair>> {
     const parts = this.#parts
-    const { response, place } = request
+    const { response, origin } = request
     const subject = await factorSubject(parts, request)
     const { row, owner, version } = subject
-    checkFactorLimit(parts, subject, place)
+    checkFactorLimit(parts, subject, origin)
     const challenge = this.#challenges.take(owner, 'authenticate')
     const id = (response as { readonly id?: unknown }).id
     const credential = accountOf(parts, subject).factors.webauthn.find((one) => one.id === id)
@@ -102,10 +102,10 @@ export class WebauthnFlows {
       challenge !== undefined && credential
         ? await this.#webauthn.authenticated(response, challenge, credential)
         : undefined
-    if (!verdict || !credential) throw await wrongFactor(parts, subject, place)
+    if (!verdict || !credential) throw await wrongFactor(parts, subject, origin)
     accountOf(parts, subject)
     const use = { type: 'use_webauthn', id: credential.id, counter: verdict.counter } as const
-    await useFactor(parts, subject, place, parts.system.ask(accountAddress(row.tenant, row.id), use))
+    await useFactor(parts, subject, origin, parts.system.ask(accountAddress(row.tenant, row.id), use))
     if (version !== undefined) return this.#begin(subject, version, request)
     this.#confirmations.remember(subject)
     return {}
@@ -125,7 +125,7 @@ export class WebauthnFlows {
   async remove(request: ConfirmedRequest & { readonly id: string }): Promise<void> {
     const parts = this.#parts
     const subject = await signedInSubject(parts, request)
-    await this.#confirmations.confirm(subject, request, request.place)
+    await this.#confirmations.confirm(subject, request, request.origin)
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)
     const isRequired = tenantOf(parts, row).twoFactor === 'required'
@@ -133,8 +133,8 @@ export class WebauthnFlows {
     await parts.system.ask(accountAddress(row.tenant, row.id), command)
   }
 
-  #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorRequest): Promise<Pair> {
-    return beginBound(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, place)
+  #begin({ row, jkt }: FactorSubject, version: number, { origin }: FactorRequest): Promise<TokenPair> {
+    return beginDpopSession(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, origin)
   }
 }
 

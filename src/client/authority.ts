@@ -235,7 +235,7 @@ export class DpopSession implements Authority {
 
   /** If another tab has already renewed the tokens, those in the store are newer. */
   async #renew(): Promise<boolean> {
-    const stored = await this.#stored()
+    const stored = await this.#storedSession()
     if (!stored) return false
     const isNewer = stored.accessToken !== this.#session.accessToken
     this.#session = stored
@@ -253,7 +253,7 @@ export class DpopSession implements Authority {
   }
 
   /** The stored session of this user. If the store holds another user's, this session continues in memory. */
-  async #stored(): Promise<StoredSession | undefined> {
+  async #storedSession(): Promise<StoredSession | undefined> {
     const stored = await this.#store.read()
     if (!stored || claimsOf(stored.accessToken).sub === this.subject) return stored
     this.#store = new MemoryStore()

@@ -1,4 +1,4 @@
-import { tokenCheck } from '#access/secret-text'
+import { tokenMatcher } from '#access/secret-text'
 import { defineRoute } from '#api/route-entry'
 import { type Binding, bind, type Call } from '#http/call'
 import { unauthenticated } from '#model/caller'
@@ -45,7 +45,7 @@ const pieceCharacters = 16 * 1024
 
 /** Routes for monitoring. With a token, only that gives access; without one, only direct local requests. Contract 8. */
 export function metricsRoutes({ world, metrics, token }: MetricsRouteOptions): Binding[] {
-  const isToken = tokenCheck(token)
+  const isToken = tokenMatcher(token)
   return [
     bind(readMetrics, (call) => {
       if (token === undefined) mustBeLocal(call)

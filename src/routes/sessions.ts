@@ -24,13 +24,13 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
 
     bind(api.changePassword, async (call) => {
       const { current, password } = call.body
-      await logins.changePassword({ caller: call.caller, current, password, place: signInOriginOf(call) })
+      await logins.changePassword({ caller: call.caller, current, password, origin: signInOriginOf(call) })
       return { status: 204 }
     }),
 
     bind(api.changeEmail, async (call) => {
       const { current, email } = call.body
-      await logins.changeEmail({ caller: call.caller, current, email, place: signInOriginOf(call) })
+      await logins.changeEmail({ caller: call.caller, current, email, origin: signInOriginOf(call) })
       return { status: 204 }
     }),
 

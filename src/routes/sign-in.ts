@@ -21,7 +21,7 @@ export function signInRoutes(logins: Logins): Binding[] {
   return [
     bind(api.signUp, async (call) => {
       const { name, code, password } = call.body
-      const json = await logins.signUp({ name, code, password, place: signInOriginOf(call) })
+      const json = await logins.signUp({ name, code, password, origin: signInOriginOf(call) })
       const headers = { Location: `/api/v1/iam/users/${encodeURIComponent(json.name)}` }
       return { status: 201, headers, json }
     }),
@@ -29,32 +29,32 @@ export function signInRoutes(logins: Logins): Binding[] {
     bind(api.readToken, async (call) => {
       const isOffline = call.query.scope ?? false
       const authorization = call.header('authorization')
-      const json = await logins.basicToken({ authorization, isOffline, place: signInOriginOf(call) })
+      const json = await logins.basicToken({ authorization, isOffline, origin: signInOriginOf(call) })
       return { status: 200, headers: notStored, json }
     }),
 
     bind(api.refreshToken, async (call) => {
       const { refreshToken } = call.body
-      const json = await logins.refreshBasic({ refreshToken, place: signInOriginOf(call) })
+      const json = await logins.refreshBasic({ refreshToken, origin: signInOriginOf(call) })
       return { status: 200, headers: notStored, json }
     }),
 
     bind(api.logIn, async (call) => {
       const { jkt } = call.caller
-      return replyTo(await logins.logIn({ ...call.body, jkt, place: signInOriginOf(call) }))
+      return replyTo(await logins.logIn({ ...call.body, jkt, origin: signInOriginOf(call) }))
     }),
 
     bind(api.refreshSession, async (call) => {
       const { refreshToken } = call.body
       const { jkt } = call.caller
-      const json = await logins.refresh({ refreshToken, jkt, place: signInOriginOf(call) })
+      const json = await logins.refresh({ refreshToken, jkt, origin: signInOriginOf(call) })
       return { status: 200, headers: notStored, json }
     }),
 
     bind(api.logOut, async (call) => {
       const { caller, query, body } = call
       const isAll = query.all ?? false
-      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll, place: signInOriginOf(call) })
+      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll, origin: signInOriginOf(call) })
       return { status: 204 }
     }),
   ]

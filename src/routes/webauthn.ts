@@ -7,35 +7,35 @@ import { notStored, signInOriginOf } from '#routes/sign-in'
 export function webauthnRoutes(factors: SecondFactors): Binding[] {
   return [
     bind(api.startWebauthnRegistration, async (call) => {
-      const request = { ...call.body, caller: call.caller, place: signInOriginOf(call) }
+      const request = { ...call.body, caller: call.caller, origin: signInOriginOf(call) }
       return { status: 200, headers: notStored, json: await factors.webauthnRegistrationOptions(request) }
     }),
 
     bind(api.finishWebauthnRegistration, async (call) => {
       const { token, name, password, code, ...response } = call.body
-      const request = { token, name, password, code, response, caller: call.caller, place: signInOriginOf(call) }
+      const request = { token, name, password, code, response, caller: call.caller, origin: signInOriginOf(call) }
       return { status: 200, headers: notStored, json: await factors.registerWebauthn(request) }
     }),
 
     bind(api.startWebauthnAuthentication, async (call) => {
-      const request = { ...call.body, caller: call.caller, place: signInOriginOf(call) }
+      const request = { ...call.body, caller: call.caller, origin: signInOriginOf(call) }
       return { status: 200, headers: notStored, json: await factors.webauthnAuthenticationOptions(request) }
     }),
 
     bind(api.finishWebauthnAuthentication, async (call) => {
       const { token, ...response } = call.body
-      const request = { token, response, caller: call.caller, place: signInOriginOf(call) }
+      const request = { token, response, caller: call.caller, origin: signInOriginOf(call) }
       return { status: 200, headers: notStored, json: await factors.authenticateWebauthn(request) }
     }),
 
     bind(api.listWebauthnCredentials, async (call) => ({
       status: 200,
-      json: await factors.webauthnCredentials({ caller: call.caller, place: signInOriginOf(call) }),
+      json: await factors.webauthnCredentials({ caller: call.caller, origin: signInOriginOf(call) }),
     })),
 
     bind(api.deleteWebauthnCredential, async (call) => {
       const { id } = call.parameters
-      await factors.removeWebauthn({ ...call.body, id, caller: call.caller, place: signInOriginOf(call) })
+      await factors.removeWebauthn({ ...call.body, id, caller: call.caller, origin: signInOriginOf(call) })
       return { status: 204 }
     }),
   ]

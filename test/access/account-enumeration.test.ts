@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { IdentityFixture, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 /** No route may show whether a user with a name or address exists. Contract 2, Login. */
@@ -13,17 +13,17 @@ type Ask = (fixture: IdentityFixture, target: Target) => Promise<string | undefi
 
 const key = makeKeyPair()
 const [host, elsewhere, password] = ['acme.example', 'elsewhere.example', 'wrong horse battery']
-const from = (target: Target) => ({ ...place, host: target.host ?? host })
+const from = (target: Target) => ({ ...origin, host: target.host ?? host })
 const logIn = (fixture: IdentityFixture, target: Target, email: string, more: object = {}) =>
   fixture.refusal(
-    fixture.identity.logins.logIn({ ...fixture.loginOf(email, key), password, place: from(target), ...more }),
+    fixture.identity.logins.logIn({ ...fixture.loginOf(email, key), password, origin: from(target), ...more }),
   )
 const byEmail: Ask = (fixture, target) => logIn(fixture, target, target.email)
 const byName: Ask = (fixture, target) => logIn(fixture, target, target.name)
 const basic: Ask = (fixture, target) =>
   fixture.refusal(fixture.identity.logins.basicToken(fixture.basicOf(target.name, false, password, from(target))))
 const signUp: Ask = (fixture, target) =>
-  fixture.refusal(fixture.identity.logins.signUp({ name: target.name, code: 'x', password, place: from(target) }))
+  fixture.refusal(fixture.identity.logins.signUp({ name: target.name, code: 'x', password, origin: from(target) }))
 const under =
   (other: string, ask: Ask): Ask =>
   (fixture, target) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { IdentityFixture, lifetimes, password, place } from '#test/access/identity-fixture'
+import { IdentityFixture, lifetimes, origin, password } from '#test/access/identity-fixture'
 
 const wrong = 'unauthorized invalid credentials'
 const wrongRefresh = 'unauthorized invalid refresh token'
@@ -11,7 +11,7 @@ async function withAnn(): Promise<IdentityFixture> {
 }
 
 function refresh(fixture: IdentityFixture, refreshToken: string) {
-  return fixture.identity.logins.refreshBasic({ refreshToken, place })
+  return fixture.identity.logins.refreshBasic({ refreshToken, origin })
 }
 
 test('a name and a password give a token, and a refresh token on request', async () => {
@@ -38,7 +38,7 @@ test.each([
   ['more than the maximum', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
 ])('%s is refused', async (_, authorization, refusal) => {
   const fixture = await withAnn()
-  const asked = fixture.identity.logins.basicToken({ authorization, isOffline: false, place })
+  const asked = fixture.identity.logins.basicToken({ authorization, isOffline: false, origin })
   expect(await fixture.refusal(asked)).toBe(refusal)
 })
 

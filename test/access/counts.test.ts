@@ -50,7 +50,7 @@ describe('a counted sign-in', () => {
   test('returns and throws as before', async () => {
     const counts = new SignInCounts()
     const problem = new Problem('unauthorized')
-    const flow = counts.counted(
+    const flow = counts.countOutcomes(
       'login',
       async (is: 'right' | 'wrong' | 'odd') => {
         if (is === 'wrong') throw problem

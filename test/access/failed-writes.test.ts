@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Pair } from '#access/requests'
+import type { TokenPair } from '#access/requests'
 import { sessionAddress } from '#actors/session/state'
 import type { Caller } from '#model/caller'
 import type { Grant } from '#model/scope'
-import { IdentityFixture, password, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin, password } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
@@ -17,7 +17,7 @@ const readOf = (resource: 'meta' | 'schemas'): Grant => ({
 /** Ann with a session of each scheme and a role, and a secret that was sent to her and is not activated. */
 interface Sessions {
   readonly fixture: IdentityFixture
-  readonly pair: Pair
+  readonly pair: TokenPair
   readonly basic: { readonly token: string; readonly refreshToken: string }
   readonly caller: Caller
   readonly secret: string
@@ -33,7 +33,7 @@ async function openSessions(): Promise<Sessions> {
   const pair = await fixture.logIn('ann', key)
   const basic = await fixture.basic('ann', true)
   const caller = await fixture.bound(pair.accessToken, key, 'user or proof')
-  const { secret } = await fixture.wait(fixture.identity.secondFactors.enrollTotp({ caller, place, password }))
+  const { secret } = await fixture.wait(fixture.identity.secondFactors.enrollTotp({ caller, origin, password }))
   await fixture.world.settle()
   return { fixture, pair, basic, caller, secret }
 }
@@ -46,22 +46,22 @@ function ask(fixture: IdentityFixture, kind: 'tenant' | 'directory', command: un
 /** All operations that write. */
 const flows: Readonly<Record<string, (sessions: Sessions) => Promise<unknown>>> = {
   'a logout': ({ fixture, caller }) =>
-    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: false, place }),
+    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: false, origin }),
   'a logout of all': ({ fixture, caller }) =>
-    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: true, place }),
+    fixture.identity.logins.signOut({ caller, refreshToken: undefined, isAll: true, origin }),
   'a refresh': ({ fixture, pair }) =>
-    fixture.identity.logins.refresh({ refreshToken: pair.refreshToken, jkt: key.jkt, place }),
+    fixture.identity.logins.refresh({ refreshToken: pair.refreshToken, jkt: key.jkt, origin }),
   'a refresh of the Basic scheme': ({ fixture, basic }) =>
-    fixture.identity.logins.refreshBasic({ refreshToken: basic.refreshToken, place }),
+    fixture.identity.logins.refreshBasic({ refreshToken: basic.refreshToken, origin }),
   'another password': ({ fixture, caller }) =>
-    fixture.identity.logins.changePassword({ caller, current: password, password: 'another password', place }),
+    fixture.identity.logins.changePassword({ caller, current: password, password: 'another password', origin }),
   'a factor turned on': ({ fixture, caller, secret }) =>
-    fixture.identity.secondFactors.activateTotp({ caller, place, code: codeOf(secret, fixture.world.now()) }),
+    fixture.identity.secondFactors.activateTotp({ caller, origin, code: codeOf(secret, fixture.world.now()) }),
   'a wrong factor': ({ fixture, caller }) =>
-    fixture.identity.secondFactors.activateTotp({ caller, place, code: '000000' }),
+    fixture.identity.secondFactors.activateTotp({ caller, origin, code: '000000' }),
   'a login': ({ fixture }) => fixture.identity.logins.logIn(fixture.loginOf('ann', key)),
   'a Basic token': ({ fixture }) => fixture.identity.logins.basicToken(fixture.basicOf('ann', true)),
-  'a sign-up': ({ fixture }) => fixture.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, place }),
+  'a sign-up': ({ fixture }) => fixture.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, origin }),
   'an edit of a role': ({ fixture }) =>
     ask(fixture, 'tenant', { type: 'put_role', role: 'ops', grants: [readOf('meta')] }),
   'an edit of roles': ({ fixture }) =>
@@ -139,7 +139,7 @@ describe.each(Object.entries(flows))('%s whose write fails', (_, flow) => {
 
 test('a stored refresh whose answer was lost is answered with the same successor', async () => {
   const { fixture, pair } = await openSessions()
-  const renew = (refreshToken: string) => fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
+  const renew = (refreshToken: string) => fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, origin })
   fixture.faults.next = { fail: 'full', reachedDisk: true }
   expect(await fixture.refusal(renew(pair.refreshToken))).toBe('storage STORAGE')
   await fixture.world.advance(5_000)
@@ -151,12 +151,12 @@ test('a stored refresh whose answer was lost is answered with the same successor
 test('two refreshes at the same time give one successor for DPoP, and end a Basic session', async () => {
   const { fixture, pair, basic } = await openSessions()
   const { logins } = fixture.identity
-  const bound = { refreshToken: pair.refreshToken, jkt: key.jkt, place }
+  const bound = { refreshToken: pair.refreshToken, jkt: key.jkt, origin }
   const both = await fixture.wait(Promise.all([logins.refresh(bound), logins.refresh(bound)]))
   expect(both[0].refreshToken).toBe(both[1].refreshToken)
   for (const { accessToken } of both) expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
 
-  const unbound = { refreshToken: basic.refreshToken, place }
+  const unbound = { refreshToken: basic.refreshToken, origin }
   const [first, second] = await fixture.wait(
     Promise.allSettled([logins.refreshBasic(unbound), logins.refreshBasic(unbound)]),
   )
@@ -175,7 +175,7 @@ test('while the store refuses writes, tokens stay valid, and operations that wri
   await fixture.world.advance(120_000)
   expect(await fixture.bearer(token)).toMatchObject({ name: 'ann' })
   expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
-  const renewed = fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
+  const renewed = fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, origin })
   expect(await fixture.refusal(renewed)).toBe('storage STORAGE')
   expect(await fixture.refusal(fixture.identity.logins.logIn(fixture.loginOf('ann', key)))).toBe('storage STORAGE')
 })

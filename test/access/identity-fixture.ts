@@ -1,6 +1,6 @@
 import type { Identity } from '#access/identity'
 import type { Administrator, IdentitySettings } from '#access/options'
-import type { LoginRequest, Pair, SignInOrigin } from '#access/requests'
+import type { LoginRequest, SignInOrigin, TokenPair } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import { accountAddress } from '#actors/account/commands'
 import type { AccountState } from '#actors/account/state'
@@ -26,8 +26,8 @@ import { during, type Faults, faultyStorage } from '#test/runtime/runtime-fixtur
 import type { MemoryBackend } from '#test/store/memory'
 
 export const password = 'correct horse'
-const origin = 'http://127.0.0.1:8080'
-export const place: SignInOrigin = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
+const baseUrl = 'http://127.0.0.1:8080'
+export const origin: SignInOrigin = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
 
 export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }
 
@@ -180,16 +180,16 @@ export class IdentityFixture {
     more: { tenant?: string; roles?: readonly string[]; email?: string; password?: string } = {},
   ): Promise<void> {
     await this.invite(name, more)
-    const shown = { name, code: `code of ${name}`, password: more.password ?? password, place }
+    const shown = { name, code: `code of ${name}`, password: more.password ?? password, origin }
     await this.wait(this.identity.logins.signUp(shown))
   }
 
   loginOf(name: string, key: KeyPair, more: Partial<LoginRequest> = {}): LoginRequest {
-    return { email: name, password, jkt: key.jkt, place, ...more }
+    return { email: name, password, jkt: key.jkt, origin, ...more }
   }
 
   /** Signs in with the DPoP scheme. */
-  async logIn(name: string, key: KeyPair = makeKeyPair(), more: Partial<LoginRequest> = {}): Promise<Pair> {
+  async logIn(name: string, key: KeyPair = makeKeyPair(), more: Partial<LoginRequest> = {}): Promise<TokenPair> {
     const outcome = await this.wait(this.identity.logins.logIn(this.loginOf(name, key, more)))
     if (outcome.type !== 'pair') throw new Error(`a ${outcome.type}`)
     const { accessToken, refreshToken } = outcome
@@ -202,9 +202,9 @@ export class IdentityFixture {
     return { token, refreshToken }
   }
 
-  basicOf(name: string, isOffline = false, shown = password, from = place) {
+  basicOf(name: string, isOffline = false, shown = password, from = origin) {
     const authorization = `Basic ${Buffer.from(`${name}:${shown}`).toString('base64')}`
-    return { authorization, isOffline, place: from }
+    return { authorization, isOffline, origin: from }
   }
 
   /** The caller of a request with these headers. */
@@ -243,7 +243,7 @@ export class IdentityFixture {
   proof(key: KeyPair, of: { token?: string; method?: string; path?: string } = {}): string {
     const { token, method = 'GET', path = '/api/v1/iam/me' } = of
     const nowS = () => Math.floor(this.world.now() / 1000)
-    return proofOf(draftOf({ method, path, origin, nowS, nonce: () => this.nonce() }, key, token))
+    return proofOf(draftOf({ method, path, origin: baseUrl, nowS, nonce: () => this.nonce() }, key, token))
   }
 
   /** Learns the nonce as a client does: by a request without a proof. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { IdentityFixture, password, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin, password } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
@@ -42,8 +42,8 @@ test('an unknown user, a wrong password, a disabled user and another host get th
     expect(await fixture.refusal(login), name).toBe(wrong)
     expect(fixture.engine.calls, name).toHaveLength(1)
   }
-  const there = { ...place, host: 'ACME.example:8080' }
-  expect(await fixture.logIn('dan', key, { place: there })).toMatchObject({ accessToken: expect.any(String) })
+  const there = { ...origin, host: 'ACME.example:8080' }
+  expect(await fixture.logIn('dan', key, { origin: there })).toMatchObject({ accessToken: expect.any(String) })
 })
 
 test('a password that is valid in several tenants is a conflict, until one is given', async () => {
@@ -93,7 +93,7 @@ test('an address in several tenants costs as many hashes as any other', async ()
   for (const name of ['ann@acme.example', 'ann', 'nobody', 'root']) expect(await hashes(name), name).toBe(3)
   expect(await hashes('ann@acme.example', { tenantIdentifier: 'beta' })).toBe(3)
   expect(await hashes('ann@acme.example', { password })).toBe(3)
-  const there = { place: { ...place, host: 'acme.example' } }
+  const there = { origin: { ...origin, host: 'acme.example' } }
   expect(await hashes('ann@acme.example', there)).toBe(3)
   await fixture.directory({ type: 'update_user', user: fixture.row('ann2').id, email: null })
   for (const name of ['ann@acme.example', 'nobody']) expect(await hashes(name), name).toBe(2)
@@ -128,15 +128,15 @@ test('an account of one tenant does not help to guess one of the same name in an
   for (const tenant of ['acme', 'evil']) await fixture.addTenant(tenant)
   await fixture.addUser('victim', { tenant: 'acme', email })
   await fixture.addUser('bait', { tenant: 'evil', email, password: 'guess number 1' })
-  const logIn = (shown: string, from = place) =>
-    fixture.wait(fixture.identity.logins.logIn(fixture.loginOf(email, key, { password: shown, place: from })))
+  const logIn = (shown: string, from = origin) =>
+    fixture.wait(fixture.identity.logins.logIn(fixture.loginOf(email, key, { password: shown, origin: from })))
   for (let count = 0; count < 10; count++) expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   fixture.engine.calls.length = 0
   // Now the victim is answered like an unknown user at the same cost, and the other account has no delay.
   expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   expect(fixture.engine.calls).toHaveLength(2)
   expect(await fixture.refusal(logIn(password))).toBe(wrong)
-  expect(await logIn(password, { ...place, address: '192.0.2.9' })).toMatchObject({ type: 'pair' })
+  expect(await logIn(password, { ...origin, address: '192.0.2.9' })).toMatchObject({ type: 'pair' })
   await fixture.world.advance(60_000)
   expect(await logIn(password)).toMatchObject({ type: 'pair' })
 })
@@ -171,7 +171,7 @@ test('an address with sixty failures is refused before its proof is checked, and
   }
   const login = { method: 'POST', path: '/api/v1/auth/login', headers: { dpop: 'not a proof' } }
   expect(await fixture.judge(() => fixture.caller(login, 'proof'))).toBe('too_many_requests too many attempts')
-  const renewed = fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
+  const renewed = fixture.identity.logins.refresh({ refreshToken, jkt: key.jkt, origin })
   expect(await fixture.refusal(renewed)).toBeUndefined()
 })
 

@@ -3,7 +3,7 @@ import { hashOf } from '#access/secret-text'
 import { totpStepMs } from '#access/totp'
 import type { Caller } from '#model/caller'
 import type { Problem } from '#model/problem'
-import { IdentityFixture, password, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin, password } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
@@ -27,9 +27,9 @@ async function withAnn(): Promise<SignedIn> {
 async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: readonly string[] }> {
   const { fixture, caller } = await withAnn()
   const { secondFactors } = fixture.identity
-  const { secret } = await fixture.wait(secondFactors.enrollTotp({ caller, place, password }))
+  const { secret } = await fixture.wait(secondFactors.enrollTotp({ caller, origin, password }))
   const code = codeOf(secret, fixture.world.now())
-  const { recoveryCodes = [] } = await fixture.wait(secondFactors.activateTotp({ caller, place, code, password }))
+  const { recoveryCodes = [] } = await fixture.wait(secondFactors.activateTotp({ caller, origin, code, password }))
   return { fixture, caller, secret, recoveryCodes }
 }
 
@@ -49,12 +49,12 @@ describe('one-time codes', () => {
     const first = await token(fixture)
     expect(first.enroll).toBe(false)
     const code = () => codeOf(secret, fixture.world.now())
-    const used = secondFactors.useTotp({ ...first, place, code: code() })
+    const used = secondFactors.useTotp({ ...first, origin, code: code() })
     expect(await fixture.refusal(used)).toBe(wrongCode)
     await fixture.world.advance(totpStepMs)
-    const pair = await fixture.wait(secondFactors.useTotp({ ...first, place, code: code() }))
+    const pair = await fixture.wait(secondFactors.useTotp({ ...first, origin, code: code() }))
     expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-    const again = secondFactors.useTotp({ ...(await token(fixture)), place, code: code() })
+    const again = secondFactors.useTotp({ ...(await token(fixture)), origin, code: code() })
     expect(await fixture.refusal(again)).toBe(wrongCode)
   })
 
@@ -63,15 +63,15 @@ describe('one-time codes', () => {
     const { secondFactors } = fixture.identity
     await fixture.world.advance(300_001)
     const fresh = caller
-    expect(await fixture.refusal(secondFactors.enrollTotp({ caller: fresh, place }))).toBe(needed)
-    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place }))).toBe(needed)
-    const wrong = { caller: fresh, place, password: 'wrong password' }
+    expect(await fixture.refusal(secondFactors.enrollTotp({ caller: fresh, origin }))).toBe(needed)
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin }))).toBe(needed)
+    const wrong = { caller: fresh, origin, password: 'wrong password' }
     expect(await fixture.refusal(secondFactors.removeTotp(wrong))).toBe('unauthorized invalid credentials')
-    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place, code: '000000' }))).toBe(wrongCode)
-    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBeUndefined()
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin, code: '000000' }))).toBe(wrongCode)
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin, password }))).toBeUndefined()
     expect(fixture.row('ann').factors).toEqual([])
     expect(fixture.account('ann').factors.recovery).toEqual([])
-    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBe(
+    expect(await fixture.refusal(secondFactors.removeTotp({ caller: fresh, origin, password }))).toBe(
       'not_found Not Found',
     )
   })
@@ -81,11 +81,11 @@ describe('one-time codes', () => {
     const { secondFactors } = fixture.identity
     await fixture.world.advance(300_001)
     const code = codeOf(secret, fixture.world.now())
-    expect(await fixture.refusal(secondFactors.enrollTotp({ caller, place, code }))).toBeUndefined()
+    expect(await fixture.refusal(secondFactors.enrollTotp({ caller, origin, code }))).toBeUndefined()
     await fixture.world.advance(300_001)
     const [recovery = ''] = recoveryCodes
     expect(
-      await fixture.refusal(secondFactors.removeTotp({ caller, place, code: recovery.toLowerCase() })),
+      await fixture.refusal(secondFactors.removeTotp({ caller, origin, code: recovery.toLowerCase() })),
     ).toBeUndefined()
   })
 })
@@ -95,10 +95,12 @@ describe('recovery codes', () => {
     const { fixture, recoveryCodes } = await withTotp()
     const { secondFactors } = fixture.identity
     const [code = ''] = recoveryCodes
-    const shown = { ...(await token(fixture)), place, code: code.replaceAll('-', ' ').toLowerCase() }
+    const shown = { ...(await token(fixture)), origin, code: code.replaceAll('-', ' ').toLowerCase() }
     const pair = await fixture.wait(secondFactors.useRecovery(shown))
     expect(await fixture.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-    expect(await fixture.refusal(secondFactors.useRecovery({ ...(await token(fixture)), place, code }))).toBe(wrongCode)
+    expect(await fixture.refusal(secondFactors.useRecovery({ ...(await token(fixture)), origin, code }))).toBe(
+      wrongCode,
+    )
     expect(fixture.account('ann').factors.recovery).toHaveLength(9)
   })
 })
@@ -110,22 +112,22 @@ describe('a tenant that requires a second factor', () => {
     await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
     const shown = await token(fixture)
     expect(shown.enroll).toBe(true)
-    expect(await fixture.refusal(secondFactors.useTotp({ ...shown, place, code: '000000' }))).toBe(
+    expect(await fixture.refusal(secondFactors.useTotp({ ...shown, origin, code: '000000' }))).toBe(
       'unauthorized invalid or expired token',
     )
-    const { secret } = await fixture.wait(secondFactors.enrollTotp({ ...shown, place }))
-    expect(await fixture.refusal(secondFactors.activateTotp({ ...shown, place, code: '000000' }))).toBe(wrongCode)
+    const { secret } = await fixture.wait(secondFactors.enrollTotp({ ...shown, origin }))
+    expect(await fixture.refusal(secondFactors.activateTotp({ ...shown, origin, code: '000000' }))).toBe(wrongCode)
     const code = codeOf(secret, fixture.world.now())
     const { accessToken = '', recoveryCodes } = await fixture.wait(
-      secondFactors.activateTotp({ ...shown, place, code }),
+      secondFactors.activateTotp({ ...shown, origin, code }),
     )
     expect(recoveryCodes).toHaveLength(10)
     expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
     // The activation did not use up the code.
-    const next = await fixture.wait(secondFactors.useTotp({ ...(await token(fixture)), place, code }))
+    const next = await fixture.wait(secondFactors.useTotp({ ...(await token(fixture)), origin, code }))
     expect(await fixture.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
     // The token was issued for the earlier factors.
-    const late = secondFactors.enrollTotp({ ...shown, place })
+    const late = secondFactors.enrollTotp({ ...shown, origin })
     expect(await fixture.refusal(late)).toBe('unauthorized invalid or expired token')
   })
 })
@@ -136,13 +138,13 @@ describe('the token between password and factor', () => {
     const { secondFactors, logins } = fixture.identity
     const shown = await token(fixture)
     const use = (more: object = {}) =>
-      secondFactors.useTotp({ ...shown, place, code: codeOf(secret, fixture.world.now()), ...more })
+      secondFactors.useTotp({ ...shown, origin, code: codeOf(secret, fixture.world.now()), ...more })
     const bad = 'unauthorized invalid or expired token'
     const { jkt } = makeKeyPair()
     expect(await fixture.refusal(use({ caller: { ...shown.caller, jkt } }))).toBe(bad)
     expect(await fixture.refusal(use({ token: `${shown.token}A` }))).toBe(bad)
     expect(await fixture.judge(() => fixture.bearer(shown.token))).toBe('unauthorized invalid token')
-    expect(await fixture.refusal(secondFactors.enrollTotp({ ...shown, place }))).toBe(bad)
+    expect(await fixture.refusal(secondFactors.enrollTotp({ ...shown, origin }))).toBe(bad)
     const { jkt: _, ...unproven } = shown.caller
     expect(await fixture.refusal(use({ caller: unproven }))).toBe('unauthorized missing proof')
     await fixture.world.advance(300_000)
@@ -152,7 +154,7 @@ describe('the token between password and factor', () => {
     const { tenant, id } = fixture.row('ann')
     const code = { hash: hashOf('another code'), expiresAt: fixture.world.now() + 1_000, resetsFactors: false }
     await fixture.wait(fixture.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
-    await fixture.wait(logins.signUp({ name: 'ann', code: 'another code', password, place }))
+    await fixture.wait(logins.signUp({ name: 'ann', code: 'another code', password, origin }))
     expect(await fixture.refusal(use({ ...second }))).toBe(bad)
   })
 })
@@ -161,8 +163,8 @@ test('concurrent wrong codes are limited like successive ones', async () => {
   const { fixture } = await withTotp()
   const tokens = await Promise.all(Array.from({ length: 20 }, () => token(fixture)))
   const uses = tokens.map((shown, index) => {
-    const from = { ...place, address: `192.0.2.${index}` }
-    return fixture.identity.secondFactors.useTotp({ ...shown, place: from, code: String(index).padStart(6, '0') })
+    const from = { ...origin, address: `192.0.2.${index}` }
+    return fixture.identity.secondFactors.useTotp({ ...shown, origin: from, code: String(index).padStart(6, '0') })
   })
   const settled = await fixture.wait(Promise.allSettled(uses))
   const codes = settled.map((one) => (one.status === 'rejected' ? (one.reason as Problem).code : 'taken'))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { IdentityFixture, lifetimes, place } from '#test/access/identity-fixture'
+import { IdentityFixture, lifetimes, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
@@ -16,7 +16,7 @@ test.each([false, true])('signing out ends the session and its sockets (all of t
   const { token } = await fixture.basic('ann')
   const caller = await fixture.bound(accessToken, key)
   const [own, other] = [fixture.connect(caller), fixture.connect(await fixture.bearer(token))]
-  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll, place }))
+  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll, origin }))
   await fixture.world.settle()
   expect(await fixture.judge(() => fixture.bound(accessToken, key))).toBe('unauthorized session over')
   expect(own.endCode).toBe(4401)
@@ -35,7 +35,7 @@ test('a refresh token signs out too, with its key', async () => {
       caller: jkt === undefined ? nobody : { ...nobody, jkt },
       refreshToken: shown,
       isAll: false,
-      place,
+      origin,
     })
   }
   expect(await fixture.refusal(signOut(key.jkt, undefined))).toBe('invalid Validation Error')
@@ -104,7 +104,7 @@ test('a socket that opens while its session ends is closed, and receives nothing
   const fixture = await withAnn()
   const { accessToken } = await fixture.logIn('ann', key)
   const caller = await fixture.bound(accessToken, key)
-  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll: true, place }))
+  await fixture.wait(fixture.identity.logins.signOut({ caller, isAll: true, origin }))
   const socket = fixture.connect(caller)
   await fixture.world.settle()
   expect(socket).toMatchObject({ endCode: 4401, received: [] })
@@ -127,7 +127,7 @@ test('a new password ends the other sessions, and a wrong one counts', async () 
   const { token } = await fixture.basic('ann')
   const caller = await fixture.bound(accessToken, key)
   const change = (current: string) =>
-    fixture.identity.logins.changePassword({ caller, current, password: 'another password', place })
+    fixture.identity.logins.changePassword({ caller, current, password: 'another password', origin })
   expect(await fixture.refusal(change('wrong password'))).toBe('unauthorized invalid credentials')
   expect(await fixture.refusal(change('correct horse'))).toBeUndefined()
   expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
-import { IdentityFixture, password, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin, password } from '#test/access/identity-fixture'
 
 const wrong = 'unauthorized invalid or expired code'
 
 function signUp(fixture: IdentityFixture, name: string, code: string, shown = password) {
-  return fixture.identity.logins.signUp({ name, code, password: shown, place })
+  return fixture.identity.logins.signUp({ name, code, password: shown, origin })
 }
 
 test('a name and its code create an account once', async () => {

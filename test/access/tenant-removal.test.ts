@@ -3,7 +3,7 @@ import { deviceAddress } from '#actors/device/device'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
 import { subscriberAddress } from '#actors/subscriber/commands'
 import { type SubscriberState, topicIndex, topicRow } from '#actors/subscriber/state'
-import { IdentityFixture, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
 
@@ -33,7 +33,7 @@ test('tokens, sockets, tickets and sign-ins of a deleted tenant end at once', as
   )
   const { logins } = fixture.identity
   expect(await fixture.refusal(logins.logIn(fixture.loginOf('ann', key)))).toBe('unauthorized invalid credentials')
-  expect(await fixture.refusal(logins.refresh({ refreshToken, jkt: key.jkt, place }))).toBe(
+  expect(await fixture.refusal(logins.refresh({ refreshToken, jkt: key.jkt, origin }))).toBe(
     'unauthorized invalid refresh token',
   )
   await fixture.world.settle()

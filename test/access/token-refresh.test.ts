@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import type { Pair } from '#access/requests'
-import { IdentityFixture, lifetimes, place } from '#test/access/identity-fixture'
+import type { TokenPair } from '#access/requests'
+import { IdentityFixture, lifetimes, origin } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid refresh token'
 
-async function withAnn(): Promise<{ fixture: IdentityFixture; pair: Pair }> {
+async function withAnn(): Promise<{ fixture: IdentityFixture; pair: TokenPair }> {
   const fixture = await IdentityFixture.open()
   await fixture.addUser('ann')
   return { fixture, pair: await fixture.logIn('ann', key) }
 }
 
 function refresh(fixture: IdentityFixture, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
-  const { jkt = key.jkt, host = place.host } = more
-  return fixture.identity.logins.refresh({ refreshToken, jkt, place: { ...place, host } })
+  const { jkt = key.jkt, host = origin.host } = more
+  return fixture.identity.logins.refresh({ refreshToken, jkt, origin: { ...origin, host } })
 }
 
 const replaced = 'unauthorized token replaced'
@@ -55,7 +55,7 @@ test('the same holds for the Basic scheme; a token without a refresh token is ne
   await fixture.addUser('ann')
   const [alone, offline] = [await fixture.basic('ann'), await fixture.basic('ann', true)]
   const { token } = await fixture.wait(
-    fixture.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, place }),
+    fixture.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, origin }),
   )
   await fixture.world.advance(10_001)
   const look = (text: string) => fixture.judge(() => fixture.bearer(text))

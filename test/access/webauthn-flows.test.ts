@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Caller } from '#model/caller'
-import { IdentityFixture, password, place } from '#test/access/identity-fixture'
+import { IdentityFixture, origin, password } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 
@@ -21,10 +21,10 @@ async function withKey() {
   const all = await withAnn()
   const { fixture, caller, authenticator } = all
   const { secondFactors } = fixture.identity
-  const options = await fixture.wait(secondFactors.webauthnRegistrationOptions({ caller, place, password }))
+  const options = await fixture.wait(secondFactors.webauthnRegistrationOptions({ caller, origin, password }))
   const { challenge } = options as { challenge: string }
   const response = authenticator.register({ challenge, rpId, origin: own })
-  const registered = await fixture.wait(secondFactors.registerWebauthn({ caller, place, name: 'Key ring', response }))
+  const registered = await fixture.wait(secondFactors.registerWebauthn({ caller, origin, name: 'Key ring', response }))
   return { ...all, registered }
 }
 
@@ -36,7 +36,7 @@ async function token(fixture: IdentityFixture) {
 }
 
 async function challengeOf(fixture: IdentityFixture, shown: { caller: Caller; token?: string }): Promise<string> {
-  const asked = fixture.identity.secondFactors.webauthnAuthenticationOptions({ ...shown, place })
+  const asked = fixture.identity.secondFactors.webauthnAuthenticationOptions({ ...shown, origin })
   return ((await fixture.wait(asked)) as { challenge: string }).challenge
 }
 
@@ -44,15 +44,15 @@ test('a key is registered, listed, and completes sign-ins', async () => {
   const { fixture, caller, authenticator, registered } = await withKey()
   const { secondFactors } = fixture.identity
   expect(registered.recoveryCodes).toHaveLength(10)
-  expect(await fixture.wait(secondFactors.webauthnCredentials({ caller, place }))).toMatchObject([
+  expect(await fixture.wait(secondFactors.webauthnCredentials({ caller, origin }))).toMatchObject([
     { id: registered.id, name: 'Key ring' },
   ])
   const shown = await token(fixture)
   const challenge = await challengeOf(fixture, shown)
   const response = authenticator.authenticate({ challenge, rpId, origin: own })
-  const { accessToken = '' } = await fixture.wait(secondFactors.authenticateWebauthn({ ...shown, place, response }))
+  const { accessToken = '' } = await fixture.wait(secondFactors.authenticateWebauthn({ ...shown, origin, response }))
   expect(await fixture.bound(accessToken, key)).toMatchObject({ name: 'ann' })
-  const again = secondFactors.authenticateWebauthn({ ...(await token(fixture)), place, response })
+  const again = secondFactors.authenticateWebauthn({ ...(await token(fixture)), origin, response })
   expect(await fixture.refusal(again)).toBe(wrong)
 })
 
@@ -70,10 +70,10 @@ test.each([
   }
   const first = await good()
   const response = authenticator.authenticate(first.asked)
-  await fixture.wait(secondFactors.authenticateWebauthn({ ...first.shown, place, response }))
+  await fixture.wait(secondFactors.authenticateWebauthn({ ...first.shown, origin, response }))
   const { shown, asked } = await good()
   const bad = authenticator.authenticate({ ...asked, ...spoilt })
-  expect(await fixture.refusal(secondFactors.authenticateWebauthn({ ...shown, place, response: bad }))).toBe(wrong)
+  expect(await fixture.refusal(secondFactors.authenticateWebauthn({ ...shown, origin, response: bad }))).toBe(wrong)
   expect(fixture.account('ann').factors.wrong).toMatchObject({ count: 1 })
 })
 
@@ -81,11 +81,11 @@ test('a key confirms its session for five minutes', async () => {
   const { fixture, caller, authenticator, registered } = await withKey()
   const { secondFactors } = fixture.identity
   await fixture.world.advance(300_001)
-  const remove = () => secondFactors.removeWebauthn({ caller, place, id: registered.id })
+  const remove = () => secondFactors.removeWebauthn({ caller, origin, id: registered.id })
   expect(await fixture.refusal(remove())).toBe('invalid Validation Error')
   const challenge = await challengeOf(fixture, { caller })
   const response = authenticator.authenticate({ challenge, rpId, origin: own })
-  expect(await fixture.wait(secondFactors.authenticateWebauthn({ caller, place, response }))).toEqual({})
+  expect(await fixture.wait(secondFactors.authenticateWebauthn({ caller, origin, response }))).toEqual({})
   expect(await fixture.refusal(remove())).toBeUndefined()
   expect(fixture.row('ann').factors).toEqual([])
 })
@@ -93,13 +93,13 @@ test('a key confirms its session for five minutes', async () => {
 test('a registration without a pending challenge is refused, and uses up the challenge', async () => {
   const { fixture, caller, authenticator } = await withAnn()
   const { secondFactors } = fixture.identity
-  const options = await fixture.wait(secondFactors.webauthnRegistrationOptions({ caller, place, password }))
+  const options = await fixture.wait(secondFactors.webauthnRegistrationOptions({ caller, origin, password }))
   const { challenge } = options as { challenge: string }
   const bad = authenticator.register({ challenge, rpId, origin: 'https://evil.example' })
   const good = authenticator.register({ challenge, rpId, origin: own })
   const refused = 'invalid Validation Error'
-  expect(await fixture.refusal(secondFactors.registerWebauthn({ caller, place, response: bad }))).toBe(refused)
-  expect(await fixture.refusal(secondFactors.registerWebauthn({ caller, place, response: good }))).toBe(refused)
+  expect(await fixture.refusal(secondFactors.registerWebauthn({ caller, origin, response: bad }))).toBe(refused)
+  expect(await fixture.refusal(secondFactors.registerWebauthn({ caller, origin, response: good }))).toBe(refused)
   expect(fixture.row('ann').factors).toEqual([])
 })
 
@@ -107,11 +107,11 @@ test('a key that a tenant requires is registered at the first sign-in, and compl
   const { fixture, authenticator } = await withAnn()
   const { secondFactors } = fixture.identity
   await fixture.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
-  const shown = { ...(await token(fixture)), place }
+  const shown = { ...(await token(fixture)), origin }
   const { challenge } = (await fixture.wait(secondFactors.webauthnRegistrationOptions(shown))) as { challenge: string }
   const response = authenticator.register({ challenge, rpId, origin: own })
   const { accessToken = '', id } = await fixture.wait(secondFactors.registerWebauthn({ ...shown, response }))
   const caller = await fixture.bound(accessToken, key, 'user or proof')
-  const removed = secondFactors.removeWebauthn({ caller, place, id, password })
+  const removed = secondFactors.removeWebauthn({ caller, origin, id, password })
   expect(await fixture.refusal(removed)).toBe('conflict the tenant requires a second factor')
 })

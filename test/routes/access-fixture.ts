@@ -486,7 +486,7 @@ export class AccessFixture {
     await this.#ask(accountAddress(tenant, id), { type: 'set_password', version, passwordHash, keep: undefined })
     const authorization = `Basic ${Buffer.from(`${asker}:${examplePassword}`).toString('base64')}`
     const place = { host: 'localhost', address: '127.0.0.1', agent: 'test' }
-    const { token } = await this.#http.identity.logins.basicToken({ authorization, isOffline: false, place })
+    const { token } = await this.#http.identity.logins.basicToken({ authorization, isOffline: false, origin: place })
     this.#tokens.set(asker, token)
   }
 
