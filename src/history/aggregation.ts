@@ -161,25 +161,27 @@ export class Aggregation {
   }
 
   #emit(): void {
+    const { count, min, max, sum } = this.#summary
     this.times.push(this.#buckets.startOf(this.#index))
-    for (let place = 0; place < this.#names.length; place++)
-      this.columns[place]?.push(this.#valueOf(this.#names[place] as AggregateName))
-    this.#durations = {}
+    for (let place = 0; place < this.#names.length; place++) {
+      const name = this.#names[place] as AggregateName
+      const column = this.columns[place] as AggregateValue[]
+      // Returned by a method, each number would be an object.
+      if (count > 0 && name === 'avg') column.push(sum / count)
+      else if (count > 0 && name === 'min') column.push(min)
+      else if (count > 0 && name === 'max') column.push(max)
+      else column.push(this.#valueOf(name))
+    }
+    if (this.#hasDuration) this.#durations = {}
   }
 
   #valueOf(name: AggregateName): AggregateValue {
-    const { count, min, max, sum, squares, first, last, rise } = this.#summary
+    const { count, sum, squares, first, last, rise } = this.#summary
     if (name === 'count') return count
     if (name === 'twa') return this.#average()
     if (name === 'duration') return this.#durations
     if (count === 0) return null
     switch (name) {
-      case 'min':
-        return min
-      case 'max':
-        return max
-      case 'avg':
-        return sum / count
       case 'sum':
         return sum
       case 'first':
@@ -192,6 +194,8 @@ export class Aggregation {
         return this.#held ? rise + riseOf(numberOfValue(this.#held.value), numberOfValue(first)) : rise
       case 'stddev':
         return Math.sqrt(Math.max(0, squares) / count)
+      default:
+        return null
     }
   }
 

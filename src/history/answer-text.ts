@@ -34,6 +34,17 @@ export function addAggregate(text: TextPieces, value: AggregateValue, type: stri
   else text.add(JSON.stringify(value))
 }
 
+/** The values of an aggregate, with commas between them. */
+export function addAggregates(text: TextPieces, values: readonly AggregateValue[], type: string): void {
+  for (let index = 0; index < values.length; index++) {
+    if (index > 0) text.add(',')
+    const value = values[index] as AggregateValue
+    // Passed to a function, each number would be an object.
+    if (typeof value === 'number') text.addNumber(value)
+    else addAggregate(text, value, type)
+  }
+}
+
 export function isOwnValue(value: object): value is { readonly value: SeriesValue } {
   return 'value' in value
 }

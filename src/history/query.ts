@@ -1,6 +1,6 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
 import { defaultAggregates, hasAggregate } from '#history/aggregation'
-import { addAggregate, addMark, addValue, headOf, openedJson } from '#history/answer-text'
+import { addAggregates, addMark, addValue, headOf, openedJson } from '#history/answer-text'
 import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
 import { addBucketRows, addPointRows } from '#history/export-text'
 import { dayMs } from '#history/history-keys'
@@ -187,11 +187,10 @@ async function aggregated(
       continue
     }
     text.add(`${place > 0 ? ',' : ''}${headOf(each, form === 'series')},"time":[`)
-    text.addList(aggregation.times.length, (index) => text.addNumber(aggregation.times[index] as number))
+    addAggregates(text, aggregation.times, each.type)
     for (const [column, name] of names.entries()) {
-      const values = aggregation.columns[column] ?? []
       text.add(`],"${name}":[`)
-      text.addList(values.length, (index) => addAggregate(text, values[index] ?? null, each.type))
+      addAggregates(text, aggregation.columns[column] ?? [], each.type)
     }
     text.add('],"marks":[')
     text.addList(marks.count, (index) => addMark(text, marks, index))
