@@ -53,9 +53,12 @@ class Fixture {
     return mergeRuns({ storage: this.#storage, runs, otherRuns, blockPointsMin, isNeeded: () => true, pause })
   }
 
-  /** The points of blocks and of these runs. */
-  points(runs: readonly (Run | undefined)[]): (readonly [time: number, value: number])[] {
-    const { blocks = [] } = readDay(this.#storage, series, day) ?? {}
+  blocks(): readonly number[] {
+    return readDay(this.#storage, series, day)?.blocks ?? []
+  }
+
+  /** The points of blocks and of these runs. `blocks`: as the summary of the day named them before. */
+  points(runs: readonly (Run | undefined)[], blocks = this.blocks()): (readonly [time: number, value: number])[] {
     const fresh = readRuns(
       this.#storage,
       runs.flatMap((run) => run ?? []),
@@ -105,5 +108,19 @@ test('points that a merge of small runs left out are added to the block that it 
     [time, 2],
     [time + 1, 2],
     [time + 9, 1],
+  ])
+})
+
+test('a read finds the points of a day that was stored again after its summary was read', async () => {
+  const fixture = await Fixture.open()
+  await fixture.block(1, pointsOf([time, 1]))
+  await fixture.block(2, pointsOf([time + 9, 2]))
+  const before = fixture.blocks()
+  await fixture.block(3, pointsOf([time + 5, 3]))
+  expect(before).not.toEqual(fixture.blocks())
+  expect(fixture.points([], before)).toEqual([
+    [time, 1],
+    [time + 5, 3],
+    [time + 9, 2],
   ])
 })
