@@ -2,16 +2,16 @@ import type { AccountCommand } from '#actors/account/commands'
 import {
   decideDisable,
   decideEnable,
-  decideErase,
+  decideEraseAccount,
   decideInvite,
-  decideOpen,
+  decideOpenAccount,
   decideRedeem,
   decideRenewHash,
   decideSetPassword,
 } from '#actors/account/credentials'
 import {
   decideAddWebauthn,
-  decideFailed,
+  decideFactorFailed,
   decideRemoveTotp,
   decideRemoveWebauthn,
   decideSetTotp,
@@ -19,7 +19,7 @@ import {
   decideUseTotp,
   decideUseWebauthn,
 } from '#actors/account/factors'
-import { decideBegin, decideEnd, decideOver } from '#actors/account/sessions'
+import { decideBegin, decideEndSessions, decideSessionOver } from '#actors/account/sessions'
 import {
   type AccountSession,
   type AccountState,
@@ -51,13 +51,13 @@ export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> 
   put,
   decisions: {
     invite: decideInvite,
-    open: decideOpen,
+    open: decideOpenAccount,
     redeem_code: decideRedeem,
     set_password: decideSetPassword,
     renew_hash: decideRenewHash,
     begin_session: decideBegin,
-    end_sessions: decideEnd,
-    session_over: decideOver,
+    end_sessions: decideEndSessions,
+    session_over: decideSessionOver,
     set_totp: decideSetTotp,
     remove_totp: decideRemoveTotp,
     use_totp: decideUseTotp,
@@ -65,10 +65,10 @@ export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> 
     add_webauthn: decideAddWebauthn,
     remove_webauthn: decideRemoveWebauthn,
     use_webauthn: decideUseWebauthn,
-    factor_failed: (state, _, turn) => decideFailed(state, turn),
+    factor_failed: (state, _, turn) => decideFactorFailed(state, turn),
     disable: decideDisable,
     enable: decideEnable,
-    erase: decideErase,
+    erase: decideEraseAccount,
   },
 })
 

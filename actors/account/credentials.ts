@@ -7,7 +7,7 @@ import type {
   RenewHash,
   SetPassword,
 } from '#actors/account/commands'
-import { endSessions, mayChangeAccount, sessionOver, versionConflict } from '#actors/account/sessions'
+import { endSessions, mayChangeAccount, sessionOverProblem, versionConflict } from '#actors/account/sessions'
 import {
   type AccessCode,
   type AccountState,
@@ -31,7 +31,7 @@ export function decideInvite({ credentials }: AccountState, { code }: Invite): D
   return recordOnly([credentialsChange({ ...(credentials ?? fresh), code })])
 }
 
-export function decideOpen({ credentials }: AccountState, { passwordHash }: OpenAccount): Decision<Entry> {
+export function decideOpenAccount({ credentials }: AccountState, { passwordHash }: OpenAccount): Decision<Entry> {
   if (credentials) return refuse(new Problem('conflict', 'the account exists'))
   return recordOnly([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
 }
@@ -67,7 +67,7 @@ export function codeOf({ credentials }: AccountState, codeHash: Uint8Array, now:
 export function decideSetPassword(state: AccountState, command: SetPassword): Decision<Entry> {
   const { credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
-  if (!mayChangeAccount(state, command.keep)) return refuse(sessionOver())
+  if (!mayChangeAccount(state, command.keep)) return refuse(sessionOverProblem())
   if (command.version !== credentials.version) return refuse(versionConflict())
   const next = { ...credentials, hash: command.passwordHash, version: credentials.version + 1 }
   const { records, tells } = endSessions(state, command.keep)
@@ -97,7 +97,7 @@ export function decideEnable({ credentials }: AccountState): Decision<Entry> {
   return recordOnly([credentialsChange({ ...credentials, isDisabled: false })])
 }
 
-export function decideErase(state: AccountState): Decision<Entry> {
+export function decideEraseAccount(state: AccountState): Decision<Entry> {
   const names = [credentialsRecord, factorsRecord, sessionsRecord]
   return recordOnly(
     names.map((name) => ({ name, value: null })),

@@ -9,7 +9,7 @@ import type {
   UseWebauthn,
 } from '#actors/account/commands'
 import { credentialsChange, isSameHash } from '#actors/account/credentials'
-import { endSessions, mayChangeAccount, sessionOver, versionConflict } from '#actors/account/sessions'
+import { endSessions, mayChangeAccount, sessionOverProblem, versionConflict } from '#actors/account/sessions'
 import {
   type AccountState,
   type Factors,
@@ -39,7 +39,7 @@ export function decideRemoveTotp(state: AccountState, command: RemoveTotp): Deci
 /** Contract 2: a code works once. Codes of earlier steps count as used too. */
 export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: Turn): Decision<Entry> {
   const { factors } = state
-  const early = tooEarly(factors.wrong, now)
+  const early = factorDelayProblem(factors.wrong, now)
   if (early) return refuse(early)
   if (!factors.totp || step <= factors.totp.step) return refuse(wrongCode())
   return recordOnly([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
@@ -47,7 +47,7 @@ export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: T
 
 export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { now }: Turn): Decision<Entry> {
   const { factors } = state
-  const early = tooEarly(factors.wrong, now)
+  const early = factorDelayProblem(factors.wrong, now)
   if (early) return refuse(early)
   const recovery = factors.recovery.filter((code) => !isSameHash(code, hash))
   if (recovery.length === factors.recovery.length) return refuse(wrongCode())
@@ -57,9 +57,9 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
 /**
  * A wrong factor counts even if it came before the delay was over. A correct one does not reset the counter of the day.
  */
-export function decideFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
+export function decideFactorFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
   if (!credentials) return refuse(new Problem('not_found'))
-  return recordOnly([factorsChange({ ...factors, wrong: wrongAgain(factors.wrong, now) })])
+  return recordOnly([factorsChange({ ...factors, wrong: addWrongFactor(factors.wrong, now) })])
 }
 
 /** The recovery codes are removed with the last factor. The last factor stays while the tenant requires one. */
@@ -84,7 +84,7 @@ function changeFactors(
 ): Decision<Entry> {
   const { user, credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
-  if (!mayChangeAccount(state, exceptSession)) return refuse(sessionOver())
+  if (!mayChangeAccount(state, exceptSession)) return refuse(sessionOverProblem())
   if (version !== credentials.version) return refuse(versionConflict())
   const next = { ...credentials, version: version + 1 }
   const { records, tells } = endSessions(state, exceptSession)
@@ -135,7 +135,7 @@ export function decideRemoveWebauthn(state: AccountState, command: RemoveWebauth
  */
 export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebauthn, { now }: Turn): Decision<Entry> {
   const { factors } = state
-  const early = tooEarly(factors.wrong, now)
+  const early = factorDelayProblem(factors.wrong, now)
   if (early) return refuse(early)
   const used = factors.webauthn.find((credential) => credential.id === id)
   if (!used || isCopied(used, counter)) return refuse(wrongCode())
@@ -159,7 +159,7 @@ const wrongWithoutDelay = 2
 const delayMsMax = 15 * 60 * 1000
 
 /** Adds one wrong factor. */
-export function wrongAgain(wrong: WrongFactors | null, now: number): WrongFactors {
+export function addWrongFactor(wrong: WrongFactors | null, now: number): WrongFactors {
   if (!wrong || isDayOver(wrong, now)) return { since: now, count: 1, last: now }
   return { since: wrong.since, count: wrong.count + 1, last: now }
 }
@@ -177,7 +177,7 @@ export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
 }
 
 /** The refusal of a factor that came before the delay was over; undefined if the factor may be checked. */
-export function tooEarly(wrong: WrongFactors | null, now: number): Problem | undefined {
+export function factorDelayProblem(wrong: WrongFactors | null, now: number): Problem | undefined {
   const delayMs = factorDelayMs(wrong, now)
   if (delayMs === 0) return undefined
   const headers = { 'Retry-After': String(Math.ceil(delayMs / 1_000)) }

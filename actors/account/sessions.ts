@@ -28,7 +28,7 @@ export function decideBegin(
   })
 }
 
-export function decideEnd(state: AccountState, { keep: exceptSession, only }: EndSessions): Decision<Entry> {
+export function decideEndSessions(state: AccountState, { keep: exceptSession, only }: EndSessions): Decision<Entry> {
   const { tenant, sessions } = state
   const ended = sessions.filter(([id]) => (only === undefined ? id !== exceptSession : id === only))
   if (only !== undefined && ended.length === 0) return refuse(new Problem('not_found'))
@@ -37,7 +37,7 @@ export function decideEnd(state: AccountState, { keep: exceptSession, only }: En
   return recordOnly([sessionsChange(left)], { tells: endTells(tenant, ended), answer: ended.length })
 }
 
-export function decideOver({ sessions }: AccountState, { session }: SessionOver): Decision<Entry> {
+export function decideSessionOver({ sessions }: AccountState, { session }: SessionOver): Decision<Entry> {
   const left = sessions.filter(([id]) => id !== session)
   return left.length === sessions.length ? answer(undefined) : recordOnly([sessionsChange(left)])
 }
@@ -59,7 +59,7 @@ export function mayChangeAccount({ sessions }: AccountState, session: string | u
   return session === undefined || sessions.some(([id]) => id === session)
 }
 
-export function sessionOver(): Problem {
+export function sessionOverProblem(): Problem {
   return new Problem('unauthorized', 'session over')
 }
 

@@ -60,7 +60,7 @@ function acknowledgementOf({ by, at, comment }: AlarmAcknowledged): Acknowledgem
   return { by, at, comment: comment ?? null }
 }
 
-export function applyWaiting(state: DeviceState, waits: Waits): void {
+export function applyAlarmWaits(state: DeviceState, waits: Waits): void {
   for (let at = 0; at < waits.length; at += 2) {
     const alarm = waits[at] as string
     put(state, alarm, { ...(state.alarms.get(alarm) ?? neverActive), waitingSince: waits[at + 1] as number })
@@ -68,7 +68,7 @@ export function applyWaiting(state: DeviceState, waits: Waits): void {
 }
 
 export function applyAlarmsEvaluated(state: DeviceState, { waiting, forgotten }: AlarmsEvaluated): void {
-  applyWaiting(state, waiting)
+  applyAlarmWaits(state, waiting)
   for (const alarm of forgotten) put(state, alarm, neverActive)
 }
 

@@ -50,14 +50,14 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
   }
   for (const { shape } of state.services) {
     if (stored.some((service) => service.shape.serviceIdentifier === shape.serviceIdentifier)) continue
-    entries.push(undeclared(state, shape, now))
+    entries.push(undeclaredEntry(state, shape, now))
     indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: false })
   }
   return { entries, changes, indexes, shared }
 }
 
 /** The entry for a service that is no longer declared. */
-export function undeclared({ device, flakeAddress }: DeviceState, shape: Shape, now: number): Entry {
+export function undeclaredEntry({ device, flakeAddress }: DeviceState, shape: Shape, now: number): Entry {
   const service = shape.serviceIdentifier
   return { kind: 'undeclared', device, flakeAddress, service, at: now, removed: shape.properties.map(removedOf) }
 }

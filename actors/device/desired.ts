@@ -118,7 +118,7 @@ export function decideDesiredResult(
  * Ends desired values that the device reports, or whose property it no longer declares. `declared`: the services of a
  * HELLO with their values, of which unchanged ones cause no entry.
  */
-export function withoutReached(
+export function endReachedValues(
   state: DeviceState,
   decision: Decision<Entry>,
   { now }: Turn,

@@ -1,24 +1,24 @@
 import { alarmLogRow } from '#actors/device/alarm-log'
 import { decideAcknowledge } from '#actors/device/alarms'
 import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret, SetToken } from '#actors/device/commands'
-import { serviceIndex, undeclared } from '#actors/device/declaration'
+import { serviceIndex, undeclaredEntry } from '#actors/device/declaration'
 import {
   decideDesiredResult,
   decideSendDesired,
   decideSetDesired,
   desiredEnds,
-  withoutReached,
+  endReachedValues,
 } from '#actors/device/desired'
 import { endingsMax, evaluateWhole } from '#actors/device/evaluation'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { withRuns } from '#actors/device/function-runs'
 import { decideHello } from '#actors/device/hello'
-import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
+import { limitMemory, type MemoryLimits, unlimitedMemory } from '#actors/device/memory'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
 import {
   type DeviceRules,
-  decideDue,
+  decideDueAlarms,
   decideEvaluate,
   evaluatedAfter,
   withEvaluation,
@@ -26,7 +26,7 @@ import {
 import { deviceFormat, deviceOf, readSnapshot, shapeIdsOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'
-import { decideStatus, presence } from '#actors/device/status'
+import { decideStatus, presenceChange } from '#actors/device/status'
 import type { DeviceFunctions } from '#actors/device/turn-runs'
 import { decideWrite } from '#actors/device/writes'
 import { deviceTokenAddress } from '#actors/device-token/device-token'
@@ -104,7 +104,7 @@ export function deviceActor({
     change: (state, change) => applyChange(state, change as DeviceChange),
     decide: (state, command, turn) => {
       const decision = decideCommand(state, command, turn, rules, startedAt)
-      return withRuns(state, withinMemory(state, decision, turn, memory), turn, functions)
+      return withRuns(state, limitMemory(state, decision, turn, memory), turn, functions)
     },
   }
 }
@@ -119,18 +119,18 @@ function decideCommand(
 ): Decision<Entry> {
   switch (command.type) {
     case 'report':
-      return withoutReached(state, decideReport(state, command, turn, rules), turn)
+      return endReachedValues(state, decideReport(state, command, turn, rules), turn)
     case 'hello':
       return evaluatedAfter(
         state,
-        withoutReached(state, decideHello(state, command, turn, startedAt), turn, command.services),
+        endReachedValues(state, decideHello(state, command, turn, startedAt), turn, command.services),
         turn,
         rules,
       )
     case 'post':
       return evaluatedAfter(
         state,
-        withoutReached(state, decidePost(state, command, turn, startedAt), turn),
+        endReachedValues(state, decidePost(state, command, turn, startedAt), turn),
         turn,
         rules,
       )
@@ -163,7 +163,7 @@ function decideCommand(
     case 'desired_result':
       return decideDesiredResult(state, command, turn)
     case 'reminder_due':
-      return decideDue(state, turn, rules)
+      return decideDueAlarms(state, turn, rules)
   }
 }
 
@@ -221,7 +221,10 @@ function decideRemove(
 ): Decision<Entry> {
   if (!state.exists) return refuse(new Problem('not_found'))
   const { device, flakeAddress, services } = state
-  const entries = [...desiredEnds(state, turn.now), ...services.map(({ shape }) => undeclared(state, shape, turn.now))]
+  const entries = [
+    ...desiredEnds(state, turn.now),
+    ...services.map(({ shape }) => undeclaredEntry(state, shape, turn.now)),
+  ]
   const gone: DeviceGone = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }
   const removal = record<Entry>([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,
@@ -233,7 +236,7 @@ function decideRemove(
       ...(token === undefined ? [] : [{ name: tokenRecord, value: null }]),
     ],
     indexes: [
-      presence(state, false),
+      presenceChange(state, false),
       ...services.map(({ shape }) => ({
         index: serviceIndex,
         entry: `${shape.serviceIdentifier}/${device}`,

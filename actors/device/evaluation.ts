@@ -48,7 +48,7 @@ const skippedIdsMax = 10
 const unknownRules: RulesKnown = { type: 'rules_known', rules: undefined }
 
 /** The change that marks a device as evaluated by its current rules; undefined if it is already. */
-export function rulesKnown(
+export function rulesKnownChange(
   { rules }: DeviceState,
   view: TenantRules | undefined,
   list: RuleList,
@@ -111,7 +111,7 @@ export class EvaluationBuilder {
 
   /** The alarm no longer applies to the device. */
   endAlarm(id: string, { isActive, since }: AlarmState): void {
-    if (isActive) this.#entries.push({ ...this.#changed(id, false, this.#now), isEnded: true })
+    if (isActive) this.#entries.push({ ...this.#alarmChange(id, false, this.#now), isEnded: true })
     else if (since > 0) this.#forgotten.push(id)
     else this.#waiting.push(id, 0)
     if (since > 0) this.#indexes.push(alarmRow(this.#device, id, false))
@@ -155,11 +155,11 @@ export class EvaluationBuilder {
   }
 
   #recordChange(id: string, { isActive, since }: AlarmState, isFirst: boolean, value: JsonValue): void {
-    this.#entries.push({ ...this.#changed(id, isActive, since), ...(value !== null && { value }) })
+    this.#entries.push({ ...this.#alarmChange(id, isActive, since), ...(value !== null && { value }) })
     if (isFirst) this.#indexes.push(alarmRow(this.#device, id, true))
   }
 
-  #changed(alarm: string, isActive: boolean, since: number): AlarmChanged {
+  #alarmChange(alarm: string, isActive: boolean, since: number): AlarmChanged {
     return { kind: 'alarm_changed', device: this.#device, alarm, at: this.#now, isActive, since }
   }
 }

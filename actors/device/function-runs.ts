@@ -2,7 +2,7 @@ import { isSame } from '#actors/device/report-evaluation'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import { applyEntry, type DeviceChange, type FunctionsRun, stateAfter } from '#actors/device/state-changes'
-import { staleAmong, type Throttled } from '#actors/device/throttles'
+import { staleThrottles, type Throttled } from '#actors/device/throttles'
 import { type DeviceFunctions, noRequests, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
 import {
   type Declared,
@@ -149,7 +149,7 @@ function withOutcome(
 ): Recorded<Entry> {
   const isThrottle = (fn: string, node: string) =>
     functions.storedOf(tenant, fn)?.graph.nodes.some(({ id, type }) => id === node && type === 'throttle') ?? false
-  const dropped = stamps.length === 0 ? none : staleAmong(state.throttles, stamps, isThrottle)
+  const dropped = stamps.length === 0 ? none : staleThrottles(state.throttles, stamps, isThrottle)
   const reportAt = stamps.length === 0 ? -1 : decision.events.findIndex(({ kind }) => kind === 'reported')
   const events = reportAt < 0 ? decision.events : withStamps(decision.events, reportAt, stamps)
   const isWithoutReport = (stamps.length > 0 && reportAt < 0) || dropped.length > 0

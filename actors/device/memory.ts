@@ -54,7 +54,7 @@ interface Size {
 }
 
 /** Refuses a decision that makes the device or its tenant too large, and reports the device's size to the tenant. */
-export function withinMemory(
+export function limitMemory(
   state: DeviceState,
   decision: Decision<Entry>,
   { tenant }: Turn,
@@ -64,15 +64,15 @@ export function withinMemory(
   const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   if (after === undefined) return decision
   // For a new device, the route has checked this already, and the tenant has counted it.
-  const fault = state.exists ? faultOf(state, after, tenant, limits) : undefined
-  return fault ? refuse(fault) : counted(state.device, decision, after, tenant, limits)
+  const fault = state.exists ? growthProblem(state, after, tenant, limits) : undefined
+  return fault ? refuse(fault) : withSizeReport(state.device, decision, after, tenant, limits)
 }
 
 /**
  * The error, if this declaration and the reports after it make the device or its tenant too large. For callers that
  * need it before the turn, because they create the device or move it to another link.
  */
-export function memoryFaultOf(
+export function memoryProblem(
   state: DeviceState,
   services: readonly DeclaredService[],
   reports: readonly Reported[],
@@ -81,21 +81,21 @@ export function memoryFaultOf(
 ): Problem | undefined {
   const { entries, changes } = declare(state, services, 0)
   const after = sizeAfter({ ...state, exists: true }, [...entries, ...reports], changes)
-  return after && faultOf(state, after, tenant, limits)
+  return after && growthProblem(state, after, tenant, limits)
 }
 
 /** The error, if a new device with this metadata is too large. */
-export function metaFaultOf(
+export function metaMemoryProblem(
   device: string,
   meta: JsonObject,
   tenant: string,
   limits: MemoryLimits,
 ): Problem | undefined {
   const state = absentDevice(device)
-  return faultOf(state, sizeOf({ ...state, meta }), tenant, limits)
+  return growthProblem(state, sizeOf({ ...state, meta }), tenant, limits)
 }
 
-function faultOf(state: DeviceState, after: Size, tenant: string, limits: MemoryLimits): Problem | undefined {
+function growthProblem(state: DeviceState, after: Size, tenant: string, limits: MemoryLimits): Problem | undefined {
   const { deviceBytesMax, tenantBytesMax } = limits
   const before = sizeOf(state)
   if (after.whole > deviceBytesMax && after.whole > before.whole) {
@@ -110,7 +110,7 @@ function faultOf(state: DeviceState, after: Size, tenant: string, limits: Memory
   return new Problem('memory_full', text)
 }
 
-function counted(
+function withSizeReport(
   device: string,
   decision: Recorded<Entry>,
   after: Size,

@@ -6,7 +6,7 @@ import {
   evaluateAgainMs,
   evaluateWhole,
   nextOf,
-  rulesKnown,
+  rulesKnownChange,
   withKnownRules,
 } from '#actors/device/evaluation'
 import type { ServiceState } from '#actors/device/service-state'
@@ -57,7 +57,7 @@ export function evaluateReport(
   const evaluation = isOther
     ? evaluateWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
     : evaluateChangedProperties(list, state, service, entry, turn)
-  return withKnownRules(evaluation, rulesKnown(state, view, list))
+  return withKnownRules(evaluation, rulesKnownChange(state, view, list))
 }
 
 /** Evaluates the alarms that read a property of the service. The device must have been evaluated by all of `list` before. */
@@ -208,7 +208,7 @@ export function evaluatedAfter(
   if (decision.type !== 'record' || !rules.isLoaded) return decision
   const view = rules.of(turn.tenant)
   const list = view?.listOf(state.device) ?? noRules
-  const known = rulesKnown(state, view, list)
+  const known = rulesKnownChange(state, view, list)
   if (state.alarms.size === 0 && list === noRules && !known) return decision
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   const evaluation = evaluateWhole(after, view, turn.now, turn.reminder())
@@ -222,7 +222,7 @@ export function evaluatedAfter(
 }
 
 /** A reminder: an alarm may have waited long enough. If its condition ended before, the reminder changes nothing. */
-export function decideDue(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
+export function decideDueAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (state.exists && !rules.isLoaded) return record([], { reminder: turn.now + evaluateAgainMs })
   return decideEvaluate(state, turn, rules)
 }
@@ -234,6 +234,6 @@ export function decideEvaluate(state: DeviceState, turn: Turn, rules: DeviceRule
   const evaluation = evaluateWhole(state, view, turn.now, turn.reminder())
   if (!evaluation) return answer(undefined)
   const { device } = state
-  const known = rulesKnown(state, view, view?.listOf(device) ?? noRules)
+  const known = rulesKnownChange(state, view, view?.listOf(device) ?? noRules)
   return withEvaluation(record([]), withKnownRules(evaluation, known), { tenant: turn.tenant, device }, rules)
 }

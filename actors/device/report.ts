@@ -1,6 +1,6 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declaration'
-import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
+import { type MemoryLimits, memoryProblem } from '#actors/device/memory'
 import { type DeviceRules, evaluateReport, withEvaluation } from '#actors/device/report-evaluation'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { markOnline } from '#actors/device/status'
@@ -25,7 +25,7 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
   if (isSameSession && seq <= state.seq) return answer(state.seq)
   const service = serviceOf(state, shape.serviceIdentifier)
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
-  const plain = reported(state, shape, turn.now, report.timestamp, seq, report.items)
+  const plain = reportedEntry(state, shape, turn.now, report.timestamp, seq, report.items)
   const entry = isSameSession ? plain : { ...plain, session }
   const evaluation = evaluateReport(state, service, entry, rules, turn)
   if (evaluation === undefined) return { type: 'record', events: [entry], answer: seq }
@@ -68,7 +68,7 @@ export function faultOfFirstPost(
   const state = absentDevice(device)
   const services = post.services ?? []
   const reports = reportsOf(state, { ...post, services }, 0)
-  return reports instanceof Problem ? reports : memoryFaultOf(state, services, reports, tenant, limits)
+  return reports instanceof Problem ? reports : memoryProblem(state, services, reports, tenant, limits)
 }
 
 /** One entry for each run of updates with the same service and time. */
@@ -86,7 +86,7 @@ function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Pr
     if (value === undefined) return badUpdate(place, property)
     if (!run || run.shape !== shape || run.timestamp !== update.timestamp) {
       run = { shape, timestamp: update.timestamp, items: [] }
-      reports.push(reported(state, shape, now, update.timestamp, seq, run.items))
+      reports.push(reportedEntry(state, shape, now, update.timestamp, seq, run.items))
     }
     run.items.push(index, value)
   }
@@ -95,7 +95,7 @@ function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Pr
   return [{ ...first, session: post.session }, ...others]
 }
 
-function reported(
+function reportedEntry(
   { device, flakeAddress }: DeviceState,
   shape: Shape,
   now: number,

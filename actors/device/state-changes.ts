@@ -3,7 +3,7 @@ import {
   applyAcknowledged,
   applyAlarmChanged,
   applyAlarmsEvaluated,
-  applyWaiting,
+  applyAlarmWaits,
 } from '#actors/device/alarms'
 import type { ServiceDeclared } from '#actors/device/declaration'
 import { applyDesiredSet } from '#actors/device/desired'
@@ -111,7 +111,7 @@ function applyReported(state: DeviceState, entry: Reported, offset: number): voi
     state.seq = 0
   }
   if (entry.seq > 0) state.seq = entry.seq
-  if (entry.alarms !== undefined) applyWaiting(state, entry.alarms)
+  if (entry.alarms !== undefined) applyAlarmWaits(state, entry.alarms)
   if (entry.throttles !== undefined) applyStamps(state, entry.throttles)
 }
 

@@ -26,7 +26,7 @@ export function decideStatus(
   if (!state.exists) return refuse(new Problem('device_unknown'))
   if (state.status === command.status) return answer(undefined)
   const entry = statusEntry(state, command.status, turn.now, startedAt)
-  return record([entry], { indexes: [presence(state, command.status !== 'offline')] })
+  return record([entry], { indexes: [presenceChange(state, command.status !== 'offline')] })
 }
 
 /**
@@ -44,7 +44,7 @@ export function markOnline(
   const changes: Connected[] = [{ type: 'connected', lastMessage: now, lastConnect, numConnects }]
   if (state.status === 'online') return { entries: [], changes, indexes: [] }
   const entry = { ...statusEntry(state, 'online', now, startedAt), lastMessage: now, lastConnect, numConnects }
-  return { entries: [entry], changes, indexes: [presence(state, true)] }
+  return { entries: [entry], changes, indexes: [presenceChange(state, true)] }
 }
 
 export function applyConnected(state: DeviceState, { lastMessage, lastConnect, numConnects }: Connected): void {
@@ -58,7 +58,7 @@ export function connectsSince(state: DeviceState, startedAt: number): number {
   return state.lastConnect < startedAt ? 0 : state.numConnects
 }
 
-export function presence(state: DeviceState, isPresent: boolean): IndexChange {
+export function presenceChange(state: DeviceState, isPresent: boolean): IndexChange {
   return { index: presentIndex, entry: state.device, isPresent }
 }
 

@@ -40,7 +40,7 @@ export function applyStamps(state: DeviceState, stamps: Stamps): void {
  * The device's throttles that no longer exist in any function. Computed when a new throttle is added, so that stale
  * ones do not accumulate.
  */
-export function staleAmong(
+export function staleThrottles(
   throttles: DeviceThrottles,
   stamps: Stamps,
   isThrottle: (fn: string, node: string) => boolean,

@@ -5,7 +5,7 @@ import {
   decideAddTenant,
   decideDeleteTenant,
   decideForgetUsers,
-  decideTenantSwept,
+  decideRemoveTenant,
   decideUpdateTenant,
 } from '#actors/directory/tenants'
 import {
@@ -53,7 +53,7 @@ export function directoryActor(notices: IdentityNotices): ActorDefinition<Direct
       update_tenant: decideUpdateTenant,
       delete_tenant: decideDeleteTenant,
       forget_users: decideForgetUsers,
-      tenant_swept: decideTenantSwept,
+      tenant_swept: decideRemoveTenant,
     },
   })
 }

@@ -11,7 +11,7 @@ import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 /** Limited because each tenant needs a stream, a counter and rows in memory. */
 export const tenantsMax = 10_000
 /** How many users one turn removes at most, so that it is not longer than other turns. */
-export const forgottenMax = 1_000
+export const removedUsersMax = 1_000
 
 /**
  * A name is reserved until all data of its previous tenant is removed. Otherwise the removal would delete data of the
@@ -30,13 +30,13 @@ export function decideAddTenant(
   if (state.tenants.size >= tenantsMax) {
     return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
   }
-  return stored({ ...tenant, createdAt: now, state: 'active' })
+  return storeTenant({ ...tenant, createdAt: now, state: 'active' })
 }
 
 export function decideUpdateTenant(state: DirectoryState, { tenant, change }: UpdateTenant): Decision<Entry> {
   const before = tenantRow(state, tenant)
   if (!before) return refuse(new Problem('not_found'))
-  return stored({ ...before, ...change })
+  return storeTenant({ ...before, ...change })
 }
 
 /** The tenant is unreachable at once (contract 2). The default tenant, which manages the others, cannot be deleted. */
@@ -44,14 +44,14 @@ export function decideDeleteTenant(state: DirectoryState, { tenant }: DeleteTena
   if (tenant === defaultTenant) return refuse(new Problem('conflict', `tenant ${defaultTenant} always exists`))
   const before = tenantRow(state, tenant)
   if (!before) return refuse(new Problem('not_found'))
-  return stored({ ...before, state: 'deleting' })
+  return storeTenant({ ...before, state: 'deleting' })
 }
 
 /** Removes only rows of the directory. Accounts and sessions are removed with the other data of the tenant. */
 export function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   const names = state.byTenant.get(tenant)
-  const forgotten = (names?.after('', forgottenMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
+  const forgotten = (names?.after('', removedUsersMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
   return recordOnly(
     forgotten.map((user) => ({ name: userRecord(user), value: null })),
     {
@@ -60,7 +60,7 @@ export function decideForgetUsers(state: DirectoryState, { tenant }: DeleteTenan
   )
 }
 
-export function decideTenantSwept(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
+export function decideRemoveTenant(state: DirectoryState, { tenant }: DeleteTenantStep): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'it still has users'))
   return recordOnly([{ name: tenantRecord(tenant), value: null }])
@@ -70,7 +70,7 @@ function isSameTenant({ createdAt, ...row }: TenantRow, tenant: NewTenant): bool
   return isDeepStrictEqual(row, { ...tenant, state: 'active' })
 }
 
-function stored(row: TenantRow): Decision<Entry> {
+function storeTenant(row: TenantRow): Decision<Entry> {
   return recordOnly([{ name: tenantRecord(row.tenantIdentifier), value: row }], {
     answer: row,
   })

@@ -11,7 +11,7 @@ import type {
 import { rowById, tenantRow } from '#actors/directory/queries'
 import { isAdministrator } from '#actors/directory/rows'
 import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
-import { newEdit, recordOnly } from '#actors/record-actor'
+import { newEditId, recordOnly } from '#actors/record-actor'
 import { eraseSubscriber } from '#actors/subscriber/commands'
 import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -29,7 +29,7 @@ export const tenantUsersMax = 25_000
 export function decideAddUser(state: DirectoryState, { user, code }: AddUser, turn: Turn): Decision<Entry> {
   const problem = userProblem(state, user)
   if (problem) return refuse(problem)
-  return stored(newRow(user, turn, 'invited'), { tells: [tellAccount(user, { type: 'invite', code })] })
+  return storeUser(newRow(user, turn, 'invited'), { tells: [tellAccount(user, { type: 'invite', code })] })
 }
 
 /** Contract 2, First administrator: an existing user with this name stays unchanged. */
@@ -44,7 +44,7 @@ export function decideAddAdministrator(
   const tenant = tenantRow(state, user.tenant)
   const stamped: RecordChange[] =
     tenant?.createdAt === 0 ? [{ name: tenantRecord(user.tenant), value: { ...tenant, createdAt: turn.now } }] : []
-  return stored(newRow(user, turn, 'active'), {
+  return storeUser(newRow(user, turn, 'active'), {
     records: stamped,
     tells: [tellAccount(user, { type: 'open', passwordHash })],
     answer: true,
@@ -58,8 +58,8 @@ export function decideUpdateUser(state: DirectoryState, update: UpdateUser, turn
   const row = updated(before, update, turn)
   if (row.email !== before.email && isEmailTaken(state, row)) return refuse(emailTaken())
   if (!isAdministrator(row) && isLastAdministrator(state, before)) return refuse(lastAdministrator())
-  if (update.state === undefined || row.state === before.state) return stored(row)
-  return stored(row, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
+  if (update.state === undefined || row.state === before.state) return storeUser(row)
+  return storeUser(row, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
 }
 
 export function decideRemoveUser(state: DirectoryState, { user }: RemoveUser): Decision<Entry> {
@@ -75,9 +75,9 @@ export function decideRemoveUser(state: DirectoryState, { user }: RemoveUser): D
 export function decideAccountChanged(state: DirectoryState, { type, user, factors }: AccountChanged): Decision<Entry> {
   const before = state.users.get(user)
   if (!before) return answer(undefined)
-  if (type === 'factors_changed') return stored({ ...before, factors })
+  if (type === 'factors_changed') return storeUser({ ...before, factors })
   const isFirst = before.state === 'invited'
-  return stored({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state })
+  return storeUser({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state })
 }
 
 /** Only the latest edit is settled; a later edit sends its own command. */
@@ -101,7 +101,7 @@ function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow
     createdAt: turn.now,
     // A new user has received no events yet.
     rolesSince: -1,
-    rolesEdit: newEdit(turn),
+    rolesEdit: newEditId(turn),
   }
 }
 
@@ -114,7 +114,7 @@ function updated(before: UserRow, { email, roles, state }: UpdateUser, turn: Tur
     state: state === 'active' && !before.hasPassword ? 'invited' : (state ?? before.state),
   }
   const areSame = row.roles.length === before.roles.length && row.roles.every((role) => before.roles.includes(role))
-  return areSame ? row : { ...row, rolesSince: null, rolesEdit: newEdit(turn) }
+  return areSame ? row : { ...row, rolesSince: null, rolesEdit: newEditId(turn) }
 }
 
 function userProblem(state: DirectoryState, user: NewUser): Problem | undefined {
@@ -151,7 +151,7 @@ function tellAccount({ tenant, id }: Pick<UserRow, 'tenant' | 'id'>, command: Ac
   return tell(accountAddress(tenant, id), command)
 }
 
-function stored(
+function storeUser(
   row: UserRow,
   more: {
     readonly records?: readonly RecordChange[]

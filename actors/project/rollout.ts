@@ -33,7 +33,7 @@ export function decidePutRollout(
     : { ...before, countedFrom: finishedOf(tally.counts) }
   const rollout: StoredRollout = { ...createdOrKept, body, updatedBy: author, updatedAt: turn.now }
   const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
-  return changed(state, rollout, turn, notices, {
+  return storeRollout(state, rollout, turn, notices, {
     records: [tallyChange(counted, true)],
     indexes: before ? [] : projectIndexChanges(state, 1),
     answer: { isNew, rollout, counts: counted.counts } satisfies RolloutAnswer,
@@ -62,7 +62,7 @@ export function decidePause(
   if (!rollout) return refuse(new Problem('not_found'))
   if (rollout.state !== 'running') return answer(answerOf(rollout, tally))
   const paused: StoredRollout = { ...rollout, state: 'paused', updatedBy: author, updatedAt: turn.now }
-  return changed(state, paused, turn, notices, { answer: answerOf(paused, tally) })
+  return storeRollout(state, paused, turn, notices, { answer: answerOf(paused, tally) })
 }
 
 /** Resumes after a pause, or after errors, which no longer count. */
@@ -82,7 +82,7 @@ export function decideResume(
     updatedBy: author,
     updatedAt: turn.now,
   }
-  return changed(state, resumed, turn, notices, { answer: answerOf(resumed, tally) })
+  return storeRollout(state, resumed, turn, notices, { answer: answerOf(resumed, tally) })
 }
 
 function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswer {
@@ -92,7 +92,7 @@ function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswe
 /**
  * Stores the changed rollout. A running one requests a scan of the devices, with the permissions of its current author.
  */
-function changed(
+function storeRollout(
   state: ProjectState,
   rollout: StoredRollout,
   { tenant }: Turn,

@@ -25,7 +25,7 @@ export const noMail: MailState = Object.freeze({
  * meanwhile are only counted. Cursors that are stored already, by a write that failed but reached the disk, are not
  * counted twice.
  */
-export function decideAdvance(
+export function decideAdvanceMail(
   { tenant, subscriptions, mail }: SubscriberState,
   { moves, outcome, hour, refusals }: AdvanceMail,
 ): Decision<Entry> {
@@ -58,7 +58,7 @@ function isMoved(
 }
 
 /** A user without subscriptions has no mail to repeat. */
-export function decideFailed({ subscriptions, mail }: SubscriberState, { retry }: MailFailed): Decision<Entry> {
+export function decideMailFailed({ subscriptions, mail }: SubscriberState, { retry }: MailFailed): Decision<Entry> {
   if (subscriptions.length === 0) return answer(undefined)
   return recordOnly([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
 }

@@ -1,10 +1,10 @@
 import type { SubscriberNotices } from '#actors/notice-bus'
 import { recordActor } from '#actors/record-actor'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
-import { decideAdvance, decideFailed, noMail } from '#actors/subscriber/mail'
+import { decideAdvanceMail, decideMailFailed, noMail } from '#actors/subscriber/mail'
 import { type MailState, mailRecord, type SubscriberState, subscriptionsRecord } from '#actors/subscriber/state'
 import {
-  decideErase,
+  decideEraseSubscriber,
   decideSetLocale,
   decideSubscribe,
   decideTopicEnded,
@@ -37,9 +37,9 @@ export function subscriberActor(
       set_locale: decideSetLocale,
       unsubscribe: (state, command, turn) => decideUnsubscribe(state, command, turn, notices),
       topic_ended: (state, command, turn) => decideTopicEnded(state, command, turn, notices),
-      erase: (state) => decideErase(state, notices),
-      advance: decideAdvance,
-      failed: decideFailed,
+      erase: (state) => decideEraseSubscriber(state, notices),
+      advance: decideAdvanceMail,
+      failed: decideMailFailed,
     },
   })
 }

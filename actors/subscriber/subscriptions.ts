@@ -86,7 +86,7 @@ export function decideTopicEnded(
 }
 
 /** Contract 5.6. Causes no event, because its only receiver is gone. */
-export function decideErase(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
+export function decideEraseSubscriber(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
   if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
   return recordOnly(
     [

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEdit, recordOnly } from '#actors/record-actor'
-import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
+import { newEditId, recordOnly } from '#actors/record-actor'
+import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm, SweepDone, SweepProgress } from '#actors/tenant/commands'
 import { alarmRecord, evaluatedRecord, type StoredEvaluated, type TenantState } from '#actors/tenant/state'
@@ -25,7 +25,7 @@ export function decidePutAlarm(
   const isSame = before !== undefined && isDeepStrictEqual(contentOf(before), wanted)
   const refusal = refusePut(before, { isNew, author }, isSame)
   if (refusal) return refusal
-  if (isSame && before.updatedBy === author) return unchanged(before)
+  if (isSame && before.updatedBy === author) return answerUnchanged(before)
   const quota = { all: state.alarms, max: alarmsMax, nodesOf, nodesMax: alarmNodesMax, what: 'alarms' }
   const problem =
     faultOf(state, wanted) ??
@@ -35,7 +35,7 @@ export function decidePutAlarm(
   const stored: StoredAlarm = {
     ...wanted,
     ...authorshipAfter(before, author, turn),
-    edit: newEdit(turn),
+    edit: newEditId(turn),
     ...conditionAtOf(before, wanted, turn),
   }
   const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }

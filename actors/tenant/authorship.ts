@@ -141,10 +141,10 @@ export function refusePut<Stored extends Authored>(
   if (!before) return undefined
   // A repeated create request with the same id gets the same answer.
   const isAgain = isSame && before.createdBy === author
-  return isAgain ? unchanged(before) : refuse(new Problem('conflict', 'the id is taken'))
+  return isAgain ? answerUnchanged(before) : refuse(new Problem('conflict', 'the id is taken'))
 }
 
 /** Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back. */
-export function unchanged<Stored>(stored: Stored): Decision<Entry> {
+export function answerUnchanged<Stored>(stored: Stored): Decision<Entry> {
   return recordOnly([], { answer: stored })
 }

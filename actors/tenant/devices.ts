@@ -19,7 +19,7 @@ import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runt
  * Assigns a flake address to a new device and creates its actor. The caller has checked that the name is free. A device
  * with a provisioning key is counted there in the same turn, so that concurrent requests cannot exceed its limit.
  */
-export function decideAdmit(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
+export function decideAdmitDevice(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
   const { tenant, counters } = state
   const { device, meta, key, secretHash } = command
   const flakeAddress = counters.lastFlakeAddress + 1
@@ -39,14 +39,14 @@ export function decideAdmit(state: TenantState, command: AdmitDevice, { now }: T
   })
 }
 
-export function decideGone(state: TenantState, { key }: DeviceGone): Decision<Entry> {
+export function decideDeviceGone(state: TenantState, { key }: DeviceGone): Decision<Entry> {
   const { counters } = state
   const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
   const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
   return recordOnly([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
 }
 
-export function decideSized({ device, bytes }: DeviceSized): Decision<Entry> {
+export function decideDeviceSized({ device, bytes }: DeviceSized): Decision<Entry> {
   return recordOnly([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
 }
 

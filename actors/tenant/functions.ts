@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { deliveryAddress } from '#actors/delivery/state'
 import type { TopicNotices } from '#actors/notice-bus'
-import { newEdit, recordOnly } from '#actors/record-actor'
-import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
+import { newEditId, recordOnly } from '#actors/record-actor'
+import { answerUnchanged, authorshipAfter, refusePut, ruleQuotaFault } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, DisableWebhook, PutFunction, TopicSwept } from '#actors/tenant/commands'
 import { endingIndex, functionRecord, type TenantState } from '#actors/tenant/state'
@@ -30,14 +30,14 @@ export function decidePutFunction(
   const isSame = before !== undefined && isDeepStrictEqual(contentOfStored(before), wanted)
   const refusal = refusePut(before, { isNew, author }, isSame)
   if (refusal) return refusal
-  if (isSame && before.updatedBy === author) return unchanged(before)
+  if (isSame && before.updatedBy === author) return answerUnchanged(before)
   const quota = { all: state.functions, max: functionsMax, nodesOf, nodesMax: functionNodesMax, what: 'functions' }
   const problem =
     faultOf(state, wanted, before) ??
     ruleQuotaFault(state, quota, { author, isNarrow }, nodesOf(wanted), before) ??
     bindingsFault(state, wanted, before)
   if (problem) return refuse(problem)
-  const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
+  const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEditId(turn) }
   return recordOnly([{ name: functionRecord(id), value: stored }], {
     answer: stored,
   })
@@ -53,7 +53,7 @@ export function decideDisableWebhook(
   const isMeant = (each: GraphNode) => each.type === 'webhook' && each.id === node && each.url === url
   if (!before?.graph.nodes.some(isMeant)) return answer(undefined)
   const nodes = before.graph.nodes.map((each) => (isMeant(each) ? { ...each, enabled: false } : each))
-  const stored: StoredFunction = { ...before, graph: { ...before.graph, nodes }, edit: newEdit(turn) }
+  const stored: StoredFunction = { ...before, graph: { ...before.graph, nodes }, edit: newEditId(turn) }
   return recordOnly([{ name: functionRecord(id), value: stored }])
 }
 

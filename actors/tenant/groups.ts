@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEdit, recordOnly } from '#actors/record-actor'
-import { authorshipAfter, creatorsOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
+import { newEditId, recordOnly } from '#actors/record-actor'
+import { answerUnchanged, authorshipAfter, creatorsOf, quotaFault, refusePut } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import { rolesNaming } from '#actors/tenant/roles'
@@ -21,12 +21,12 @@ export function decidePutGroup(
   const isSame = before !== undefined && isDeepStrictEqual([before.name, before.devices], [name, devices])
   const refusal = refusePut(before, { isNew, author }, isSame)
   if (refusal) return refusal
-  if (isSame) return unchanged(before)
+  if (isSame) return answerUnchanged(before)
   const quota = { max: groupsMax, what: 'groups' }
   const full = before ? undefined : quotaFault(state, creatorsOf(state.groups), { author, isNarrow }, quota)
   const problem = full ?? membersFault(state, id, devices.length)
   if (problem) return refuse(problem)
-  const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
+  const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEditId(turn) }
   const hasSameMembers = isDeepStrictEqual(before?.devices, devices)
   const roles = hasSameMembers ? [] : rolesNaming(state, id)
   return recordOnly(
@@ -34,7 +34,7 @@ export function decidePutGroup(
       { name: groupRecord(id), value: stored },
       // Other members are an edit of the rights that these roles give, which is published after the group.
       ...roles.map(([role, before]) => {
-        const value: StoredRole = { ...before, since: null, edit: newEdit(turn) }
+        const value: StoredRole = { ...before, since: null, edit: newEditId(turn) }
         return { name: roleRecord(role), value }
       }),
     ],

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { newEdit, recordOnly } from '#actors/record-actor'
+import { newEditId, recordOnly } from '#actors/record-actor'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
 import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
@@ -31,7 +31,7 @@ export function decidePutRole(
   const createdBy = before ? before.createdBy : author
   // No client can have received events by a role that did not exist.
   const since = before ? null : -1
-  const stored: StoredRole = { grants, since, edit: newEdit(turn), ...(createdBy !== undefined && { createdBy }) }
+  const stored: StoredRole = { grants, since, edit: newEditId(turn), ...(createdBy !== undefined && { createdBy }) }
   return recordOnly([{ name: roleRecord(role), value: stored }], {
     answer: { isNew: !before },
   })
@@ -98,10 +98,10 @@ export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string
 
 /** The roles with a grant that names this group. */
 export function rolesNaming({ roles }: Pick<TenantState, 'roles'>, group: string): readonly [string, StoredRole][] {
-  return [...roles].filter(([, { grants }]) => grants.some((grant) => isNaming(grant, group)))
+  return [...roles].filter(([, { grants }]) => grants.some((grant) => namesGroup(grant, group)))
 }
 
-export function isNaming({ groups = [] }: Grant, group: string): boolean {
+export function namesGroup({ groups = [] }: Grant, group: string): boolean {
   return groups.includes(group)
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { recordOnly } from '#actors/record-actor'
-import { authorshipAfter, unchanged } from '#actors/tenant/authorship'
+import { answerUnchanged, authorshipAfter } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import { type TenantState, templateRecord } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -19,7 +19,7 @@ export function decidePutTemplate(
 ): Decision<Entry> {
   const { locales } = body
   const before = state.templates.get(name)
-  if (before && isDeepStrictEqual(before.locales, locales)) return unchanged(before)
+  if (before && isDeepStrictEqual(before.locales, locales)) return answerUnchanged(before)
   const problem = limitOf(state, body, before)
   if (problem) return refuse(problem)
   const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }

@@ -3,7 +3,7 @@ import { recordActor } from '#actors/record-actor'
 import { decideDeleteAlarm, decidePutAlarm, decideSweepDone, decideSweepProgress } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
+import { decideAdmitDevice, decideDeviceGone, decideDeviceSized } from '#actors/tenant/devices'
 import {
   decideDeleteFunction,
   decideDisableWebhook,
@@ -94,9 +94,9 @@ export function tenantActor(
       }
     },
     decisions: {
-      admit_device: decideAdmit,
-      device_gone: decideGone,
-      device_sized: (_, command) => decideSized(command),
+      admit_device: decideAdmitDevice,
+      device_gone: decideDeviceGone,
+      device_sized: (_, command) => decideDeviceSized(command),
       add_json_names: decideAddJsonNames,
       publish_json_names: decidePublishJsonNames,
       put_schema: decidePutSchema,

@@ -113,7 +113,7 @@ export function decideReconnect(
   const { stored } = actor
   if (!stored) return answer(undefined)
   const { state, context } = stored
-  const reconnect = reconnectEvent(session, reported(context, firmwares), turn, parts)
+  const reconnect = reconnectEvent(session, reportedFirmware(context, firmwares), turn, parts)
   const isRefused =
     isRefusing && context.by !== 'post' && nextStep(state, context, reconnect)?.actions.has('send_offer') === true
   const event = isRefused
@@ -137,7 +137,7 @@ export function decideResume(
   if (!stored) return answer(undefined)
   const { state, context } = stored
   const { offer, from, session } = context
-  const has = reported(context, firmwares)
+  const has = reportedFirmware(context, firmwares)
   if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
     return decideTransition(actor, [reconnectEvent(session, has, turn, parts)], turn, parts)
   }
@@ -152,7 +152,7 @@ function reconnectEvent(session: string, reported: string | undefined, { now }: 
   return { type: 'BACK', now, offerUntil: now + offerTimeoutMs, session, reported } as const
 }
 
-function reported({ index }: UpdateContext, firmwares: readonly Firmware[]): string | undefined {
+function reportedFirmware({ index }: UpdateContext, firmwares: readonly Firmware[]): string | undefined {
   return firmwares.find((firmware) => firmware.index === index)?.firmware
 }
 
@@ -160,7 +160,7 @@ function reported({ index }: UpdateContext, firmwares: readonly Firmware[]): str
  * The update has timed out, or it may be tried again. If a clock was set back since, neither is true, and the reminder
  * is set again.
  */
-export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
+export function decideDueUpdate(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
   const { device, stored } = actor
   if (!stored) return answer(undefined)
   const { state, context, attempts } = stored

@@ -104,7 +104,7 @@ export function updateAddress(tenant: string, device: string): ActorAddress<Upda
 export const updatingIndex = 'updating'
 
 /** The published state of the current firmware. */
-export function publishedOf({ state, context }: StoredUpdate): PublishedUpdate {
+export function publishedStateOf({ state, context }: StoredUpdate): PublishedUpdate {
   const { index, offer, progress, message, toldAt } = context
   return {
     index,
@@ -117,9 +117,9 @@ export function publishedOf({ state, context }: StoredUpdate): PublishedUpdate {
 }
 
 /** The last published state of one firmware of the device; undefined: never published. */
-export function publishedFor(stored: StoredUpdate, index: number): PublishedUpdate | undefined {
+export function publishedStateAt(stored: StoredUpdate, index: number): PublishedUpdate | undefined {
   return stored.context.index === index
-    ? publishedOf(stored)
+    ? publishedStateOf(stored)
     : stored.earlier?.find((published) => published.index === index)
 }
 
@@ -143,7 +143,7 @@ export function earlierAfter(
   correction: PublishedUpdate | undefined,
 ): readonly PublishedUpdate[] | undefined {
   if (!before || before.context.index === index) return before?.earlier
-  const last = correction ?? publishedOf(before)
+  const last = correction ?? publishedStateOf(before)
   const others =
     before.earlier?.filter((published) => published.index !== index && published.index !== last.index) ?? []
   return [...others, last]

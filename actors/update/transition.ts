@@ -6,14 +6,14 @@ import { isRunning, machineVersion, updateMachine } from '#actors/update/machine
 import {
   checkedCorrection,
   earlierAfter,
-  publishedOf,
+  publishedStateOf,
   type StoredUpdate,
   type UpdateActorState,
   type UpdateContext,
   updateRecord,
   updatingIndex,
 } from '#actors/update/state'
-import { countedAfter, countTells } from '#actors/update/update-stage'
+import { countedAfter, stageReports } from '#actors/update/update-stage'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
@@ -72,14 +72,17 @@ export function decideTransition(
   }
   const records = [{ name: updateRecord, value: next }]
   const reminder = reminderOf(next)
-  const published = [...(correction ? [correction] : []), ...(actions.has('publish_status') ? [publishedOf(next)] : [])]
+  const published = [
+    ...(correction ? [correction] : []),
+    ...(actions.has('publish_status') ? [publishedStateOf(next)] : []),
+  ]
   const entries = published.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
   return record<Entry>(entries, {
     changes: records,
     records,
     indexes: updatingRows(device, before, isRunning(state)),
     ...(reminder !== turn.reminder() && { reminder }),
-    tells: countTells(turn.tenant, before?.counted ?? null, next.counted),
+    tells: stageReports(turn.tenant, before?.counted ?? null, next.counted),
     effects: [
       () => parts.notices.updateMoved(turn.tenant, device, next),
       ...effectsOf(turn.tenant, device, context, actions, parts.notices),

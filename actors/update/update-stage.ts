@@ -21,7 +21,7 @@ export function countedAfter(
 }
 
 /** The messages to the projects; together they contain the stage of every update. */
-export function countTells(tenant: string, before: CountedUpdate | null, after: CountedUpdate | null): Tell[] {
+export function stageReports(tenant: string, before: CountedUpdate | null, after: CountedUpdate | null): Tell[] {
   if (before && after && isOfOne(before, after))
     return before.stage === after.stage ? [] : [tellOf(tenant, after, before.stage, after.stage)]
   return [

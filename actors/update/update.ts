@@ -1,10 +1,10 @@
 import { recordActor } from '#actors/record-actor'
 import type { UpdateCommand } from '#actors/update/commands'
-import { decideBegin, decideDue, decideReconnect, decideReport, decideResume } from '#actors/update/decisions'
+import { decideBegin, decideDueUpdate, decideReconnect, decideReport, decideResume } from '#actors/update/decisions'
 import { machineVersion } from '#actors/update/machine'
 import { type StoredUpdate, type UpdateActorState, updateRecord } from '#actors/update/state'
 import { type UpdateParts, updatingRows } from '#actors/update/transition'
-import { countTells } from '#actors/update/update-stage'
+import { stageReports } from '#actors/update/update-stage'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
 
@@ -31,7 +31,7 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
       reconnected: (state, command, turn) => decideReconnect(state, command, turn, parts),
       resume: (state, command, turn) => decideResume(state, command, turn, parts),
       forget: (state, _, turn) => decideForget(state, turn, parts),
-      reminder_due: (state, _, turn) => decideDue(state, turn, parts),
+      reminder_due: (state, _, turn) => decideDueUpdate(state, turn, parts),
     },
   })
 }
@@ -50,7 +50,7 @@ function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notice
     records,
     indexes: updatingRows(device, stored, false),
     ...(turn.reminder() !== null && { reminder: null }),
-    tells: countTells(tenant, stored.counted, null),
+    tells: stageReports(tenant, stored.counted, null),
     effects: [() => notices.updateMoved(tenant, device, undefined)],
   })
 }

@@ -1,7 +1,7 @@
 import type { FactorRequest, SignInOrigin } from '#access/requests'
 import { identifyUser, type SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/commands'
-import { tooEarly } from '#actors/account/factors'
+import { factorDelayProblem } from '#actors/account/factors'
 import type { AccountState } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/commands'
 import { rowById } from '#actors/directory/queries'
@@ -97,7 +97,7 @@ export function checkFactorLimit(
   { address }: { readonly address: string },
 ): void {
   parts.attempts.check(address)
-  const early = tooEarly(accountOf(parts, subject).factors.wrong, parts.world.now())
+  const early = factorDelayProblem(accountOf(parts, subject).factors.wrong, parts.world.now())
   if (early) throw early
 }
 

@@ -26,7 +26,7 @@ export class SessionList {
       const { createdAt, lastUsedAt, address, agent, scheme } = stored
       return [{ id, createdAt, lastUsedAt, address, agent, scheme, isCurrent: id === current }]
     })
-    await system.gate.settled()
+    await system.gate.whenStored()
     return shown.reverse()
   }
 

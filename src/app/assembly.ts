@@ -38,7 +38,7 @@ import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import { LocalTopics } from '#runtime/local-topics'
-import { inSlices } from '#runtime/slices'
+import { runInSlices } from '#runtime/slices'
 import { System } from '#runtime/system'
 import { Database } from '#store/database'
 import { StoreJournal } from '#store/store-journal'
@@ -131,7 +131,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       }),
     )
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
-  const shared = { inSlices: (step: () => boolean) => inSlices(world, step), log }
+  const shared = { runInSlices: (step: () => boolean) => runInSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.request(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...shared })
   const { mail, receivers, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
@@ -346,8 +346,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     // The store stays open until it holds the pending commits and the results of mails and webhooks.
     {
       async close() {
-        await Promise.all([deliveries.settled(mailsSettledMs), webhooks.settled(webhooksSettledMs)])
-        if (system.gate.isOpen) await system.gate.settled().catch(() => {})
+        await Promise.all([deliveries.whenSent(mailsSettledMs), webhooks.whenStored(webhooksSettledMs)])
+        if (system.gate.isOpen) await system.gate.whenStored().catch(() => {})
       },
     },
     images,

@@ -141,10 +141,10 @@ export async function joinCluster(
             images: context.firmware.images,
           }),
       }),
-    handOverTo: (other, assembly) => clusterNode.handOver(other, () => settled(assembly)),
+    handOverTo: (other, assembly) => clusterNode.handOver(other, () => waitForCommits(assembly)),
     async handOver(assembly) {
       const timeout = new Promise<void>((resolve) => realWorld.after(handOverMs, resolve))
-      await Promise.race([settled(assembly), timeout])
+      await Promise.race([waitForCommits(assembly), timeout])
       await assembly.database.close()
     },
     async close() {
@@ -156,9 +156,9 @@ export async function joinCluster(
 }
 
 /** Waits twice, because the audit stores entries about the first commits. */
-async function settled({ context: { system } }: Assembly): Promise<void> {
+async function waitForCommits({ context: { system } }: Assembly): Promise<void> {
   for (let times = 0; times < 2 && system.gate.isOpen; times++) {
-    await system.gate.settled().catch(() => {})
+    await system.gate.whenStored().catch(() => {})
     await new Promise<void>((resolve) => realWorld.soon(resolve))
   }
 }

@@ -76,10 +76,11 @@ export class ClusterNode {
   }
 
   /**
-   * Begins to make another node the owner: from then on, new requests wait for it. `settled`: waits for commits.
+   * Begins to make another node the owner: from then on, new requests wait for it.
+   * @param waitForCommits resolves when the pending commits are stored
    * @throws Problem `not_found`, `conflict`
    */
-  handOver(name: string, settled: () => Promise<unknown>): void {
+  handOver(name: string, waitForCommits: () => Promise<unknown>): void {
     const { world, node, nodes } = this.#parts
     if (name === node.name) throw new Problem('conflict', `${name} is the owner`)
     const all = nodes.all()
@@ -92,7 +93,7 @@ export class ClusterNode {
     world.after(answersMs, async () => {
       this.#isHandingOver = true
       try {
-        await Promise.race([settled(), new Promise<void>((resolve) => world.after(settledMsMax, resolve))])
+        await Promise.race([waitForCommits(), new Promise<void>((resolve) => world.after(settledMsMax, resolve))])
         await new Promise<void>((resolve) => world.after(answersMs, resolve))
         await this.#parts.lease.handOver(to)
       } catch {

@@ -22,7 +22,7 @@ export interface EmbeddedUpdateServerParts {
 /**
  * The update server inside this process. It answers synchronously from the state of the projects. Contract 6.
  *
- * An answer may be based on changes that are not stored yet: callers that show it wait for `gate.settled`. Updates that
+ * An answer may be based on changes that are not stored yet: callers that show it wait for `gate.whenStored`. Updates that
  * it starts are stored after these changes.
  */
 export class EmbeddedUpdateServer implements UpdateServer {

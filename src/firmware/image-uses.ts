@@ -178,7 +178,7 @@ export class ImageUses {
       }
     }
     // A deletion that was read may not be stored yet.
-    await system.gate.settled(closedCount)
+    await system.gate.whenStored(closedCount)
   }
 
   #readProject(tenant: string, project: string): void {

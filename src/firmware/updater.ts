@@ -149,7 +149,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const isLinked = linked?.link.isOpen === true
     const { project = null, firmwares = noFirmwares } = known ?? {}
     if (!isThere && (!isLinked || project === null || firmwares.length === 0)) {
-      await system.gate.settled(closedCount)
+      await system.gate.whenStored(closedCount)
       if (!known) throw new Problem('not_found')
       return isLinked ? { status: 'NO_UPDATE' } : { status: 'DEVICE_OFFLINE' }
     }

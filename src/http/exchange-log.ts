@@ -17,7 +17,7 @@ export function logBug(exchange: LoggedExchange, error: unknown): void {
 }
 
 /** An answer that was cut off after its beginning. Overload and a stop of the server are no bugs; other errors are. */
-export function logBrokenOff(exchange: LoggedExchange, error: unknown): void {
+export function logAbortedAnswer(exchange: LoggedExchange, error: unknown): void {
   const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
   if (!isForNow) logBug(exchange, error)
   else {

@@ -3,7 +3,7 @@ import { BodyPace, BodyReader } from '#http/body-reader'
 import { ReceivedBody, RequestEnded } from '#http/body-stream'
 import type { BodyStream, Reply } from '#http/call'
 import type { OriginVerdict } from '#http/cors'
-import { logBrokenOff, logBug, logLine } from '#http/exchange-log'
+import { logAbortedAnswer, logBug, logLine } from '#http/exchange-log'
 import { addressText } from '#http/forwarding-headers'
 import type { RouteMetrics } from '#http/http-metrics'
 import type { PendingRequest } from '#http/pending-requests'
@@ -225,7 +225,7 @@ export class Exchange implements PendingRequest {
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.metrics.refusals[isRefusal ? error.code : 'bug']++
     if (this.hasBegun) {
-      logBrokenOff(this, error)
+      logAbortedAnswer(this, error)
       // Bytes were sent: only a closed connection shows the client that the answer is incomplete.
       this.close()
     } else {

@@ -322,11 +322,11 @@ function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Exchan
   const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
   // A stored answer is no change, and is not recorded again.
   const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, proceed) : proceed()
-  return counted(exchange, call, audit ? audit.whenStored(reply) : reply)
+  return countOpenRequest(exchange, call, audit ? audit.whenStored(reply) : reply)
 }
 
 /** Counts the request until the reply is made. */
-function counted(
+function countOpenRequest(
   {
     context: {
       load: { work },

@@ -1,6 +1,6 @@
 import type { DeclaredService, Hello, Welcome } from '#actors/device/commands'
 import { newShapeCount } from '#actors/device/declaration'
-import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
+import { type MemoryLimits, memoryProblem } from '#actors/device/memory'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import { type DeclarationRate, declaredService, readService, tooManyShapes } from '#link/declaration'
 import type { FrameAbout } from '#link/device-frame'
@@ -136,7 +136,7 @@ export class Hellos {
     const about = { deviceIdentifier: device }
     // A refused HELLO changes nothing, so this check comes before the device is created or taken over.
     const awake = port.wake(tenant, device)
-    const fault = memoryFaultOf(awake.state as DeviceState, services, [], tenant, memory)
+    const fault = memoryProblem(awake.state as DeviceState, services, [], tenant, memory)
     if (fault) {
       port.releaseIfEmpty(awake)
       port.inOrder(() => link.refuse(fault, about, false, false))

@@ -4,7 +4,7 @@ import { bytesOf, type UnacknowledgedMessages } from '#mqtt/outgoing-messages'
 import type { Qos } from '#mqtt/packet'
 import { isMatchingLevels } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
-import { inSlices } from '#runtime/slices'
+import { runInSlices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 /** A message on a free topic. */
@@ -186,7 +186,7 @@ export class Broker {
   /** Sends the retained messages that match a new subscription, in slices. Subscriptions are processed in turn. */
   sendRetained(client: Client, subscription: Subscription): void {
     this.#scans.push({ client, subscription, levels: subscription.topic.split('/'), retained: this.#retained.values() })
-    if (this.#scans.length === 1) inSlices(this.#options.world, () => this.#scanNext())
+    if (this.#scans.length === 1) runInSlices(this.#options.world, () => this.#scanNext())
   }
 
   /** A message that changes during the scan moves to its end, so no old message is sent after a newer one. */

@@ -258,7 +258,7 @@ export class ReaderTopics {
         }
       }
     }
-    await system.gate.settled()
+    await system.gate.whenStored()
   }
 
   #present(caller: Caller, state: DeviceState, levels: readonly (readonly string[])[]): Iterable<StateMessage> {

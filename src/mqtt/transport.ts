@@ -1,5 +1,5 @@
 import type { Socket as NetSocket } from 'node:net'
-import { inSlices } from '#runtime/slices'
+import { runInSlices } from '#runtime/slices'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
@@ -65,7 +65,7 @@ export class PacketFlush {
     let transports: readonly TcpTransport[] | undefined
     let place = 0
     let spentMs = 0
-    inSlices(this.#world, () => {
+    runInSlices(this.#world, () => {
       if (!transports) {
         transports = [...this.#waiting]
         this.#waiting.clear()

@@ -157,7 +157,7 @@ export class Deliverer {
   async #handOver(subscriber: Subscriber, state: SubscriberState, next: NextMail): Promise<After> {
     const { system, mail } = this.#parts
     if (next.type === 'pass') return this.#advance(subscriber, state, next.progress)
-    await system.gate.settled()
+    await system.gate.whenStored()
     // If the store takes no writes, the result of the mail could not be stored.
     if (!system.gate.isOpen) throw new Problem('storage')
     if (this.#isStopped || !isTenantActive(system, subscriber.tenant)) return 'nothing'

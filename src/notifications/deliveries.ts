@@ -211,7 +211,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 
   /** Resolves when mails in progress are sent and stored, or after `withinMs`. */
-  settled(withinMs: number): Promise<void> {
+  whenSent(withinMs: number): Promise<void> {
     if (this.#underWay.size === 0) return Promise.resolve()
     return new Promise((resolve) => {
       const cancel = this.#parts.system.world.after(withinMs, resolve)

@@ -154,7 +154,7 @@ export class Webhooks implements WebhookNotices {
   }
 
   /** Resolves when the results of attempts in progress are stored, or after `withinMs`, which ends these attempts. */
-  settled(withinMs: number): Promise<void> {
+  whenStored(withinMs: number): Promise<void> {
     if (this.#underWayCount === 0) return Promise.resolve()
     const { system, receivers } = this.#parts
     return new Promise((resolve) => {
@@ -272,7 +272,7 @@ export class Webhooks implements WebhookNotices {
     if (!webhook) return {}
     const prepared = preparedOf(this.#parts, { tenant, function: fn }, webhook)
     if (typeof prepared === 'string') return this.#end(waiting, 'FAILED', prepared, false)
-    await system.gate.settled()
+    await system.gate.whenStored()
     // If the store takes no writes, the result could not be stored.
     if (!system.gate.isOpen) throw new Problem('storage')
     if (this.#isStopped || !isTenantActive(system, tenant)) return {}

@@ -14,7 +14,7 @@ import { readKey } from '#model/property-write'
 import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { propIdOfName } from '#model/service-schema'
-import { boundWithin, schemasFor } from '#routes/bound-visibility'
+import { isBindingWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/list-page'
 import { ReadSlices } from '#routes/read-slices'
@@ -70,7 +70,9 @@ const keyCharactersMax = 256
 
 /** A group that the caller may read, or one whose devices the caller may all name one by one. */
 function mayName({ scope }: Caller, devices: readonly string[], service: string): boolean {
-  return boundWithin(scope, 'functions', 'read', devices) || reachesEvery(scope, 'service', 'update', devices, service)
+  return (
+    isBindingWithin(scope, 'functions', 'read', devices) || reachesEvery(scope, 'service', 'update', devices, service)
+  )
 }
 
 /** @throws Problem `not_found` */
@@ -106,7 +108,7 @@ async function shownAction(
 ): Promise<Reply> {
   const { limit } = call.query
   const devices = new ActionDevices(context, call, id, action)
-  const { counts, first, isMore } = await devices.counted()
+  const { counts, first, isMore } = await devices.readCounts()
   if (counts.total === 0 && action.total > 0) throw new Problem('not_found')
   const { serviceIdentifier, updates, createdBy, createdAt, isDone, desired } = action
   if (desired) counts.applied = counts.OK
@@ -145,7 +147,7 @@ class ActionDevices implements Pages {
   }
 
   /** All devices that the requester may see, and as many as the limit asks for. */
-  async counted(): Promise<{ readonly counts: ActionCounts; readonly first: Rows; readonly isMore: boolean }> {
+  async readCounts(): Promise<{ readonly counts: ActionCounts; readonly first: Rows; readonly isMore: boolean }> {
     const { world, system } = this.#context
     const { caller, query } = this.#call
     const { closedCount } = system.gate
@@ -163,7 +165,7 @@ class ActionDevices implements Pages {
         else isMore = true
       }
     }
-    await system.gate.settled(closedCount)
+    await system.gate.whenStored(closedCount)
     return { counts, first, isMore }
   }
 

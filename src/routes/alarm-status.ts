@@ -10,7 +10,7 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
-import { changedReply } from '#routes/bound-visibility'
+import { replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { listReply, streamHeaders } from '#routes/list-reply'
 import { logReply } from '#routes/log-reply'
@@ -34,7 +34,7 @@ export function alarmStatusRoutes(context: RouteContext): Binding[] {
         return { to: deviceAddress(tenant, device), command, bytes: bodyBytes.byteLength }
       })
       const row = entryOf(context, tenant, { alarm, device, state: state as AlarmState })
-      return changedReply(reachesDevice(scope, 'alarms', 'read', device), row, 'resourceIdentifier')
+      return replyToChange(reachesDevice(scope, 'alarms', 'read', device), row, 'resourceIdentifier')
     }),
   ]
 }

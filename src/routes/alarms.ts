@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 import { type Action, servicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { alarmStatusRoutes } from '#routes/alarm-status'
-import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
+import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { resourceListReply } from '#routes/list-reply'
@@ -61,7 +61,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredAlarm)
-      return changedReply(mayRead, alarmEntryOf(id, stored as StoredAlarm), 'resourceIdentifier')
+      return replyToChange(mayRead, alarmEntryOf(id, stored as StoredAlarm), 'resourceIdentifier')
     }),
 
     bind(api.deleteAlarm, async (call) => {
@@ -99,7 +99,7 @@ function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: Alar
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: AlarmBody): void {
   const { serviceIdentifier, devices = null, groups = null } = body
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
-  mustBindAll(scope, 'alarms', action, { devices, groups }, membersOf, [serviceIdentifier])
+  checkBindings(scope, 'alarms', action, { devices, groups }, membersOf, [serviceIdentifier])
 }
 
 function textOf(id: string, alarm: StoredAlarm): string {

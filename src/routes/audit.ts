@@ -11,7 +11,7 @@ export function auditRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listAudit, async (call) => {
       // A refusal is answered before its entry is stored.
-      if (context.system.gate.isOpen) await context.system.gate.settled()
+      if (context.system.gate.isOpen) await context.system.gate.whenStored()
       return logReply(context, call, auditIndex, {
         isShown: isOf(call.query.user),
         textOf: textOfEntry,

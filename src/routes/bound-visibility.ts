@@ -11,7 +11,7 @@ import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } 
  */
 
 /** Whether everything it is bound to is within the scope for the action. Services do not narrow it. */
-export function boundWithin(scope: Scope, resource: Resource, action: Action, bound: BindingDevices): boolean {
+export function isBindingWithin(scope: Scope, resource: Resource, action: Action, bound: BindingDevices): boolean {
   return reachesEvery(scope, resource, action, bound)
 }
 
@@ -23,7 +23,7 @@ export function isVisible(
   bound: DeviceBinding,
   membersOf: MembersOf,
 ): boolean {
-  return allOf(bound, membersOf, (devices) => boundWithin(scope, resource, action, devices))
+  return allOf(bound, membersOf, (devices) => isBindingWithin(scope, resource, action, devices))
 }
 
 /**
@@ -39,14 +39,14 @@ export function mayBind(
   bound: BindingDevices,
   service?: string,
 ): boolean {
-  return boundWithin(scope, resource, action, bound) && reachesEvery(scope, 'service', 'read', bound, service)
+  return isBindingWithin(scope, resource, action, bound) && reachesEvery(scope, 'service', 'read', bound, service)
 }
 
 /**
  * @throws Problem `not_found` if the caller may not bind an object to everything named, with values of each of these
  * services
  */
-export function mustBindAll(
+export function checkBindings(
   scope: Scope,
   resource: Resource,
   action: Action,
@@ -80,7 +80,7 @@ export function schemasFor(
  * The answer to a change: the object itself if the caller may read it, otherwise its identifier. A right to change does
  * not include a right to read.
  */
-export function changedReply<Entry extends object>(mayRead: boolean, entry: Entry, name: keyof Entry): Reply {
+export function replyToChange<Entry extends object>(mayRead: boolean, entry: Entry, name: keyof Entry): Reply {
   return { status: 200, json: mayRead ? entry : { [name]: entry[name] } }
 }
 

@@ -198,11 +198,11 @@ class TenantTexts {
       case 'meta_set':
       case 'meta_deleted':
         if (this.#waiting) this.#waiting.push(entry)
-        else this.#changed(entry.device, entry.kind === 'device_removed')
+        else this.#updateDevice(entry.device, entry.kind === 'device_removed')
     }
   }
 
-  #changed(device: string, isRemoved: boolean): void {
+  #updateDevice(device: string, isRemoved: boolean): void {
     const { rows } = this
     const place = placeAfter(rows, device)
     const row = rows[place - 1]

@@ -4,7 +4,7 @@ import { hashOf, newSecret, tokenHash } from '#access/secret-text'
 import type { DeviceRemoved } from '#actors/device/commands'
 import { deviceAddress, registrarRecord, tokenRecord } from '#actors/device/device'
 import { endingsMax } from '#actors/device/evaluation'
-import { metaFaultOf } from '#actors/device/memory'
+import { metaMemoryProblem } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import { type AdmitDevice, tenantAddress } from '#actors/tenant/commands'
@@ -144,7 +144,7 @@ async function create(
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
     if (context.system.peek(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
-    const fault = metaFaultOf(device, meta, tenant, context.memory)
+    const fault = metaMemoryProblem(device, meta, tenant, context.memory)
     if (fault) throw fault
     const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
     return { to: tenantAddress(tenant), command: admit }

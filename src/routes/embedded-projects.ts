@@ -7,7 +7,7 @@ import { type Action, reachesEvery } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
 /** Routes of the embedded update server only: with an external one there is nothing to manage here. Contract 6. */
-export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]): Binding[] {
+export function requireEmbeddedServer(context: RouteContext, bindings: readonly Binding[]): Binding[] {
   return bindings.map(({ entry, answer }) => ({
     entry,
     answer(call) {

@@ -21,7 +21,7 @@ import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { deliveriesOf } from '#model/webhook'
-import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
+import { authorOf, checkBindings, isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
@@ -85,7 +85,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
       const entry = functionEntryOf(id, stored as StoredFunction)
-      const reply = changedReply(mayRead, entry, 'resourceIdentifier')
+      const reply = replyToChange(mayRead, entry, 'resourceIdentifier')
       return mayRead ? withSecrets(reply, entry, made) : reply
     }),
 
@@ -129,7 +129,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
   const { devices = null, groups = null } = body.binding
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
-  mustBindAll(scope, resource, action, { devices, groups }, membersOf, servicesNamed(body.graph))
+  checkBindings(scope, resource, action, { devices, groups }, membersOf, servicesNamed(body.graph))
 }
 
 /** @throws Problem `invalid` that names the webhooks whose receivers are not allowed. Contract 12 */

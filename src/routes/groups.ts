@@ -1,5 +1,5 @@
 import { type PutGroup, tenantAddress } from '#actors/tenant/commands'
-import { isNaming, rolesNaming } from '#actors/tenant/roles'
+import { namesGroup, rolesNaming } from '#actors/tenant/roles'
 import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
@@ -10,7 +10,7 @@ import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
-import { authorOf, boundWithin, changedReply, mayBind } from '#routes/bound-visibility'
+import { authorOf, isBindingWithin, mayBind, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { resourceListReply } from '#routes/list-reply'
@@ -59,7 +59,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isVisible(caller, 'read', stored as StoredGroup)
-      return changedReply(mayRead, groupEntryOf(id, stored as StoredGroup), 'resourceIdentifier')
+      return replyToChange(mayRead, groupEntryOf(id, stored as StoredGroup), 'resourceIdentifier')
     }),
 
     bind(api.deleteGroup, async (call) => {
@@ -86,7 +86,7 @@ function existingGroup(context: RouteContext, caller: Caller, action: Action, id
 const resource = 'functions'
 
 function isVisible({ scope }: Caller, action: Action, { devices }: StoredGroup): boolean {
-  return boundWithin(scope, resource, action, devices)
+  return isBindingWithin(scope, resource, action, devices)
 }
 
 /** @throws Problem `not_found` */
@@ -102,7 +102,9 @@ function mustBind({ scope }: Caller, action: Action, devices: readonly string[])
  */
 function mustHoldGrants(context: RouteContext, caller: Caller, group: string, added: readonly string[]): void {
   const state = context.system.wake(tenantAddress(caller.tenant))
-  const grants = rolesNaming(state, group).flatMap(([, role]) => role.grants.filter((grant) => isNaming(grant, group)))
+  const grants = rolesNaming(state, group).flatMap(([, role]) =>
+    role.grants.filter((grant) => namesGroup(grant, group)),
+  )
   mustCover(caller, grants)
   if (added.length > 0 && !coversOn(caller.scope, grants, added)) throw new Problem('forbidden')
 }

@@ -5,7 +5,7 @@ import * as api from '#api/history-selection'
 import { type Binding, bind, type Call, ofEachNode, type Reply } from '#http/call'
 import { Problem, type ProblemDetail } from '#model/problem'
 import { servicesOfDevicesWithin } from '#model/scope'
-import { boundWithin, schemasFor } from '#routes/bound-visibility'
+import { isBindingWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { deviceFinder } from '#routes/devices'
 import { historyReply } from '#routes/history-answer'
@@ -138,7 +138,7 @@ function candidates(
     if (count > api.acrossDevicesMax) {
       throw new Problem('invalid', undefined, { details: [{ path: 'groups', message: tooManyDevices }] })
     }
-    if (found && boundWithin(scope, 'functions', 'read', found)) return found
+    if (found && isBindingWithin(scope, 'functions', 'read', found)) return found
     throw new Problem('invalid', undefined, { details: [{ path: `groups.${place}`, message: 'is not a group' }] })
   })
   return namesOf([...new Set([...(devices ?? []), ...members])])

@@ -11,7 +11,7 @@ import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { checkProjectLimit, embeddedOnly, existingProject, mustReachAll } from '#routes/embedded-projects'
+import { checkProjectLimit, existingProject, mustReachAll, requireEmbeddedServer } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed-reply'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
@@ -22,7 +22,7 @@ const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }
 /** Routes for firmware releases. Contract 6. */
 export function releaseRoutes(context: RouteContext): Binding[] {
   const uploads = new ConcurrencyLimit(uploadLimits)
-  return embeddedOnly(context, [
+  return requireEmbeddedServer(context, [
     bind(api.listReleases, ({ caller, parameters: { project } }) => {
       const { releases } = existingProject(context, caller.tenant, project)
       return textReply(context, JSON.stringify([...releases.values()].sort(inOrder).map(releaseEntryOf)))
@@ -112,7 +112,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
     { from, size },
     checked(context, call, body, range, key),
     async (image) => {
-      reply = await stored(context, call, key, image)
+      reply = await createRelease(context, call, key, image)
     },
   )
   return reply ?? { status: 202, json: { received: upload.received, size } }
@@ -184,7 +184,7 @@ async function* checked(
 }
 
 /** The image is stored durably: creates its release. */
-function stored(
+function createRelease(
   context: RouteContext,
   { caller: { tenant, user }, parameters: { project }, query }: UploadCall,
   key: ReleaseKey,

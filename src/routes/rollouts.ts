@@ -11,9 +11,9 @@ import { Problem } from '#model/problem'
 import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
 import { type Action, isPermitted } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
-import { changedReply, isVisible, membersIn } from '#routes/bound-visibility'
+import { isVisible, membersIn, replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { checkProjectLimit, embeddedOnly, mustReachAll } from '#routes/embedded-projects'
+import { checkProjectLimit, mustReachAll, requireEmbeddedServer } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed-reply'
 
 /** Routes for rollouts. Contract 6. */
@@ -25,7 +25,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       await context.system.ask(projectAddress(caller.tenant, project), { type, author: caller.user }),
     )
   }
-  return embeddedOnly(context, [
+  return requireEmbeddedServer(context, [
     bind(api.readRollout, ({ caller, parameters: { project } }) => {
       const { rollout, tally } = existingRollout(context, caller, project)
       return textReply(context, JSON.stringify(entryOf({ rollout, counts: tally.counts })))
@@ -67,7 +67,7 @@ function existingRollout(context: RouteContext, { tenant }: Caller, project: str
 
 /** Only its state for callers that may not read it: that is the result of their request. */
 function shown({ scope }: Caller, answer: unknown): Reply {
-  return changedReply(isPermitted(scope, 'updates', 'read'), entryOf(answer as RolloutAnswer), 'state')
+  return replyToChange(isPermitted(scope, 'updates', 'read'), entryOf(answer as RolloutAnswer), 'state')
 }
 
 function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>): RolloutEntry {

@@ -87,7 +87,7 @@ async function* listed(
         before = ','
       }
     }
-    await context.system.gate.settled()
+    await context.system.gate.whenStored()
     checkCurrent(call.caller)
     yield before === '[' ? '[]' : ']'
   } finally {
@@ -105,12 +105,12 @@ function devicesOf(
   after: string,
 ): Reply {
   const names = new ShownServices(context, call, {}).devices(service)
-  const isEmptyUnknown = () => new Problem('not_found')
+  const errorIfEmpty = () => new Problem('not_found')
   const chunks = streamObjects(
     context,
     call.caller,
     names,
-    { before, after, isEmptyUnknown },
+    { before, after, errorIfEmpty },
     textOfDevice(context, call, form, service),
   )
   if (form.depth >= 1 || before === '[') return { status: 200, chunks }

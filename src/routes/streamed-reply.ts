@@ -20,7 +20,7 @@ export async function* streamObjects(
   { world, system }: RouteContext,
   caller: Caller,
   names: Pages,
-  frame: { readonly before: string; readonly after: string; readonly isEmptyUnknown?: () => Error },
+  frame: { readonly before: string; readonly after: string; readonly errorIfEmpty?: () => Error },
   textOf: (name: string) => TextOrParts | undefined,
 ): AsyncGenerator<string> {
   const { closedCount } = system.gate
@@ -54,8 +54,8 @@ export async function* streamObjects(
         await slices.next()
       }
     }
-    if (isFirst && frame.isEmptyUnknown) throw frame.isEmptyUnknown()
-    await system.gate.settled(closedCount)
+    if (isFirst && frame.errorIfEmpty) throw frame.errorIfEmpty()
+    await system.gate.whenStored(closedCount)
     checkCurrent(caller)
     yield text + frame.after
   } finally {
@@ -76,6 +76,6 @@ export async function textReply(
   text: string,
   headers: Reply['headers'] = {},
 ): Promise<Reply> {
-  await system.gate.settled()
+  await system.gate.whenStored()
   return { status: 200, headers, text }
 }

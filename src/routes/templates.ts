@@ -6,7 +6,7 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
-import { changedReply } from '#routes/bound-visibility'
+import { replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { resourceListReply } from '#routes/list-reply'
@@ -41,7 +41,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
         return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isPermitted(caller.scope, 'functions', 'read')
-      return changedReply(mayRead, templateEntryOf(tenant, name, stored as StoredTemplate), 'resourceIdentifier')
+      return replyToChange(mayRead, templateEntryOf(tenant, name, stored as StoredTemplate), 'resourceIdentifier')
     }),
 
     bind(api.deleteTemplate, async (call) => {

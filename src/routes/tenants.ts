@@ -7,7 +7,7 @@ import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
-import { changedReply } from '#routes/bound-visibility'
+import { replyToChange } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { textReply } from '#routes/streamed-reply'
@@ -56,7 +56,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
         return { to: directoryAddress, command: update }
       })
       const mayRead = isPermitted(call.caller.scope, 'tenants', 'read')
-      return changedReply(mayRead, entryOf(row as TenantRow), 'resourceIdentifier')
+      return replyToChange(mayRead, entryOf(row as TenantRow), 'resourceIdentifier')
     }),
 
     // Its content is deleted in the background after this is stored.

@@ -11,7 +11,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.readUnsubscribe, ({ parameters: { subscriptionId }, query }) => {
       checkSigned(context, subscriptionId, query)
-      return pageOf(question)
+      return pageOf(unsubscribeForm)
     }),
 
     bind(api.unsubscribeByLink, async (call) => {
@@ -24,7 +24,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }
       // After a click the answer is a page; mail programs send the request themselves and need none.
-      return call.header('accept').includes('text/html') ? pageOf(ended) : { status: 204, headers: noStore }
+      return call.header('accept').includes('text/html') ? pageOf(unsubscribedText) : { status: 204, headers: noStore }
     }),
   ]
 }
@@ -55,10 +55,10 @@ const pageHeaders = {
 }
 
 /** The form is sent to the URL of its page. */
-const question = `<p>Do you want to stop receiving these mails?</p>
+const unsubscribeForm = `<p>Do you want to stop receiving these mails?</p>
 <form method="post"><button name="List-Unsubscribe" value="One-Click">Unsubscribe</button></form>`
 
-const ended = '<p>You will not receive these mails any more.</p>'
+const unsubscribedText = '<p>You will not receive these mails any more.</p>'
 
 function pageOf(content: string): Reply {
   const text = `<!doctype html>

@@ -3,12 +3,14 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly } from '#routes/embedded-projects'
+import { requireEmbeddedServer } from '#routes/embedded-projects'
 import { matchesEtag } from '#routes/entity-tag'
 
 /** Routes for firmware images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {
-  return embeddedOnly(context, [bind(api.readImage, (call) => read(context, call, call.parameters.sha256, call.query))])
+  return requireEmbeddedServer(context, [
+    bind(api.readImage, (call) => read(context, call, call.parameters.sha256, call.query)),
+  ])
 }
 
 async function read(

@@ -9,14 +9,14 @@ import { Problem } from '#model/problem'
 import { rolloutEntryOf } from '#model/rollout'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { checkProjectLimit, embeddedOnly, existingProject } from '#routes/embedded-projects'
+import { checkProjectLimit, existingProject, requireEmbeddedServer } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
 import { textReply } from '#routes/streamed-reply'
 import { namesOf } from '#runtime/storage'
 
 /** Routes for projects of the embedded update server and for pinned devices. Contract 6. */
 export function updateProjectRoutes(context: RouteContext): Binding[] {
-  return embeddedOnly(context, [
+  return requireEmbeddedServer(context, [
     bind(api.listProjects, (call) => {
       const { tenant } = call.caller
       const after = nameOfCursor(call.query.cursor)

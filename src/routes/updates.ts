@@ -3,7 +3,7 @@ import { firmwareIndex, isFirmwareKnown } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
 import {
   type PublishedUpdate,
-  publishedFor,
+  publishedStateAt,
   type StoredUpdate,
   updateAddress,
   updateRecord,
@@ -122,7 +122,7 @@ function firmwareEntryOf(
   stored: StoredUpdate | undefined,
 ): FirmwareEntry {
   const updateAvailable = project !== null && (checks.knownOf(questionOf(tenant, device, project, firmware)) ?? false)
-  const summary = stored && publishedFor(stored, firmware.index)
+  const summary = stored && publishedStateAt(stored, firmware.index)
   return { ...firmware, updateAvailable, ...(summary && { update: updateEntryOf(summary) }) }
 }
 

@@ -15,7 +15,7 @@ import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { UserEntry } from '#model/user'
-import { changedReply } from '#routes/bound-visibility'
+import { replyToChange } from '#routes/bound-visibility'
 import { mailCode } from '#routes/code-mail'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
@@ -84,7 +84,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       })
       const mayRead = isPermitted(caller.scope, 'users', 'read')
       const mayReadThere = call.query.tenant === undefined || isPermitted(caller.scope, 'tenants', 'read')
-      return changedReply(mayRead && mayReadThere, entryOf(row as UserRow), 'resourceIdentifier')
+      return replyToChange(mayRead && mayReadThere, entryOf(row as UserRow), 'resourceIdentifier')
     }),
 
     bindForTenant(context, api.deleteUser, async (call, tenant) => {

@@ -12,7 +12,7 @@ export interface BindingChange {
 }
 
 /** Calls the step repeatedly until it returns false, and yields to the event loop in between. */
-export type InSlices = (step: () => boolean) => void
+export type RunInSlices = (step: () => boolean) => void
 
 /** Devices changed before the event loop may run other work. */
 const devicesAtOnce = 256
@@ -52,15 +52,15 @@ export class Bindings<T> {
   readonly #byDevice = new Map<string, Profile<T>>()
   /** For devices that no rule or group names. */
   readonly #unnamed = new Profile<T>(keyOf([], []), [], [])
-  readonly #inSlices: InSlices
+  readonly #runInSlices: RunInSlices
   /** In order; slices work on the first. */
   readonly #pending: PendingChange<T>[] = []
   #isRunning = false
   /** Profiles created during pending changes: `of` may have created some that no device uses. */
   readonly #created = new Set<Profile<T>>()
 
-  constructor(inSlices: InSlices) {
-    this.#inSlices = inSlices
+  constructor(runInSlices: RunInSlices) {
+    this.#runInSlices = runInSlices
   }
 
   of(device: string): Profile<T> {
@@ -102,7 +102,7 @@ export class Bindings<T> {
     }
     if (this.#isRunning || this.#pending.length === 0) return
     this.#isRunning = true
-    this.#inSlices(() => this.#step())
+    this.#runInSlices(() => this.#step())
   }
 
   #step(): boolean {
@@ -127,7 +127,7 @@ export class Bindings<T> {
     const transitions = isNamed ? change.entering : change.leaving
     let to = transitions.get(from)
     if (!to || (to !== this.#unnamed && this.#profiles.get(to.key) !== to)) {
-      to = this.#profileOf(changed(from, change, isNamed))
+      to = this.#profileOf(namesAfter(from, change, isNamed))
       transitions.set(from, to)
     }
     return to
@@ -205,7 +205,7 @@ class PendingChange<T> implements BindingChange {
 }
 
 /** The names of a profile after a change. */
-function changed(
+function namesAfter(
   { rules, groups }: Pick<Profile<unknown>, BindingKind>,
   { kind, id }: BindingChange,
   isNamed: boolean,

@@ -4,7 +4,7 @@ import type { StoredGroup } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { StoredTemplate } from '#model/template'
 import { AuthorReaches } from '#rules/author-reach'
-import type { InSlices } from '#rules/bindings'
+import type { RunInSlices } from '#rules/bindings'
 import { noFunctionCounts } from '#rules/function-counts'
 import { Overflows, rateOfAll, rateOfFunction, webhookRateOfFunction, webhookRateOfTenant } from '#rules/request-rate'
 import { turnUnitsMax } from '#rules/rule-budget'
@@ -17,7 +17,7 @@ export interface FunctionViewsParts {
   readonly storedRequestsMax?: number
   /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
-  readonly inSlices: InSlices
+  readonly runInSlices: RunInSlices
   readonly log: { info(fields: object, message: string): void }
 }
 
@@ -161,7 +161,7 @@ export class FunctionViews {
     const webhookRate = webhookRateOfTenant()
     const view = new TenantFunctions({
       reaches,
-      inSlices: this.#parts.inSlices,
+      runInSlices: this.#parts.runInSlices,
       next: () => ++this.#last,
       newRates: () => ({
         rate: rateOfFunction(this.#rate, storedMax, mailsPerHourMax),

@@ -1,6 +1,6 @@
 import type { DeviceBinding } from '#model/device-binding'
 import type { StoredGroup } from '#model/group'
-import { type BindingChange, Bindings, type InSlices, type Profile } from '#rules/bindings'
+import { type BindingChange, Bindings, type Profile, type RunInSlices } from '#rules/bindings'
 
 /** Finds the rules of a device: rules name devices, name groups, or apply to all devices. */
 export class RuleBindings<T> {
@@ -10,8 +10,8 @@ export class RuleBindings<T> {
   readonly #common = new OrderedIds()
   readonly #byGroup = new Map<string, OrderedIds>()
 
-  constructor(inSlices: InSlices) {
-    this.#bindings = new Bindings(inSlices)
+  constructor(runInSlices: RunInSlices) {
+    this.#bindings = new Bindings(runInSlices)
   }
 
   profileOf(device: string): Profile<T> {

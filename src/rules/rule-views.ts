@@ -3,7 +3,7 @@ import type { StoredGroup } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import { AuthorReaches } from '#rules/author-reach'
-import type { InSlices } from '#rules/bindings'
+import type { RunInSlices } from '#rules/bindings'
 import { turnUnitsMax } from '#rules/rule-budget'
 import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 
@@ -12,7 +12,7 @@ export interface RuleViewsParts {
   scopeOf(tenant: string, author: string): Scope
   /** Called when devices have to be evaluated again by this alarm, or lose its state. */
   sweep(tenant: string, alarm: string): void
-  readonly inSlices: InSlices
+  readonly runInSlices: RunInSlices
   readonly log: { info(fields: object, message: string): void }
 }
 
@@ -147,7 +147,7 @@ export class RuleViews {
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
     const view = new TenantRules({
       reaches,
-      inSlices: this.#parts.inSlices,
+      runInSlices: this.#parts.runInSlices,
       counts: this.counts,
       next: () => ++this.#last,
       reportSilenced: (alarm, { updatedBy }) =>

@@ -2,7 +2,7 @@ import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import type { StoredGroup } from '#model/group'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import type { InSlices, Profile } from '#rules/bindings'
+import type { Profile, RunInSlices } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
 import {
   FunctionList,
@@ -18,7 +18,7 @@ import { InternedLists } from '#rules/rule-list'
 /** Dependencies of the view of a tenant's functions. */
 export interface TenantFunctionsParts {
   readonly reaches: AuthorReaches
-  readonly inSlices: InSlices
+  readonly runInSlices: RunInSlices
   /** A number that was never used before. */
   next(): number
   /** For one function. */
@@ -70,7 +70,7 @@ export class TenantFunctions {
 
   constructor(parts: TenantFunctionsParts) {
     this.#parts = parts
-    this.#bindings = new RuleBindings(parts.inSlices)
+    this.#bindings = new RuleBindings(parts.runInSlices)
     this.#version = parts.next()
   }
 

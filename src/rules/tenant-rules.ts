@@ -4,7 +4,7 @@ import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, type EvaluationCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import type { InSlices, Profile } from '#rules/bindings'
+import type { Profile, RunInSlices } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
 
@@ -35,7 +35,7 @@ interface ProfileRules {
 export interface TenantRulesParts {
   readonly reaches: AuthorReaches
   readonly counts: EvaluationCounts
-  readonly inSlices: InSlices
+  readonly runInSlices: RunInSlices
   /** A number that was never used before. */
   next(): number
   /** An alarm whose author cannot read its service on any device. */
@@ -56,7 +56,7 @@ export class TenantRules {
 
   constructor(parts: TenantRulesParts) {
     this.#parts = parts
-    this.#bindings = new RuleBindings(parts.inSlices)
+    this.#bindings = new RuleBindings(parts.runInSlices)
     this.#version = parts.next()
   }
 

@@ -193,7 +193,7 @@ export class Gate<Event> {
    * Resolves when everything taken so far is stored and released; rejects if it could not be stored. A caller that read
    * states at an earlier moment passes the `closedCount` of that moment, because they may have been discarded since.
    */
-  settled(closedCount = this.closedCount): Promise<void> {
+  whenStored(closedCount = this.closedCount): Promise<void> {
     if (closedCount !== this.closedCount) return Promise.reject(new Problem('storage'))
     return new Promise((committed, failed) => this.afterCommit({ committed, failed }))
   }

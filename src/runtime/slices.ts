@@ -37,12 +37,12 @@ export class Slices {
 }
 
 /** Calls the step until it returns false, and yields to the loop between slices. */
-export function inSlices(world: World, step: () => boolean): void {
+export function runInSlices(world: World, step: () => boolean): void {
   world.soon(() => {
     const slice = new Slices(world, backgroundSliceMs)
     while (step()) {
       if (!slice.isOver) continue
-      inSlices(world, step)
+      runInSlices(world, step)
       return
     }
   })

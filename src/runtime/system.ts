@@ -177,7 +177,7 @@ export class System<Event> {
   }
 
   /**
-   * The present state of an actor, possibly not stored, without an activation. Wait for `gate.settled` before the state
+   * The present state of an actor, possibly not stored, without an activation. Wait for `gate.whenStored` before the state
    * leaves the server, or use it within `askAtOnce`. @throws Problem `storage`
    */
   peek<Seen>(address: ActorAddress<Seen>): Seen {

@@ -29,7 +29,7 @@ export async function sweepShapes(
   shapes.named = named
   try {
     const { closedCount } = system.gate
-    await system.gate.settled(closedCount)
+    await system.gate.whenStored(closedCount)
     await noteNamed(journal, system, named)
     return await deleteOthers(journal, system, named, closedCount)
   } finally {
@@ -66,7 +66,7 @@ async function deleteOthers(
       gate.put(key, null)
       deletedCount++
     }
-    await gate.settled(closedCount)
+    await gate.whenStored(closedCount)
   }
   return deletedCount
 }

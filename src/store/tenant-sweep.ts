@@ -72,7 +72,7 @@ export class TenantSweep {
     const { gate } = system
     this.#check(tenant, closedCount)
     const head = system.registry.head(tenant)
-    do await gate.settled(closedCount)
+    do await gate.whenStored(closedCount)
     while (head.released < head.taken)
     this.#check(tenant, closedCount)
     system.forgetTenant(tenant)
@@ -81,7 +81,7 @@ export class TenantSweep {
       gate.touch(head)
     }
     const end = head.taken + 1
-    await gate.settled(closedCount)
+    await gate.whenStored(closedCount)
     return end
   }
 
@@ -97,7 +97,7 @@ export class TenantSweep {
       this.#check(tenant, closedCount)
       for (const { key } of page) system.gate.put(key, null)
       count += page.length
-      await system.gate.settled(closedCount)
+      await system.gate.whenStored(closedCount)
     }
     return count
   }

@@ -141,7 +141,7 @@ export class RuleSweep {
   async #run(): Promise<void> {
     const { gate } = this.#parts.system
     // Waits for the commit gate before each pass: changes evaluated by the previous rules may not be in the index yet.
-    for (await gate.settled(); this.#requests.size > 0; await gate.settled()) {
+    for (await gate.whenStored(); this.#requests.size > 0; await gate.whenStored()) {
       // While the store takes no writes, no evaluation could be stored.
       if (!gate.isOpen) throw new Problem('storage')
       const pass = this.#nextPass()

@@ -17,7 +17,7 @@ async function opened() {
   const add = (tenant: string | undefined, status: number, more: object = {}) =>
     log.add({ ...request, user: tenant === undefined ? undefined : { ...anonymous, tenant }, status, ...more })
   const rows = async (tenant: string): Promise<Record<string, unknown>[]> => {
-    await fixture.wait(system.gate.settled())
+    await fixture.wait(system.gate.whenStored())
     const pages = listing.entries(auditIndex, tenant)
     const page = await fixture.wait(pages.next(100_000))
     await pages.close()

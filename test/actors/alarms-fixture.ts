@@ -19,7 +19,7 @@ export class DeviceWithAlarms extends ActingDevice {
 
   constructor(functions?: DeviceFunctions) {
     const scopeOf = () => this.scope
-    const rules = new RuleViews({ scopeOf, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
+    const rules = new RuleViews({ scopeOf, sweep: () => {}, runInSlices: atOnce, log: { info: () => {} } })
     super('A', deviceWith(rules, functions))
     this.rules = rules
     this.rules.load([])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type DirectoryCommand, directoryAddress } from '#actors/directory/commands'
 import { isReachable, rowById, rowByName, rowsAfter, rowsByLogin, tenantRow } from '#actors/directory/queries'
-import { forgottenMax, tenantsMax } from '#actors/directory/tenants'
+import { removedUsersMax, tenantsMax } from '#actors/directory/tenants'
 import { effectsOf } from '#runtime/actor'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
@@ -119,7 +119,7 @@ describe('a tenant', () => {
   test('removes a limited number of users in one turn', () => {
     const directory = directoryWith('acme')
     const { definition, state, notices } = directory
-    directory.fill('acme', forgottenMax + 5)
+    directory.fill('acme', removedUsersMax + 5)
     const act = (command: DirectoryCommand) => {
       const decision = definition.decide(state, command, turnAt())
       if (decision.type === 'record') {
@@ -131,7 +131,7 @@ describe('a tenant', () => {
     act({ type: 'delete_tenant', tenant: 'acme' })
     notices.lines.length = 0
     expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(5)
-    expect(notices.lines).toHaveLength(forgottenMax)
+    expect(notices.lines).toHaveLength(removedUsersMax)
     expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(0)
     expect(state.users.size).toBe(0)
     expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(0)

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { AccountCommand } from '#actors/account/commands'
-import { credentialsMax, factorDelayMs, wrongAgain, wrongFactorsMax } from '#actors/account/factors'
+import { addWrongFactor, credentialsMax, factorDelayMs, wrongFactorsMax } from '#actors/account/factors'
 import type { WrongFactors } from '#actors/account/state'
 import { ActingAccount, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, sentCommandsOf } from '#test/actors/acting-actor'
@@ -173,7 +173,7 @@ describe('wrong factors', () => {
   /** This many wrong codes at one time. */
   function wrongTimes(count: number, at = now): WrongFactors | null {
     let counted: WrongFactors | null = null
-    for (let index = 0; index < count; index++) counted = wrongAgain(counted, at)
+    for (let index = 0; index < count; index++) counted = addWrongFactor(counted, at)
     return counted
   }
 
@@ -200,14 +200,14 @@ describe('wrong factors', () => {
   })
 
   test('are counted for a day from the first one', () => {
-    const first = wrongAgain(null, now)
-    const last = wrongAgain(wrongAgain(first, now + 5), now + dayMs - 100)
+    const first = addWrongFactor(null, now)
+    const last = addWrongFactor(addWrongFactor(first, now + 5), now + dayMs - 100)
     expect(last).toEqual({ since: now, count: 3, last: now + dayMs - 100 })
     // No delay is longer than the day.
     expect(factorDelayMs(last, now + dayMs - 100)).toBe(100)
     expect(factorDelayMs(last, now + dayMs)).toBe(0)
-    expect(wrongAgain(last, now + dayMs - 1)).toMatchObject({ count: 4 })
-    expect(wrongAgain(last, now + dayMs)).toEqual({ since: now + dayMs, count: 1, last: now + dayMs })
+    expect(addWrongFactor(last, now + dayMs - 1)).toMatchObject({ count: 4 })
+    expect(addWrongFactor(last, now + dayMs)).toEqual({ since: now + dayMs, count: 1, last: now + dayMs })
   })
 
   test.each<[string, AccountCommand]>([

@@ -43,7 +43,7 @@ export function condition(logic: Condition): GraphNode {
 
 /** Function access in which every author has the scope of `scopeOf`. */
 export function functionViews(scopeOf: () => Scope = () => everything, mailsPerHourMax = 60): FunctionViews {
-  return new FunctionViews({ mailsPerHourMax, scopeOf, inSlices: atOnce, log: { info: () => {} } })
+  return new FunctionViews({ mailsPerHourMax, scopeOf, runInSlices: atOnce, log: { info: () => {} } })
 }
 
 /** A device without a runtime, in a tenant with functions and alarms. */

@@ -126,7 +126,7 @@ test.each<[string, string, readonly object[]]>([
 ])('wrong credentials in the audit: %s', async (_, username, expected) => {
   await connect(username, 'wrong')
   const { listing, system } = identity.assembly.context
-  await identity.wait(system.gate.settled())
+  await identity.wait(system.gate.whenStored())
   const pages = listing.entries(auditIndex, 'default')
   const rows = await identity.wait(pages.next(10))
   await pages.close()

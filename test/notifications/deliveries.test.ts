@@ -372,10 +372,10 @@ test('stopping waits for mails in flight, but not forever, and starts no others'
   expect(held).toBe(2)
   fixture.deliveries.stop()
   let [isSettled, isGivenUp] = [false, false]
-  void fixture.deliveries.settled(5_000).then(() => {
+  void fixture.deliveries.whenSent(5_000).then(() => {
     isSettled = true
   })
-  void fixture.deliveries.settled(500).then(() => {
+  void fixture.deliveries.whenSent(500).then(() => {
     isGivenUp = true
   })
   await fixture.world.advance(1_000)

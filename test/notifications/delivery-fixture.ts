@@ -70,7 +70,7 @@ export class DeliveryFixture {
       warn: (fields: object, message: string) => this.warnings.push(`${message}: ${JSON.stringify(fields)}`),
       error: (fields: object, message: string) => this.warnings.push(`${message}: ${JSON.stringify(fields)}`),
     }
-    this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
+    this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, runInSlices: atOnce, log })
     this.runtime = new RuntimeFixture({
       world,
       backend,

@@ -109,15 +109,15 @@ describe.each(named)('$name', ({ change, subjects, reason }) => {
     await open()
     let isChanged = false
     const { gate } = fixture.runtime.system
-    const settled = gate.settled.bind(gate)
+    const whenStored = gate.whenStored.bind(gate)
     // The mail is composed, and waits until everything it was composed from is stored.
-    gate.settled = async (...asked) => {
+    gate.whenStored = async (...asked) => {
       if (!isChanged) {
         isChanged = true
         void change()
         await new Promise<void>((resolve) => fixture.world.after(50, resolve))
       }
-      return settled(...asked)
+      return whenStored(...asked)
     }
     await fixture.request(7)
     await fixture.world.advance(100)

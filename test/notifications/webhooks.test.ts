@@ -295,7 +295,7 @@ test('a stop waits for answers, and what is not answered is sent again after a s
   await fixture.callWebhook(1)
   await fixture.advance()
   fixture.webhooks.stop()
-  const settled = fixture.webhooks.settled(10 * second)
+  const settled = fixture.webhooks.whenStored(10 * second)
   await fixture.callWebhook(2)
   release()
   await fixture.advance()

@@ -278,7 +278,7 @@ export class AccessFixture {
   /** The audit of all tenants: entries that are newer than a known one of each. */
   async audit(known: readonly (string | undefined)[] = []): Promise<readonly string[][]> {
     const { listing, system } = this.#http.assembly.context
-    await system.gate.settled()
+    await system.gate.whenStored()
     return await Promise.all(
       [defaultTenant, other].map(async (tenant, place) => {
         const pages = listing.entries(auditIndex, tenant)

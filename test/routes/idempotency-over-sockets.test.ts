@@ -43,7 +43,7 @@ test.each(['disconnected', 'timed out'])('a request completes when its client %s
   const again = () => send(how.replaceAll(' ', '-'))
   expect(await again()).toMatchObject({ status: 409, text: expect.stringContaining('still running') })
   begun.at(-1)?.({ status: 201, headers: { Location: '/things/1' }, json: { id: 1 } })
-  await assembly.context.system.gate.settled()
+  await assembly.context.system.gate.whenStored()
   let answer = await again()
   while (answer.status === 409) answer = await again()
   expect(answer).toEqual({ status: 201, text: '{"id":1}', location: '/things/1' })

@@ -10,7 +10,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/runtime-fixture'
 
 /** The server interface of a long answer, without pending writes. */
-const context = { world, system: { gate: { closedCount: 0, settled: async () => {} } } } as unknown as RouteContext
+const context = { world, system: { gate: { closedCount: 0, whenStored: async () => {} } } } as unknown as RouteContext
 const frame = { before: '[', after: ']' }
 const thousand = Array.from({ length: 1_000 }, (_, index) => `N${index}`)
 const changed = { code: 'overloaded', message: 'the access rights changed during the answer: try again' }

@@ -32,7 +32,7 @@ function viewsOf(world: World) {
   const views = new FunctionViews({
     mailsPerHourMax: 60,
     scopeOf: (_, reader) => world.scopes.get(reader) ?? scopeOf([]),
-    inSlices: atOnce,
+    runInSlices: atOnce,
     log: { info: (fields) => lines.push(fields) },
   })
   return { views, lines }

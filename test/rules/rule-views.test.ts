@@ -33,7 +33,7 @@ function viewsOf(world: World) {
   // Bindings change in steps, and the results must not depend on the progress.
   let taken = 0
   const views = new RuleViews({
-    inSlices: (step) => {
+    runInSlices: (step) => {
       for (let steps = taken++ % 3; steps > 0 && step(); steps--);
     },
     scopeOf: (_, reader) => world.scopes.get(reader) ?? scopeOf([]),

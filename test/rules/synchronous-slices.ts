@@ -1,6 +1,6 @@
-import type { InSlices } from '#rules/bindings'
+import type { RunInSlices } from '#rules/bindings'
 
 /** Runs all steps at once. */
-export const atOnce: InSlices = (step) => {
+export const atOnce: RunInSlices = (step) => {
   while (step());
 }

@@ -41,7 +41,7 @@ describe('a failed commit', () => {
     const { fixture, faults } = await openFaulty()
     faults.next = full
     fixture.send(a, { type: 'add', add: [1] })
-    const settled = fixture.system.gate.settled()
+    const settled = fixture.system.gate.whenStored()
     const outcome = expect(settled).rejects.toMatchObject({ code: 'storage' })
     await fixture.settle()
     await outcome

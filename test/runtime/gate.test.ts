@@ -98,30 +98,30 @@ describe('commits', () => {
     expect(fixture.outputs.filter((output) => output.startsWith('answer'))).toHaveLength(8)
   })
 
-  test('settled waits for pending turns, and resolves at once without any', async () => {
+  test('whenStored waits for pending turns, and resolves at once without any', async () => {
     const fixture = await openRuntime()
     const { gate } = fixture.system
     const results: string[] = []
     expect(gate.isSettled).toBe(true)
-    await gate.settled()
+    await gate.whenStored()
     fixture.send(a, { type: 'add', add: [1] })
-    const settled = gate.settled().then(() => results.push(`settled after ${fixture.outputs.length}`))
+    const stored = gate.whenStored().then(() => results.push(`stored after ${fixture.outputs.length}`))
     expect(gate.isSettled).toBe(false)
     await fixture.settle()
-    await settled
-    expect(results).toEqual(['settled after 2'])
+    await stored
+    expect(results).toEqual(['stored after 2'])
     expect(gate.isSettled).toBe(true)
   })
 })
 
-test('settled rejects if the gate closed since the caller read closedCount', async () => {
+test('whenStored rejects if the gate closed since the caller read closedCount', async () => {
   const fixture = await openRuntime()
   const { gate } = fixture.system
   const { closedCount } = gate
   fixture.send(a, { type: 'add', add: [1] })
   gate.close(new Problem('storage'))
-  await expect(gate.settled(closedCount)).rejects.toMatchObject({ code: 'storage' })
-  await gate.settled()
+  await expect(gate.whenStored(closedCount)).rejects.toMatchObject({ code: 'storage' })
+  await gate.whenStored()
 })
 
 describe('the release', () => {

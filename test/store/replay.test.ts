@@ -29,7 +29,12 @@ import { subscription } from '#test/store/sample-records/subscription'
 const names = ['A', 'B', 'C']
 
 /** Alarms on all devices: one at once, and two with a duration. */
-const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
+const rules = new RuleViews({
+  scopeOf: () => everyScope,
+  sweep: () => {},
+  runInSlices: atOnce,
+  log: { info: () => {} },
+})
 const alarms = new Map(
   [
     storedAlarm({ serviceIdentifier: 'one', condition: { '>': [{ var: '0x01' }, 4] } }),

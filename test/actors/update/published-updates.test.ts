@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { publishedFor } from '#actors/update/state'
+import { publishedStateAt } from '#actors/update/state'
 import type { UpdateChanged } from '#model/entry'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 
@@ -37,7 +37,7 @@ class Follower {
 
   agrees(): void {
     for (const { index } of firmwares) {
-      expect(publishedFor(this.acting.stands, index), `index ${index}`).toEqual(this.known.get(index))
+      expect(publishedStateAt(this.acting.stands, index), `index ${index}`).toEqual(this.known.get(index))
     }
   }
 }
