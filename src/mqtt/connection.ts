@@ -16,6 +16,7 @@ import {
 } from '#mqtt/control-packets'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { PacketReader } from '#mqtt/packet-reader'
+import { packetTurnsOf } from '#mqtt/packet-turns'
 import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
 import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
@@ -68,7 +69,13 @@ export class Connection {
   constructor(context: ConnectionContext, transport: Transport) {
     this.#context = context
     this.#transport = transport
-    this.#reader = new PacketReader(transport, connectBytesMax, (first, body) => this.#packet(first, body))
+    this.#reader = new PacketReader({
+      transport,
+      turns: packetTurnsOf(context.world),
+      bytesMax: connectBytesMax,
+      take: (first, body) => this.#packet(first, body),
+      turn: () => this.#attempt(() => this.#reader.takeBacklog()),
+    })
     this.deadlineMs = context.world.monotonic() + connectMsMax
   }
 
@@ -103,7 +110,8 @@ export class Connection {
 
   /** No packet arrived in time. MQTT-3.1.2-22. */
   expired(): void {
-    this.end(reasons.keepAliveTimeout, 'no packet within 1.5 × keep alive')
+    // Packets that wait for their turn were not late.
+    if (!this.#reader.isWaiting) this.end(reasons.keepAliveTimeout, 'no packet within 1.5 × keep alive')
   }
 
   /** Disconnects the client. Its will is published, unless it was deleted. */
@@ -139,16 +147,9 @@ export class Connection {
     const client = this.#client
     const will = this.#will
     this.#will = undefined
-    if (client && will) this.#publishWill(client, will)
+    if (client && will) this.#context.topics.publishWill(client, will)
     if (client) client.isClosed = true
     this.#context.closed(this)
-  }
-
-  #publishWill(client: Client, will: NonNullable<Connect['will']>): void {
-    const { topic, payload, qos, retain, properties } = will
-    const { willDelayInterval = 0, ...passed } = properties ?? {}
-    const message = { topic, payload, qos, isRetained: retain, properties: passed, delayMs: willDelayInterval * 1_000 }
-    if (isTopicName(topic)) this.#context.topics.publishWill(client, message)
   }
 
   #packet(first: number, body: Uint8Array): void {

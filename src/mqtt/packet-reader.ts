@@ -1,26 +1,39 @@
 import { PacketFraming, type TakePacket } from '#mqtt/framing'
+import type { PacketTurns } from '#mqtt/packet-turns'
 import { PacketFault, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 
 /** Bytes that a client may send while nothing is read: websockets cannot be paused. */
-const backlogBytesMax = 1024 * 1024
+const backlogBytesMax = 2 * 1024 * 1024
+/** Memory of a part of the backlog, besides its bytes. */
+const partOverheadBytes = 200
 
-/** Cuts the bytes of a connection into packets, and keeps them while reading is paused. */
+export interface PacketReaderParts {
+  readonly transport: Transport
+  readonly turns: PacketTurns
+  readonly bytesMax: number
+  /** Not called while reading is paused. */
+  readonly take: (first: number, body: Uint8Array) => void
+  /** Calls `takeBacklog`, and handles what it throws. */
+  readonly turn: () => void
+}
+
+/** Cuts the bytes of a connection into packets, and keeps them while reading is paused or other connections are read. */
 export class PacketReader {
   readonly framing: PacketFraming
-  readonly #transport: Transport
+  readonly #parts: PacketReaderParts
   readonly #take: TakePacket
   #backlog: Uint8Array[] = []
   #backlogBytes = 0
   #isPaused = false
+  #isWaiting = false
 
-  /** `take` is not called while reading is paused. */
-  constructor(transport: Transport, bytesMax: number, take: (first: number, body: Uint8Array) => void) {
-    this.framing = new PacketFraming(bytesMax)
-    this.#transport = transport
+  constructor(parts: PacketReaderParts) {
+    this.#parts = parts
+    this.framing = new PacketFraming(parts.bytesMax)
     this.#take = (first, body) => {
-      take(first, body)
-      return !this.#isPaused
+      parts.take(first, body)
+      return !this.#isPaused && !parts.turns.isOver
     }
   }
 
@@ -28,29 +41,50 @@ export class PacketReader {
     return this.#isPaused
   }
 
+  /** Whether packets wait for their turn. */
+  get isWaiting(): boolean {
+    return this.#isWaiting
+  }
+
   /** @throws PacketFault, and what `take` throws */
   received(chunk: Uint8Array): void {
-    const rest = this.#isPaused ? chunk : this.framing.add(chunk, this.#take)
+    const mustWait = this.#isPaused || this.#isWaiting || this.#parts.turns.isOver
+    const rest = mustWait ? chunk : this.framing.add(chunk, this.#take)
+    if (!rest || rest.length === 0) return
     // A copy: the bytes are valid only now.
-    if (rest && rest.length > 0) this.#keep(Uint8Array.from(rest), false)
+    this.#keep(Uint8Array.from(rest), false)
+    this.#wait()
   }
 
   pause(): void {
     this.#isPaused = true
-    this.#transport.pause()
+    this.#parts.transport.pause()
   }
 
   /** Takes the packets that arrived meanwhile. @throws PacketFault, and what `take` throws */
   resume(): void {
     this.#isPaused = false
-    while (!this.#isPaused) {
-      const chunk = this.#backlog.shift()
-      if (!chunk) break
-      this.#backlogBytes -= chunk.length
+    if (!this.#isWaiting) this.takeBacklog()
+  }
+
+  takeWaiting(): void {
+    this.#isWaiting = false
+    this.#parts.turn()
+  }
+
+  /** @throws PacketFault, and what `take` throws */
+  takeBacklog(): void {
+    while (!this.#isPaused && this.#backlog.length > 0) {
+      if (this.#parts.turns.isOver) {
+        this.#wait()
+        return
+      }
+      const chunk = this.#backlog.shift() as Uint8Array
+      this.#backlogBytes -= chunk.length + partOverheadBytes
       const rest = this.framing.add(chunk, this.#take)
       if (rest && rest.length > 0) this.#keep(rest, true)
     }
-    if (!this.#isPaused) this.#transport.resume()
+    if (!this.#isPaused) this.#parts.transport.resume()
   }
 
   /** Takes nothing any more. */
@@ -59,8 +93,15 @@ export class PacketReader {
     this.#backlog = []
   }
 
+  #wait(): void {
+    if (this.#isPaused || this.#isWaiting) return
+    this.#isWaiting = true
+    this.#parts.transport.pause()
+    this.#parts.turns.add(this)
+  }
+
   #keep(bytes: Uint8Array, isFirst: boolean): void {
-    this.#backlogBytes += bytes.length
+    this.#backlogBytes += bytes.length + partOverheadBytes
     if (this.#backlogBytes > backlogBytesMax) {
       throw new PacketFault(reasons.receiveMaximumExceeded, 'more was sent than is read')
     }

@@ -4,9 +4,9 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
 import type { Client, ClientMessage } from '#mqtt/client'
-import type { Subscription } from '#mqtt/control-packets'
+import type { Connect, Subscription } from '#mqtt/control-packets'
 import { FreeReports } from '#mqtt/free-reports'
-import { FreeTopics, type FreeWill } from '#mqtt/free-topics'
+import { FreeTopics } from '#mqtt/free-topics'
 import { type Answer, LinkExchange } from '#mqtt/link-exchange'
 import { LinkTopics } from '#mqtt/link-topics'
 import { readerKindOf } from '#mqtt/reader-filter'
@@ -15,6 +15,7 @@ import { reasons } from '#mqtt/reason-codes'
 import { type Session, Sessions } from '#mqtt/sessions'
 import { SetTopics } from '#mqtt/set-topics'
 import { ThingsBoardTopics } from '#mqtt/thingsboard-topics'
+import { isTopicName } from '#mqtt/topic'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
@@ -128,13 +129,16 @@ export class Topics {
   }
 
   /** The connection ended without DISCONNECT. The will of a device is sent before the device is offline. */
-  publishWill(client: Client, will: FreeWill): void {
+  publishWill(client: Client, { topic, payload, qos, retain, properties = {} }: NonNullable<Connect['will']>): void {
+    if (!isTopicName(topic)) return
+    const { willDelayInterval = 0, ...passed } = properties
+    const will = { topic, payload, qos, isRetained: retain, properties: passed }
     try {
-      if (!this.#free.includes(will.topic)) {
+      if (!this.#free.includes(topic)) {
         this.publish(client, { ...will, qos: 0, packetId: 0 }, () => {})
         return
       }
-      const delayMs = Math.min(will.delayMs, this.#sessions.expiryMsOf(client))
+      const delayMs = Math.min(willDelayInterval * 1_000, this.#sessions.expiryMsOf(client))
       this.#free.publishWill(client, { ...will, delayMs })
     } catch (error) {
       // The store is closed; the connection ends without it.

@@ -91,6 +91,8 @@ export class TestClient implements Transport {
   isClosed = false
   isPaused = false
   unsent = 0
+  /** Called with each packet of the server. */
+  onSent: () => void = () => {}
   readonly #fixture: MqttFixture
   readonly #connection: Connection | undefined
   readonly #parser
@@ -160,6 +162,7 @@ export class TestClient implements Transport {
   }
 
   send(packet: Uint8Array): void {
+    this.onSent()
     if (!this.isClosed) this.#parser.parse(Buffer.from(packet))
   }
 

@@ -1,0 +1,76 @@
+import type { World } from '#runtime/world'
+
+/** How long packets are processed before other work of the event loop runs. */
+const sliceMs = 2
+/** A longer turn had an expensive packet. The next one waits as long as it took, so packets use half of the CPU at most. */
+const expensiveMs = 2 * sliceMs
+
+/** A connection with packets that wait. */
+export interface WaitingPackets {
+  /** Processes packets until the turn is over. If some are left, it is added again. */
+  takeWaiting(): void
+}
+
+/**
+ * Shares the time for packets among all connections. Node reads up to 2 MiB of one connection in a cycle of the event
+ * loop: in packets of two bytes, or in those that cost most, this is some seconds of work.
+ */
+export class PacketTurns {
+  readonly #world: World
+  readonly #waiting = new Set<WaitingPackets>()
+  #isScheduled = false
+  /** World.monotonic: the first packet of this cycle of the event loop, or of the turns that run. */
+  #startedAt: number | undefined
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** Whether packets have to wait for the next turn. */
+  get isOver(): boolean {
+    const now = this.#world.monotonic()
+    if (this.#startedAt === undefined) {
+      this.#startedAt = now
+      this.#world.soon(() => {
+        this.#startedAt = undefined
+      })
+    }
+    return now - this.#startedAt >= sliceMs
+  }
+
+  add(packets: WaitingPackets): void {
+    this.#waiting.add(packets)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#world.soon(() => this.#run())
+  }
+
+  /** Connections take turns. */
+  #run(): void {
+    const startedAt = this.#world.monotonic()
+    this.#startedAt = startedAt
+    for (const packets of this.#waiting) {
+      this.#waiting.delete(packets)
+      packets.takeWaiting()
+      if (this.#world.monotonic() - startedAt >= sliceMs) break
+    }
+    this.#startedAt = undefined
+    this.#isScheduled = this.#waiting.size > 0
+    if (!this.#isScheduled) return
+    const spentMs = this.#world.monotonic() - startedAt
+    if (spentMs > expensiveMs) this.#world.after(spentMs, () => this.#run())
+    else this.#world.soon(() => this.#run())
+  }
+}
+
+const turnsOfWorlds = new WeakMap<World, PacketTurns>()
+
+/** All connections of one process share the turns. */
+export function packetTurnsOf(world: World): PacketTurns {
+  let turns = turnsOfWorlds.get(world)
+  if (!turns) {
+    turns = new PacketTurns(world)
+    turnsOfWorlds.set(world, turns)
+  }
+  return turns
+}
