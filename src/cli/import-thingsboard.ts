@@ -30,6 +30,7 @@ async function importThingsBoard({ client, printer }: CommandContext, file: stri
   const total: Imported = { created: 0, existing: 0, rejected: 0, details: [] }
   let columns: { readonly token: number; readonly name: number } | undefined
   for await (const row of rowsOf(file)) {
+    if (!row) continue
     const { line, fields = [] } = row
     if (!columns) {
       columns = { token: fields.indexOf('token'), name: fields.indexOf('name') }
@@ -46,7 +47,7 @@ async function importThingsBoard({ client, printer }: CommandContext, file: stri
   printer.text(counts + lines.join(''), total)
 }
 
-async function* rowsOf(file: string): AsyncGenerator<CsvRow> {
+async function* rowsOf(file: string): AsyncGenerator<CsvRow | undefined> {
   const reader = new CsvReader(rowCharactersMax)
   for await (const piece of createReadStream(file, 'utf8')) yield* reader.push(piece)
   yield* reader.end()

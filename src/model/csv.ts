@@ -14,6 +14,8 @@ export class CsvReader {
   readonly #rowCharactersMax: number
   #text = ''
   #at = 0
+  /** The next quotation mark, or the end of the text: each is searched once, not for each row before it. */
+  #quoteAt = -1
   #read = 0
   #line = 1
   #isEnded = false
@@ -22,19 +24,20 @@ export class CsvReader {
     this.#rowCharactersMax = rowCharactersMax
   }
 
-  /** The rows that are complete with this text. Empty lines are skipped. @throws Problem `bad_request` for a row that is too long */
-  *push(text: string): Generator<CsvRow> {
+  /** The rows that are complete with this text, and undefined for empty lines, so that the caller may pause. @throws Problem `bad_request` for a row that is too long */
+  *push(text: string): Generator<CsvRow | undefined> {
     this.#text += text
     if (this.#text.length - this.#read >= stepCharacters) yield* this.#rows()
   }
 
   /** The remaining rows. */
-  *end(): Generator<CsvRow> {
+  *end(): Generator<CsvRow | undefined> {
     this.#isEnded = true
     yield* this.#rows()
   }
 
-  *#rows(): Generator<CsvRow> {
+  *#rows(): Generator<CsvRow | undefined> {
+    this.#quoteAt = -1
     for (;;) {
       const begin = this.#at
       const fields = this.#row()
@@ -44,7 +47,7 @@ export class CsvReader {
       }
       const row = { line: this.#line, fields }
       this.#line += linesIn(this.#text, begin, this.#at)
-      if (fields?.length !== 1 || fields[0] !== '') yield row
+      yield fields?.length === 1 && fields[0] === '' ? undefined : row
     }
     this.#text = this.#text.slice(this.#at)
     this.#at = 0
@@ -63,9 +66,12 @@ export class CsvReader {
     if (this.#at >= text.length) return 'incomplete'
     const end = text.indexOf('\n', this.#at)
     if (end < 0 && !this.#isEnded) return 'incomplete'
-    const quote = text.indexOf('"', this.#at)
+    if (this.#quoteAt < this.#at) {
+      const quote = text.indexOf('"', this.#at)
+      this.#quoteAt = quote < 0 ? text.length : quote
+    }
     const to = end < 0 ? text.length : end
-    if (quote >= 0 && quote < to) return this.#quotedRow()
+    if (this.#quoteAt < to) return this.#quotedRow()
     const line = text.slice(this.#at, text[to - 1] === '\r' ? Math.max(this.#at, to - 1) : to)
     this.#at = to + 1
     return line.split(',')

@@ -144,9 +144,21 @@ export class Broker {
       this.forget(key)
       return
     }
-    subscriber.unacknowledged = subscriber.client?.outgoing.kept()
+    subscriber.unacknowledged = this.#withinLimit(subscriber, subscriber.client?.outgoing.kept())
     subscriber.client = undefined
     subscriber.endsAt = endsAt
+  }
+
+  /** Leaves out messages for which there is no space, as those that arrive while the client is away. */
+  #withinLimit(subscriber: Subscriber, kept: UnacknowledgedMessages | undefined): UnacknowledgedMessages | undefined {
+    const hasSpace = ({ delivery }: { readonly delivery: Delivery }) => {
+      const bytes = bytesOf(delivery)
+      if (this.#bytes + bytes > bytesMax) return false
+      subscriber.bytes += bytes
+      this.#bytes += bytes
+      return true
+    }
+    return kept && { sent: kept.sent.filter(([, message]) => hasSpace(message)), queue: kept.queue.filter(hasSpace) }
   }
 
   forget(key: string): void {

@@ -1,4 +1,4 @@
-import type { Delivery } from '#mqtt/control-packets'
+import type { Delivery, Properties } from '#mqtt/control-packets'
 import { packetTypes } from '#mqtt/packet'
 import { type Reason, reasons } from '#mqtt/reason-codes'
 
@@ -29,9 +29,13 @@ export interface UnacknowledgedMessages {
   readonly queue: readonly Unacknowledged[]
 }
 
+/** Bytes that were sent and are not acknowledged, above which further messages wait: each may be as large as a packet. */
+const sentBytesMax = 1024 * 1024
 /** Bytes that wait for acknowledgements, above which the client is disconnected. */
 const queuedBytesMax = 4 * 1024 * 1024
+/** Memory of a message, and of each of its user properties, besides their bytes. */
 const messageOverheadBytes = 200
+const propertyOverheadBytes = 100
 const packetIdentifierMax = 0xffff
 const firstFailure = 0x80
 
@@ -46,6 +50,7 @@ export class OutgoingMessages {
   readonly #sent = new Map<number, Unacknowledged>()
   #queue: Unacknowledged[] = []
   #lastIdentifier = 0
+  #sentBytes = 0
   /** Of the messages that were not sent yet. */
   queuedBytes = 0
 
@@ -67,12 +72,20 @@ export class OutgoingMessages {
       this.#client.release(packetId, message ? reasons.success : reasons.packetIdentifierUnknown)
       return
     }
-    if (!this.#sent.delete(packetId)) return
-    const next = this.#queue.shift()
-    if (!next) return
-    this.queuedBytes -= bytesOf(next.delivery)
-    this.#transmit(next)
+    if (!message) return
+    this.#sent.delete(packetId)
+    this.#sentBytes -= bytesOf(message.delivery)
+    if (this.#queue.length === 0) return
+    while (this.#mayTransmit && this.#queue.length > 0) {
+      const next = this.#queue.shift() as Unacknowledged
+      this.queuedBytes -= bytesOf(next.delivery)
+      this.#transmit(next)
+    }
     if (this.#queue.length === 0) this.#client.onDrained()
+  }
+
+  get #mayTransmit(): boolean {
+    return this.#sent.size < this.#windowMax && this.#sentBytes < sentBytesMax
   }
 
   /** The offset of the first event that is not acknowledged. */
@@ -98,7 +111,7 @@ export class OutgoingMessages {
   /** Sends everything again that the session kept, under the same identifiers. MQTT-4.4.0-1. */
   resume({ sent, queue }: UnacknowledgedMessages): void {
     for (const [packetId, message] of sent) {
-      this.#sent.set(packetId, message)
+      this.#add(packetId, message)
       this.#lastIdentifier = Math.max(this.#lastIdentifier, packetId)
       if (message.isReleased) this.#client.release(packetId, reasons.success)
       else this.#client.deliver({ ...message.delivery, packetId, isDuplicate: true })
@@ -107,7 +120,7 @@ export class OutgoingMessages {
   }
 
   #enqueue(message: Unacknowledged): void {
-    if (this.#sent.size < this.#windowMax && this.#queue.length === 0) {
+    if (this.#mayTransmit && this.#queue.length === 0) {
       this.#transmit(message)
       return
     }
@@ -119,7 +132,12 @@ export class OutgoingMessages {
   /** A packet that is too large for the client counts as acknowledged. MQTT-3.1.2-25. */
   #transmit(message: Unacknowledged): void {
     const packetId = this.#nextIdentifier()
-    if (this.#client.deliver({ ...message.delivery, packetId })) this.#sent.set(packetId, message)
+    if (this.#client.deliver({ ...message.delivery, packetId })) this.#add(packetId, message)
+  }
+
+  #add(packetId: number, message: Unacknowledged): void {
+    this.#sent.set(packetId, message)
+    this.#sentBytes += bytesOf(message.delivery)
   }
 
   #nextIdentifier(): number {
@@ -129,6 +147,29 @@ export class OutgoingMessages {
   }
 }
 
-export function bytesOf({ topic, payload }: Pick<Delivery, 'topic' | 'payload'>): number {
-  return topic.length + payload.length + messageOverheadBytes
+interface MessageContent extends Pick<Delivery, 'topic' | 'payload'> {
+  readonly properties?: Properties | undefined
+}
+
+/** The memory that a message takes. */
+export function bytesOf({ topic, payload, properties }: MessageContent): number {
+  return topic.length + payload.length + messageOverheadBytes + (properties ? propertiesBytesOf(properties) : 0)
+}
+
+/** By user properties: all deliveries of a message share them. */
+const userPropertiesBytes = new WeakMap<object, number>()
+
+function propertiesBytesOf({ responseTopic = '', contentType = '', ...others }: Properties): number {
+  const { correlationData, userProperties } = others
+  const bytes = responseTopic.length + contentType.length + (correlationData?.length ?? 0)
+  if (!userProperties) return bytes
+  let all = userPropertiesBytes.get(userProperties)
+  if (all === undefined) {
+    all = 0
+    for (const [name, value] of Object.entries(userProperties)) {
+      for (const each of [value].flat()) all += propertyOverheadBytes + name.length + each.length
+    }
+    userPropertiesBytes.set(userProperties, all)
+  }
+  return bytes + all
 }

@@ -35,10 +35,10 @@ export async function importHistory(context: RouteContext, call: Call): Promise<
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const reader = new CsvReader(rowCharactersMax)
   const imported = new Import(context, call)
-  const take = async (rows: Iterable<CsvRow>) => {
+  const take = async (rows: Iterable<CsvRow | undefined>) => {
     for (const row of rows) {
       if (slices.isOver) await slices.next()
-      imported.add(row)
+      if (row) imported.add(row)
       if (imported.isBatchFull) await imported.store()
     }
   }

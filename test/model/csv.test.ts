@@ -4,7 +4,8 @@ import { CsvReader, type CsvRow } from '#model/csv'
 
 function rowsOf(pieces: readonly string[], rowCharactersMax = 1_000_000): CsvRow[] {
   const reader = new CsvReader(rowCharactersMax)
-  return [...pieces.flatMap((piece) => [...reader.push(piece)]), ...reader.end()]
+  const rows = [...pieces.flatMap((piece) => [...reader.push(piece)]), ...reader.end()]
+  return rows.filter((row) => row !== undefined)
 }
 
 describe('CSV is read', () => {
@@ -57,6 +58,16 @@ describe('CSV is read', () => {
       }),
       { numRuns: 50 },
     )
+  })
+
+  test('in time that grows with its length, with a pause at each empty line', () => {
+    const started = performance.now()
+    for (const line of ['\n', 'a\n']) {
+      let pauses = 0
+      for (const _ of new CsvReader(1_000).push(line.repeat(1_000_000))) pauses++
+      expect(pauses).toBe(1_000_000)
+    }
+    expect(performance.now() - started).toBeLessThan(5_000)
   })
 
   test('with the line of each row', () => {

@@ -119,6 +119,17 @@ describe('retained messages', () => {
     expect(publisher.take('puback').reasonCode).toBe(0)
   })
 
+  test('are limited by the memory of their properties too', async () => {
+    const userProperties = Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [at.toString(36), '']))
+    for (let count = 0; count < 200; count++) {
+      await publish(`a/${count}`, 'x', { retain: true, qos: 1, properties: { userProperties } })
+    }
+    const refused = publisher.received.filter(({ cmd, reasonCode }) => cmd === 'puback' && reasonCode === 0x97)
+    expect(refused.length).toBeGreaterThan(30)
+    await publish('small', 'x', { retain: true, qos: 1 })
+    expect(publisher.take('puback').reasonCode).toBe(0)
+  })
+
   test('are gone on a node that is not the owner any more', async () => {
     await publish('a', '1', { retain: true })
     fixture.isWritable = false
@@ -171,6 +182,38 @@ test('members of a shared subscription take turns', async () => {
   other.cut()
   await publish('a/b', '5')
   expect(messages().at(-1)).toBe('a/b 5')
+})
+
+describe('a client that does not acknowledge', () => {
+  const large = 'x'.repeat(200_000)
+  const count = (client: TestClient) => client.received.filter(({ cmd }) => cmd === 'publish').length
+
+  test('gets a megabyte, and the rest as it acknowledges', async () => {
+    await subscribe('a', { qos: 1 })
+    for (let sent = 0; sent < 12; sent++) await publish('a', large, { qos: 1 })
+    expect(count(subscriber)).toBe(6)
+    for (let messageId = 1; messageId <= 12; messageId++) subscriber.transmit({ cmd: 'puback', messageId })
+    expect([count(subscriber), subscriber.isClosed]).toEqual([12, false])
+  })
+
+  test('keeps no more than 64 MiB after its connection, together with others', async () => {
+    const clients = []
+    for (let number = 0; number < 16; number++) {
+      const client = await fixture.connected({ ...persistent, clientId: `persistent ${number}` })
+      await subscribe('a', { qos: 1 }, client)
+      clients.push(client)
+    }
+    for (let sent = 0; sent < 25; sent++) await publish('a', large, { qos: 1 })
+    for (const client of clients) client.cut()
+    let kept = 0
+    for (let number = 0; number < 16; number++) {
+      const client = await fixture.connected({ ...persistent, clientId: `persistent ${number}` })
+      for (let messageId = 1; messageId <= 25; messageId++) client.transmit({ cmd: 'puback', messageId })
+      kept += count(client)
+    }
+    expect(kept).toBe(Math.floor((64 * 1024 * 1024) / 200_201))
+    expect(fixture.bugs).toEqual([])
+  })
 })
 
 describe('a persistent session', () => {
