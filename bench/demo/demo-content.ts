@@ -204,7 +204,7 @@ function functionsOf(mainGroup: string, alarms: ReadonlyMap<string, string>) {
       graph: {
         nodes: [
           { id: 'offline', type: 'trigger', on: 'status', to: 'offline' },
-          { id: 'entrance', type: 'condition', logic: { '==': [{ var: 'meta.room' }, '0.01'] } },
+          { id: 'entrance', type: 'condition', logic: { in: ['entrance', { var: 'meta.tags' }] } },
           mail('offline'),
         ],
         edges: [

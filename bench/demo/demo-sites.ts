@@ -36,6 +36,6 @@ export function metadataOf(deviceIndex: number): object {
     floor,
     room: roomName,
     location: { lat: round(lat + distance(1), 4), lon: round(lon + distance(2), 4) },
-    tags: [kind.toLowerCase(), ...(room === 1 ? ['entrance'] : [])],
+    tags: [kind.toLowerCase(), ...(floor === 0 && room === 1 ? ['entrance'] : [])],
   }
 }

@@ -179,9 +179,11 @@ function wave(low: number, high: number, decimals: number): ValueModel {
   const salt = Math.round(low * 31 + high)
   return (number, device) => {
     const level = share(device, salt)
-    const daily = 1 + Math.sin(2 * Math.PI * ((startedAt + number * msPerChange) / 86_400_000 + level))
-    const slow = 1 + Math.sin(2 * Math.PI * (number / 900 + level))
-    const fast = 1 + Math.sin(2 * Math.PI * (number / 110 + 7 * level))
+    // Not the level, because then all high devices would peak, and raise their alarms, at the same time.
+    const phase = share(device, salt + 1)
+    const daily = 1 + Math.sin(2 * Math.PI * ((startedAt + number * msPerChange) / 86_400_000 + phase))
+    const slow = 1 + Math.sin(2 * Math.PI * (number / 900 + 31 * phase))
+    const fast = 1 + Math.sin(2 * Math.PI * (number / 110 + 7 * phase))
     const part = 0.1 + 0.3 * level + 0.17 * daily + 0.08 * slow + 0.04 * fast + 0.02 * share(device, number)
     return round(low + (high - low) * part, decimals)
   }

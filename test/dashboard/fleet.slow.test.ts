@@ -222,10 +222,12 @@ describe('the fleet in a browser', () => {
     const stored = async () => ((await server.get('/meta/BOILER-002')).json as { meta: object }).meta
     expect(await stored()).toEqual({ location: 'Hall 3', owner: 'Ann' })
     await ann.button('Change…').click()
-    await metadata.fill('{"location": "Hall 4"}')
+    await metadata.fill('{"name": "Attic"}')
     await ann.button('Save').click()
-    await ann.page.getByRole('definition').filter({ hasText: 'Hall 4' }).waitFor()
-    expect(await stored()).toEqual({ location: 'Hall 4' })
+    await ann.page.getByRole('definition').filter({ hasText: 'Attic' }).waitFor()
+    expect(await stored()).toEqual({ name: 'Attic' })
+    await ann.goTo('/')
+    await row('BOILER-002').getByText('Attic', { exact: true }).waitFor()
   })
 
   test('a device is added, gets a new secret, and is deleted', async () => {

@@ -149,9 +149,9 @@ describe('faults stand at their node', () => {
 
 test('a graph in words', () => {
   expect(graphInWords(draftOf(graph), names)).toBe(
-    '0x2000 becomes 31 or Too warm becomes active or the device changes status → mail too-hot',
+    '0x2000 becomes 31 or Too warm becomes active or device changes status → mail too-hot',
   )
-  expect(graphInWords(withNode(emptyDraft, 'status'), names)).toBe('the device becomes offline → nothing')
+  expect(graphInWords(withNode(emptyDraft, 'status'), names)).toBe('device becomes offline → nothing')
 })
 
 test.each([

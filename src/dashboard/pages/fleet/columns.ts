@@ -25,7 +25,7 @@ export type Schemas = { get(serviceIdentifier: string): Schema | undefined }
 const statusOrder: Readonly<Record<string, number>> = { online: 0, idle: 1, offline: 2 }
 
 const fixed: readonly FleetColumn[] = [
-  { key: 'device', title: 'Device', width: 18, sortKey: undefined },
+  { key: 'device', title: 'Device', width: 22, sortKey: undefined },
   { key: 'status', title: 'Status', width: 10, sortKey: ({ status }) => statusOrder[status ?? ''] },
   {
     key: 'seen',
@@ -34,7 +34,7 @@ const fixed: readonly FleetColumn[] = [
     sortKey: (device) => lastMessageAt(device) || undefined,
   },
   { key: 'trend', title: 'Last hour', width: 9, sortKey: undefined, isUnsorted: true },
-  { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size },
+  { key: 'values', title: 'Values', width: 22, sortKey: ({ services }) => services.size },
   {
     key: 'connects',
     title: 'Connects',

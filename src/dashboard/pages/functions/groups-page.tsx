@@ -1,5 +1,7 @@
 import type { GroupOption } from '#dashboard/binding/binding'
 import { idOf } from '#dashboard/binding/binding'
+import { nameOfDevice } from '#dashboard/binding/known-names'
+import { useDevices } from '#dashboard/binding/use-devices'
 import { Empty } from '#dashboard/components/empty-state'
 import { go, Link, pathOf } from '#dashboard/components/link'
 import { CallResult, Section } from '#dashboard/components/page'
@@ -17,14 +19,22 @@ const columns: readonly Column<GroupOption>[] = [
   {
     key: 'devices',
     title: 'Examples',
-    cell: ({ devices }) => (
-      <span class="code">
-        {devices.slice(0, shownDevices).join(', ')}
-        {devices.length > shownDevices && ' …'}
-      </span>
-    ),
+    isText: true,
+    cell: ({ devices }) => <Examples devices={devices} />,
   },
 ]
+
+/** The first devices, by name if they have one. */
+function Examples({ devices }: Pick<GroupOption, 'devices'>) {
+  const shown = devices.slice(0, shownDevices)
+  useDevices(shown)
+  return (
+    <>
+      {shown.map((device) => nameOfDevice(device) ?? device).join(', ')}
+      {devices.length > shownDevices && ' …'}
+    </>
+  )
+}
 
 export default function GroupsPage() {
   const called = useCall(() => client.call('GET /groups'), [])

@@ -18,7 +18,7 @@ export function nodeInWords(node: DraftNode, names: Names): string {
     case 'alarm':
       return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${becomesText(node.to, 'changes state')}`
     case 'status':
-      return `the device ${becomesText(node.to, 'changes status')}`
+      return `device ${becomesText(node.to, 'changes status')}`
     case 'condition':
       return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
     case 'throttle':

@@ -22,7 +22,7 @@ const samples = {
   value: '31.5',
   previous: '29',
   device: 'SENSOR-1',
-  meta: '{"name":"Sensor 1","site":"Bern"}',
+  meta: '{"name":"Sensor 1","site":"Bern","floor":2,"room":"2.04"}',
 }
 
 const valuesOf = {
