@@ -1,7 +1,7 @@
 import { Badge, Status } from '#dashboard/components/status'
 import { useObservable } from '#dashboard/components/use-observable'
-import { mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 
 /** Active alarms, for pages that show other things. */
@@ -9,7 +9,8 @@ import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
 /** The number of active alarms that no user has acknowledged. */
 export function OpenAlarms() {
   let count = 0
-  for (const { active, acknowledged } of useObservable(state().alarms).values()) if (active && !acknowledged) count++
+  for (const { active, acknowledged } of useObservable(liveState().alarms).values())
+    if (active && !acknowledged) count++
   if (count === 0) return null
   return (
     <Badge tone="bad">
@@ -21,7 +22,7 @@ export function OpenAlarms() {
 /** By device: its active alarms, in no order. */
 export function useActiveAlarms(): ReadonlyMap<string, readonly StatusRow[]> {
   const byDevice = new Map<string, StatusRow[]>()
-  const rows = useObservable(mayI('alarms', 'read') ? state().alarms : noAlarms).values()
+  const rows = useObservable(mayUser('alarms', 'read') ? liveState().alarms : noAlarms).values()
   for (const row of rows) {
     if (!row.active) continue
     const others = byDevice.get(row.deviceIdentifier)

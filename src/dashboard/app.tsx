@@ -12,7 +12,7 @@ import { Status, type Tone } from '#dashboard/components/status'
 import { clock, duration } from '#dashboard/components/time'
 import { Toasts } from '#dashboard/components/toasts'
 import { UnsavedGuard } from '#dashboard/components/unsaved-guard'
-import { leave } from '#dashboard/components/unsaved-input'
+import { confirmLeave } from '#dashboard/components/unsaved-input'
 import { type CallState, useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
 import { Brand, Icon } from '#dashboard/icons'
@@ -21,9 +21,9 @@ import { Outlet } from '#dashboard/outlet'
 import SignInPage from '#dashboard/pages/sign-in/page'
 import { newRecoveryCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { client, currentSession, hasAccess, isPageKept, session, shellKey, signOut } from '#dashboard/session'
-import { closeState, state } from '#dashboard/state'
+import { closeState, liveState } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 /**
  * The whole page: the sign-in page, or the page that the address names with its navigation. A page with unsaved input
@@ -68,7 +68,7 @@ function SignedOut({ restoration }: { readonly restoration: CallState<unknown> }
   const { problem, isLoading, refresh } = restoration
   const hasFailed = problem !== undefined && !isLoading
   // A wall screen has no user who could press a button.
-  useEffect(() => (hasFailed ? after(retryMs, refresh) : undefined), [hasFailed, refresh])
+  useEffect(() => (hasFailed ? runAfter(retryMs, refresh) : undefined), [hasFailed, refresh])
   if (currentSession.value.state !== 'unknown') return <SignInPage />
   return (
     <main class="sign-in">
@@ -93,7 +93,7 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
   const [isMenuOpen, setMenuOpen] = useState(false)
   const location = useObservable(address)
   useEffect(() => setMenuOpen(false), [location])
-  const { connection } = state()
+  const { connection } = liveState()
   return (
     <div
       class="shell"
@@ -138,7 +138,7 @@ function AccountLinks() {
         <span class="account-name">{session.value.name}</span>
         <span class="hidden">Your account</span>
       </Link>
-      <Button kind="quiet" onPress={() => leave(signOut)}>
+      <Button kind="quiet" onPress={() => confirmLeave(signOut)}>
         Sign out
       </Button>
     </>

@@ -1,7 +1,7 @@
 import { OpenAlarms } from '#dashboard/alarm-counts'
 import { Icon } from '#dashboard/icons'
 import { type Route, routes } from '#dashboard/routes'
-import { mayI } from '#dashboard/session'
+import { mayUser } from '#dashboard/session'
 
 export interface NavigationProps {
   /** On a narrow screen the navigation is hidden until it is opened. */
@@ -30,7 +30,7 @@ export function Navigation({ isOpen, location, onNavigate }: NavigationProps) {
 export function mayOpen({ needs = [] }: Route): boolean {
   const wanted = typeof needs === 'string' ? [needs] : needs
   if (wanted.length === 0) return true
-  return wanted.some((each) => (typeof each === 'string' ? mayI(each, 'read') : mayI(...each)))
+  return wanted.some((each) => (typeof each === 'string' ? mayUser(each, 'read') : mayUser(...each)))
 }
 
 function isOffered(route: Route): boolean {

@@ -9,7 +9,7 @@ import { Loading, Page } from '#dashboard/components/page'
 import { useObservable } from '#dashboard/components/use-observable'
 import { mayOpen } from '#dashboard/navigation'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
-import { state } from '#dashboard/state'
+import { liveState } from '#dashboard/state'
 
 /** The page of the address, loaded when it is first opened. */
 export function Outlet({ location }: { readonly location: string }) {
@@ -69,7 +69,7 @@ function useNavigationFocus(isLoaded: boolean, key: string): void {
  * https://html.spec.whatwg.org/multipage/webappapis.html#fetch-a-single-module-script
  */
 function LoadFailure() {
-  const isLive = useObservable(state().connection).state === 'live'
+  const isLive = useObservable(liveState().connection).state === 'live'
   const wasLive = useRef(isLive)
   useEffect(() => {
     if (isLive && !wasLive.current) location.reload()

@@ -71,6 +71,6 @@ export const defaultTenant = 'default'
  * Whether a grant permits this at all, or on this device and service. The page does not offer other actions; the server
  * decides.
  */
-export function mayI(resource: Resource, action: Action, where?: Parameters<typeof may>[3]): boolean {
+export function mayUser(resource: Resource, action: Action, where?: Parameters<typeof may>[3]): boolean {
   return may(session.value, resource, action, where)
 }

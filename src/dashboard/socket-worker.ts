@@ -1,4 +1,4 @@
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 /**
  * Runs in a worker: holds the page's websockets, and delivers their messages in batches, some dozen times a second.
@@ -49,7 +49,7 @@ function open(id: number, url: string): void {
   socket.addEventListener('open', () => page.postMessage({ id, opened: true }))
   socket.addEventListener('message', ({ data }) => {
     messages.push(String(data))
-    cancelFlush ??= after(batchMs, flush)
+    cancelFlush ??= runAfter(batchMs, flush)
   })
   socket.addEventListener('close', ({ code }) => {
     flush()

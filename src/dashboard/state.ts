@@ -5,7 +5,7 @@ import { client } from '#dashboard/session'
 let current: ReturnType<typeof client.state> | undefined
 
 /** Created on first use, by pages of a signed-in user. */
-export function state(): ReturnType<typeof client.state> {
+export function liveState(): ReturnType<typeof client.state> {
   current ??= client.state({ devices: 'watched' })
   return current
 }

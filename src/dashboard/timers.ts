@@ -5,12 +5,12 @@ export function now(): number {
   return Date.now()
 }
 
-export function after(ms: number, run: () => void): () => void {
+export function runAfter(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)
 }
 
-export function every(ms: number, run: () => void): () => void {
+export function runEvery(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms)
   return () => clearInterval(timer)
 }

@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isShortName } from '#dashboard/components/short-name'
 import { bytesText, isVersion, versionIn } from '#dashboard/pages/firmware/names'
-import { isEnd, isSuccess, messageText, outcomeText, partsOf, updateText } from '#dashboard/pages/firmware/update-words'
+import {
+  isFinalStatus,
+  isSuccess,
+  messageText,
+  outcomeText,
+  partsOf,
+  updateText,
+} from '#dashboard/pages/firmware/update-words'
 import { triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
 
@@ -61,7 +68,7 @@ test('every outcome of a manual update has a text; exactly the final states are 
     expect(text).not.toContain('undefined')
   }
   expect(triggerStatuses.filter((status) => isSuccess({ status }))).toEqual(['STARTED', 'NO_UPDATE'])
-  const ends = updateStates.map((state) => state.toUpperCase()).filter(isEnd)
+  const ends = updateStates.map((state) => state.toUpperCase()).filter(isFinalStatus)
   expect(ends).toEqual(['IDLE', 'DONE', 'FAILED', 'REFUSED'])
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Problem } from '#client/client'
-import { type AskFleet, type FleetResult, FleetSearch, identifiersMax } from '#dashboard/pages/fleet/fleet-search'
+import { type FetchFleetPage, type FleetResult, FleetSearch, identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -13,14 +13,14 @@ afterEach(() => {
 /** A search on a simple server, which knows what matches. */
 class Fixture {
   readonly matching: Set<string>
-  readonly asked: Parameters<AskFleet>[0][] = []
+  readonly asked: Parameters<FetchFleetPage>[0][] = []
   readonly results: FleetResult[] = []
   failure: Error | undefined
   readonly search: FleetSearch
 
   constructor(matching: Iterable<string> = []) {
     this.matching = new Set(matching)
-    const ask: AskFleet = async (query) => {
+    const ask: FetchFleetPage = async (query) => {
       this.asked.push(query)
       if (this.failure) throw this.failure
       const { limit, cursor = '', deviceIdentifier } = query

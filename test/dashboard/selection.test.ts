@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toggled } from '#dashboard/pages/fleet/selection'
+import { toggleSelection } from '#dashboard/pages/fleet/selection'
 
 const rows = ['A', 'B', 'C', 'D', 'E']
 
@@ -12,5 +12,5 @@ test.each<[selected: string[], pressed: string, from: string | undefined, expect
   // The row that was pressed before is not shown any more.
   [['X'], 'C', 'X', ['X', 'C']],
 ])('%j, and a press on %s after %s: %j', (selected, pressed, from, expected) => {
-  expect([...toggled(new Set(selected), rows, pressed, from)]).toEqual(expected)
+  expect([...toggleSelection(new Set(selected), rows, pressed, from)]).toEqual(expected)
 })

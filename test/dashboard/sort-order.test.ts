@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView, ServiceView } from '#client/client'
-import { operatorsFor, wantedOf } from '#dashboard/pages/fleet/condition'
+import { operatorsFor, parseConditionValue } from '#dashboard/pages/fleet/condition'
 import { isSameOrder, sortedBy } from '#dashboard/pages/fleet/sort-order'
 import { type Condition, defaultView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 
@@ -84,7 +84,7 @@ describe('the operand of a condition', () => {
     ['Hall 3', undefined, 'Hall 3'],
     ['', undefined, ''],
   ])('%o means %o', (text, about, wanted) => {
-    expect(wantedOf(text, about)).toBe(wanted)
+    expect(parseConditionValue(text, about)).toBe(wanted)
   })
 
   test('enum values have two operators, numbers six', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { PropertyView } from '#client/client'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
 import { isWritable, parseValue, textOf, writeKindOf } from '#dashboard/pages/device/written-value'
-import { aboutOf, enumName, nameOf, numberOf, valueText } from '#dashboard/values/format-value'
+import { enumName, nameOf, numberOf, schemaOfProperty, valueText } from '#dashboard/values/format-value'
 import { mergePatch } from '#model/meta'
 
 const plain = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
@@ -38,7 +38,11 @@ describe('formatting a value', () => {
 
   test('names come from the schema; without one the id is shown', () => {
     const schema = { name: 'Boiler', properties: { '0x2000': mode } }
-    expect([aboutOf(schema, 0x2000), aboutOf(schema, 1), aboutOf(undefined, 1)]).toEqual([mode, undefined, undefined])
+    expect([schemaOfProperty(schema, 0x2000), schemaOfProperty(schema, 1), schemaOfProperty(undefined, 1)]).toEqual([
+      mode,
+      undefined,
+      undefined,
+    ])
     expect([nameOf(0x2000, mode), nameOf(0x20, undefined), enumName(3, mode)]).toEqual(['Mode', '0x0020', 'Heating'])
   })
 

@@ -5,7 +5,7 @@ import { Warning } from '#dashboard/binding/service-field'
 import { devicesMax, useDevices } from '#dashboard/binding/use-devices'
 import { Button } from '#dashboard/components/button'
 import { SuggestField, type SuggestFieldProps, useFault } from '#dashboard/components/fields'
-import { state } from '#dashboard/state'
+import { liveState } from '#dashboard/state'
 import '#dashboard/binding/binding.css'
 
 export interface DevicePickerProps {
@@ -32,7 +32,7 @@ export function DevicePicker({ label, value, onChange, path }: DevicePickerProps
   // Grants also accept prefixes of identifiers, followed by a star.
   const named = value.filter((device) => !device.endsWith('*')).slice(0, devicesMax)
   const isRead = useDevices(named)
-  const unknown = isRead ? named.filter((device) => !state().devices.has(device)) : []
+  const unknown = isRead ? named.filter((device) => !liveState().devices.has(device)) : []
   // Names the device instead of its index.
   const fault = useFault({ path })?.replace(/ \(at (\d+)\)/, (_, place) => ` (${value[Number(place)]})`)
   const add = () => {

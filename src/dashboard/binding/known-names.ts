@@ -4,9 +4,9 @@ import { findTarget, namedMax, type Target, type TargetMatch } from '#dashboard/
 import { useDevices } from '#dashboard/binding/use-devices'
 import { useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { after } from '#dashboard/timers'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
+import { runAfter } from '#dashboard/timers'
 import type { ServiceSchema } from '#model/service-schema'
 
 /** Known devices, services and groups: suggestions, not limits. */
@@ -21,7 +21,7 @@ const suggestedMax = 50
 /** The first devices that the search of the server finds for a typed text, with their names. */
 export function useSuggestedDevices(typed: string) {
   const [search, setSearch] = useState(typed)
-  useEffect(() => after(typingMs, () => setSearch(typed)), [typed])
+  useEffect(() => runAfter(typingMs, () => setSearch(typed)), [typed])
   const { value } = useCall(() => client.call('GET /devices', { query: { search, limit: suggestedMax } }), [search])
   const found = (value ?? []).map(({ deviceIdentifier }) => deviceIdentifier)
   useDevices(found)
@@ -30,7 +30,7 @@ export function useSuggestedDevices(typed: string) {
 
 /** Services with a schema, and services of devices, sorted by the names of their schemas. */
 export function useKnownServices(): readonly { readonly value: string; readonly label: string }[] {
-  const known = useObservable(state().schemas)
+  const known = useObservable(liveState().schemas)
   const { value } = useCall(() => client.call('GET /devices', { query: { depth: 1, limit: scannedMax } }), [])
   return useMemo(() => {
     const services = new Set(known.keys())
@@ -50,12 +50,12 @@ export function useKnownServices(): readonly { readonly value: string; readonly 
 }
 
 export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
-  return useObservable(state().schemas)
+  return useObservable(liveState().schemas)
 }
 
 /** Undefined while loading, and for users who may not read groups. */
 export function useGroups(): readonly GroupOption[] | undefined {
-  const { value } = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : undefined), [])
+  const { value } = useCall(async () => (mayUser('functions', 'read') ? client.call('GET /groups') : undefined), [])
   return value
 }
 
@@ -72,7 +72,7 @@ export function useTarget(target: Target): TargetMatch {
     [service, propId, devices?.length, devices?.slice(0, namedMax).join()],
   ).value
   useDevices(found?.device === undefined ? [] : [found.device])
-  const sample = state()
+  const sample = liveState()
     .devices.get(found?.device ?? '')
     ?.services.get(service)
   return { sample, warning: found?.warning }
@@ -88,6 +88,6 @@ export function siteOfDevice(device: string): string | undefined {
 }
 
 function textInMeta(device: string, key: string): string | undefined {
-  const text = state().devices.get(device)?.meta[key]
+  const text = liveState().devices.get(device)?.meta[key]
   return typeof text === 'string' ? text : undefined
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useIsComplete } from '#dashboard/components/use-observable'
-import { state } from '#dashboard/state'
-import { after } from '#dashboard/timers'
+import { liveState } from '#dashboard/state'
+import { runAfter } from '#dashboard/timers'
 
 /** The page keeps only devices that it shows. More than these are left out. */
 export const devicesMax = 1_000
@@ -11,7 +11,7 @@ const restMs = 150
 
 /** Another number after devices were read, when no more are being read. */
 export function useReadings(): number {
-  const { devices } = state()
+  const { devices } = liveState()
   const [readings, setReadings] = useState(0)
   useEffect(() => {
     let cancel: (() => void) | undefined
@@ -20,7 +20,7 @@ export function useReadings(): number {
       if (devices.isComplete === wasComplete) return
       wasComplete = devices.isComplete
       cancel?.()
-      cancel = after(restMs, () => setReadings((before) => before + 1))
+      cancel = runAfter(restMs, () => setReadings((before) => before + 1))
     })
     return () => {
       unsubscribe()
@@ -35,7 +35,7 @@ export function useReadings(): number {
  * were read; the component renders again when that changes.
  */
 export function useDevices(identifiers: readonly string[]): boolean {
-  const { devices } = state()
+  const { devices } = liveState()
   const [read, setRead] = useState<string>()
   const key = identifiers.join('\n')
   const isComplete = useIsComplete(devices)

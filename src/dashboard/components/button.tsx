@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { problemText } from '#dashboard/components/problem-text'
 import { notify } from '#dashboard/components/toasts'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 export interface ButtonProps {
   /** Runs when pressed; the button is busy until its promise settles, and shows a failure next to it. */
@@ -92,7 +92,7 @@ export function useAction(action: (() => unknown) | undefined) {
     }
     if (!(result instanceof Promise)) return
     setRunning(true)
-    const cancelHint = after(slowMs, () => isMounted.current && setSlow(true))
+    const cancelHint = runAfter(slowMs, () => isMounted.current && setSlow(true))
     result.catch(fail).finally(() => {
       cancelHint()
       if (!isMounted.current) return

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/components/button'
 import { useLockedDialog } from '#dashboard/components/unsaved-input'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 /** A button that copies a text to the clipboard, and confirms it. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string | undefined }) {
@@ -9,7 +9,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   const copy = async () => {
     await copyText(text)
     setCopied(true)
-    after(2_000, () => setCopied(false))
+    runAfter(2_000, () => setCopied(false))
   }
   return (
     <Button kind="quiet" label={isCopied ? 'Copied' : label} onPress={copy}>

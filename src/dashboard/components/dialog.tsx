@@ -4,7 +4,7 @@ import { Button, type ButtonProps } from '#dashboard/components/button'
 import { TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { Toasts } from '#dashboard/components/toasts'
-import { type InputScope, InputScopeContext, leave } from '#dashboard/components/unsaved-input'
+import { confirmLeave, type InputScope, InputScopeContext } from '#dashboard/components/unsaved-input'
 
 export interface DialogProps {
   readonly title: string
@@ -26,7 +26,7 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
   // A text selection that ends outside of the dialog must not close it.
   const isPressOutside = useRef(false)
   const [scope] = useState<InputScope>({})
-  const close = () => leave(onClose, scope)
+  const close = () => confirmLeave(onClose, scope)
   const closeUnlessLocked = () => scope.isLocked || close()
   // Before effects read the focus.
   useLayoutEffect(() => {

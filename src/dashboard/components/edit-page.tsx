@@ -3,7 +3,7 @@ import { idOf } from '#dashboard/binding/binding'
 import { ConcurrentEdit, type Edit, type Precondition } from '#dashboard/components/concurrent-edit'
 import { ConfirmButton } from '#dashboard/components/dialog'
 import type { FormProps } from '#dashboard/components/form'
-import { go, Link, pathOf } from '#dashboard/components/link'
+import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Page } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { notify } from '#dashboard/components/toasts'
@@ -62,14 +62,14 @@ export function EditPage<Value extends Resource, Body>(props: EditPageProps<Valu
     const saved = await withExplanation(request, { 404: props.forbidden })
     const readable = 'updatedAt' in saved ? saved : undefined
     notify(`${readable?.name ?? title} is ${stored ? 'saved' : 'created'}`)
-    if (isNew) go(list + pathOf(idOf(saved.resourceIdentifier)), { replace: true })
+    if (isNew) navigateTo(list + pathOf(idOf(saved.resourceIdentifier)), { replace: true })
     if (readable) markSaved(readable)
     call.refresh()
   }
   const remove = async () => {
     await props.remove()
     notify(`${title} is deleted`)
-    go(list)
+    navigateTo(list)
   }
   return (
     <Page

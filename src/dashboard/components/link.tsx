@@ -17,7 +17,7 @@ export function Link({ to, children, class: name, isSkipped }: LinkProps) {
   )
 }
 
-export function go(to: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+export function navigateTo(to: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   history[replace ? 'replaceState' : 'pushState'](null, '', `#${to}`)
   dispatchEvent(new Event('hashchange'))
 }

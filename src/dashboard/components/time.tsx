@@ -1,13 +1,13 @@
 import { observable, useObservable } from '#dashboard/components/use-observable'
 import { client } from '#dashboard/session'
-import { every } from '#dashboard/timers'
+import { runEvery } from '#dashboard/timers'
 
 /**
  * The server's clock, because displayed times come from the server. Ticks once a second while the page is visible;
  * relative times subscribe to it.
  */
 export const clock = observable(client.now())
-every(1_000, () => {
+runEvery(1_000, () => {
   if (!document.hidden) clock.set(client.now())
 })
 

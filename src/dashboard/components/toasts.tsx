@@ -1,5 +1,5 @@
 import { observable, useObservable } from '#dashboard/components/use-observable'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 /** Short messages about events, shown once at the edge of the page and announced to screen readers. */
 
@@ -19,7 +19,7 @@ export function notify(text: string, kind: Toast['kind'] = 'done'): void {
   lastId += 1
   const toast = { id: lastId, text, kind }
   toasts.set([...toasts.value.slice(1 - toastsMax), toast])
-  after(shownMs[kind], () => dismiss(toast.id))
+  runAfter(shownMs[kind], () => dismiss(toast.id))
 }
 
 export function Toasts() {

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { Confirm } from '#dashboard/components/dialog'
-import { leave, pendingLeave, unsavedAddress } from '#dashboard/components/unsaved-input'
+import { confirmLeave, pendingLeave, unsavedAddress } from '#dashboard/components/unsaved-input'
 import { useObservable } from '#dashboard/components/use-observable'
 
 /** Asks before unsaved input is lost, for every way to leave. One for the whole page. */
@@ -39,7 +39,7 @@ function onClick(event: MouseEvent): void {
   if (!link || isElsewhere || unsavedAddress() === undefined) return
   event.preventDefault()
   event.stopPropagation()
-  leave(() => link.click())
+  confirmLeave(() => link.click())
 }
 
 /** Back, forward, or another address. It has already happened, so it is undone until the user confirms. */
@@ -47,7 +47,7 @@ function onPopState(): void {
   const address = unsavedAddress()
   if (address === undefined || location.href === address) return
   history.pushState(null, '', address)
-  leave(() => history.back())
+  confirmLeave(() => history.back())
 }
 
 /** The browser shows its own text. */

@@ -70,7 +70,7 @@ export function unsavedAddress(): string | undefined {
 }
 
 /** Runs the action, after a confirmation if it would lose input of this scope; by default of any scope. */
-export function leave(action: () => unknown, scope?: InputScope): unknown {
+export function confirmLeave(action: () => unknown, scope?: InputScope): unknown {
   const lost = [...unsaved].filter((entry) => scope === undefined || entry.scope === scope)
   if (lost.length === 0) return action()
   pendingLeave.set(() => {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { hasAccess } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { after, every } from '#dashboard/timers'
+import { liveState } from '#dashboard/state'
+import { runAfter, runEvery } from '#dashboard/timers'
 
 export interface CallState<Value> {
   /** The latest answer; it stays while the call is repeated. */
@@ -57,12 +57,12 @@ export function useRefreshOnEvents(
     if (eventPrefix === undefined) return undefined
     let cancel: (() => void) | undefined
     const refreshSoon = () => {
-      cancel ??= after(refreshDelayMs, () => {
+      cancel ??= runAfter(refreshDelayMs, () => {
         cancel = undefined
         latest.current()
       })
     }
-    const live = state()
+    const live = liveState()
     const endEvents = live.events(({ type }) => {
       if (type.startsWith(eventPrefix)) refreshSoon()
     })
@@ -84,7 +84,7 @@ export function useRefreshOnEvents(
 export function usePolling(run: (() => void) | undefined, everyMs: number): void {
   useEffect(() => {
     if (!run) return undefined
-    return every(everyMs, () => {
+    return runEvery(everyMs, () => {
       if (!document.hidden && hasAccess()) run()
     })
   }, [run, everyMs])

@@ -3,7 +3,7 @@ import { Button } from '#dashboard/components/button'
 import { ChoiceField } from '#dashboard/components/choice-field'
 import { Field, Select, TextField } from '#dashboard/components/fields'
 import { readJson, writeJson } from '#dashboard/conditions/json-text'
-import { type Operand, operandNamed } from '#dashboard/conditions/operands'
+import { type Operand, operandOf } from '#dashboard/conditions/operands'
 import {
   type ComparisonId,
   comparisons,
@@ -159,8 +159,8 @@ interface RowEditorProps {
 }
 
 function RowEditor({ row, operands, otherName, problem, onChange }: RowEditorProps) {
-  const operand = operandNamed(operands, row.name)
-  const setOperand = (name: string) => onChange(withOperand(row, operandNamed(operands, name)))
+  const operand = operandOf(operands, row.name)
+  const setOperand = (name: string) => onChange(withOperand(row, operandOf(operands, name)))
   const ids = comparisonsFor(operand.kind, row.comparison)
   return (
     <>

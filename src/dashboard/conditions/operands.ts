@@ -4,7 +4,7 @@ import { hexOf } from '#dashboard/values/format-value'
 import type { ServiceSchema } from '#model/service-schema'
 
 /** The type of the values to compare with. */
-export type Kind = 'number' | 'text' | 'switch' | 'unknown'
+export type ValueKind = 'number' | 'text' | 'switch' | 'unknown'
 
 export interface Operand {
   /** The name in `var`. */
@@ -12,7 +12,7 @@ export interface Operand {
   /** `0x2000`: the other name of a property of a schema. */
   readonly id?: string
   readonly label: string
-  readonly kind: Kind
+  readonly kind: ValueKind
   readonly unit?: string
   readonly example?: string
   /** The only possible values, with their labels. */
@@ -63,11 +63,11 @@ function unknownOperand(name: string): Operand {
 }
 
 /** The operand of this name or id, or an unknown one. */
-export function operandNamed(operands: readonly Operand[], name: string): Operand {
+export function operandOf(operands: readonly Operand[], name: string): Operand {
   return operands.find((operand) => operand.name === name || operand.id === name) ?? unknownOperand(name)
 }
 
-function kindOf(type: string | undefined): Kind {
+function kindOf(type: string | undefined): ValueKind {
   if (type === undefined) return 'unknown'
   if (type === 'bool') return 'switch'
   return textTypes.has(type) ? 'text' : 'number'

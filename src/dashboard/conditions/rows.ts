@@ -1,5 +1,5 @@
 import { isObject, writeJson } from '#dashboard/conditions/json-text'
-import { type Kind, type Operand, operandNamed } from '#dashboard/conditions/operands'
+import { type Operand, operandOf, type ValueKind } from '#dashboard/conditions/operands'
 import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 
@@ -30,7 +30,7 @@ interface Comparison {
   readonly label: string
   /** The number of values; `list`: one text with values separated by commas. */
   readonly values: 0 | 1 | 2 | 'list'
-  readonly kinds: readonly Kind[]
+  readonly kinds: readonly ValueKind[]
 }
 
 export const comparisons = {
@@ -54,7 +54,7 @@ const operators = { above: '>', atLeast: '>=', below: '<', atMost: '<=', is: '==
 const byOperator = new Map(Object.entries(operators).map(([id, operator]) => [operator as string, id as ComparisonId]))
 
 /** The comparisons that fit this kind, plus the current one. */
-export function comparisonsFor(kind: Kind, current?: ComparisonId): readonly ComparisonId[] {
+export function comparisonsFor(kind: ValueKind, current?: ComparisonId): readonly ComparisonId[] {
   const ids = Object.keys(comparisons) as ComparisonId[]
   return ids.filter((id) => id === current || (comparisons[id] as Comparison).kinds.includes(kind))
 }
@@ -81,7 +81,7 @@ export function conditionOf(
 ): { readonly condition: Condition } | { readonly faults: readonly RowFault[] } {
   const faults: RowFault[] = []
   const parts = rows.map((row, place) => {
-    const part = partOf(row, operandNamed(operands, row.name))
+    const part = partOf(row, operandOf(operands, row.name))
     if (typeof part === 'string') faults.push({ row: place, message: part })
     return part
   })
@@ -105,7 +105,7 @@ export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows
 export function conditionInWords(condition: Condition, operands: readonly Operand[]): string {
   const read = rowsOf(condition, operands)
   if (!read) return writeJson(condition)
-  return read.rows.map((row) => rowInWords(row, operandNamed(operands, row.name))).join(` ${read.join} `)
+  return read.rows.map((row) => rowInWords(row, operandOf(operands, row.name))).join(` ${read.join} `)
 }
 
 function rowInWords({ comparison, values }: Row, { label, unit, choices }: Operand): string {
@@ -178,7 +178,7 @@ function textOf(literal: JsonValue | undefined): string {
 }
 
 /** Parses a text for this kind; undefined if invalid. 64-bit numbers stay decimal text. Contract 3.8. */
-export function literalOf(text: string, kind: Kind): Literal | undefined {
+export function literalOf(text: string, kind: ValueKind): Literal | undefined {
   if (kind === 'text') return text === '' ? undefined : text
   const plain = text.trim()
   if (/^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(plain) && Number.isFinite(Number(plain))) {

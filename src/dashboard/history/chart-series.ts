@@ -1,5 +1,5 @@
 import type { DeviceView, PropertyView, Schema } from '#client/client'
-import { aboutOf, nameOf, type PropertySchema } from '#dashboard/values/format-value'
+import { nameOf, type PropertySchema, schemaOfProperty } from '#dashboard/values/format-value'
 
 /** A property of a device in a chart. */
 export interface ChartSeries {
@@ -23,7 +23,7 @@ export function seriesOf(
   propId: number,
   schema: Schema | undefined,
 ): ChartSeries {
-  const about = aboutOf(schema, propId)
+  const about = schemaOfProperty(schema, propId)
   return { ...place, propId, name: nameOf(propId, about), unit: about?.unit || undefined }
 }
 
@@ -35,7 +35,7 @@ export function numericSeries(
   return [...services].flatMap(([serviceIdentifier, service]) => {
     const schema = schemas.get(serviceIdentifier)
     return [...service.values()]
-      .filter((property) => isNumeric(property, aboutOf(schema, property.propId)))
+      .filter((property) => isNumeric(property, schemaOfProperty(schema, property.propId)))
       .map(({ propId }) => seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
   })
 }

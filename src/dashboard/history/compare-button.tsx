@@ -5,7 +5,7 @@ import { DialogButton } from '#dashboard/components/dialog'
 import { Select, SuggestField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { type ChartSeries, numericSeries, seriesKey } from '#dashboard/history/chart-series'
-import { state } from '#dashboard/state'
+import { liveState } from '#dashboard/state'
 
 export interface CompareProps {
   readonly series: readonly ChartSeries[]
@@ -24,7 +24,7 @@ export function CompareButton(props: CompareProps) {
 function CompareForm({ series, onAdd, onClose }: CompareProps & { readonly onClose: () => void }) {
   const [first] = series
   const [device, setDevice] = useState(first?.deviceIdentifier ?? '')
-  const { devices, schemas } = state()
+  const { devices, schemas } = liveState()
   const typed = device.trim().toUpperCase()
   const suggestions = useSuggestedDevices(device.trim())
   const isRead = useDevices([typed])

@@ -15,7 +15,7 @@ import { SpanButtons } from '#dashboard/history/span-buttons'
 import { type Histories, isBehind, isHistoryOff, useHistories } from '#dashboard/history/use-histories'
 import { readPreference, storePreference } from '#dashboard/preferences'
 import { client } from '#dashboard/session'
-import { counted, numberText, withUnit } from '#dashboard/values/format-value'
+import { countText, numberText, withUnit } from '#dashboard/values/format-value'
 import '#dashboard/history/history.css'
 
 export interface HistoryChartProps {
@@ -209,7 +209,7 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
         {isLoading ? 'Loading… ' : `Each point is the average of ${lengthText(intervalMs)}. `}
         {thresholds.length > 0 &&
           `The dashed line is the threshold of the alarm: ${thresholds.map(({ label }) => label).join(', ')}. `}
-        {gaps.length > 0 && `${counted(gaps.length, 'gap')}: values may be missing in the coloured spans. `}
+        {gaps.length > 0 && `${countText(gaps.length, 'gap')}: values may be missing in the coloured spans. `}
       </p>
       {marks.length > 0 && (
         <ul class="history-marks">

@@ -3,7 +3,16 @@ import { Button } from '#dashboard/components/button'
 import { DialogButton } from '#dashboard/components/dialog'
 import { Field } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { type Edges, edgesOf, fixedSpan, moved, ranges, type Span, spanFault, zoomed } from '#dashboard/history/span'
+import {
+  type Edges,
+  edgesOf,
+  fixedSpan,
+  ranges,
+  type Span,
+  shiftEdges,
+  spanFault,
+  zoomEdges,
+} from '#dashboard/history/span'
 import { client } from '#dashboard/session'
 
 export interface SpanButtonsProps {
@@ -39,16 +48,16 @@ export function SpanButtons({ span, onChoose, onBack }: SpanButtonsProps) {
       </fieldset>
       <fieldset class="segments">
         <legend class="hidden">Move and zoom</legend>
-        <Button label="Earlier" onPress={change((edges, now) => moved(edges, -1, now))}>
+        <Button label="Earlier" onPress={change((edges, now) => shiftEdges(edges, -1, now))}>
           ‹
         </Button>
-        <Button label="Later" isDisabled={'lastMs' in span} onPress={change((edges, now) => moved(edges, 1, now))}>
+        <Button label="Later" isDisabled={'lastMs' in span} onPress={change((edges, now) => shiftEdges(edges, 1, now))}>
           ›
         </Button>
-        <Button label="Zoom in" onPress={change((edges, now) => zoomed(edges, 0.5, now))}>
+        <Button label="Zoom in" onPress={change((edges, now) => zoomEdges(edges, 0.5, now))}>
           +
         </Button>
-        <Button label="Zoom out" onPress={change((edges, now) => zoomed(edges, 2, now))}>
+        <Button label="Zoom out" onPress={change((edges, now) => zoomEdges(edges, 2, now))}>
           −
         </Button>
       </fieldset>

@@ -36,14 +36,14 @@ export function fixedSpan({ from, to }: Edges, now: number): Edges {
 }
 
 /** `factor` below 1 shows less time, above 1 more. */
-export function zoomed(edges: Edges, factor: number, now: number): Edges {
+export function zoomEdges(edges: Edges, factor: number, now: number): Edges {
   const middle = (edges.from + edges.to) / 2
   const half = ((edges.to - edges.from) / 2) * factor
   return fixedSpan({ from: middle - half, to: middle + half }, now)
 }
 
 /** Moved by half of its length: -1 to earlier times, 1 to later ones. */
-export function moved({ from, to }: Edges, direction: -1 | 1, now: number): Edges {
+export function shiftEdges({ from, to }: Edges, direction: -1 | 1, now: number): Edges {
   const step = (direction * (to - from)) / 2
   return fixedSpan({ from: from + step, to: to + step }, now)
 }

@@ -5,8 +5,8 @@ import type { HistorySeries } from '#dashboard/history/chart-data'
 import { type ChartSeries, seriesByService, seriesKey } from '#dashboard/history/chart-series'
 import { edgesOf, type Span } from '#dashboard/history/span'
 import { client } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { after } from '#dashboard/timers'
+import { liveState } from '#dashboard/state'
+import { runAfter } from '#dashboard/timers'
 
 export interface Histories {
   /** By key of the series. While another span is read, still those of the span before. */
@@ -62,7 +62,7 @@ export function useHistories(series: readonly ChartSeries[], span: Span): Histor
         if (isOver) return
         setProblem(failure)
         setLoading(false)
-        if (isBehind(failure)) ends.push(after(behindMs, refresh))
+        if (isBehind(failure)) ends.push(runAfter(behindMs, refresh))
       },
     )
     return () => {
@@ -85,7 +85,7 @@ function read(group: readonly ChartSeries[], span: Span): Promise<DeviceHistory>
   const { deviceIdentifier, serviceIdentifier } = group[0] as ChartSeries
   const { from, to } = edgesOf(span, client.now())
   const propIds = group.map(({ propId }) => propId)
-  return state()
+  return liveState()
     .device(deviceIdentifier)
     .history(serviceIdentifier, propIds, {
       ...('lastMs' in span ? { from } : { from, to }),

@@ -3,7 +3,7 @@ import { usePolling } from '#dashboard/components/use-call'
 import { seriesKey } from '#dashboard/history/chart-series'
 import { SparklineCache, type SparklinePoints, type SparklineSeries } from '#dashboard/history/sparkline-cache'
 import { client } from '#dashboard/session'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 /** While rows are scrolled, nothing is requested: only when the same rows were visible for this time. */
 const restMs = 300
@@ -37,7 +37,7 @@ export function useSparklines(series: readonly SparklineSeries[]): (key: string)
     }
     isAsking.current = false
   })
-  useEffect(() => after(restMs, () => void ask()), [asked])
+  useEffect(() => runAfter(restMs, () => void ask()), [asked])
   usePolling(ask, checkMs)
   return (key) => known.pointsOf(key)
 }

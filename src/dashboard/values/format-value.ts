@@ -23,7 +23,7 @@ export function valueText(property: PropertyView | undefined, about: PropertySch
 }
 
 /** `1 device`, `12 devices`. */
-export function counted(count: number, one: string, several = `${one}s`): string {
+export function countText(count: number, one: string, several = `${one}s`): string {
   return `${count.toLocaleString()} ${count === 1 ? one : several}`
 }
 
@@ -69,7 +69,7 @@ export function hexOf(propId: number): string {
   return `0x${propId.toString(16).padStart(4, '0')}`
 }
 
-export function aboutOf(schema: Schema | undefined, propId: number): PropertySchema | undefined {
+export function schemaOfProperty(schema: Schema | undefined, propId: number): PropertySchema | undefined {
   return schema?.properties[hexOf(propId)]
 }
 

@@ -6,7 +6,7 @@ import {
   emptyDraft,
   graphOf,
   mayLead,
-  withChanged,
+  withChangedNode,
   withEdge,
   withNode,
   withoutNode,
@@ -46,7 +46,7 @@ test('a graph is built from an empty draft', () => {
   draft = withNode(draft, 'throttle', 1)
   draft = withNode(draft, 'email', 2)
   expect(faultsIn(draft)).toEqual({ byNode: new Map([[3, ['needs a template']]]), others: [] })
-  draft = withChanged(draft, { ...(node(draft, 'mail') as DraftNode & { kind: 'email' }), template: 'gone' })
+  draft = withChangedNode(draft, { ...(node(draft, 'mail') as DraftNode & { kind: 'email' }), template: 'gone' })
   expect(hasFaults(faultsIn(draft))).toBe(false)
   expect(Graph.parse(graphOf(draft))).toEqual({
     nodes: [
@@ -79,7 +79,7 @@ test('removing a node joins its neighbours', () => {
 
 test('edges follow a renamed node, also over an id that is taken', () => {
   let draft = draftOf(graph)
-  for (const id of ['notify', 'hot', 'mail']) draft = withChanged(draft, { ...node(draft, 'hourly'), key: 5, id })
+  for (const id of ['notify', 'hot', 'mail']) draft = withChangedNode(draft, { ...node(draft, 'hourly'), key: 5, id })
   expect(graphOf(draft).edges).toEqual(graph.edges.map((ends) => ends.map((id) => (id === 'hourly' ? 'mail' : id))))
 })
 
@@ -111,7 +111,7 @@ describe('faults stand at their node', () => {
   })
 
   test('two nodes with the same id', () => {
-    const draft = withChanged(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'notify' })
+    const draft = withChangedNode(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'notify' })
     expect(faultsIn(draft).byNode.get(6)).toEqual(['has the id of another node'])
   })
 
@@ -135,7 +135,7 @@ describe('faults stand at their node', () => {
   })
 
   test('reported by the model', () => {
-    const draft = withChanged(draftOf(graph), {
+    const draft = withChangedNode(draftOf(graph), {
       key: 4,
       id: 'hot',
       kind: 'condition',

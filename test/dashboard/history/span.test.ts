@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { edgesOf, fixedSpan, lengthText, moved, ranges, spanFault, tickText, zoomed } from '#dashboard/history/span'
+import {
+  edgesOf,
+  fixedSpan,
+  lengthText,
+  ranges,
+  shiftEdges,
+  spanFault,
+  tickText,
+  zoomEdges,
+} from '#dashboard/history/span'
 
 const now = Date.parse('2026-03-01T12:00:00')
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
@@ -13,16 +22,16 @@ describe('the span of a chart', () => {
 
   test('zooming keeps the middle, and never shows the future', () => {
     const past = { from: now - 4 * hour, to: now - 2 * hour }
-    expect(zoomed(past, 0.5, now)).toEqual({ from: now - 3.5 * hour, to: now - 2.5 * hour })
-    expect(zoomed(past, 2, now)).toEqual({ from: now - 5 * hour, to: now - hour })
-    expect(zoomed(past, 8, now)).toEqual({ from: now - 16 * hour, to: now })
+    expect(zoomEdges(past, 0.5, now)).toEqual({ from: now - 3.5 * hour, to: now - 2.5 * hour })
+    expect(zoomEdges(past, 2, now)).toEqual({ from: now - 5 * hour, to: now - hour })
+    expect(zoomEdges(past, 8, now)).toEqual({ from: now - 16 * hour, to: now })
   })
 
   test('a span moves by its half, and stops at the present', () => {
     const past = { from: now - 4 * hour, to: now - 2 * hour }
-    expect(moved(past, -1, now)).toEqual({ from: now - 5 * hour, to: now - 3 * hour })
-    expect(moved(past, 1, now)).toEqual({ from: now - 3 * hour, to: now - hour })
-    expect(moved({ from: now - hour, to: now }, 1, now)).toEqual({ from: now - hour, to: now })
+    expect(shiftEdges(past, -1, now)).toEqual({ from: now - 5 * hour, to: now - 3 * hour })
+    expect(shiftEdges(past, 1, now)).toEqual({ from: now - 3 * hour, to: now - hour })
+    expect(shiftEdges({ from: now - hour, to: now }, 1, now)).toEqual({ from: now - hour, to: now })
   })
 
   test('a span has at least ten of the smallest buckets, and at most what the server answers', () => {

@@ -7,8 +7,8 @@ import { Button } from '#dashboard/components/button'
 import { Checkbox, Checkboxes, Field, TextField } from '#dashboard/components/fields'
 import { useDeviceCount } from '#dashboard/pages/administration/grant-reach'
 import {
+  type AccessLevel,
   devicesText,
-  type Level,
   levelOf,
   levels,
   namedActions,
@@ -22,7 +22,7 @@ import {
   withGroups,
   withToggledAction,
 } from '#dashboard/pages/administration/grants'
-import { counted } from '#dashboard/values/format-value'
+import { countText } from '#dashboard/values/format-value'
 import type { Grant } from '#model/scope'
 
 interface GrantFieldsProps {
@@ -37,7 +37,7 @@ interface GrantFieldsProps {
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
   const groups = useGroups()
   const count = useDeviceCount(grant, groups)
-  const reach = count !== undefined && <p class="hint">Reaches {counted(count, 'device')} now.</p>
+  const reach = count !== undefined && <p class="hint">Reaches {countText(count, 'device')} now.</p>
   return (
     <Field label={`Grant ${number}`}>
       {onChange ? (
@@ -170,7 +170,7 @@ function Permission({
           value={isCustom ? custom : level}
           onChange={({ currentTarget: { value } }) => {
             setCustom(value === custom)
-            if (value !== custom) onChange(withActions(grant, resource, levels[value as Level]))
+            if (value !== custom) onChange(withActions(grant, resource, levels[value as AccessLevel]))
           }}
         >
           {[...Object.keys(levels), custom].map((each) => (

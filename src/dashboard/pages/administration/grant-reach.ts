@@ -4,7 +4,7 @@ import { useCall } from '#dashboard/components/use-call'
 import { reachFilter } from '#dashboard/pages/administration/grants'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { client } from '#dashboard/session'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 import type { Grant } from '#model/scope'
 
 const pageSize = 10_000
@@ -15,7 +15,7 @@ export function useDeviceCount(grant: Grant, groups: readonly GroupOption[] | un
   // Devices of another tenant cannot be read.
   const filter = 'tenant' in tenantQuery() ? undefined : JSON.stringify(reachFilter(grant, groups ?? []))
   const [asked, setAsked] = useState(filter)
-  useEffect(() => after(typingMs, () => setAsked(filter)), [filter])
+  useEffect(() => runAfter(typingMs, () => setAsked(filter)), [filter])
   const { value } = useCall(async () => {
     if (asked === undefined) return undefined
     let count = 0

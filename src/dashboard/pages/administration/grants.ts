@@ -22,10 +22,10 @@ const resourceMeanings = {
 
 const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>
 
-export type Wild<Name extends string> = Name | '*'
+export type NameOrAll<Name extends string> = Name | '*'
 
 export interface ResourceRow {
-  readonly resource: Wild<Resource>
+  readonly resource: NameOrAll<Resource>
   readonly name: string
   readonly meaning: string
 }
@@ -47,30 +47,30 @@ export const levels = {
   read: ['read'],
   'read and update': ['read', 'update'],
   everything: ['*'],
-} as const satisfies Record<string, readonly Wild<Action>[]>
+} as const satisfies Record<string, readonly NameOrAll<Action>[]>
 
-export type Level = keyof typeof levels
+export type AccessLevel = keyof typeof levels
 
 /** Undefined for another set of actions. */
-export function levelOf({ permissions }: Grant, resource: Wild<Resource>): Level | undefined {
+export function levelOf({ permissions }: Grant, resource: NameOrAll<Resource>): AccessLevel | undefined {
   const given = permissions[resource] ?? []
   const isSame = (actions: readonly string[]) =>
     actions.length === given.length && given.every((action) => actions.includes(action))
-  return (Object.keys(levels) as Level[]).find((level) => isSame(levels[level]))
+  return (Object.keys(levels) as AccessLevel[]).find((level) => isSame(levels[level]))
 }
 
-export function withActions(grant: Grant, resource: Wild<Resource>, actions: readonly Wild<Action>[]): Grant {
+export function withActions(grant: Grant, resource: NameOrAll<Resource>, actions: readonly NameOrAll<Action>[]): Grant {
   const { [resource]: _, ...others } = grant.permissions
   return { ...grant, permissions: actions.length > 0 ? { ...others, [resource]: [...actions] } : others }
 }
 
-export function namedActions({ permissions }: Grant, resource: Wild<Resource>): readonly Action[] {
+export function namedActions({ permissions }: Grant, resource: NameOrAll<Resource>): readonly Action[] {
   const named = permissions[resource] ?? []
   return singleActions.filter((action) => named.includes('*') || named.includes(action))
 }
 
 /** The grant with this single action added or removed. */
-export function withToggledAction(grant: Grant, resource: Wild<Resource>, action: Action): Grant {
+export function withToggledAction(grant: Grant, resource: NameOrAll<Resource>, action: Action): Grant {
   const before = namedActions(grant, resource)
   const isOn = before.includes(action)
   return withActions(grant, resource, isOn ? before.filter((one) => one !== action) : [...before, action])

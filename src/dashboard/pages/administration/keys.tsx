@@ -16,11 +16,11 @@ import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
 import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
-import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { mayInTenant, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { RoleNames } from '#dashboard/pages/administration/users'
 import { client } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { countText } from '#dashboard/values/format-value'
 
 interface Key {
   readonly id: string
@@ -171,13 +171,13 @@ const noRoles: readonly string[] = []
 
 /** Keys for programs, which act as users with their own roles. Contract 2. */
 export function ApiKeys() {
-  const mayCreate = mayHere('users', 'create')
+  const mayCreate = mayInTenant('users', 'create')
   return (
     <KeysSection
       kind="API key"
       read={() => client.call('GET /iam/api-keys', { query: tenantQuery() })}
       mayCreate={mayCreate}
-      mayDelete={mayHere('users', 'delete')}
+      mayDelete={mayInTenant('users', 'delete')}
       columns={apiKeyColumns}
       empty={
         <Empty
@@ -232,13 +232,13 @@ const noLimits: { readonly maxDevices?: number } = {}
 
 /** Keys for gateways that register devices and report for them. Contract 2, 7. */
 export function ProvisioningKeys() {
-  const mayCreate = mayHere('device', 'create', allDevices)
+  const mayCreate = mayInTenant('device', 'create', allDevices)
   return (
     <KeysSection
       kind="provisioning key"
       read={() => client.call('GET /iam/provisioning-keys', { query: tenantQuery() })}
       mayCreate={mayCreate}
-      mayDelete={mayHere('device', 'delete', allDevices)}
+      mayDelete={mayInTenant('device', 'delete', allDevices)}
       columns={provisioningKeyColumns}
       empty={<NoKey mayCreate={mayCreate} />}
       nameHint="For example a gateway or a hall."
@@ -274,7 +274,7 @@ export function ProvisioningKeys() {
       }}
       closes="its connections"
       deleteEffect={({ name, devices }) =>
-        `All connections that use ${name} are closed at once, and its ${counted(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
+        `All connections that use ${name} are closed at once, and its ${countText(devices, 'device')} cannot reconnect with it. The devices and their values stay.`
       }
     />
   )

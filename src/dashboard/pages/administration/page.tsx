@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { Empty } from '#dashboard/components/empty-state'
-import { go, pathOf } from '#dashboard/components/link'
+import { navigateTo, pathOf } from '#dashboard/components/link'
 import { Page } from '#dashboard/components/page'
 import { Tabs } from '#dashboard/components/tabs'
 import { Audit } from '#dashboard/pages/administration/audit'
@@ -12,7 +12,7 @@ import { mayTenants, selectedTenant, TenantChoice } from '#dashboard/pages/admin
 import { Tenants } from '#dashboard/pages/administration/tenants'
 import { Users } from '#dashboard/pages/administration/users'
 import type { PageProps } from '#dashboard/routes'
-import { mayI, session } from '#dashboard/session'
+import { mayUser, session } from '#dashboard/session'
 import '#dashboard/pages/administration/administration.css'
 import { useObservable } from '#dashboard/components/use-observable'
 
@@ -28,8 +28,20 @@ interface Tab {
 }
 
 const tabs: readonly Tab[] = [
-  { id: 'users', title: 'Users', isVisible: () => mayI('users', 'read'), isOfTenant: true, content: () => <Users /> },
-  { id: 'roles', title: 'Roles', isVisible: () => mayI('roles', 'read'), isOfTenant: true, content: () => <Roles /> },
+  {
+    id: 'users',
+    title: 'Users',
+    isVisible: () => mayUser('users', 'read'),
+    isOfTenant: true,
+    content: () => <Users />,
+  },
+  {
+    id: 'roles',
+    title: 'Roles',
+    isVisible: () => mayUser('roles', 'read'),
+    isOfTenant: true,
+    content: () => <Roles />,
+  },
   {
     id: 'tenants',
     title: 'Tenants',
@@ -45,23 +57,29 @@ const tabs: readonly Tab[] = [
   {
     id: 'keys',
     title: 'Keys',
-    isVisible: () => mayI('device', 'read') || mayI('users', 'read'),
+    isVisible: () => mayUser('device', 'read') || mayUser('users', 'read'),
     isOfTenant: true,
     content: () => (
       <>
-        {mayI('device', 'read') && <ProvisioningKeys />}
-        {mayI('users', 'read') && <ApiKeys />}
+        {mayUser('device', 'read') && <ProvisioningKeys />}
+        {mayUser('users', 'read') && <ApiKeys />}
       </>
     ),
   },
   {
     id: 'sessions',
     title: 'Sessions',
-    isVisible: () => mayI('users', 'read'),
+    isVisible: () => mayUser('users', 'read'),
     isOfTenant: true,
     content: () => <Sessions />,
   },
-  { id: 'audit', title: 'Audit', isVisible: () => mayI('audit', 'read'), isOfTenant: false, content: () => <Audit /> },
+  {
+    id: 'audit',
+    title: 'Audit',
+    isVisible: () => mayUser('audit', 'read'),
+    isOfTenant: false,
+    content: () => <Audit />,
+  },
 ]
 
 export default function AdministrationPage({ params }: PageProps) {
@@ -78,7 +96,7 @@ export default function AdministrationPage({ params }: PageProps) {
       </Page>
     )
   }
-  const select = (id: string) => go(pathOf('administration', id), { replace: true })
+  const select = (id: string) => navigateTo(pathOf('administration', id), { replace: true })
   return (
     <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={visible} selected={tab.id} onSelect={select}>

@@ -3,7 +3,7 @@ import { CallResult } from '#dashboard/components/page'
 import { useCall } from '#dashboard/components/use-call'
 import { parseNames } from '#dashboard/pages/administration/grants'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 
 interface RoleChoiceProps {
   readonly roles: readonly string[]
@@ -12,7 +12,7 @@ interface RoleChoiceProps {
 
 /** Chooses the roles of a user or key: from the list, or by name if the user may not read the list. */
 export function RoleChoice(props: RoleChoiceProps) {
-  return mayI('roles', 'read') ? <RoleCheckboxes {...props} /> : <RoleNamesField {...props} />
+  return mayUser('roles', 'read') ? <RoleCheckboxes {...props} /> : <RoleNamesField {...props} />
 }
 
 function RoleCheckboxes({ roles, onChange }: RoleChoiceProps) {

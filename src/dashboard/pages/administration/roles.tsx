@@ -20,7 +20,7 @@ import {
   namesText,
   permissionsText,
 } from '#dashboard/pages/administration/grants'
-import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { mayInTenant, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
@@ -29,7 +29,7 @@ import type { Grant } from '#model/scope'
 /** Roles: named permissions of users and keys. Contract 2. */
 export function Roles() {
   const roles = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
-  const mayCreate = mayHere('roles', 'create')
+  const mayCreate = mayInTenant('roles', 'create')
   const shared = { existingNames: (roles.value ?? []).map(({ name }) => name), onSaved: roles.refresh }
 
   const columns: readonly Column<RoleEntry>[] = [
@@ -37,7 +37,7 @@ export function Roles() {
     { key: 'grants', title: 'Permissions', isText: true, cell: ({ grants }) => <GrantLines grants={grants} /> },
     actionsColumn((role) => (
       <div class="actions">
-        {mayHere('roles', 'update') && !role.builtIn ? (
+        {mayInTenant('roles', 'update') && !role.builtIn ? (
           <EditButton {...shared} button="Change" kind="quiet" label={`Change ${role.name}`} draft={role} />
         ) : (
           <DialogButton button="Show" kind="quiet" label={`Show ${role.name}`} title={`Role ${role.name}`} isWide>
@@ -53,7 +53,7 @@ export function Roles() {
             draft={{ grants: role.grants }}
           />
         )}
-        {mayHere('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.refresh} />}
+        {mayInTenant('roles', 'delete') && !role.builtIn && <DeleteRole role={role} onDeleted={roles.refresh} />}
       </div>
     )),
   ]
@@ -284,7 +284,7 @@ const namedMax = 5
 
 /** The holders of a role that the user may see. */
 async function holdersOf(role: string): Promise<string> {
-  if (!mayHere('users', 'read')) return 'a user or an API key that you may not see'
+  if (!mayInTenant('users', 'read')) return 'a user or an API key that you may not see'
   const names: string[] = []
   for await (const page of client.pages('GET /iam/users', { query: { ...tenantQuery(), limit: '1000' } })) {
     names.push(...page.filter(({ roles }) => roles.includes(role)).map(({ name }) => name))

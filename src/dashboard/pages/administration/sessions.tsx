@@ -8,7 +8,7 @@ import { withExplanation } from '#dashboard/components/problem-text'
 import { type SessionEntry, SessionTable } from '#dashboard/components/session-table'
 import { notify } from '#dashboard/components/toasts'
 import { useCall } from '#dashboard/components/use-call'
-import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { mayInTenant, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { client } from '#dashboard/session'
 
@@ -47,7 +47,7 @@ function UserSessions({ name }: { readonly name: string }) {
     const call = client.call('GET /iam/users/:name/sessions', { parameters: { name }, query: tenantQuery() })
     return withExplanation(call, { 404: `There is no user ${name} here.` })
   }, [name])
-  const mayEnd = mayHere('users', 'update')
+  const mayEnd = mayInTenant('users', 'update')
   const shared = { name, onEnded: sessions.refresh }
   return (
     <CallResult call={sessions}>

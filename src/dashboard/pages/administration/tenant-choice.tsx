@@ -3,7 +3,7 @@ import { Select } from '#dashboard/components/fields'
 import { problemText } from '#dashboard/components/problem-text'
 import { useCall } from '#dashboard/components/use-call'
 import { observable } from '#dashboard/components/use-observable'
-import { client, defaultTenant, mayI, session } from '#dashboard/session'
+import { client, defaultTenant, mayUser, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 
 /** The tenant that is administered: the user's own, unless the user holds `tenants` and selected another one. */
@@ -13,7 +13,7 @@ export const selectedTenant = observable<string | undefined>(undefined)
 
 /** The session contains these permissions only in tenant `default`. */
 export function mayTenants(action: Action): boolean {
-  return mayI('tenants', action)
+  return mayUser('tenants', action)
 }
 
 /** The selected tenant, if it is not the user's own. */
@@ -24,8 +24,8 @@ function otherTenant(): string | undefined {
 /**
  * Whether an action is permitted in the selected tenant: in another tenant it also needs the same action on `tenants`.
  */
-export function mayHere(resource: Resource, action: Action, where?: Parameters<typeof mayI>[2]): boolean {
-  return mayI(resource, action, where) && (otherTenant() === undefined || mayTenants(action))
+export function mayInTenant(resource: Resource, action: Action, where?: Parameters<typeof mayUser>[2]): boolean {
+  return mayUser(resource, action, where) && (otherTenant() === undefined || mayTenants(action))
 }
 
 /** The query parameter for calls about a tenant's data. */

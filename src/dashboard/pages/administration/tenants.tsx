@@ -5,7 +5,7 @@ import { ConfirmButton, DialogButton } from '#dashboard/components/dialog'
 import { Command } from '#dashboard/components/empty-state'
 import { Checkbox, Select, TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { go, pathOf } from '#dashboard/components/link'
+import { navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Section } from '#dashboard/components/page'
 import { withExplanation } from '#dashboard/components/problem-text'
 import { Badge } from '#dashboard/components/status'
@@ -88,7 +88,7 @@ function TenantActions({ tenant, onChanged }: { readonly tenant: TenantEntry; re
           label={`Users of ${name}`}
           onPress={() => {
             selectedTenant.set(tenantIdentifier)
-            go(pathOf('administration', 'users'))
+            navigateTo(pathOf('administration', 'users'))
           }}
         >
           Users

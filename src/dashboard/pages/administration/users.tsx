@@ -12,7 +12,7 @@ import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { usePages } from '#dashboard/components/use-pages'
 import { type Invitation, InvitationCode } from '#dashboard/pages/administration/invitation-code'
-import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { mayInTenant, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { EditForm, InviteForm, lastAdministrator, missingPermissions } from '#dashboard/pages/administration/user-forms'
 import { client, session } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
@@ -43,7 +43,7 @@ export function Users() {
     <Section
       title="Users"
       actions={
-        mayHere('users', 'create') && (
+        mayInTenant('users', 'create') && (
           <DialogButton kind="primary" button="Create invitation" title="Create invitation">
             {(close) => (
               <InviteForm
@@ -126,7 +126,7 @@ interface UserActionsProps {
 /** The actions on one user that are permitted. */
 function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
   const { name, state } = user
-  const mayUpdate = mayHere('users', 'update')
+  const mayUpdate = mayInTenant('users', 'update')
   const ownUserHint = name === session.value.name && <strong> This is your own user: you will be signed out.</strong>
   return (
     <div class="actions">
@@ -167,7 +167,7 @@ function UserActions({ user, onChanged, onInvited }: UserActionsProps) {
           </p>
         </ConfirmButton>
       )}
-      {mayHere('users', 'delete') && (
+      {mayInTenant('users', 'delete') && (
         <ConfirmButton
           button="Delete"
           buttonKind="quiet"

@@ -6,7 +6,7 @@ import { Form } from '#dashboard/components/form'
 import type { Column } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 import type { StatusRow } from '#dashboard/values/alarm-order'
 
 /** The column with the user that acknowledged an alarm on a device, or with the button to acknowledge it. */
@@ -25,7 +25,7 @@ export function useAcknowledgedColumn(): Column<StatusRow> {
           </>
         )
       }
-      return active && mayI('alarms', 'update', { deviceIdentifier }) && <AcknowledgeButton row={row} />
+      return active && mayUser('alarms', 'update', { deviceIdentifier }) && <AcknowledgeButton row={row} />
     },
   }
 }
@@ -67,6 +67,6 @@ function AcknowledgeForm({ onSubmit, onCancel }: AcknowledgeFormProps) {
 
 /** The name of a user, for callers who may read users; otherwise the id. */
 export function usePrincipalNames(): (resourceIdentifier: string) => string {
-  const { value = [] } = useCall(async () => (mayI('users', 'read') ? client.call('GET /iam/users') : []), [])
+  const { value = [] } = useCall(async () => (mayUser('users', 'read') ? client.call('GET /iam/users') : []), [])
   return (by) => value.find(({ resourceIdentifier }) => resourceIdentifier === by)?.name ?? idOf(by)
 }

@@ -12,7 +12,7 @@ import { Time } from '#dashboard/components/time'
 import { useAcknowledgedColumn } from '#dashboard/pages/alarms/acknowledged-column'
 import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { bySeverityAndAge, type StatusRow } from '#dashboard/values/alarm-order'
-import { counted } from '#dashboard/values/format-value'
+import { countText } from '#dashboard/values/format-value'
 
 const pageRows = 50
 
@@ -52,7 +52,7 @@ export function ActiveAlarms({ alarms, rows }: ActiveAlarmsProps) {
     acknowledged,
   ]
   return (
-    <Section title={`Active on ${counted(selected.length, 'device')}`}>
+    <Section title={`Active on ${countText(selected.length, 'device')}`}>
       <div class="alarm-filters">
         {sites.length > 0 && (
           <Select

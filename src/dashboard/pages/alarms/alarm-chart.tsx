@@ -10,9 +10,9 @@ import { LazyChart } from '#dashboard/history/lazy-chart'
 import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
 import { watchedProperty } from '#dashboard/pages/alarms/watched-property'
 import { client } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { liveState } from '#dashboard/state'
 import type { StatusRow } from '#dashboard/values/alarm-order'
-import { aboutOf } from '#dashboard/values/format-value'
+import { schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface AlarmChartProps {
   readonly alarm: Alarm
@@ -27,7 +27,7 @@ const devicesTried = 20
 
 /** A chart of the property of an alarm, with its thresholds. It begins with devices on which the alarm is active. */
 export function AlarmChart({ alarm, rows }: AlarmChartProps) {
-  const { devices, alarms } = state()
+  const { devices, alarms } = liveState()
   const schema = useSchemas().get(alarm.serviceIdentifier)
   const groups = useGroups() ?? []
   const { serviceIdentifier } = alarm
@@ -58,7 +58,7 @@ export function AlarmChart({ alarm, rows }: AlarmChartProps) {
     for (const deviceIdentifier of identifiers) {
       const propId = watched?.propId ?? 0
       const property = devices.get(deviceIdentifier)?.services.get(serviceIdentifier)?.get(propId)
-      if (!property || !isNumeric(property, aboutOf(schema, propId))) continue
+      if (!property || !isNumeric(property, schemaOfProperty(schema, propId))) continue
       found.push(seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema))
       if (found.length === devicesShown) break
     }

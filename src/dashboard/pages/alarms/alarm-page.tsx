@@ -24,8 +24,8 @@ import { AlarmChart } from '#dashboard/pages/alarms/alarm-chart'
 import { AlarmHistory } from '#dashboard/pages/alarms/alarm-history'
 import { type Alarm, rowsOfAlarm } from '#dashboard/pages/alarms/alarm-rows'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
 import type { StatusRow } from '#dashboard/values/alarm-order'
 import type { Condition } from '#model/condition'
 
@@ -45,7 +45,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
           : client.call('PUT /alarms/:alarmId', { ...precondition, parameters, body })
       }
       remove={() => client.call('DELETE /alarms/:alarmId', { parameters })}
-      mayDelete={mayI('alarms', 'delete')}
+      mayDelete={mayUser('alarms', 'delete')}
       deleteEffect="Devices with this alarm become inactive, and functions with it as trigger no longer run."
       forbidden="An alarm needs permission to read this service on all of these devices."
       events="ALARM_CONFIG"
@@ -55,7 +55,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
         <>
           {editing.start && <LiveStatus alarm={editing.start} />}
           <Section title="Alarm">
-            {isNew || mayI('alarms', 'update') || !editing.start ? (
+            {isNew || mayUser('alarms', 'update') || !editing.start ? (
               <AlarmForm {...editing} />
             ) : (
               <AlarmFacts alarm={editing.start} />
@@ -86,7 +86,7 @@ const columns: readonly Column<StatusRow>[] = [
 
 /** The devices on which the alarm is active, and its property on them over time. */
 function LiveStatus({ alarm }: { readonly alarm: Alarm }) {
-  const rows = rowsOfAlarm(useObservable(state().alarms).values(), alarm.resourceIdentifier)
+  const rows = rowsOfAlarm(useObservable(liveState().alarms).values(), alarm.resourceIdentifier)
   return (
     <>
       <DeviceStatusSection alarm={alarm} rows={rows} />
@@ -102,7 +102,7 @@ interface DeviceStatusProps {
 }
 
 function DeviceStatusSection({ alarm, rows }: DeviceStatusProps) {
-  const { alarms, schemas } = state()
+  const { alarms, schemas } = liveState()
   const [shown, setShown] = useState(pageRows)
   const acknowledged = useAcknowledgedColumn()
   const active = rows.filter((row) => row.active).length

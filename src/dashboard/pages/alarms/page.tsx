@@ -4,7 +4,7 @@ import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { Empty } from '#dashboard/components/empty-state'
 import { Checkbox, TextField } from '#dashboard/components/fields'
-import { go, Link, pathOf } from '#dashboard/components/link'
+import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Loading, Page, Section } from '#dashboard/components/page'
 import { Badge, Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
@@ -21,16 +21,16 @@ import {
   inactiveSummary,
   sortedAlarms,
 } from '#dashboard/pages/alarms/alarm-rows'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { counted } from '#dashboard/values/format-value'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
+import { countText } from '#dashboard/values/format-value'
 import '#dashboard/pages/alarms/alarms.css'
 
 /** All alarms, and where they are active now. */
 export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
   useRefreshOnEvents(called, 'ALARM_CONFIG')
-  const { alarms: live } = state()
+  const { alarms: live } = liveState()
   const rows = [...useObservable(live).values()].filter((row) => row.active)
   const summaries = alarmSummaries(rows)
   const active = called.value?.filter(({ resourceIdentifier }) => summaries.has(resourceIdentifier)).length ?? 0
@@ -38,7 +38,7 @@ export default function AlarmsPage() {
     <Page
       title="Alarms"
       beside={called.value && active > 0 && <Badge tone="bad">{active} active</Badge>}
-      actions={mayI('alarms', 'create') && <NewAlarm />}
+      actions={mayUser('alarms', 'create') && <NewAlarm />}
     >
       <CallResult call={called}>
         {(alarms) => (
@@ -85,13 +85,13 @@ function AlarmList({ alarms, summaries, isComplete }: AlarmListProps) {
         <TextField label="Search" type="search" value={search} onInput={setSearch} placeholder="Name or service" />
         <Checkbox label="Only active" isChecked={isActiveOnly} onChange={setActiveOnly} />
       </div>
-      <Section title={counted(shown.length, 'alarm')}>
+      <Section title={countText(shown.length, 'alarm')}>
         <Table
           caption="Alarms, active ones first"
           columns={columns}
           rows={shown}
           rowKey={({ resourceIdentifier }) => resourceIdentifier}
-          onRow={(alarm) => go(pathOfAlarm(alarm))}
+          onRow={(alarm) => navigateTo(pathOfAlarm(alarm))}
           empty={
             isActiveOnly && !isComplete ? (
               <Loading text="Loading their status…" />
@@ -148,7 +148,7 @@ function AlarmStatus({ summary }: { readonly summary: AlarmSummary | undefined }
   if (active === 0) return <Status state="quiet" tone="quiet" />
   return (
     <Status state="active" tone="bad">
-      active on {counted(active, 'device')}, since <Time at={since} />
+      active on {countText(active, 'device')}, since <Time at={since} />
     </Status>
   )
 }
@@ -162,12 +162,15 @@ const example = {
 
 function NoAlarms() {
   return (
-    <Empty title="No alarms" command={mayI('alarms', 'create') ? apiCommand('-X POST', '/alarms', example) : undefined}>
+    <Empty
+      title="No alarms"
+      command={mayUser('alarms', 'create') ? apiCommand('-X POST', '/alarms', example) : undefined}
+    >
       <p>
         An alarm is a condition on devices, such as a temperature above 30. It shows on which devices the condition is
         true.
       </p>
-      {mayI('alarms', 'create') ? (
+      {mayUser('alarms', 'create') ? (
         <p>
           <Link to="/alarms/new">Create the first one</Link>, or send it to the API:
         </p>

@@ -1,4 +1,4 @@
-import { type Operand, operandNamed } from '#dashboard/conditions/operands'
+import { type Operand, operandOf } from '#dashboard/conditions/operands'
 import { type Row, rowsOf } from '#dashboard/conditions/rows'
 import { withUnit } from '#dashboard/values/format-value'
 import type { Condition } from '#model/condition'
@@ -25,7 +25,7 @@ const compared: ReadonlySet<Row['comparison']> = new Set([
  */
 export function watchedProperty(condition: Condition, operands: readonly Operand[]): WatchedProperty | undefined {
   const numeric = (rowsOf(condition, operands)?.rows ?? []).flatMap(({ name, comparison, values }) => {
-    const { id = name, unit, choices } = operandNamed(operands, name)
+    const { id = name, unit, choices } = operandOf(operands, name)
     const propId = /^(0x[0-9a-f]+|\d+)$/i.test(id) ? Number(id) : Number.NaN
     const numbers = compared.has(comparison) && !choices ? values.map(Number) : []
     if (Number.isNaN(propId) || numbers.length === 0 || numbers.some(Number.isNaN)) return []

@@ -6,7 +6,7 @@ import { Form } from '#dashboard/components/form'
 import { Section } from '#dashboard/components/page'
 import { notify } from '#dashboard/components/toasts'
 import { containsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 
 interface MetaSectionProps {
   readonly identifier: string
@@ -20,7 +20,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
     <Section
       title="Metadata"
       actions={
-        mayI('meta', 'update', { deviceIdentifier: identifier }) && (
+        mayUser('meta', 'update', { deviceIdentifier: identifier }) && (
           <DialogButton button="Change…" title={`Metadata of ${identifier}`}>
             {(close) => <MetaForm identifier={identifier} meta={meta} onClose={close} />}
           </DialogButton>

@@ -11,8 +11,8 @@ import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection } from '#dashboard/pages/device/service-section'
 import { DeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
 import { lastMessageAt } from '#dashboard/values/last-message'
 import '#dashboard/pages/device/device.css'
 import type { DeviceView } from '#client/client'
@@ -25,7 +25,7 @@ import { useCall } from '#dashboard/components/use-call'
 /** One device with its live values and actions. */
 export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()
-  const { schemas, connection } = state()
+  const { schemas, connection } = liveState()
   useObservable(schemas)
   const isRead = useDevices([identifier])
   const device = useDevice(identifier)
@@ -58,7 +58,7 @@ export default function DevicePage({ params }: PageProps) {
       }
       actions={<DeviceActions identifier={identifier} onDeleted={() => setDeleted(true)} />}
     >
-      {mayI('alarms', 'read', { deviceIdentifier: identifier }) && <ActiveAlarms identifier={identifier} />}
+      {mayUser('alarms', 'read', { deviceIdentifier: identifier }) && <ActiveAlarms identifier={identifier} />}
       <div class="device">
         <div class="device-services">
           {services.length === 0 && <NoServices identifier={identifier} />}
@@ -93,8 +93,8 @@ export default function DevicePage({ params }: PageProps) {
               </dl>
             </Section>
           )}
-          {mayI('updates', 'read', { deviceIdentifier: identifier }) && <DeviceFirmware identifier={identifier} />}
-          {mayI('meta', 'read', { deviceIdentifier: identifier }) && (
+          {mayUser('updates', 'read', { deviceIdentifier: identifier }) && <DeviceFirmware identifier={identifier} />}
+          {mayUser('meta', 'read', { deviceIdentifier: identifier }) && (
             <MetaSection identifier={identifier} meta={device.meta} />
           )}
         </div>
@@ -142,7 +142,7 @@ function NoServices({ identifier }: { readonly identifier: string }) {
 }
 
 function ActiveAlarms({ identifier }: { readonly identifier: string }) {
-  const { alarms } = state()
+  const { alarms } = liveState()
   useObservable(alarms)
   const active = [...alarms.values()].filter((status) => status.active && status.deviceIdentifier === identifier)
   // Read again when another alarm becomes active: it may be new.
@@ -191,7 +191,7 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
   }
   return (
     <>
-      {mayI('device', 'update', where) && (
+      {mayUser('device', 'update', where) && (
         <ConfirmButton
           button="New secret…"
           title={`Create a new secret for ${identifier}?`}
@@ -205,7 +205,7 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
           </p>
         </ConfirmButton>
       )}
-      {mayI('device', 'delete', where) && (
+      {mayUser('device', 'delete', where) && (
         <ConfirmButton
           button="Delete…"
           buttonKind="danger"
@@ -229,8 +229,8 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
  * read again, so that input below it stays.
  */
 function useDevice(identifier: string): DeviceView | undefined {
-  const { devices } = state()
-  const device = useObservable(useMemo(() => state().device(identifier), [identifier]))
+  const { devices } = liveState()
+  const device = useObservable(useMemo(() => liveState().device(identifier), [identifier]))
   useIsComplete(devices)
   const known = useRef<DeviceView>()
   const isReloading = useRef(false)

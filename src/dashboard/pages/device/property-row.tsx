@@ -13,11 +13,11 @@ import { ValueField } from '#dashboard/pages/device/value-field'
 import { isTrigger, isWritable, parseValue, textOf } from '#dashboard/pages/device/written-value'
 import { client } from '#dashboard/session'
 import {
-  aboutOf,
   hexOf,
   nameOf,
   numberOf,
   type PropertySchema,
+  schemaOfProperty,
   valueText,
   withUnit,
 } from '#dashboard/values/format-value'
@@ -42,7 +42,7 @@ export function PropertyRow(props: PropertyRowProps) {
   const [isWriting, setWriting] = useState(false)
   const [isCharted, setCharted] = useState(false)
   const { propId, type, timestamp, tag } = property
-  const about = aboutOf(schema, propId)
+  const about = schemaOfProperty(schema, propId)
   const name = nameOf(propId, about)
   const unit = about?.unit
   const canWrite = mayWrite && isWritable(property, about)

@@ -5,9 +5,9 @@ import { Section } from '#dashboard/components/page'
 import { isNumeric, seriesKey } from '#dashboard/history/chart-series'
 import { useSparklines } from '#dashboard/history/use-sparklines'
 import { PropertyRow } from '#dashboard/pages/device/property-row'
-import { mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { aboutOf } from '#dashboard/values/format-value'
+import { mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
+import { schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface ServiceSectionProps {
   readonly deviceIdentifier: string
@@ -24,10 +24,10 @@ const shownFirst = 40
 export function ServiceSection(props: ServiceSectionProps) {
   const { deviceIdentifier, serviceIdentifier, service, schema, isConnected } = props
   const [isExpanded, setExpanded] = useState(false)
-  const mayWrite = mayI('service', 'update', { deviceIdentifier, serviceIdentifier })
+  const mayWrite = mayUser('service', 'update', { deviceIdentifier, serviceIdentifier })
   const [desired, setDesired] = useState<Desired>({})
   useEffect(
-    () => state().device(deviceIdentifier).desired(serviceIdentifier, setDesired),
+    () => liveState().device(deviceIdentifier).desired(serviceIdentifier, setDesired),
     [deviceIdentifier, serviceIdentifier],
   )
   const properties = [...service.values()]
@@ -35,7 +35,7 @@ export function ServiceSection(props: ServiceSectionProps) {
   const place = { deviceIdentifier, serviceIdentifier }
   const pointsOf = useSparklines(
     shown
-      .filter((property) => isNumeric(property, aboutOf(schema, property.propId)))
+      .filter((property) => isNumeric(property, schemaOfProperty(schema, property.propId)))
       .map(({ propId }) => ({ ...place, propId })),
   )
   const title = schema?.name ?? serviceIdentifier

@@ -7,9 +7,9 @@ import { Time } from '#dashboard/components/time'
 import { notify } from '#dashboard/components/toasts'
 import { useCall, usePolling } from '#dashboard/components/use-call'
 import { useIsComplete, useKey } from '#dashboard/components/use-observable'
-import { isEnd, isSuccess, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { isFinalStatus, isSuccess, messageText, outcomeText } from '#dashboard/pages/firmware/update-words'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
 import type { FirmwareEntry } from '#model/firmware'
 
 /** Other users may upload a release at any time. */
@@ -18,8 +18,8 @@ const pollMs = 5_000
 /** The firmware of a device with its update, live, and a function that requests an update. §2.7 */
 export function useDeviceFirmware(deviceIdentifier: string) {
   const parameters = { deviceIdentifier }
-  const live = useKey(state().updates, deviceIdentifier)
-  const isComplete = useIsComplete(state().updates)
+  const live = useKey(liveState().updates, deviceIdentifier)
+  const isComplete = useIsComplete(liveState().updates)
   // No event reports an available update, so it is polled, and read again when the firmware changes.
   const polled = useCall(
     () => client.call('GET /updates/:deviceIdentifier', { parameters }),
@@ -57,7 +57,7 @@ export function DeviceFirmware({ identifier }: { readonly identifier: string }) 
       title="Firmware"
       beside={project && <Link to={pathOf('firmware', project)}>{project}</Link>}
       actions={
-        mayI('updates', 'update', { deviceIdentifier: identifier }) &&
+        mayUser('updates', 'update', { deviceIdentifier: identifier }) &&
         project && (
           <Button kind={isOutdated ? 'primary' : undefined} onPress={update}>
             Update now
@@ -72,7 +72,7 @@ export function DeviceFirmware({ identifier }: { readonly identifier: string }) 
 
 function Entry({ entry }: { readonly entry: FirmwareEntry }) {
   const { firmware, hardware, index, updateAvailable, update } = entry
-  const isRunning = update && !isEnd(update.status)
+  const isRunning = update && !isFinalStatus(update.status)
   const isChecked = update?.status === 'IDLE'
   return (
     <li>

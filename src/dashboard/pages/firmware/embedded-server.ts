@@ -7,7 +7,7 @@ import type { RolloutEntry } from '#model/rollout'
  */
 
 /** The answer, or `empty` if the project does not exist yet: the first release, pin or rollout creates it. */
-export async function orIfMissing<Value, Empty>(call: Promise<Value>, empty: Empty): Promise<Value | Empty> {
+export async function answerOrDefault<Value, Empty>(call: Promise<Value>, empty: Empty): Promise<Value | Empty> {
   try {
     return await call
   } catch (problem) {
@@ -44,5 +44,5 @@ export function rolloutSettings(rollout: RolloutEntry | null): unknown {
 
 /** Null if there is none. */
 export function readRollout(project: string): Promise<RolloutEntry | null> {
-  return orIfMissing(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
+  return answerOrDefault(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
 }

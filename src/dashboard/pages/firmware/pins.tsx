@@ -13,13 +13,13 @@ import { notify } from '#dashboard/components/toasts'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 import type { PinEntry } from '#model/release'
 
 /** Devices that are pinned to a version. Contract 6. */
 export function Pins({ project, releases, pins }: ProjectData) {
   const versions = versionsOf(releases.value)
-  const mayPin = mayI('updates', 'create') || mayI('updates', 'update')
+  const mayPin = mayUser('updates', 'create') || mayUser('updates', 'update')
   const remove = async ({ deviceIdentifier }: PinEntry) => {
     await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
       parameters: { project, deviceIdentifier },
@@ -82,7 +82,7 @@ export function Pins({ project, releases, pins }: ProjectData) {
           },
           actionsColumn(
             (pin: PinEntry) =>
-              mayI('updates', 'delete', pin) && (
+              mayUser('updates', 'delete', pin) && (
                 <ConfirmButton
                   button="Remove"
                   buttonKind="quiet"
@@ -118,7 +118,8 @@ function PinForm({
   const [device, setDevice] = useState('')
   const [firmware, setFirmware] = useState(versions[0] ?? '')
   const where = { deviceIdentifier: device.trim().toUpperCase() }
-  const isForbidden = device.trim() !== '' && !mayI('updates', 'create', where) && !mayI('updates', 'update', where)
+  const isForbidden =
+    device.trim() !== '' && !mayUser('updates', 'create', where) && !mayUser('updates', 'update', where)
   const pin = async () => {
     const deviceIdentifier = device.trim()
     const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', {

@@ -3,9 +3,9 @@ import type { FirmwareView } from '#client/client'
 import { type GroupOption, idOf } from '#dashboard/binding/binding'
 import { type CallState, useCall } from '#dashboard/components/use-call'
 import type { PagedList } from '#dashboard/components/use-pages'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { after } from '#dashboard/timers'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
+import { runAfter } from '#dashboard/timers'
 import type { PinEntry, ReleaseEntry } from '#model/release'
 import type { RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
@@ -43,7 +43,7 @@ export function releaseText({
  */
 
 export function mayForAll(action: Action): boolean {
-  return mayI('updates', action, { deviceIdentifier: '*' })
+  return mayUser('updates', action, { deviceIdentifier: '*' })
 }
 
 /** Whether the action is permitted on all visible members of these groups; without groups, on all devices. */
@@ -57,7 +57,7 @@ export function mayForGroups(
   return groups.every((id) =>
     known
       .find(({ resourceIdentifier }) => idOf(resourceIdentifier) === id)
-      ?.devices.every((deviceIdentifier) => mayI('updates', action, { deviceIdentifier })),
+      ?.devices.every((deviceIdentifier) => mayUser('updates', action, { deviceIdentifier })),
   )
 }
 
@@ -74,12 +74,12 @@ const refreshMs = 1_000
 
 /** The devices of one project, or all. */
 export function useFleetFirmware(project?: string): FleetFirmware {
-  const { updates } = state()
+  const { updates } = liveState()
   const [version, setVersion] = useState(0)
   useEffect(() => {
     let cancel: (() => void) | undefined
     const stop = updates.subscribe(() => {
-      cancel ??= after(refreshMs, () => {
+      cancel ??= runAfter(refreshMs, () => {
         cancel = undefined
         setVersion((before) => before + 1)
       })

@@ -13,7 +13,7 @@ import { useDeviceFirmware } from '#dashboard/pages/firmware/device-firmware'
 import type { ProjectData } from '#dashboard/pages/firmware/project-data'
 import { updateText } from '#dashboard/pages/firmware/update-words'
 import { isUpdating } from '#dashboard/pages/firmware/version-tally'
-import { mayI } from '#dashboard/session'
+import { mayUser } from '#dashboard/session'
 
 /** The devices of a project, with the progress of their updates. */
 
@@ -136,7 +136,7 @@ function DeviceDetails({ device, pins }: Pick<ProjectData, 'pins'> & { readonly 
           Pinned to <code>{pin.firmware}</code>.
         </p>
       )}
-      {mayI('updates', 'update', { deviceIdentifier: device }) && (
+      {mayUser('updates', 'update', { deviceIdentifier: device }) && (
         <div class="actions">
           <Button kind="primary" onPress={update}>
             Update {device} now

@@ -3,7 +3,7 @@ import { Link } from '#dashboard/components/link'
 import { Page, Section } from '#dashboard/components/page'
 import { useCall, usePolling } from '#dashboard/components/use-call'
 import { usePages } from '#dashboard/components/use-pages'
-import { isExternalServer, orIfMissing, pagesOrEmpty, readRollout } from '#dashboard/pages/firmware/embedded-server'
+import { answerOrDefault, isExternalServer, pagesOrEmpty, readRollout } from '#dashboard/pages/firmware/embedded-server'
 import { Pins } from '#dashboard/pages/firmware/pins'
 import { useFleetFirmware } from '#dashboard/pages/firmware/project-data'
 import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
@@ -12,7 +12,7 @@ import { Rollout } from '#dashboard/pages/firmware/rollout'
 import { emptyTally, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
 import type { PageProps } from '#dashboard/routes'
 import { client } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { countText } from '#dashboard/values/format-value'
 import '#dashboard/pages/firmware/firmware.css'
 
 /** One project: firmware of its devices, releases, pins and rollout. Contract 6. */
@@ -31,7 +31,7 @@ export default function ProjectPage({ params }: PageProps) {
   const { devices, isComplete } = useFleetFirmware(project)
   const tally = useMemo(() => tallyOf(devices).get(project) ?? emptyTally, [devices, project])
   const releases = useCall(
-    () => orIfMissing(client.call('GET /updates/projects/:project/releases', { parameters }), []),
+    () => answerOrDefault(client.call('GET /updates/projects/:project/releases', { parameters }), []),
     [project],
   )
   // Null: no rollout; undefined: not known yet.
@@ -83,7 +83,7 @@ function VersionBars({
   return (
     <>
       <p>
-        {counted(devices, 'device')}, {updating} being updated.
+        {countText(devices, 'device')}, {updating} being updated.
       </p>
       <ul class="version-bars">
         {versions.map(({ firmware, index, devices: count }) => (

@@ -9,7 +9,7 @@ import { notify } from '#dashboard/components/toasts'
 import { uploadCommand } from '#dashboard/pages/firmware/commands'
 import { bytesText } from '#dashboard/pages/firmware/names'
 import { mayForAll, type ProjectData, releaseText } from '#dashboard/pages/firmware/project-data'
-import { isEnd } from '#dashboard/pages/firmware/update-words'
+import { isFinalStatus } from '#dashboard/pages/firmware/update-words'
 import { UploadButton } from '#dashboard/pages/firmware/upload-dialog'
 import { client } from '#dashboard/session'
 import type { ReleaseEntry } from '#model/release'
@@ -109,7 +109,7 @@ const namedMax = 5
 function inUseReasons(firmware: string, { rollout, pins, devices }: ProjectData): string {
   const pinned = (pins.rows ?? []).filter((pin) => pin.firmware === firmware)
   const updating = devices.filter(({ firmwares = [] }) =>
-    firmwares.some(({ update }) => update?.firmware === firmware && !isEnd(update.status)),
+    firmwares.some(({ update }) => update?.firmware === firmware && !isFinalStatus(update.status)),
   )
   const reasons = [
     rollout.value?.firmware === firmware && 'the rollout uses it; end the rollout, or change its version',

@@ -15,8 +15,8 @@ import { readRollout, rolloutSettings } from '#dashboard/pages/firmware/embedded
 import { mayForAll, mayForGroups, type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
 import { partsOf } from '#dashboard/pages/firmware/update-words'
-import { client, mayI } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { client, mayUser } from '#dashboard/session'
+import { countText } from '#dashboard/values/format-value'
 import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
@@ -26,7 +26,7 @@ type Group = Item<'GET /groups'>
 
 export function Rollout({ project, releases, rollout, devices, isComplete }: ProjectData) {
   // Users who may not read groups see their ids.
-  const groupCall = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
+  const groupCall = useCall(async () => (mayUser('functions', 'read') ? client.call('GET /groups') : []), [])
   const groups = groupCall.value ?? []
   const current = rollout.value
   const may = (action: Action) => mayForGroups(action, current?.groups, groups)
@@ -147,7 +147,7 @@ function PauseButton({
       onConfirm={resume}
     >
       <p>
-        {counted(counts.failed + counts.refused, 'device')} of {project} failed or refused {firmware}. The rollout
+        {countText(counts.failed + counts.refused, 'device')} of {project} failed or refused {firmware}. The rollout
         continues until {errorThresholdPercent} % of the devices that finish from now on have failed.
       </p>
     </ConfirmButton>

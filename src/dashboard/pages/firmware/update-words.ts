@@ -38,11 +38,11 @@ export function updateText({ update }: FirmwareEntry): string | undefined {
   if (!update || update.status === 'IDLE') return undefined
   const { status, firmware, progress } = update
   const to = firmware === undefined ? '' : ` ${firmware}`
-  const progressText = progress === undefined || isEnd(status) ? '' : `, ${Math.round(progress)} %`
+  const progressText = progress === undefined || isFinalStatus(status) ? '' : `, ${Math.round(progress)} %`
   return `${status.toLowerCase()}${to}${progressText}`
 }
 
-export function isEnd(status: string): boolean {
+export function isFinalStatus(status: string): boolean {
   return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
 }
 

@@ -9,7 +9,7 @@ import { notify } from '#dashboard/components/toasts'
 import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/image-upload'
 import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
 import { client } from '#dashboard/session'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 interface UploadButtonProps {
   readonly onDone: () => void
@@ -258,7 +258,7 @@ async function sendImage(
     signal,
     send: async (contentRange, part) => {
       const timeout = new AbortController()
-      const stop = after(partTimeoutMs, () => timeout.abort(new Error('The server did not answer for a minute.')))
+      const stop = runAfter(partTimeoutMs, () => timeout.abort(new Error('The server did not answer for a minute.')))
       try {
         const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
           parameters: { project, firmware },
@@ -272,7 +272,7 @@ async function sendImage(
         stop()
       }
     },
-    wait: (ms) => new Promise((resolve) => after(ms, resolve)),
+    wait: (ms) => new Promise((resolve) => runAfter(ms, resolve)),
     onReceived: (bytes) => show({ bytes, pause: undefined }),
     onPause: (why) => show({ pause: problemText(new Error(why)) }),
   }

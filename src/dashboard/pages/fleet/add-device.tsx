@@ -5,7 +5,7 @@ import { Dialog } from '#dashboard/components/dialog'
 import { Command } from '#dashboard/components/empty-state'
 import { TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { go, pathOf } from '#dashboard/components/link'
+import { navigateTo, pathOf } from '#dashboard/components/link'
 import { notify } from '#dashboard/components/toasts'
 import { client } from '#dashboard/session'
 
@@ -32,7 +32,7 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
         submit="Open device"
         onSubmit={() => {
           onClose()
-          go(pathOf('devices', created.deviceIdentifier))
+          navigateTo(pathOf('devices', created.deviceIdentifier))
         }}
       >
         <Secret label={`Secret of ${created.deviceIdentifier}`} text={created.secret} />

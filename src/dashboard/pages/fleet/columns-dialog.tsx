@@ -4,8 +4,8 @@ import { DialogButton } from '#dashboard/components/dialog'
 import { Checkboxes, Field, type Option } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
 import { propertyKey } from '#dashboard/pages/fleet/columns'
-import { state } from '#dashboard/state'
-import { aboutOf, nameOf } from '#dashboard/values/format-value'
+import { liveState } from '#dashboard/state'
+import { nameOf, schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface ColumnsProps {
   readonly chosen: readonly string[]
@@ -47,10 +47,10 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsProp
       {[...offers]
         .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
         .map(([serviceIdentifier, propIds]) => {
-          const schema = state().schemas.get(serviceIdentifier)
+          const schema = liveState().schemas.get(serviceIdentifier)
           const options = propIds.map((propId) => ({
             value: propertyKey(serviceIdentifier, propId),
-            label: nameOf(propId, aboutOf(schema, propId)),
+            label: nameOf(propId, schemaOfProperty(schema, propId)),
           }))
           return group(schema?.name ?? serviceIdentifier, options)
         })}
@@ -84,7 +84,7 @@ const metaKeysMax = 50
 function metaOptions(): readonly Option[] {
   const names = new Set<string>()
   let scanned = 0
-  for (const { meta } of state().devices.values()) {
+  for (const { meta } of liveState().devices.values()) {
     for (const name of Object.keys(meta)) names.add(name)
     scanned += 1
     if (scanned === scannedMax) break

@@ -1,7 +1,7 @@
 import type { DeviceView, Schema } from '#client/client'
 import { type ChartSeries, isNumeric, seriesOf } from '#dashboard/history/chart-series'
 import type { SortKey } from '#dashboard/pages/fleet/sort-order'
-import { aboutOf, nameOf, numberOf, plainText, valueText, withUnit } from '#dashboard/values/format-value'
+import { nameOf, numberOf, plainText, schemaOfProperty, valueText, withUnit } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
 
 /** A column of the fleet. It is identified by a key that can be stored: `property:<service>/<propId>`. */
@@ -93,7 +93,8 @@ export function trendOf(
     for (const property of service.values()) {
       const { propId, value } = property
       const hasColumn = columns.some(({ key }) => key === propertyKey(serviceIdentifier, propId))
-      if ((found && !hasColumn) || value === undefined || !isNumeric(property, aboutOf(schema, propId))) continue
+      if ((found && !hasColumn) || value === undefined || !isNumeric(property, schemaOfProperty(schema, propId)))
+        continue
       found = seriesOf({ deviceIdentifier, serviceIdentifier }, propId, schema)
       if (hasColumn) return found
     }
@@ -111,7 +112,7 @@ export function valuesText(device: DeviceView, schemas: Schemas, columns: readon
     for (const [propId, property] of service) {
       if (property.value === undefined || typeof property.value === 'object') continue
       if (columns.some(({ key }) => key === propertyKey(serviceIdentifier, propId))) continue
-      const about = aboutOf(schema, propId)
+      const about = schemaOfProperty(schema, propId)
       texts.push(`${nameOf(propId, about)} ${withUnit(valueText(property, about), about?.unit)}`)
       if (texts.length === valuesInLine) return texts.join(' · ')
     }
@@ -137,7 +138,7 @@ function withTitle(column: FleetColumn, title: string): FleetColumn {
 
 function propertyColumn(key: string, serviceIdentifier: string, propId: number, schemas: Schemas): FleetColumn {
   const schema = schemas.get(serviceIdentifier)
-  const about = aboutOf(schema, propId)
+  const about = schemaOfProperty(schema, propId)
   const valueIn = (device: DeviceView) => device.services.get(serviceIdentifier)?.valueAt(propId)
   const title = nameOf(propId, about)
   const column: FleetColumn = {

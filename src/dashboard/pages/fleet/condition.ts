@@ -4,7 +4,7 @@ import type { PropertySchema } from '#dashboard/values/format-value'
 /** Input of a condition on a property. */
 
 /** A number if the text is one, or names one in the enumeration; otherwise the text itself. */
-export function wantedOf(text: string, about: PropertySchema | undefined): number | string {
+export function parseConditionValue(text: string, about: PropertySchema | undefined): number | string {
   const trimmed = text.trim()
   const named = Object.entries(about?.enum ?? {}).find(([, { name }]) => name.toLowerCase() === trimmed.toLowerCase())
   if (named) return Number(named[0])

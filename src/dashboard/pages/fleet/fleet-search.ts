@@ -1,6 +1,6 @@
 import { Problem } from '#client/client'
 import type { FleetQuery } from '#dashboard/pages/fleet/fleet-query'
-import { after, now } from '#dashboard/timers'
+import { now, runAfter } from '#dashboard/timers'
 
 /** The devices of a view, by identifier. */
 export interface FleetResult {
@@ -12,7 +12,7 @@ export interface FleetResult {
 }
 
 /** One page of `GET /devices`. */
-export type AskFleet = (
+export type FetchFleetPage = (
   query: FleetQuery & { readonly limit: number; readonly cursor?: string; readonly deviceIdentifier?: string[] },
 ) => Promise<{ readonly identifiers: readonly string[]; readonly cursor?: string | undefined }>
 
@@ -41,7 +41,7 @@ const retryMs = 3_000
  */
 export class FleetSearch {
   readonly #query: FleetQuery
-  readonly #ask: AskFleet
+  readonly #ask: FetchFleetPage
   readonly #publish: (result: FleetResult) => void
   #result: FleetResult = { identifiers: undefined, isComplete: false }
   readonly #toCheck = new Set<string>()
@@ -52,7 +52,7 @@ export class FleetSearch {
   #rereadAt = 0
   #cancel: (() => void) | undefined
 
-  constructor(query: FleetQuery, ask: AskFleet, publish: (result: FleetResult) => void) {
+  constructor(query: FleetQuery, ask: FetchFleetPage, publish: (result: FleetResult) => void) {
     this.#query = query
     this.#ask = ask
     this.#publish = publish
@@ -88,7 +88,7 @@ export class FleetSearch {
 
   #continueAfter(ms: number): void {
     if (this.#isReading || this.#isStopped) return
-    this.#cancel ??= after(ms, () => {
+    this.#cancel ??= runAfter(ms, () => {
       this.#cancel = undefined
       if (!this.#isOutdated) void this.#checkAll()
       else if (now() < this.#rereadAt) this.#continueAfter(this.#rereadAt - now())

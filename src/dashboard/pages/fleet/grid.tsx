@@ -3,7 +3,7 @@ import type { DeviceView } from '#client/client'
 import { AlarmMark, useActiveAlarms } from '#dashboard/alarm-counts'
 import { nameOfDevice } from '#dashboard/binding/known-names'
 import { useReadings } from '#dashboard/binding/use-devices'
-import { go, Link, pathOf } from '#dashboard/components/link'
+import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { Status } from '#dashboard/components/status'
 import { clock, duration, Time } from '#dashboard/components/time'
 import { useKey, useObservable } from '#dashboard/components/use-observable'
@@ -15,8 +15,8 @@ import { useSparklines } from '#dashboard/history/use-sparklines'
 import { type FleetColumn, trendOf, valuesText } from '#dashboard/pages/fleet/columns'
 import { sortedMax } from '#dashboard/pages/fleet/use-fleet'
 import type { Selection } from '#dashboard/pages/fleet/use-selection'
-import { state } from '#dashboard/state'
-import { after } from '#dashboard/timers'
+import { liveState } from '#dashboard/state'
+import { runAfter } from '#dashboard/timers'
 import type { StatusRow } from '#dashboard/values/alarm-order'
 import { numberOf } from '#dashboard/values/format-value'
 import { lastMessageAt } from '#dashboard/values/last-message'
@@ -59,10 +59,10 @@ export function FleetGrid(props: FleetGridProps) {
   const cancelShown = useRef<() => void>()
   const show = (rows: readonly string[]) => {
     cancelShown.current?.()
-    cancelShown.current = after(restMs, () => setShown(rows))
+    cancelShown.current = runAfter(restMs, () => setShown(rows))
   }
   useEffect(() => () => cancelShown.current?.(), [])
-  const { devices, schemas } = state()
+  const { devices, schemas } = liveState()
   useReadings()
   const trends = columns.some(({ key }) => key === 'trend')
     ? shown.flatMap((identifier) => {
@@ -118,7 +118,7 @@ export function FleetGrid(props: FleetGridProps) {
         columns={columns.length + Number(isSelectable)}
         selected={selection?.selected}
         onSelect={selection?.onSelect}
-        onRow={(identifier) => go(pathOf('devices', identifier))}
+        onRow={(identifier) => navigateTo(pathOf('devices', identifier))}
         onShown={show}
         render={(identifier) => (
           <Cells {...{ identifier, columns, pointsOf, selection }} alarms={alarms.get(identifier)} />
@@ -138,7 +138,7 @@ interface CellsProps extends Pick<FleetGridProps, 'selection'> {
 }
 
 function Cells({ identifier, columns, pointsOf, alarms, selection }: CellsProps) {
-  const { devices, schemas } = state()
+  const { devices, schemas } = liveState()
   const device = useKey(devices, identifier)
   const name = nameOfDevice(identifier)
   return (
@@ -206,7 +206,7 @@ function Trend({
   columns,
   pointsOf,
 }: Pick<CellsProps, 'columns' | 'pointsOf'> & { readonly device: DeviceView }) {
-  const series = trendOf(device, state().schemas, columns)
+  const series = trendOf(device, liveState().schemas, columns)
   if (!series) return null
   const current = numberOf(device.services.get(series.serviceIdentifier)?.valueAt(series.propId))
   return (

@@ -3,12 +3,12 @@ import { useEffect, useState } from 'preact/hooks'
 import { Loading } from '#dashboard/components/page'
 import { notify } from '#dashboard/components/toasts'
 import type { SelectionBarProps } from '#dashboard/pages/fleet/bulk-changes/selection-bar'
-import { mayI } from '#dashboard/session'
+import { mayUser } from '#dashboard/session'
 
 /** Whether the user may do anything with selected devices. */
 export function mayChangeMany(): boolean {
-  const isAny = (['service', 'functions', 'meta', 'updates'] as const).some((resource) => mayI(resource, 'update'))
-  return isAny || mayI('device', 'delete')
+  const isAny = (['service', 'functions', 'meta', 'updates'] as const).some((resource) => mayUser(resource, 'update'))
+  return isAny || mayUser('device', 'delete')
 }
 
 /** The actions for selected devices, whose code is loaded with the first selection. */

@@ -7,7 +7,7 @@ import { useObservable } from '#dashboard/components/use-observable'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, columnsOf, defaultColumnKeys } from '#dashboard/pages/fleet/columns'
 import { ColumnsButton } from '#dashboard/pages/fleet/columns-dialog'
-import { wantedOf } from '#dashboard/pages/fleet/condition'
+import { parseConditionValue } from '#dashboard/pages/fleet/condition'
 import { fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
 import { identifiersMax } from '#dashboard/pages/fleet/fleet-search'
 import { FleetGrid } from '#dashboard/pages/fleet/grid'
@@ -15,10 +15,10 @@ import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-colum
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
 import { type ScrollHold, useFleet, useOffers } from '#dashboard/pages/fleet/use-fleet'
 import { defaultView, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
-import { client, mayI, session } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { client, mayUser, session } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
 import { now } from '#dashboard/timers'
-import { aboutOf, counted } from '#dashboard/values/format-value'
+import { countText, schemaOfProperty } from '#dashboard/values/format-value'
 import '#dashboard/pages/fleet/fleet.css'
 import { fleetCommand } from '#dashboard/commands'
 import { LazySelectionBar, mayChangeMany } from '#dashboard/pages/fleet/lazy-selection-bar'
@@ -30,7 +30,7 @@ const holdMs = 1_000
 
 /** The devices that the user may see, live. */
 export default function FleetPage() {
-  const { schemas, connection } = state()
+  const { schemas, connection } = liveState()
   useObservable(schemas)
   const connectionState = useObservable(connection).state
   const [view, change] = useView()
@@ -38,8 +38,8 @@ export default function FleetPage() {
   const [isAdding, setAdding] = useState(false)
 
   const { condition } = view
-  const about = condition && aboutOf(schemas.get(condition.serviceIdentifier), condition.propId)
-  const wanted = condition && wantedOf(condition.value, about)
+  const about = condition && schemaOfProperty(schemas.get(condition.serviceIdentifier), condition.propId)
+  const wanted = condition && parseConditionValue(condition.value, about)
   const [hold] = useState<ScrollHold>({ until: 0 })
   const { sortKey } = useMemo(() => columnOf(view.sort, schemas), [view.sort, schemas.value]) ?? {}
   const { identifiers, isComplete, isOutdated, canSort, problem } = useFleet({ view, sortKey, wanted, hold })
@@ -62,7 +62,7 @@ export default function FleetPage() {
       title="Fleet"
       isFilling
       beside={count > 0 && <Count {...{ count, isComplete, isOutdated, isFiltered }} />}
-      actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
+      actions={mayUser('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
       {hasDevices && (
         <FleetToolbar view={view} change={change} offers={offers} schemas={schemas}>
@@ -119,7 +119,7 @@ interface CountProps {
 
 function Count({ count, isComplete, isOutdated, isFiltered }: CountProps) {
   if (isOutdated) return <span class="soft">Searching…</span>
-  const text = `${counted(count, 'device')}${isFiltered ? ' found' : ''}`
+  const text = `${countText(count, 'device')}${isFiltered ? ' found' : ''}`
   const shown = isComplete ? text : count < identifiersMax ? `${text} so far` : `The first ${text}`
   return <span class="soft number">{shown}</span>
 }
@@ -160,8 +160,8 @@ const options = '--writes answer'
 function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   const [key, setKey] = useState('')
   const isOff = session.value.state === 'IAM off'
-  const mayAdd = mayI('device', 'create')
-  const mayCreateKey = mayI('device', 'create', { deviceIdentifier: '*' })
+  const mayAdd = mayUser('device', 'create')
+  const mayCreateKey = mayUser('device', 'create', { deviceIdentifier: '*' })
   const createKey = async () => {
     await createSchemas()
     const created = await client.call('POST /iam/provisioning-keys', { body: { name: 'Simulated fleet' } })
@@ -194,10 +194,10 @@ function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
 
 /** Creates schemas, so that values have names and units; the simulated fleet itself may only report for devices. */
 async function createSchemas(): Promise<void> {
-  const { schemas } = state()
+  const { schemas } = liveState()
   const puts = [...simulatedSchemas]
     .filter(
-      ([serviceIdentifier]) => !schemas.has(serviceIdentifier) && mayI('schemas', 'create', { serviceIdentifier }),
+      ([serviceIdentifier]) => !schemas.has(serviceIdentifier) && mayUser('schemas', 'create', { serviceIdentifier }),
     )
     .map(([serviceIdentifier, body]) =>
       client.call('PUT /schemas/:serviceIdentifier', { parameters: { serviceIdentifier }, body }),

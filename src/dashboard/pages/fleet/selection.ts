@@ -1,7 +1,7 @@
 /**
  * The selected devices after a click on the box of one; with Shift, on the boxes from the last clicked one to this one.
  */
-export function toggled(
+export function toggleSelection(
   selected: ReadonlySet<string>,
   identifiers: readonly string[],
   pressed: string,

@@ -7,7 +7,7 @@ import { Form } from '#dashboard/components/form'
 import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
 import { operatorsFor } from '#dashboard/pages/fleet/condition'
 import type { Condition, FleetView, Operator, StatusFilter } from '#dashboard/pages/fleet/view'
-import { aboutOf, nameOf } from '#dashboard/values/format-value'
+import { nameOf, schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface FleetToolbarProps {
   readonly view: FleetView
@@ -90,7 +90,7 @@ export function FleetToolbar({ view, change, offers, schemas, children }: FleetT
 }
 
 function conditionText(condition: NonNullable<FleetView['condition']>, schemas: Schemas): string {
-  const about = aboutOf(schemas.get(condition.serviceIdentifier), condition.propId)
+  const about = schemaOfProperty(schemas.get(condition.serviceIdentifier), condition.propId)
   const unit = about?.unit ? ` ${about.unit}` : ''
   return `${nameOf(condition.propId, about)} ${condition.operator} ${condition.value}${unit}`
 }
@@ -125,7 +125,7 @@ function ConditionForm({ onClose, service, offers, schemas, onChoose }: Conditio
   const [operator, setOperator] = useState<Operator>('>')
   const [value, setValue] = useState('')
   const chosen = choices.find((choice) => choice.value === key)
-  const about = chosen && aboutOf(schemas.get(chosen.serviceIdentifier), chosen.propId)
+  const about = chosen && schemaOfProperty(schemas.get(chosen.serviceIdentifier), chosen.propId)
   const operatorOptions = operatorsFor(about)
   const chosenOperator = operatorOptions.includes(operator) ? operator : '='
   const names = Object.values(about?.enum ?? {}).map(({ name }) => name)
@@ -186,7 +186,7 @@ function propertiesOf(offers: ConditionFormProps['offers'], schemas: Schemas, se
         serviceIdentifier,
         propId,
         value: propertyKey(serviceIdentifier, propId),
-        label: `${schema?.name ?? serviceIdentifier} · ${nameOf(propId, aboutOf(schema, propId))}`,
+        label: `${schema?.name ?? serviceIdentifier} · ${nameOf(propId, schemaOfProperty(schema, propId))}`,
       }))
     })
 }

@@ -3,12 +3,12 @@ import { Problem } from '#client/client'
 import { useDevices, useReadings } from '#dashboard/binding/use-devices'
 import { useObservable } from '#dashboard/components/use-observable'
 import { deviceToCheck, fleetQueryOf } from '#dashboard/pages/fleet/fleet-query'
-import { type AskFleet, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
+import { type FetchFleetPage, type FleetResult, FleetSearch } from '#dashboard/pages/fleet/fleet-search'
 import { isSameOrder, type SortKey, sortedBy } from '#dashboard/pages/fleet/sort-order'
 import type { FleetView } from '#dashboard/pages/fleet/view'
-import { client, mayI } from '#dashboard/session'
-import { state } from '#dashboard/state'
-import { after, measureMs, now } from '#dashboard/timers'
+import { client, mayUser } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
+import { measureMs, now, runAfter } from '#dashboard/timers'
 
 /** The server sorts by identifier. Other orders need the values of all devices. */
 export const sortedMax = 1_000
@@ -59,7 +59,7 @@ export function useFleet({ view, wanted, sortKey, hold }: FleetOptions): Fleet {
 }
 
 function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: ScrollHold): Omit<Fleet, 'canSort'> {
-  const live = state()
+  const live = liveState()
   const [result, setResult] = useState<FleetResult & { readonly key?: string }>(nothingRead)
   const isFirst = useRef(true)
   const query = fleetQueryOf(view, wanted)
@@ -70,15 +70,18 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
     const show = (next: FleetResult) => {
       cancelHeld?.()
       const holdMs = hold.until - now()
-      cancelHeld = holdMs > 0 ? after(holdMs, () => show(next)) : undefined
+      cancelHeld = holdMs > 0 ? runAfter(holdMs, () => show(next)) : undefined
       if (!cancelHeld) setResult((before) => ({ ...reuseUnchanged(before, next), key }))
     }
-    const cancelStart = after(isFirst.current ? 0 : typingMs, () => {
+    const cancelStart = runAfter(isFirst.current ? 0 : typingMs, () => {
       search = new FleetSearch(query, askFleet, show)
     })
     isFirst.current = false
     const endEvents = live.events((event) => {
-      const shown = { isShown: (device: string) => search?.has(device) ?? false, receivesAdded: mayI('device', 'read') }
+      const shown = {
+        isShown: (device: string) => search?.has(device) ?? false,
+        receivesAdded: mayUser('device', 'read'),
+      }
       const device = deviceToCheck(event, view, wanted, shown)
       if (device !== undefined) search?.check(device)
     })
@@ -107,7 +110,7 @@ function reuseUnchanged(before: FleetResult, after: FleetResult): FleetResult {
   return isSame ? { ...after, identifiers: before.identifiers } : after
 }
 
-const askFleet: AskFleet = async (query) => {
+const askFleet: FetchFleetPage = async (query) => {
   const { status, body, headers } = await client.answer('GET /devices', { query })
   if (status !== 200) throw new Problem(status, body, headers)
   const [, cursor] = /[?&]cursor=([^&>]*)/.exec(headers.get('link') ?? '') ?? []
@@ -121,7 +124,7 @@ function useSorted(
   isDescending: boolean,
   hold: ScrollHold,
 ): readonly string[] {
-  const { devices } = state()
+  const { devices } = liveState()
   const isRead = useDevices(identifiers)
   const [sorted, setSorted] = useState<readonly string[]>([])
   const isActive = identifiers.length > 0 && sortKey !== undefined && (isRead || sorted.length > 0)
@@ -138,11 +141,11 @@ function useSorted(
     let pauseMs = pauseMsMin
     const sort = () => {
       const holdMs = hold.until - now()
-      cancel = holdMs > 0 ? after(holdMs, sort) : undefined
+      cancel = holdMs > 0 ? runAfter(holdMs, sort) : undefined
       if (!cancel) pauseMs = Math.max(pauseMsMin, measureMs(latest.current) * pausePerCost)
     }
     const unsubscribe = devices.subscribe(() => {
-      cancel ??= after(pauseMs, sort)
+      cancel ??= runAfter(pauseMs, sort)
     })
     return () => {
       unsubscribe()
@@ -154,7 +157,7 @@ function useSorted(
 
 /** The property ids of each service: those of its schema, or of a device that is shown. */
 export function useOffers(): ReadonlyMap<string, readonly number[]> {
-  const { devices, schemas } = state()
+  const { devices, schemas } = liveState()
   const known = useObservable(schemas)
   const readings = useReadings()
   return useMemo(() => {

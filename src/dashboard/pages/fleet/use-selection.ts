@@ -1,5 +1,5 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { toggled } from '#dashboard/pages/fleet/selection'
+import { toggleSelection } from '#dashboard/pages/fleet/selection'
 
 /** Selected devices: they stay selected while the search and the filters change. */
 export interface Selection {
@@ -28,7 +28,7 @@ export function useSelection(shown: readonly string[] | undefined, isAllKnown: b
     selected,
     isAll,
     onSelect(identifier, isRange) {
-      setSelected(toggled(selected, identifiers, identifier, isRange ? pressed.current : undefined))
+      setSelected(toggleSelection(selected, identifiers, identifier, isRange ? pressed.current : undefined))
       pressed.current = identifier
     },
     onAll: isAllKnown ? () => setSelected(isAll ? nothing : new Set([...selected, ...identifiers])) : undefined,

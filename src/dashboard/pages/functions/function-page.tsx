@@ -24,7 +24,7 @@ import {
 import { GraphEditor } from '#dashboard/pages/functions/node-card'
 import { WebhookSecrets, withSecretsKept } from '#dashboard/pages/functions/webhook-secrets'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
 
 type Fn = Item<'GET /functions'>
@@ -48,12 +48,12 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
         )
       }
       remove={() => client.call('DELETE /functions/:functionId', { parameters })}
-      mayDelete={mayI('functions', 'delete')}
+      mayDelete={mayUser('functions', 'delete')}
       deleteEffect="All subscriptions to it end, and the subscribers are notified. Its templates stay."
       forbidden="A function needs permission to read its triggers on all of these devices."
       beside={(fn) => fn && <Status state={fn.enabled ? 'enabled' : 'disabled'} />}
       actions={() =>
-        mayI('notifications', 'create') && (
+        mayUser('notifications', 'create') && (
           <Link to={`/notifications?function=${id}`} class="button">
             Subscribe
           </Link>
@@ -63,7 +63,7 @@ export default function FunctionPage({ params: { id = '' } }: PageProps) {
       {(editing) => (
         <>
           <WebhookSecrets functionId={id} />
-          <FunctionForm {...editing} isReadOnly={!isNew && !mayI('functions', 'update')} />
+          <FunctionForm {...editing} isReadOnly={!isNew && !mayUser('functions', 'update')} />
           {editing.start?.graph.nodes.some(({ type }) => type === 'webhook') && <Deliveries functionId={id} />}
           {editing.start && <FunctionTest id={id} graph={editing.start.graph} isDirty={editing.isDirty} />}
         </>

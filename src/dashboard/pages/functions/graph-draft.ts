@@ -123,7 +123,7 @@ export function withoutNode(draft: Draft, key: number): Draft {
   return bridges.reduce((bridged, [from, to]) => withEdge(bridged, from, to, true), rest)
 }
 
-export function withChanged(draft: Draft, node: DraftNode): Draft {
+export function withChangedNode(draft: Draft, node: DraftNode): Draft {
   return { ...draft, nodes: draft.nodes.map((each) => (each.key === node.key ? node : each)) }
 }
 

@@ -7,7 +7,7 @@ import { Form } from '#dashboard/components/form'
 import { Link, pathOf } from '#dashboard/components/link'
 import { Section } from '#dashboard/components/page'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
 
 type Group = Item<'GET /groups'>
@@ -30,13 +30,13 @@ export default function GroupPage({ params: { id = '' } }: PageProps) {
           : client.call('PATCH /groups/:groupId', { ...precondition, parameters, body })
       }
       remove={() => client.call('DELETE /groups/:groupId', { parameters })}
-      mayDelete={mayI('functions', 'delete')}
+      mayDelete={mayUser('functions', 'delete')}
       deleteEffect="Its devices stay. A group cannot be deleted while an alarm or a function uses it."
       forbidden="A group needs permission to read all of its devices."
     >
       {(editing) => (
         <Section title="Members">
-          {isNew || mayI('functions', 'update') || !editing.start ? (
+          {isNew || mayUser('functions', 'update') || !editing.start ? (
             <GroupForm {...editing} />
           ) : (
             <GroupMembers group={editing.start} />

@@ -3,13 +3,13 @@ import { idOf } from '#dashboard/binding/binding'
 import { nameOfDevice } from '#dashboard/binding/known-names'
 import { useDevices } from '#dashboard/binding/use-devices'
 import { Empty } from '#dashboard/components/empty-state'
-import { go, Link, pathOf } from '#dashboard/components/link'
+import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Section } from '#dashboard/components/page'
 import { type Column, Table } from '#dashboard/components/table'
 import { useCall } from '#dashboard/components/use-call'
 import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
-import { client, mayI } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { client, mayUser } from '#dashboard/session'
+import { countText } from '#dashboard/values/format-value'
 
 const shownDevices = 4
 
@@ -42,7 +42,7 @@ export default function GroupsPage() {
     <FunctionsFrame
       current="Groups"
       actions={
-        mayI('functions', 'create') && (
+        mayUser('functions', 'create') && (
           <Link to="/functions/groups/new" class="button primary">
             New group
           </Link>
@@ -57,7 +57,7 @@ export default function GroupsPage() {
                 A group is devices under one name, such as all pumps of a hall: alarms, functions, writes and rollouts
                 can be about it.
               </p>
-              {mayI('functions', 'create') ? (
+              {mayUser('functions', 'create') ? (
                 <p>
                   <Link to="/functions/groups/new">Create the first one</Link>.
                 </p>
@@ -66,13 +66,13 @@ export default function GroupsPage() {
               )}
             </Empty>
           ) : (
-            <Section title={counted(groups.length, 'group')}>
+            <Section title={countText(groups.length, 'group')}>
               <Table
                 caption="Groups"
                 columns={columns}
                 rows={groups.toSorted((a, b) => a.name.localeCompare(b.name))}
                 rowKey={({ resourceIdentifier }) => resourceIdentifier}
-                onRow={(group) => go(pathOfGroup(group))}
+                onRow={(group) => navigateTo(pathOfGroup(group))}
               />
             </Section>
           )

@@ -12,7 +12,7 @@ import {
   type NodeKind,
   stepKinds,
   triggerKinds,
-  withChanged,
+  withChangedNode,
   withEdge,
   withNode,
   withoutNode,
@@ -63,14 +63,14 @@ function NodeCard(props: NodeProps) {
             ))}
           </div>
         )}
-        <NodeFields {...props} onNode={(changed) => onDraft(withChanged(draft, changed))} />
+        <NodeFields {...props} onNode={(changed) => onDraft(withChangedNode(draft, changed))} />
         <details>
           <summary>Name</summary>
           <TextField
             label="Name of this step"
             hint="Letters, digits and . _ -. Faults name the step."
             value={node.id}
-            onInput={(id) => onDraft(withChanged(draft, { ...node, id }))}
+            onInput={(id) => onDraft(withChangedNode(draft, { ...node, id }))}
             maxLength={64}
             isCode
           />

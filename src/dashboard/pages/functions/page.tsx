@@ -3,7 +3,7 @@ import { bindingInWords, idOf } from '#dashboard/binding/binding'
 import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { Button } from '#dashboard/components/button'
 import { Empty } from '#dashboard/components/empty-state'
-import { go, Link, pathOf } from '#dashboard/components/link'
+import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Section } from '#dashboard/components/page'
 import { Status } from '#dashboard/components/status'
 import { type Column, Table } from '#dashboard/components/table'
@@ -14,8 +14,8 @@ import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
 import { draftOf } from '#dashboard/pages/functions/graph-draft'
 import { graphInWords } from '#dashboard/pages/functions/node-words'
 import { useAlarmNames } from '#dashboard/pages/functions/use-names'
-import { client, mayI } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { client, mayUser } from '#dashboard/session'
+import { countText } from '#dashboard/values/format-value'
 
 type Fn = Item<'GET /functions'>
 
@@ -26,7 +26,7 @@ export default function FunctionsPage() {
     <FunctionsFrame
       current="Functions"
       actions={
-        mayI('functions', 'create') && (
+        mayUser('functions', 'create') && (
           <Link to="/functions/new" class="button primary">
             New function
           </Link>
@@ -38,13 +38,13 @@ export default function FunctionsPage() {
           functions.length === 0 ? (
             <NoFunctions />
           ) : (
-            <Section title={counted(functions.length, 'function')}>
+            <Section title={countText(functions.length, 'function')}>
               <Table
                 caption="Functions"
                 columns={columns}
                 rows={functions.toSorted((a, b) => a.name.localeCompare(b.name))}
                 rowKey={({ resourceIdentifier }) => resourceIdentifier}
-                onRow={(fn) => go(pathOfFunction(fn))}
+                onRow={(fn) => navigateTo(pathOfFunction(fn))}
               />
             </Section>
           )
@@ -73,7 +73,7 @@ function useColumns(again: () => void): readonly Column<Fn>[] {
 }
 
 function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) {
-  if (!mayI('functions', 'update')) return null
+  if (!mayUser('functions', 'update')) return null
   const { name, enabled } = fn
   const turn = async () => {
     const parameters = { functionId: idOf(fn.resourceIdentifier) }
@@ -94,7 +94,7 @@ function NoFunctions() {
       <p>
         A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.
       </p>
-      {mayI('functions', 'create') ? (
+      {mayUser('functions', 'create') ? (
         <ol>
           <li>
             1. Write <Link to="/functions/templates">a template</Link> for the mail.

@@ -12,7 +12,7 @@ import { Badge } from '#dashboard/components/status'
 import { Tabs } from '#dashboard/components/tabs'
 import { type LocaleTexts, TemplatePreview, type Texts } from '#dashboard/pages/functions/template-preview'
 import type { PageProps } from '#dashboard/routes'
-import { client, mayI } from '#dashboard/session'
+import { client, mayUser } from '#dashboard/session'
 import { parseMustache } from '#model/mustache'
 import '#dashboard/binding/binding.css'
 import '#dashboard/pages/functions/functions.css'
@@ -31,7 +31,7 @@ const exampleTexts: Texts = {
 export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
   // Templates apply to all devices.
-  const may = (action: 'create' | 'update' | 'delete') => mayI('functions', action, { deviceIdentifier: '*' })
+  const may = (action: 'create' | 'update' | 'delete') => mayUser('functions', action, { deviceIdentifier: '*' })
   return (
     <EditPage<Template, TemplateBody>
       kind="template"

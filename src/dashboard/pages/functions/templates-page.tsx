@@ -3,15 +3,15 @@ import type { Item } from '#client/client'
 import { Empty } from '#dashboard/components/empty-state'
 import { TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { go, Link, pathOf } from '#dashboard/components/link'
+import { Link, navigateTo, pathOf } from '#dashboard/components/link'
 import { CallResult, Section } from '#dashboard/components/page'
 import { isShortName, nameProblem, shortNameRule } from '#dashboard/components/short-name'
 import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
 import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
-import { client, mayI } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { client, mayUser } from '#dashboard/session'
+import { countText } from '#dashboard/values/format-value'
 
 type Template = Item<'GET /templates'>
 
@@ -25,7 +25,7 @@ const columns: readonly Column<Template>[] = [
 export default function TemplatesPage() {
   const called = useCall(() => client.call('GET /templates'), [])
   // Templates apply to all devices, so writing them needs permission on all devices.
-  const mayWrite = mayI('functions', 'create', { deviceIdentifier: '*' })
+  const mayWrite = mayUser('functions', 'create', { deviceIdentifier: '*' })
   return (
     <FunctionsFrame current="Templates">
       {mayWrite && <NewTemplate />}
@@ -41,13 +41,13 @@ export default function TemplatesPage() {
               </p>
             </Empty>
           ) : (
-            <Section title={counted(templates.length, 'template')}>
+            <Section title={countText(templates.length, 'template')}>
               <Table
                 caption="Templates"
                 columns={columns}
                 rows={templates}
                 rowKey={({ name }) => name}
-                onRow={({ name }) => go(pathOfTemplate(name))}
+                onRow={({ name }) => navigateTo(pathOfTemplate(name))}
               />
             </Section>
           )
@@ -65,7 +65,7 @@ function NewTemplate() {
         submit="Create template"
         label="New template"
         isDisabled={!isShortName(name)}
-        onSubmit={() => go(pathOfTemplate(name))}
+        onSubmit={() => navigateTo(pathOfTemplate(name))}
       >
         <TextField
           label="Name"

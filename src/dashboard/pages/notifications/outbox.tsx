@@ -7,8 +7,8 @@ import { type Column, Table } from '#dashboard/components/table'
 import { Time } from '#dashboard/components/time'
 import { useCall } from '#dashboard/components/use-call'
 import { client } from '#dashboard/session'
-import { every } from '#dashboard/timers'
-import { counted } from '#dashboard/values/format-value'
+import { runEvery } from '#dashboard/timers'
+import { countText } from '#dashboard/values/format-value'
 
 type OutboxCounts = Answer<'GET /notifications/outbox'>
 type Failure = OutboxCounts['failures'][number]
@@ -38,7 +38,7 @@ const columns: readonly Column<Failure>[] = [
 /** Counts of mails by state. Contract 5.7. */
 export function Outbox() {
   const called = useCall(() => client.call('GET /notifications/outbox'), [])
-  useEffect(() => every(pollEveryMs, () => document.hidden || called.refresh()), [called.refresh])
+  useEffect(() => runEvery(pollEveryMs, () => document.hidden || called.refresh()), [called.refresh])
   return (
     <Section
       title="Mails of this tenant"
@@ -67,13 +67,13 @@ function OutboxFacts({ counts }: { readonly counts: OutboxCounts }) {
         </dd>
         <dt>Waiting</dt>
         <dd>
-          {counted(waiting.requests, 'message')}, for {counted(waiting.subscribers, 'person', 'people')}
+          {countText(waiting.requests, 'message')}, for {countText(waiting.subscribers, 'person', 'people')}
         </dd>
         <dt>Sent</dt>
         <dd>{sent}</dd>
         <dt>Digests</dt>
         <dd>
-          {digests}, of {counted(digested, 'message')}
+          {digests}, of {countText(digested, 'message')}
         </dd>
       </dl>
       <Table

@@ -15,17 +15,17 @@ import { notify } from '#dashboard/components/toasts'
 import { type CallState, useCall } from '#dashboard/components/use-call'
 import { useObservable } from '#dashboard/components/use-observable'
 import { Outbox } from '#dashboard/pages/notifications/outbox'
-import { client, mayI, session } from '#dashboard/session'
-import { state } from '#dashboard/state'
+import { client, mayUser, session } from '#dashboard/session'
+import { liveState } from '#dashboard/state'
 import '#dashboard/pages/notifications/notifications.css'
 
 type Fn = Item<'GET /functions'>
 
 /** The user's own subscriptions, live, and for administrators the outbox. §2.6 */
 export default function NotificationsPage() {
-  const mayChoose = mayI('functions', 'read')
+  const mayChoose = mayUser('functions', 'read')
   const called = useCall(async () => (mayChoose ? client.call('GET /functions') : []), [mayChoose])
-  const { subscriptions: live } = state()
+  const { subscriptions: live } = liveState()
   const subscriptions = [...useObservable(live).values()]
   const names = useMemo(
     () => new Map((called.value ?? []).map(({ resourceIdentifier, name }) => [resourceIdentifier, name])),
@@ -40,7 +40,7 @@ export default function NotificationsPage() {
         </p>
       )}
       <SubscriptionList subscriptions={subscriptions} names={names} isComplete={live.isComplete} />
-      {mayI('notifications', 'create') && <NewSubscription functions={called} subscriptions={subscriptions} />}
+      {mayUser('notifications', 'create') && <NewSubscription functions={called} subscriptions={subscriptions} />}
       {isAdministrator() && <Outbox />}
     </Page>
   )
@@ -93,7 +93,7 @@ function NoFunction() {
   return (
     <Empty title="No functions to subscribe to">
       <p>Functions send mails to their subscribers.</p>
-      {mayI('functions', 'create') ? (
+      {mayUser('functions', 'create') ? (
         <p>
           <Link to="/functions/new">Create a function</Link> first.
         </p>
@@ -168,7 +168,7 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
     { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
     actionsColumn((subscription) => (
       <div class="actions">
-        {mayI('notifications', 'update') && (
+        {mayUser('notifications', 'update') && (
           <DialogButton
             button="Locale…"
             kind="quiet"
@@ -178,7 +178,7 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
             {(close) => <LocaleForm subscription={subscription} onDone={close} />}
           </DialogButton>
         )}
-        {mayI('notifications', 'delete') && (
+        {mayUser('notifications', 'delete') && (
           <ConfirmButton
             button="End…"
             buttonKind="quiet"
@@ -206,7 +206,7 @@ function SubscriptionList({ subscriptions, names, isComplete }: SubscriptionList
           ) : (
             <Empty title="No subscriptions">
               <p>
-                {mayI('notifications', 'create')
+                {mayUser('notifications', 'create')
                   ? 'Choose a function below to receive its mails at the address of your account.'
                   : 'Your roles do not let you subscribe. Ask an administrator.'}
               </p>

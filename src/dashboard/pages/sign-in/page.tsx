@@ -4,7 +4,7 @@ import { address, decodeUriPart } from '#dashboard/address'
 import { Button } from '#dashboard/components/button'
 import { Checkbox, PasswordField, passwordCharactersMin, TextField } from '#dashboard/components/fields'
 import { Form } from '#dashboard/components/form'
-import { go, Link } from '#dashboard/components/link'
+import { Link, navigateTo } from '#dashboard/components/link'
 import { useObservable } from '#dashboard/components/use-observable'
 import { Brand } from '#dashboard/icons'
 import { EnrollForm } from '#dashboard/pages/sign-in/enroll-form'
@@ -151,7 +151,7 @@ function SignUpForm() {
   const [isPersistent, setPersistent] = useState(true)
   const signUp = async () => {
     await client.call('POST /iam/signup', { body: { name: name.trim(), code: code.trim(), password } })
-    go('/', { replace: true })
+    navigateTo('/', { replace: true })
     await client.signIn({ email: name.trim(), password, keep: isPersistent })
   }
   return (

@@ -1,6 +1,6 @@
 import { etagOf } from '#client/client'
 import type { Body } from '#client/routes'
-import { forEachDevice, pause, repeated, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
+import { forEachDevice, pause, retryRefused, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { client } from '#dashboard/session'
 
 /** What is to be done. */
@@ -28,13 +28,15 @@ export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' |
   return async (devices, report, signal) => {
     for (let from = 0; from < devices.length; from += devicesPerAction) {
       const some = devices.slice(from, from + devicesPerAction)
-      const { id } = await repeated(() => client.call('POST /devices/actions', { body: { ...body, devices: some } }))
+      const { id } = await retryRefused(() =>
+        client.call('POST /devices/actions', { body: { ...body, devices: some } }),
+      )
       const pending = new Set(some)
       for (let isDone = false; !isDone; ) {
         await pause(pollMs)
         if (signal.aborted) return
         const read = () => client.call('GET /devices/actions/:actionId', { parameters: { actionId: id } })
-        const action = await repeated(read)
+        const action = await retryRefused(read)
         isDone = action.state === 'done'
         const known = action.devices.filter(({ status }) => status !== 'PENDING')
         const news = known.filter(({ deviceIdentifier }) => pending.delete(deviceIdentifier))
@@ -56,7 +58,7 @@ export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' |
 export function changeGroup(groupId: string, isAdded: boolean): Work {
   const parameters = { groupId }
   return async (devices, report) => {
-    await repeated(async () => {
+    await retryRefused(async () => {
       const group = await client.call('GET /groups/:groupId', { parameters })
       const members = new Set(group.devices)
       for (const device of devices) {

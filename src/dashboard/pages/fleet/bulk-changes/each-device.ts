@@ -1,5 +1,5 @@
 import { problemText, statusOf } from '#dashboard/components/problem-text'
-import { after } from '#dashboard/timers'
+import { runAfter } from '#dashboard/timers'
 
 /** The outcome of an action on one device. */
 export interface Outcome {
@@ -26,7 +26,7 @@ export function forEachDevice(act: (device: string) => Promise<string | undefine
     const actOnWaiting = async () => {
       for (const device of waiting) {
         if (signal.aborted) return
-        report([{ device, fault: await repeated(() => act(device)).catch(problemText) }])
+        report([{ device, fault: await retryRefused(() => act(device)).catch(problemText) }])
       }
     }
     await Promise.all(Array.from({ length: requestsAtOnce }, actOnWaiting))
@@ -34,18 +34,18 @@ export function forEachDevice(act: (device: string) => Promise<string | undefine
 }
 
 /** Repeats what the server refuses because there are too many requests, or because of another change at the same time. */
-export async function repeated<Value>(act: () => Promise<Value>, repeats = repeatsMax): Promise<Value> {
+export async function retryRefused<Value>(act: () => Promise<Value>, repeats = repeatsMax): Promise<Value> {
   try {
     return await act()
   } catch (problem) {
     if (![412, 429, 503].includes(statusOf(problem) ?? 0) || repeats === 0) throw problem
     await pause(((problem as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1) * 1_000)
-    return repeated(act, repeats - 1)
+    return retryRefused(act, repeats - 1)
   }
 }
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    after(ms, resolve)
+    runAfter(ms, resolve)
   })
 }

@@ -14,8 +14,8 @@ import {
   type Plan,
   writeValue,
 } from '#dashboard/pages/fleet/bulk-changes/bulk-change'
-import { mayI } from '#dashboard/session'
-import { aboutOf, hexOf, nameOf, valueText, withUnit } from '#dashboard/values/format-value'
+import { mayUser } from '#dashboard/session'
+import { hexOf, nameOf, schemaOfProperty, valueText, withUnit } from '#dashboard/values/format-value'
 
 export interface PlanFormProps {
   readonly devices: readonly string[]
@@ -35,8 +35,10 @@ export function WriteForm({ devices, onPlan, onCancel }: PlanFormProps) {
   const schema = useSchemas().get(service)
   const { sample, warning } = useTarget({ service, devices })
   const property = sample?.get(Number(key))
-  const about = property && aboutOf(schema, property.propId)
-  const writable = [...(sample?.values() ?? [])].filter((each) => isWritable(each, aboutOf(schema, each.propId)))
+  const about = property && schemaOfProperty(schema, property.propId)
+  const writable = [...(sample?.values() ?? [])].filter((each) =>
+    isWritable(each, schemaOfProperty(schema, each.propId)),
+  )
   const ids = writable.map(({ propId }) => hexOf(propId))
   const shownText = property ? (text ?? textOf(property, about)) : ''
   const plan = () => {
@@ -108,7 +110,7 @@ export function GroupForm({ onPlan, onCancel }: PlanFormProps) {
   const [newName, setNewName] = useState('')
   const isAdded = direction === 'add'
   const known = groups.map(({ resourceIdentifier, name }) => ({ value: idOf(resourceIdentifier), label: name }))
-  const options = isAdded && mayI('functions', 'create') ? [choose, newGroup, ...known] : [choose, ...known]
+  const options = isAdded && mayUser('functions', 'create') ? [choose, newGroup, ...known] : [choose, ...known]
   const isNew = isAdded && id === newGroup.value
   const name = isNew ? newName.trim() : known.find(({ value }) => value === id)?.label
   return (

@@ -4,8 +4,8 @@ import { problemText } from '#dashboard/components/problem-text'
 import { useLockedDialog } from '#dashboard/components/unsaved-input'
 import { VirtualList } from '#dashboard/components/virtual-list'
 import type { Outcome, Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
-import { after } from '#dashboard/timers'
-import { counted } from '#dashboard/values/format-value'
+import { runAfter } from '#dashboard/timers'
+import { countText } from '#dashboard/values/format-value'
 
 /** There may be hundreds of outcomes a second. */
 const renderMs = 200
@@ -34,7 +34,7 @@ export function Run({ devices, work, onClose }: RunProps) {
     for (const device of on) faults.delete(device)
     const report = (outcomes: readonly Outcome[]) => {
       for (const { device, fault } of outcomes) faults.set(device, fault)
-      cancelRender.current ??= after(renderMs, show)
+      cancelRender.current ??= runAfter(renderMs, show)
     }
     await work(on, report, stop.signal).catch((problem) => {
       const fault = problemText(problem)
@@ -54,7 +54,7 @@ export function Run({ devices, work, onClose }: RunProps) {
       {running && <Lock />}
       <progress aria-label="Devices" max={devices.length} value={rows.length} />
       <p role="status">
-        {rows.length - failed.length} of {counted(devices.length, 'device')} done
+        {rows.length - failed.length} of {countText(devices.length, 'device')} done
         {failed.length > 0 && `, ${failed.length} failed`}
       </p>
       <div class="many-outcomes">

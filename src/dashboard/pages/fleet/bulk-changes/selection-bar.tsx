@@ -10,8 +10,8 @@ import { forEachDevice } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { GroupForm, type PlanFormProps, TagForm, WriteForm } from '#dashboard/pages/fleet/bulk-changes/forms'
 import { Run } from '#dashboard/pages/fleet/bulk-changes/run'
 import type { Selection } from '#dashboard/pages/fleet/use-selection'
-import { client, mayI } from '#dashboard/session'
-import { counted } from '#dashboard/values/format-value'
+import { client, mayUser } from '#dashboard/session'
+import { countText } from '#dashboard/values/format-value'
 
 export type SelectionBarProps = Pick<Selection, 'selected' | 'onClear'>
 
@@ -19,25 +19,25 @@ export type SelectionBarProps = Pick<Selection, 'selected' | 'onClear'>
 export default function SelectionBar({ selected, onClear }: SelectionBarProps) {
   return (
     <section class="notice" aria-label="Selection">
-      <span>{counted(selected.size, 'device')} selected</span>
+      <span>{countText(selected.size, 'device')} selected</span>
       <div class="actions">
-        {mayI('service', 'update') && (
+        {mayUser('service', 'update') && (
           <Action title="Write" {...{ selected }}>
             {(props) => <WriteForm {...props} />}
           </Action>
         )}
-        {mayI('functions', 'update') && (
+        {mayUser('functions', 'update') && (
           <Action title="Groups" {...{ selected }}>
             {(props) => <GroupForm {...props} />}
           </Action>
         )}
-        {mayI('meta', 'update') && (
+        {mayUser('meta', 'update') && (
           <Action title="Tags" {...{ selected }}>
             {(props) => <TagForm {...props} />}
           </Action>
         )}
-        {mayI('updates', 'update') && <Action title="Update firmware" plan={updatePlan} {...{ selected }} />}
-        {mayI('device', 'delete') && <Action title="Delete" plan={deletePlan} {...{ selected }} />}
+        {mayUser('updates', 'update') && <Action title="Update firmware" plan={updatePlan} {...{ selected }} />}
+        {mayUser('device', 'delete') && <Action title="Delete" plan={deletePlan} {...{ selected }} />}
         <Button kind="quiet" onPress={onClear}>
           Clear
         </Button>
@@ -100,14 +100,14 @@ function Steps(props: StepsProps) {
   const count = String(devices.length)
   return (
     <Form
-      submit={`${plan.isDanger ? 'Delete' : 'Apply to'} ${counted(devices.length, 'device')}`}
+      submit={`${plan.isDanger ? 'Delete' : 'Apply to'} ${countText(devices.length, 'device')}`}
       kind={plan.isDanger ? 'danger' : 'primary'}
       onCancel={onClose}
       isDisabled={plan.isDanger === true && typed.trim() !== count}
       onSubmit={() => setConfirmed(true)}
     >
       <p>
-        {plan.text} <strong>{counted(devices.length, 'device')}</strong>?
+        {plan.text} <strong>{countText(devices.length, 'device')}</strong>?
       </p>
       {plan.isDanger && (
         <>
