@@ -8,7 +8,7 @@ import {
   noAlarms,
 } from '#actors/device/state'
 import type { Acknowledgement } from '#model/alarm'
-import type { AlarmAcknowledged, AlarmChanged, Entry, Waits } from '#model/entry'
+import type { AlarmAcknowledged, AlarmChanged, AlarmWaits, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type IndexChange, record, refuse, type Turn } from '#runtime/actor'
 
@@ -18,7 +18,7 @@ export const alarmIndex = 'alarm'
 /** Results of an evaluation without an event, if no report carries them. */
 export interface AlarmsEvaluated {
   readonly type: 'alarms_evaluated'
-  readonly waiting: Waits
+  readonly waiting: AlarmWaits
   /** Ids of alarms that were active once and no longer apply to this device. */
   readonly forgotten: readonly string[]
 }
@@ -60,7 +60,7 @@ function acknowledgementOf({ by, at, comment }: AlarmAcknowledged): Acknowledgem
   return { by, at, comment: comment ?? null }
 }
 
-export function applyAlarmWaits(state: DeviceState, waits: Waits): void {
+export function applyAlarmWaits(state: DeviceState, waits: AlarmWaits): void {
   for (let at = 0; at < waits.length; at += 2) {
     const alarm = waits[at] as string
     put(state, alarm, { ...(state.alarms.get(alarm) ?? neverActive), waitingSince: waits[at + 1] as number })

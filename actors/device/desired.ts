@@ -6,7 +6,7 @@ import type { DesiredItem } from '#model/desired'
 import type { DesiredSet, Entry, Items } from '#model/entry'
 import { modifierFlags } from '#model/modifier'
 import { Problem } from '#model/problem'
-import { acceptWritten, placeOf, readKey } from '#model/property-write'
+import { checkWrittenValue, placeOf, readKey } from '#model/property-write'
 import type { Shape, ShapeProperty } from '#model/shape'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
@@ -83,7 +83,7 @@ export function decideSendDesired(state: DeviceState, { sent, schemas }: SendDes
       const { propId, id, status } = item
       const property = shape?.properties[shape.indexOf.get(propId) ?? -1]
       if (!property || status === 'REJECTED' || sent.has(id)) return item
-      const written = acceptWritten(property, schema, item.value)
+      const written = checkWrittenValue(property, schema, item.value)
       if ('fault' in written) return { ...item, status: 'REJECTED', message: written.fault }
       const order = orders.get(id)?.order ?? { flakeAddress, service, updates: [] as Updates }
       order.updates.push({ propId, type: property.type, value: written.value })

@@ -1,7 +1,7 @@
 import { alarmRow } from '#actors/device/alarms'
 import { type AlarmState, type DeviceState, neverActive, serviceOf } from '#actors/device/state'
 import type { RulesKnown } from '#actors/device/state-changes'
-import type { AlarmChanged, Waits } from '#model/entry'
+import type { AlarmChanged, AlarmWaits } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { AlarmRule, ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { ruleBudget, transitionUnits, turnUnitsMax } from '#rules/rule-budget'
@@ -13,7 +13,7 @@ import type { IndexChange } from '#runtime/actor'
 export interface Evaluation {
   readonly entries: readonly AlarmChanged[]
   /** Alarms that start or stop waiting without an entry. */
-  readonly waiting: Waits
+  readonly waiting: AlarmWaits
   /** Ids of inactive alarms that no longer apply to the device. */
   readonly forgotten: readonly string[]
   readonly indexes: readonly IndexChange[]

@@ -2,7 +2,7 @@ import type { Write, WriteOrder } from '#actors/device/commands'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import type { Entry } from '#model/entry'
 import { Problem, type ProblemDetail } from '#model/problem'
-import { acceptWritten, placeOf, readKey, type Written } from '#model/property-write'
+import { type CheckedValue, checkWrittenValue, placeOf, readKey } from '#model/property-write'
 import type { ShapeProperty } from '#model/shape'
 import { answer, type Decision, refuse } from '#runtime/actor'
 
@@ -33,8 +33,8 @@ export function decideWrite(state: DeviceState, { service, values, schema }: Wri
     const property = shape.properties[place as number] as ShapeProperty
     const { propId, type } = property
     const other = keys.get(propId)
-    const written: Written =
-      other === undefined ? acceptWritten(property, schema, values[key]) : { fault: `means the same as ${other}` }
+    const written: CheckedValue =
+      other === undefined ? checkWrittenValue(property, schema, values[key]) : { fault: `means the same as ${other}` }
     keys.set(propId, other ?? key)
     if ('value' in written) updates.push({ propId, type, value: written.value })
     else details.push({ path: key, message: written.fault })

@@ -15,7 +15,7 @@ import type { UpdateActorState, UpdateContext } from '#actors/update/state'
 import { decideTransition, nextStep, type UpdateParts } from '#actors/update/transition'
 import type { Entry, Firmware } from '#model/entry'
 import { updateMessageCharactersMax } from '#model/firmware'
-import { hasArrived } from '#model/firmware-order'
+import { hasReachedVersion } from '#model/firmware-order'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /**
@@ -138,7 +138,7 @@ export function decideResume(
   const { state, context } = stored
   const { offer, from, session } = context
   const has = reportedFirmware(context, firmwares)
-  if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
+  if (offer && has !== undefined && hasReachedVersion(has, offer.firmware, from)) {
     return decideTransition(actor, [reconnectEvent(session, has, turn, parts)], turn, parts)
   }
   // An expired update ends by its reminder.

@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate'
 import type { UpdateEvent } from '#actors/update/events'
 import type { FailureReason, UpdateContext } from '#actors/update/state'
 import type { TriggerStatus, UpdateState } from '#model/firmware'
-import { hasArrived, hasFallenBack } from '#model/firmware-order'
+import { hasFallenBack, hasReachedVersion } from '#model/firmware-order'
 
 /**
  * Version of everything that decides how a stored update continues. A change raises it and adds an upgrade of the
@@ -81,7 +81,7 @@ interface FailureAfterStart {
 }
 
 const isThere = ({ context: { offer, from }, event: { reported } }: MachineInput): boolean =>
-  offer !== null && reported !== undefined && hasArrived(reported, offer.firmware, from)
+  offer !== null && reported !== undefined && hasReachedVersion(reported, offer.firmware, from)
 const isOther = (seen: MachineInput): boolean =>
   seen.event.reported !== undefined && seen.event.reported !== seen.context.from && !isThere(seen)
 /** The device has restarted with the old version. */

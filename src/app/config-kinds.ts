@@ -4,13 +4,13 @@ import { anonymousName, NewUserName } from '#model/user'
 import { isAllowable } from '#notifications/webhook-addresses'
 
 /** The values of a setting: a description, and a parser that returns `undefined` for any other value. */
-export interface Kind<T> {
+export interface SettingKind<T> {
   readonly takes: string
   read(text: string): T | undefined
 }
 
 /** A whole number with a unit; the result is multiplied by `scale` (`STREAM_RETENTION_MB` becomes bytes). */
-export function wholeNumber(min: number, max: number, unit = '', scale = 1): Kind<number> {
+export function wholeNumber(min: number, max: number, unit = '', scale = 1): SettingKind<number> {
   return {
     takes: `${min} to ${max}${unit && ` ${unit}`}`,
     read(text) {
@@ -30,35 +30,35 @@ const switchWords: ReadonlyMap<string, boolean> = new Map([
   ['off', false],
 ])
 
-export const onOrOff: Kind<boolean> = {
+export const onOrOff: SettingKind<boolean> = {
   takes: 'on or off (also 1, 0, true, false)',
   read: (text) => switchWords.get(text.trim().toLowerCase()),
 }
 
 /** 0 is any free port. */
-export const portOrOff: Kind<number | 'off'> = {
+export const portOrOff: SettingKind<number | 'off'> = {
   takes: '0 to 65535, or off',
   read: (text) => (text.trim().toLowerCase() === 'off' ? 'off' : wholeNumber(0, 65_535).read(text)),
 }
 
-export function oneOf<const W extends string>(...words: readonly W[]): Kind<W> {
+export function oneOf<const W extends string>(...words: readonly W[]): SettingKind<W> {
   return {
     takes: `one of ${words.join(', ')}`,
     read: (text) => words.find((word) => word === text.trim().toLowerCase()),
   }
 }
 
-export function matching(pattern: RegExp, takes: string): Kind<string> {
+export function matching(pattern: RegExp, takes: string): SettingKind<string> {
   return { takes, read: (text) => (pattern.test(text) ? text : undefined) }
 }
 
-export const accountName: Kind<string> = {
+export const accountName: SettingKind<string> = {
   takes: `1 to 64 printable characters without : and /, no space at either end, and not ${anonymousName}`,
   read: (text) => NewUserName.safeParse(text).data,
 }
 
 /** Five or six fields of cron that match at least one date: 30 February is refused. */
-export const cronPattern: Kind<string> = {
+export const cronPattern: SettingKind<string> = {
   takes: 'a cron pattern of 5 or 6 fields that matches some date, such as 0 3 * * *',
   // The start does not matter: a pattern that matches within ten years repeats.
   read: (text) => (cronFields.test(text) && nextTime(text, 0) !== undefined ? text : undefined),
@@ -67,7 +67,7 @@ export const cronPattern: Kind<string> = {
 const cronFields = /^[\dA-Za-z*/,?#-]+( +[\dA-Za-z*/,?#-]+){4,5}$/
 
 /** Parts separated by commas, each of this kind; an empty text is an empty list. */
-export function listOf<T>(item: Kind<T>, takes: string): Kind<readonly T[]> {
+export function listOf<T>(item: SettingKind<T>, takes: string): SettingKind<readonly T[]> {
   return {
     takes,
     read(text) {
@@ -79,7 +79,7 @@ export function listOf<T>(item: Kind<T>, takes: string): Kind<readonly T[]> {
 }
 
 /** A URL to which paths are appended: no query or fragment, no credentials, no slash at the end. */
-export function baseUrl(protocols: readonly string[], takes: string): Kind<string> {
+export function baseUrl(protocols: readonly string[], takes: string): SettingKind<string> {
   return {
     takes,
     read(text) {
@@ -92,7 +92,7 @@ export function baseUrl(protocols: readonly string[], takes: string): Kind<strin
 }
 
 /** An origin exactly as browsers send it, because it is compared as text. */
-export const webOrigin: Kind<string> = {
+export const webOrigin: SettingKind<string> = {
   takes: 'an origin such as https://app.example.com',
   read(text) {
     const url = urlOf(text)
@@ -101,7 +101,7 @@ export const webOrigin: Kind<string> = {
 }
 
 /** The mail server, with optional user and password. Any other part would be ignored, so it is refused. */
-export const smtpUrl: Kind<string> = {
+export const smtpUrl: SettingKind<string> = {
   takes: 'smtp://[user:password@]host[:port] or smtps://…',
   read(text) {
     const url = urlOf(text)
@@ -112,13 +112,13 @@ export const smtpUrl: Kind<string> = {
   },
 }
 
-export const allowedReceiver: Kind<string> = {
+export const allowedReceiver: SettingKind<string> = {
   takes: 'a host, an address or a network such as 10.0.0.0/8',
   read: (text) => (isAllowable(text) ? text : undefined),
 }
 
 /** A server of NATS, with optional user and password. */
-export const natsUrl: Kind<string> = {
+export const natsUrl: SettingKind<string> = {
   takes: 'nats://[user:password@]host[:port] or tls://…',
   read(text) {
     const url = urlOf(text)
@@ -128,7 +128,7 @@ export const natsUrl: Kind<string> = {
 }
 
 /** The sender of mails. */
-export const mailFrom: Kind<string> = {
+export const mailFrom: SettingKind<string> = {
   takes: 'an address such as devices@example.com or Devices <devices@example.com>',
   read: (text) => (senderOf(text) ? text : undefined),
 }

@@ -3,7 +3,6 @@ import {
   allowedReceiver,
   baseUrl,
   cronPattern,
-  type Kind,
   listOf,
   mailFrom,
   matching,
@@ -11,6 +10,7 @@ import {
   oneOf,
   onOrOff,
   portOrOff,
+  type SettingKind,
   smtpUrl,
   webOrigin,
   wholeNumber,
@@ -19,7 +19,7 @@ import {
 /** One setting: its name in the environment, its values, its default and its purpose. */
 export interface Setting<T = unknown> {
   readonly name: string
-  readonly kind: Kind<T>
+  readonly kind: SettingKind<T>
   /** In the form of the environment; read by the same kind. Without one the setting is `undefined` until given. */
   readonly fallback?: string
   /** Never printed. */

@@ -3,7 +3,7 @@ import type { SharedChunk, ThreadCall, ThreadData, ThreadReport } from '#app/his
 import { realWorld } from '#app/world'
 import { History } from '#history/history'
 import { StorageFailure } from '#runtime/storage'
-import { setAside } from '#store/file-system'
+import { moveFolderAside } from '#store/file-system'
 import { levelStorage } from '#store/level'
 import { Shapes } from '#store/shapes'
 
@@ -22,7 +22,7 @@ const history = new History({
     roomBytes,
     torn: (finding) => report({ warning: `${finding}: the last points are read from the stream again` }),
   }),
-  setAside: () => setAside(folder, realWorld.now()),
+  setAside: () => moveFolderAside(folder, realWorld.now()),
   shapes: new Shapes((key) => shapeRows.get(key)),
   limits,
   failed: (error) => report({ failed: failureOf(error) }),

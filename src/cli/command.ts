@@ -52,7 +52,7 @@ Examples:
 `
 
 /** Runs the command line. Returns the exit code. */
-export async function administer(args: readonly string[], settings: Settings, terminal: Terminal): Promise<number> {
+export async function runCommandLine(args: readonly string[], settings: Settings, terminal: Terminal): Promise<number> {
   try {
     await commandFor(settings, terminal).parseAsync(args, { from: 'user' })
     return exitCodes.done

@@ -28,7 +28,11 @@ export class NoAnswer extends Error {
 const silenceMsMax = 65_000
 
 /** Requests a page of any server, without credentials of a user. Follows no redirection. @throws NoAnswer */
-export async function exchange(url: string, withinMs: number, headers: Record<string, string> = {}): Promise<Answer> {
+export async function requestPage(
+  url: string,
+  withinMs: number,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const controller = new AbortController()
   const cancelTimeout = realWorld.after(withinMs, () =>
     controller.abort(new Error(`no answer within ${withinMs / 1000} s`)),

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { administer } from '#cli/command'
+import { runCommandLine } from '#cli/command'
 import { readSettings } from '#cli/settings'
 import { TemporaryFiles } from '#cli/temporary-files'
 
@@ -14,7 +14,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.kill(process.pid, signal)
   })
 }
-process.exitCode = await administer(process.argv.slice(2), settings, {
+process.exitCode = await runCommandLine(process.argv.slice(2), settings, {
   input: process.stdin,
   out: process.stdout,
   notes: process.stderr,

@@ -1,7 +1,7 @@
 import { readHealth } from '#api/health'
 import { readMe } from '#api/sessions'
 import { type Connection, connectionTo } from '#cli/connection'
-import { type Answer, exchange, NoAnswer } from '#cli/exchange'
+import { type Answer, NoAnswer, requestPage } from '#cli/exchange'
 import { Refusal } from '#cli/exit-codes'
 
 export type Credentials =
@@ -54,7 +54,7 @@ export async function isServing(base: string): Promise<boolean> {
 /** Returns undefined if nothing listens there. Refuses a redirection: the user must name the new address. */
 async function answerAt(base: string, path: string): Promise<Answer | undefined> {
   try {
-    const answer = await exchange(base + path, healthTimeoutMs)
+    const answer = await requestPage(base + path, healthTimeoutMs)
     return answer.headers.has('location') ? refuse(base, answer) : answer
   } catch (error) {
     if (error instanceof NoAnswer && error.isRefused) return undefined

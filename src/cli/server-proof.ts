@@ -1,7 +1,7 @@
 import { challengeBytes, challengeHeader, proofHeader, readHealth } from '#api/health'
 import type { Config } from '#app/config'
 import { realWorld } from '#app/world'
-import { exchange } from '#cli/exchange'
+import { requestPage } from '#cli/exchange'
 import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
 /** The same as for other requests to a server. */
@@ -20,7 +20,7 @@ export async function missingProofOf(base: string, config: Config): Promise<stri
   if (!file) return `${dataDirectory} has no running server, or this user may not read it`
   if (!isOnlyListenerAt(file, config)) return `the server on ${dataDirectory} listens at ${file.host}:${file.port}`
   const challenge = Buffer.from(realWorld.random(challengeBytes)).toString('base64url')
-  const { headers } = await exchange(base + readHealth.path, timeoutMs, { [challengeHeader]: challenge })
+  const { headers } = await requestPage(base + readHealth.path, timeoutMs, { [challengeHeader]: challenge })
   // A timing-safe comparison is not needed, because each challenge is used once.
   return headers.get(proofHeader) === proofOf(file.key, challenge)
     ? undefined

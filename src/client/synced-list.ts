@@ -317,7 +317,7 @@ export class SyncedList {
   #defer(key: string, event: StreamEvent): void {
     const waiting = this.#waiting.get(key)
     if (!waiting) this.#waiting.set(key, [event])
-    else if (waiting.push(event) % stripAtLength === 0 && key !== '') this.#waiting.set(key, strip(waiting))
+    else if (waiting.push(event) % stripAtLength === 0 && key !== '') this.#waiting.set(key, dropReplacedItems(waiting))
   }
 
   /** @param after events up to this offset are in the entry already */
@@ -342,11 +342,12 @@ const badRequest = 400
  * Drops the items that a later event of the same device replaces, and events without items. Applied in order, the rest
  * has the same result. The server does the same for slow clients, contract 4.5.
  */
-export function strip(events: readonly StreamEvent[]): StreamEvent[] {
+export function dropReplacedItems(events: readonly StreamEvent[]): StreamEvent[] {
   const replaced = new Set<string>()
   const remaining: StreamEvent[] = []
   for (const event of events.toReversed()) {
-    const left = event.type === 'OBJECT_UPDATED' ? stripped(event as EventOf<'OBJECT_UPDATED'>, replaced) : event
+    const left =
+      event.type === 'OBJECT_UPDATED' ? withoutReplacedItems(event as EventOf<'OBJECT_UPDATED'>, replaced) : event
     if (left) remaining.push(left)
     // Events before a deletion have no effect.
     if (event.type === 'DEVICE_DELETE') break
@@ -354,7 +355,7 @@ export function strip(events: readonly StreamEvent[]): StreamEvent[] {
   return remaining.reverse()
 }
 
-function stripped(event: EventOf<'OBJECT_UPDATED'>, replaced: Set<string>): StreamEvent | undefined {
+function withoutReplacedItems(event: EventOf<'OBJECT_UPDATED'>, replaced: Set<string>): StreamEvent | undefined {
   const updates: EventOf<'OBJECT_UPDATED'>['updates'] = []
   for (const item of event.updates.toReversed()) {
     const place = `${event.serviceIdentifier} ${item.propId}`

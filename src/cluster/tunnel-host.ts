@@ -2,6 +2,8 @@ import { type ClusterNode, nodeKeyHeader } from '#cluster/node'
 import {
   closeData,
   closeOf,
+  decodeTakenBytes,
+  encodeTakenBytes,
   RecordBatches,
   recordKinds,
   recordsIn,
@@ -9,8 +11,6 @@ import {
   type TunnelRefusal,
   type TunnelRequest,
   takenBytes,
-  takenData,
-  takenOf,
 } from '#cluster/tunnel-records'
 import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
@@ -120,7 +120,7 @@ class HostedTunnel {
     this.#attempt(device, () => {
       if (kind === recordKinds.closed) this.release(device, closeOf(data).code)
       else if (kind === recordKinds.pong) device.handler.ponged(device)
-      else if (kind === recordKinds.taken) device.taken(takenOf(data))
+      else if (kind === recordKinds.taken) device.taken(decodeTakenBytes(data))
       else device.received(data, kind === recordKinds.binary)
     })
   }
@@ -262,7 +262,7 @@ class HostedSocket implements Socket {
 
   #report(): void {
     if (this.#isPaused || this.#unreportedBytes < takenBytes || !this.#tunnel.isOpen(this)) return
-    this.#tunnel.add(this.id, recordKinds.taken, takenData(this.#unreportedBytes))
+    this.#tunnel.add(this.id, recordKinds.taken, encodeTakenBytes(this.#unreportedBytes))
     this.#unreportedBytes = 0
   }
 

@@ -97,13 +97,13 @@ export function closeOf(data: Uint8Array): { code: number; reason: string } {
   return { code: bytes.readUInt16BE(), reason: bytes.toString('utf8', 2) }
 }
 
-export function takenData(bytes: number): Uint8Array {
+export function encodeTakenBytes(bytes: number): Uint8Array {
   const data = Buffer.alloc(4)
   data.writeUInt32BE(bytes)
   return data
 }
 
-export function takenOf(data: Uint8Array): number {
+export function decodeTakenBytes(data: Uint8Array): number {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).readUInt32BE()
 }
 

@@ -4,6 +4,8 @@ import { pingEveryMs, silenceMsMax, tunnelBufferBytesMax, tunnelPath } from '#cl
 import {
   closeData,
   closeOf,
+  decodeTakenBytes,
+  encodeTakenBytes,
   RecordBatches,
   recordKinds,
   recordRunsIn,
@@ -11,8 +13,6 @@ import {
   type TunnelRefusal,
   type TunnelRequest,
   takenBytes,
-  takenData,
-  takenOf,
 } from '#cluster/tunnel-records'
 import { Problem, type ProblemCode } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
@@ -202,7 +202,7 @@ export class TunnelledLink {
       this.drained()
     } else if (kind === recordKinds.ping) socket.ping()
     else if (kind === recordKinds.farewell) this.#farewell = Uint8Array.from(data)
-    else if (kind === recordKinds.taken) this.#taken(socket, takenOf(data))
+    else if (kind === recordKinds.taken) this.#taken(socket, decodeTakenBytes(data))
     else {
       this.#isOver = true
       this.#tunnel.forget(this)
@@ -237,7 +237,7 @@ export class TunnelledLink {
     const bytes = this.#unreportedBytes - this.#socket.bufferedBytes()
     if (this.#isOver || bytes < takenBytes) return
     this.#unreportedBytes -= bytes
-    this.#tunnel.add(this.id, recordKinds.taken, takenData(bytes))
+    this.#tunnel.add(this.id, recordKinds.taken, encodeTakenBytes(bytes))
   }
 
   /** The device itself answers, so that the owner notices a dead one. */

@@ -31,7 +31,7 @@ export interface CheckQueueParts {
  * Position in the queue. `random`: so that servers do not ask for devices in the order of their connections.
  * `next`: before all that are not overdue, for a waiting caller. `last`: after all others, because no caller waits.
  */
-export type Place = 'random' | 'next' | 'last'
+export type QueuePosition = 'random' | 'next' | 'last'
 
 type Answered = (offered: OfferedFirmware | undefined) => void
 
@@ -75,7 +75,7 @@ export class CheckQueue {
   }
 
   /** @throws UpdateServerBusy, also if too many wait; UpdateServerFailed; Problem `stopping` */
-  ask(query: UpdateQuery, place: Place): Promise<OfferedFirmware | undefined> {
+  ask(query: UpdateQuery, place: QueuePosition): Promise<OfferedFirmware | undefined> {
     return new Promise((answered, failed) => {
       if (this.#isStopped) return failed(new Problem('stopping'))
       const same = this.#underWayFor(query)
@@ -154,7 +154,7 @@ export class CheckQueue {
     return created
   }
 
-  #placeOf(place: Place): number {
+  #placeOf(place: QueuePosition): number {
     if (place === 'last') return lastPosition
     const now = this.#parts.world.monotonic()
     return place === 'next' ? now : now + randomFraction(this.#parts.world) * (this.#inFront / perSecond) * 1_000

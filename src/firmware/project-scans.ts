@@ -268,10 +268,10 @@ export class ProjectScans {
   #consider(target: ScanTarget, { by, author }: StoredScan, device: string): Promise<void> | undefined {
     const scope = author === null ? undefined : this.#parts.scopeOf(target.tenant, author)
     if (scope && !reachesDevice(scope, 'updates', 'update', device)) return undefined
-    return this.#settled(target, device, by)
+    return this.#considerWithRetry(target, device, by)
   }
 
-  async #settled(target: ScanTarget, device: string, by: StoredScan['by']): Promise<void> {
+  async #considerWithRetry(target: ScanTarget, device: string, by: StoredScan['by']): Promise<void> {
     const { updater, failed, system } = this.#parts
     try {
       await updater.consider(target.tenant, device, by === 'cron' ? 'cron' : 'hook', {
@@ -282,7 +282,7 @@ export class ProjectScans {
       if (error instanceof Problem && error.code === 'overloaded') {
         await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
         this.#check(target)
-        return this.#settled(target, device, by)
+        return this.#considerWithRetry(target, device, by)
       }
       if (error instanceof Problem) throw error
       // The server fails for this device, or there is a bug: the scan continues with the other devices.

@@ -3,7 +3,7 @@ import { activeTenants, isTenantActive } from '#actors/directory/queries'
 import type { ProjectCommand } from '#actors/project/commands'
 import { projectAddress, projectIndex } from '#actors/project/state'
 import { isOpen, nextTime } from '#firmware/schedule'
-import { isAmong, type MembersOf } from '#model/device-binding'
+import { isMember, type MembersOf } from '#model/device-binding'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
@@ -144,7 +144,7 @@ export class RolloutWindows {
  */
 export function isSelected(project: string, { body }: StoredRollout, device: string, membersOf: MembersOf): boolean {
   const { firmware, percent, groups } = body
-  if (groups && !groups.some((group) => isAmong(membersOf(group) ?? [], device))) return false
+  if (groups && !groups.some((group) => isMember(membersOf(group) ?? [], device))) return false
   return shareOf(`${project}/${firmware}/${device}`) * 100 < percent
 }
 

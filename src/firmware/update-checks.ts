@@ -1,5 +1,5 @@
 import { Availability } from '#firmware/availability'
-import { CheckQueue, type Place } from '#firmware/check-queue'
+import { CheckQueue, type QueuePosition } from '#firmware/check-queue'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Trigger } from '#model/firmware'
 import { Problem } from '#model/problem'
@@ -126,7 +126,7 @@ export class UpdateChecks {
   }
 
   /** Resolves when answered or abandoned. */
-  async #resolve(query: UpdateQuery, place: Place): Promise<void> {
+  async #resolve(query: UpdateQuery, place: QueuePosition): Promise<void> {
     await this.#queue.ask({ ...query, isAutomatic: false }, place).catch(() => {})
   }
 

@@ -18,7 +18,7 @@ import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareListener } from '#link/offers'
 import type { Firmware } from '#model/entry'
 import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
-import { hasArrived, hasFallenBack } from '#model/firmware-order'
+import { hasFallenBack, hasReachedVersion } from '#model/firmware-order'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
@@ -346,7 +346,7 @@ function concernsReturn({ state, context }: StoredUpdate, reported: readonly Fir
   const has = reported.find((firmware) => firmware.index === index)?.firmware
   if (has === undefined || !offer) return false
   if (state === 'done') return hasFallenBack(has, offer.firmware, from)
-  return state === 'failed' && hasArrived(has, offer.firmware, from)
+  return state === 'failed' && hasReachedVersion(has, offer.firmware, from)
 }
 
 function isStorage(error: unknown): boolean {

@@ -1,5 +1,13 @@
 import { Aggregation } from '#history/aggregation'
-import { between, merged, type Piece, type Pieces, pointsOfDay, readDayBefore, readDays } from '#history/blocks'
+import {
+  mergePieces,
+  type Piece,
+  type Pieces,
+  pointsBetween,
+  pointsOfDay,
+  readDayBefore,
+  readDays,
+} from '#history/blocks'
 import type { Buckets } from '#history/buckets'
 import type { DaySummary } from '#history/day-summary'
 import { dayMs, dayOf } from '#history/history-keys'
@@ -56,37 +64,37 @@ interface SeriesFeed {
 async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Points> {
   const { store, series, buckets, mayBeSummed, marksMax } = options
   const { storage } = store
-  const [values, marks] = [merged(options.values), merged(options.marks)]
+  const [values, marks] = [mergePieces(options.values), mergePieces(options.marks)]
   const [firstDay, lastDay] = [dayOf(buckets.from), dayOf(buckets.to - 1)]
   if (aggregation.needsBefore) await feedBefore(aggregation, options, firstDay, values, marks)
   const shown = new Points(1)
   /** Up to here, everything was given. */
   let given = firstDay * dayMs
   const show = (dayMarks: Points) => {
-    const inSpan = between(dayMarks, buckets.from, buckets.to)
+    const inSpan = pointsBetween(dayMarks, buckets.from, buckets.to)
     shown.append(inSpan, 0, Math.min(inSpan.count, marksMax - shown.count))
   }
   const feedFresh = (to: number) => {
-    const freshMarks = between(marks, given, to)
+    const freshMarks = pointsBetween(marks, given, to)
     show(freshMarks)
-    feedInOrder(aggregation, between(values, given, to), freshMarks)
+    feedInOrder(aggregation, pointsBetween(values, given, to), freshMarks)
     given = to
   }
   for await (const [day, summary] of readDays(storage, series, firstDay, lastDay, aggregation.isShort)) {
     const [begin, end] = [day * dayMs, Math.min((day + 1) * dayMs, buckets.to)]
     feedFresh(begin)
     given = end
-    const [freshValues, freshMarks] = [between(values, begin, end), between(marks, begin, end)]
+    const [freshValues, freshMarks] = [pointsBetween(values, begin, end), pointsBetween(marks, begin, end)]
     const allMarks =
       summary.firstMark > 0 ? pointsOfDay(storage, series + 1, day, summary.markBlocks, options.marks) : freshMarks
-    const dayMarks = between(allMarks, begin, end)
+    const dayMarks = pointsBetween(allMarks, begin, end)
     show(dayMarks)
     const isLater = summary.isBefore(Math.min(freshValues.firstTime, freshMarks.firstTime))
     if (!(mayBeSummed && isLater)) {
       const stored = pointsOfDay(storage, series, day, summary.blocks, [])
       if (stored.count >= summary.count) {
         const all = freshValues.count > 0 ? pointsOfDay(storage, series, day, summary.blocks, options.values) : stored
-        feedInOrder(aggregation, between(all, begin, end), dayMarks)
+        feedInOrder(aggregation, pointsBetween(all, begin, end), dayMarks)
         await store.pause()
         continue
       }
@@ -94,7 +102,7 @@ async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Poin
     }
     feedSummary(aggregation, summary, end)
     const after = summary.lastTime + 1
-    feedInOrder(aggregation, between(freshValues, after, end), between(freshMarks, after, end))
+    feedInOrder(aggregation, pointsBetween(freshValues, after, end), pointsBetween(freshMarks, after, end))
   }
   feedFresh(Math.min((lastDay + 1) * dayMs, buckets.to))
   return shown
@@ -123,7 +131,11 @@ async function feedBefore(
   const last = values.indexAt(begin) - 1
   const from = last < 0 ? 0 : (values.times[last] as number)
   const isNewer = last >= 0 && from >= (beforeLast?.lastTime ?? 0)
-  feedInOrder(aggregation, isNewer ? between(values, from, begin) : new Points(1), between(marks, from, begin))
+  feedInOrder(
+    aggregation,
+    isNewer ? pointsBetween(values, from, begin) : new Points(1),
+    pointsBetween(marks, from, begin),
+  )
 }
 
 /** A mark at the time of a point comes after it. */

@@ -6,12 +6,12 @@ import type { TextPieces } from '#history/text-pieces'
 import { DeviceStatus } from '#model/meta'
 
 /** An object as JSON, to which fields can be added. */
-export function openedJson(fields: object): string {
+export function openJsonObject(fields: object): string {
   return JSON.stringify(fields).slice(0, -1)
 }
 
 export function headOf({ device, service, propId, name, type, unit }: AskedSeries, isNamed: boolean): string {
-  return openedJson({
+  return openJsonObject({
     ...(isNamed && { deviceIdentifier: device, serviceIdentifier: service }),
     propId,
     ...(name !== undefined && { name }),

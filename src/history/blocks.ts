@@ -139,7 +139,7 @@ export function readDay(
 }
 
 /** One list of all pieces, sorted by time, in which later pieces replace earlier ones. */
-export function merged(pieces: readonly Piece[]): Points {
+export function mergePieces(pieces: readonly Piece[]): Points {
   const all = new Points(pieces.reduce((count, { points }) => count + points.count, 1))
   for (const { points } of pieces.toSorted((a, b) => a.sequence - b.sequence)) all.append(points)
   all.settle()
@@ -190,10 +190,13 @@ export function storeInBlocks(options: BlocksOptions): Operation[] {
       [...columnsOf(storage, series, day, before.blocks)],
       [...columnsOf(storage, series + 1, day, before.markBlocks)],
     ] as const
-    if (merged(stored[0]).count < before.count) {
+    if (mergePieces(stored[0]).count < before.count) {
       // Points have expired: the place of the late ones among them is not known any more.
       const end = before.lastTime + 1
-      const rest = [newPoints, newMarks].map((each) => between(each, end, Number.POSITIVE_INFINITY)) as [Points, Points]
+      const rest = [newPoints, newMarks].map((each) => pointsBetween(each, end, Number.POSITIVE_INFINITY)) as [
+        Points,
+        Points,
+      ]
       operations.push(...dayLonger(series, day, ...rest, sequence))
       continue
     }
@@ -229,7 +232,7 @@ function dayAnew(
     // The sequence of the block hides what it replaces in these runs.
     const ofOthers = (hidden.get(series + place) ?? []).filter((piece) => piece.sequence < newest)
     const added = [...(fresh[place] ?? []), ...ofOthers]
-    return merged([...columns, ...added.map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))])
+    return mergePieces([...columns, ...added.map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))])
   }) as [Points, Points]
   current.clear()
   return [...deleted, ...dayLonger(series, day, ...all, newest)]
@@ -261,11 +264,11 @@ function* daysOf(points: Points, marks: Points): Iterable<number> {
 }
 
 function ofDay(points: Points, day: number): Points {
-  return between(points, day * dayMs, (day + 1) * dayMs)
+  return pointsBetween(points, day * dayMs, (day + 1) * dayMs)
 }
 
 /** The points are sorted by time. */
-export function between(points: Points, from: number, to: number): Points {
+export function pointsBetween(points: Points, from: number, to: number): Points {
   const first = points.indexAt(from)
   const end = points.indexAt(to)
   if (first === 0 && end === points.count) return points

@@ -27,7 +27,7 @@ const keptShare = 0.9
 const cutAttemptsMax = 3
 
 /** Deletes the oldest until all takes at most this space on the disk, as far as it can be deleted. */
-export async function shrinkTo(bytesMax: number, expiry: Expiry): Promise<void> {
+export async function limitDiskBytes(bytesMax: number, expiry: Expiry): Promise<void> {
   const { storage, retentions, now, pause } = expiry
   for (let attempt = 0; attempt < cutAttemptsMax; attempt++) {
     const bytes = await storage.diskBytes()
@@ -87,7 +87,7 @@ async function expireSeries(
 
 const cutFormat = { name: 'space cut of the history', version: 1, upgrades: {} }
 
-export function loadCut(storage: Storage): Retained {
+export function loadRetained(storage: Storage): Retained {
   const row = storage.get(historyKeys.cut)
   return row ? (unpackRecord(cutFormat, row) as Retained) : noCut
 }

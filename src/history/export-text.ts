@@ -1,5 +1,5 @@
 import type { AggregateValue, Aggregation } from '#history/aggregation'
-import { addAggregate, addValue, isOwnValue, openedJson } from '#history/answer-text'
+import { addAggregate, addValue, isOwnValue, openJsonObject } from '#history/answer-text'
 import { dayMs, dayOf } from '#history/history-keys'
 import type { AskedSeries } from '#history/history-query'
 import type { Points } from '#history/points'
@@ -50,7 +50,7 @@ class Rows {
     this.#type = type
     this.#head = this.#isCsv
       ? `${[device, service, String(propId), name ?? ''].map(quoted).join(',')},`
-      : `${openedJson({ deviceIdentifier: device, serviceIdentifier: service, propId, name })},"time":"`
+      : `${openJsonObject({ deviceIdentifier: device, serviceIdentifier: service, propId, name })},"time":"`
   }
 
   begin(time: number): void {

@@ -1,6 +1,6 @@
 import { type AggregationOptions, aggregateSeries } from '#history/aggregated-series'
 import { hasAggregate, isNumeric } from '#history/aggregation'
-import { isOwnValue, openedJson } from '#history/answer-text'
+import { isOwnValue, openJsonObject } from '#history/answer-text'
 import { type Buckets, bucketFault, retainedBuckets } from '#history/buckets'
 import type { FleetAggregateQuery, HistoryAnswer } from '#history/history-query'
 import type { HistoryStore } from '#history/history-store'
@@ -39,7 +39,7 @@ export async function answerFleetAggregate(store: HistoryStore, query: FleetAggr
   }
   const shown = total.places
   const text = new TextPieces()
-  text.add(openedJson({ from: buckets.from, to: buckets.to, interval, aggregate, across, devices: total.devices }))
+  text.add(openJsonObject({ from: buckets.from, to: buckets.to, interval, aggregate, across, devices: total.devices }))
   text.add(',"time":[')
   text.addList(shown.length, (index) => text.addNumber(buckets.startOf(shown[index] as number)))
   text.add('],"value":[')

@@ -1,7 +1,7 @@
 import type { Pieces } from '#history/blocks'
 import { type WalkTarget, walkChunk } from '#history/chunk-walk'
 import { Columns } from '#history/columns'
-import { expireAll, loadCut, shrinkTo } from '#history/expiry'
+import { expireAll, limitDiskBytes, loadRetained } from '#history/expiry'
 import { deleteGaps, type Gap, gapRow, readGaps } from '#history/gaps'
 import { historyKeys } from '#history/history-keys'
 import { defaultLimits, type HistoryLimits } from '#history/history-limits'
@@ -98,7 +98,7 @@ export class HistoryStore {
     if (format) unpackRecord(keySpace, format)
     else await this.storage.write([{ key: historyKeys.format, value: packRecord(keySpace, null) }], { sync: true })
     this.#runs = await loadRuns(this.storage)
-    this.retentions.cut = loadCut(this.storage)
+    this.retentions.cut = loadRetained(this.storage)
     const base = this.storage.get(historyKeys.base)
     if (!base) return
     const [sequence, checkpoint, nextId] = unpackRecord(baseFormat, base) as StoredBase
@@ -326,7 +326,7 @@ export class HistoryStore {
   async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
     const expiry = { storage: this.storage, table: this.#table, retentions: this.retentions, now, pause }
     await expireAll(expiry, isThorough)
-    if (await this.isTooLarge()) await shrinkTo(this.#limits.bytesMax, expiry)
+    if (await this.isTooLarge()) await limitDiskBytes(this.#limits.bytesMax, expiry)
   }
 
   async isTooLarge(): Promise<boolean> {

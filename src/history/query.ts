@@ -1,6 +1,6 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
 import { defaultAggregates, hasAggregate } from '#history/aggregation'
-import { addAggregates, addMark, addValue, headOf, openedJson } from '#history/answer-text'
+import { addAggregates, addMark, addValue, headOf, openJsonObject } from '#history/answer-text'
 import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
 import { addBucketRows, addPointRows } from '#history/export-text'
 import { dayMs } from '#history/history-keys'
@@ -100,7 +100,7 @@ async function raw(store: HistoryStore, query: HistoryQuery, series: readonly As
     for (const each of series) addPointRows(text, form, each, pointsIn(page, each.id))
     return { pieces: text.take(), ...next }
   }
-  text.add(openedJson({ from, to }))
+  text.add(openJsonObject({ from, to }))
   if (form === 'status') addStatus(text, pointsIn(page, series[0]?.id), isDescending)
   else {
     text.add(`,"gaps":${JSON.stringify(await store.gapsOf(tenant, from, to))},"series":[`)
@@ -169,7 +169,8 @@ async function aggregated(
   if (faults.length > 0) return { faults }
   const text = new TextPieces()
   const gaps = await store.gapsOf(tenant, buckets.from, buckets.to)
-  if (!isExport) text.add(`${openedJson({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
+  if (!isExport)
+    text.add(`${openJsonObject({ from: buckets.from, to: buckets.to, interval, tz: zone, gaps })},"series":[`)
   const marksMax = Math.ceil(limits.marksMax / Math.max(1, chosen.length))
   let characters = 0
   const fresh = store.freshOf(idsOf(series))

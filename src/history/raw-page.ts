@@ -1,4 +1,4 @@
-import { between, type Piece, type Pieces, piecesOfDay, readDay } from '#history/blocks'
+import { type Piece, type Pieces, piecesOfDay, pointsBetween, readDay } from '#history/blocks'
 import { dayMs, dayOf } from '#history/history-keys'
 import type { HistoryStore } from '#history/history-store'
 import { Points } from '#history/points'
@@ -43,7 +43,7 @@ export async function readPage(
     if (cuts.length === 0) continue
     const cut = isDescending ? Math.max(...cuts) : Math.min(...cuts)
     const kept = isDescending ? ([cut, to] as const) : ([from, cut] as const)
-    return { points: new Map([...found].map(([id, { points }]) => [id, between(points, ...kept)])), cut }
+    return { points: new Map([...found].map(([id, { points }]) => [id, pointsBetween(points, ...kept)])), cut }
   }
   return { points: new Map([...found].map(([id, { points }]) => [id, points])), cut: undefined }
 }
@@ -68,7 +68,7 @@ class FirstPoints {
   add({ points }: Piece, day: number): void {
     const [from, to] = [Math.max(this.#from, day * dayMs), Math.min(this.#to, (day + 1) * dayMs)]
     if (from >= to) return
-    const part = between(points, from, to)
+    const part = pointsBetween(points, from, to)
     this.points.append(part)
     for (const text of part.texts.values()) this.#characters += text.length
     const { limit, charactersMax } = this.#range
@@ -91,6 +91,6 @@ class FirstPoints {
     if (isDescending) this.#from = (points.times[count - 1 - kept] as number) + 1
     else this.#to = points.times[kept] as number
     this.cut = isDescending ? this.#from : this.#to
-    this.points = between(points, this.#from, this.#to)
+    this.points = pointsBetween(points, this.#from, this.#to)
   }
 }

@@ -14,7 +14,7 @@ import type { InternShape } from '#model/shape'
 import type { Responder } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
-export interface HellosOptions {
+export interface HelloHandlerOptions {
   readonly world: World
   readonly port: DevicePort
   readonly intern: InternShape
@@ -39,10 +39,10 @@ type DeviceName = { readonly deviceIdentifier: string }
  * Connects devices on HELLO: creates the device if necessary, takes it over from another link, and sends WELCOME.
  * Contract 7.
  */
-export class Hellos {
-  readonly #options: HellosOptions
+export class HelloHandler {
+  readonly #options: HelloHandlerOptions
 
-  constructor(options: HellosOptions) {
+  constructor(options: HelloHandlerOptions) {
     this.#options = options
   }
 

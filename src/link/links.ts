@@ -14,7 +14,7 @@ import {
 import { DeviceLinks } from '#link/device-links'
 import { DevicePort } from '#link/device-port'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
-import { Hellos } from '#link/hello'
+import { HelloHandler } from '#link/hello'
 import {
   Acknowledgements,
   Link,
@@ -55,7 +55,7 @@ export class Links implements SocketHandler<LinkOpening> {
   readonly queue: FrameQueue
   readonly #context: LinkContext
   readonly #fanout: PresenceFanout
-  readonly hellos: Hellos
+  readonly hellos: HelloHandler
   readonly declarations: DeclarationRate
   #firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
@@ -80,7 +80,7 @@ export class Links implements SocketHandler<LinkOpening> {
       failed: (error) => options.log.bug(error),
     })
     this.offers = new Offers({ ...parts, urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined) })
-    this.hellos = new Hellos({
+    this.hellos = new HelloHandler({
       ...parts,
       intern: options.intern,
       memory: options.memory,
@@ -187,7 +187,7 @@ export class Links implements SocketHandler<LinkOpening> {
     this.queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
-    this.#fanout.changed(link)
+    this.#fanout.restart(link)
     this.#firmwareListener.closed(link)
     this.offers.closed(link)
   }
@@ -386,7 +386,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   #setIdle(link: Link, isIdle: boolean): void {
     link.isIdle = isIdle
-    this.#fanout.changed(link)
+    this.#fanout.restart(link)
   }
 
   /** Refusals keep their order behind the answers of earlier frames. */

@@ -177,7 +177,7 @@ export class PresenceFanout {
   }
 
   /** The link went idle, became active or closed: begins again at its first device. */
-  changed(link: Link): void {
+  restart(link: Link): void {
     if (this.#isStopped || link.devices.size === 0) return
     this.#progress.delete(link)
     this.#progress.set(link, link.devices.values())

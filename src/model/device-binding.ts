@@ -33,12 +33,12 @@ export function bindingLists({ devices, groups }: DeviceBinding, membersOf: Memb
 /** Whether the binding includes this device. A deleted group includes none. */
 export function isBoundTo({ devices, groups }: DeviceBinding, device: string, membersOf: MembersOf): boolean {
   if (devices === null && groups === null) return true
-  if (isAmong(devices ?? [], device)) return true
-  return groups?.some((group) => isAmong(membersOf(group) ?? [], device)) ?? false
+  if (isMember(devices ?? [], device)) return true
+  return groups?.some((group) => isMember(membersOf(group) ?? [], device)) ?? false
 }
 
 /** Lists of names are sorted by UTF-16 units. */
-export function isAmong(members: readonly string[], device: string): boolean {
+export function isMember(members: readonly string[], device: string): boolean {
   let [low, high] = [0, members.length]
   while (low < high) {
     const middle = (low + high) >>> 1

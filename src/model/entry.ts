@@ -82,7 +82,7 @@ export interface Reported {
   readonly session?: string
   readonly items: Items
   /** Alarms that began or ended to wait with this report; absent if none did. It is not part of any event. */
-  readonly alarms?: Waits
+  readonly alarms?: AlarmWaits
   /** Throttles that passed an event with this report; absent if none did. It is not part of any event. */
   readonly throttles?: Stamps
 }
@@ -91,7 +91,7 @@ export interface Reported {
  * Ids of alarms and the time since when each waits, Unix ms, alternating; 0: it no longer waits. Contract 5.3,
  * `forSeconds`.
  */
-export type Waits = readonly (string | number)[]
+export type AlarmWaits = readonly (string | number)[]
 
 /**
  * Throttles of functions as `<functionId>/<nodeId>`, and the time at which each last passed an event of this device,

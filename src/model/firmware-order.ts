@@ -26,7 +26,7 @@ export function byPrecedence(a: string, b: string): number {
  * Whether a device that is updated `from` one version to the `target` has reached it according to its report: the
  * reported version is the target, or has the same precedence and is not the one it came from.
  */
-export function hasArrived(reported: string, target: string, from: string): boolean {
+export function hasReachedVersion(reported: string, target: string, from: string): boolean {
   return reported === target || (reported !== from && precedenceOf(reported, target) === 0)
 }
 
@@ -35,7 +35,7 @@ export function hasArrived(reported: string, target: string, from: string): bool
  * `target`.
  */
 export function hasFallenBack(reported: string, target: string, from: string): boolean {
-  return !hasArrived(reported, target, from) && (reported === from || isNewer(target, reported))
+  return !hasReachedVersion(reported, target, from) && (reported === from || isNewer(target, reported))
 }
 
 /** NaN, which is neither above nor below nor equal, if there is no order. */

@@ -111,15 +111,15 @@ class BoundedWriter extends Mustache.Writer {
   }
 
   override rawValue(token: string[]): string {
-    return this.#counted(super.rawValue(token))
+    return this.#spendBytes(super.rawValue(token))
   }
 
   override escapedValue([, name = '']: string[], context: Mustache.Context): string {
     const value: JsonValue | undefined = context.lookup(name)
-    return value === undefined ? '' : this.#counted(this.#escape(textOf(value, this.#steps)))
+    return value === undefined ? '' : this.#spendBytes(this.#escape(textOf(value, this.#steps)))
   }
 
-  #counted(text: string): string {
+  #spendBytes(text: string): string {
     this.#bytesLeft -= utf8BytesOf(text)
     if (this.#bytesLeft < 0) throw new OutputTooLarge('more bytes than allowed')
     return text

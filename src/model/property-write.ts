@@ -15,7 +15,7 @@ import type { Shape, ShapeProperty } from '#model/shape'
 
 /**
  * Body of a write: `{"<key>": value}`, one or more of the properties one service can have. Keys and values depend on
- * the device's declaration and the schema; see `readKey` and `acceptWritten`.
+ * the device's declaration and the schema; see `readKey` and `checkWrittenValue`.
  */
 export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((values, context) => {
   const count = Object.keys(values).length
@@ -55,18 +55,18 @@ export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | 
 }
 
 /** The normal form of a value, or why it may not be written, as the text after the property's name. */
-export type Written = { readonly value: PropertyValue } | { readonly fault: string }
+export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: string }
 
 /**
  * Checks whether a property accepts a value: the property must be writable, and the value must have its type and be
  * within the range of the schema. A text that the type itself accepts is that value; any other text is looked up among
  * the names of the enumeration.
  */
-export function acceptWritten(
+export function checkWrittenValue(
   { propId, type, modifier }: ShapeProperty,
   schema: ServiceSchema | undefined,
   value: unknown,
-): Written {
+): CheckedValue {
   const about = schema && propertySchemaOf(schema, propId)
   if ((modifier & modifierFlags.isReadOnly) !== 0 || about?.readonly === true) return { fault: 'is read-only' }
   const taken = type.accept(value) ?? (schema && valueNamed(schema, propId, type, value))

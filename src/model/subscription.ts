@@ -74,14 +74,14 @@ export function subscriptionEntryOf(stored: StoredSubscription): SubscriptionEnt
  * service of each device, with the present members of groups. §2.6, contract 5.6.
  */
 export function maySubscribe(scope: Scope, bound: DeviceBinding, membersOf: MembersOf): boolean {
-  return readsAll(scope, 'functions', bound, membersOf) && readsAll(scope, 'service', bound, membersOf)
+  return mayReadAll(scope, 'functions', bound, membersOf) && mayReadAll(scope, 'service', bound, membersOf)
 }
 
 /**
  * Whether a scope may read a resource, and some service of it, for all bound devices, with the present members of
  * groups.
  */
-export function readsAll(
+export function mayReadAll(
   scope: Scope,
   resource: Resource,
   bound: DeviceBinding,

@@ -4,7 +4,7 @@ import type { StoredFunction } from '#model/function'
 import type { TriggerNode } from '#model/graph'
 import { isMailable } from '#model/mail-address'
 import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/scope'
-import { maySubscribe, readsAll } from '#model/subscription'
+import { mayReadAll, maySubscribe } from '#model/subscription'
 
 /** A subscriber and a request, as both are at this moment. */
 export interface MailAccess {
@@ -43,11 +43,11 @@ export function mayReceiveAll(scope: Scope, fn: StoredFunction, membersOf: Membe
 function readsTrigger(scope: Scope, fn: StoredFunction, trigger: TriggerNode, membersOf: MembersOf): boolean {
   switch (trigger.on) {
     case 'property':
-      return readsAll(scope, 'service', fn, membersOf, trigger.serviceIdentifier)
+      return mayReadAll(scope, 'service', fn, membersOf, trigger.serviceIdentifier)
     case 'alarm':
-      return readsAll(scope, 'alarms', fn, membersOf)
+      return mayReadAll(scope, 'alarms', fn, membersOf)
     case 'status':
-      return readsAll(scope, 'meta', fn, membersOf)
+      return mayReadAll(scope, 'meta', fn, membersOf)
   }
 }
 

@@ -6,7 +6,7 @@ import { idOfCrn } from '#model/crn'
 import type { MembersOf } from '#model/device-binding'
 import type { Entry } from '#model/entry'
 import { isPermitted, reachesDevice, type Scope, servicesWithin } from '#model/scope'
-import { readsAll } from '#model/subscription'
+import { mayReadAll } from '#model/subscription'
 import type { RunContext, RunData } from '#notifications/mail-data'
 import type { System } from '#runtime/system'
 
@@ -31,7 +31,7 @@ export function runContextOf(
       : undefined
   const alarm = cause.on === 'alarm' ? alarms.get(cause.alarm) : undefined
   // The reader may have access to this device only.
-  const mayReadAlarm = alarm && readsAll(scope, 'alarms', alarm, membersOf)
+  const mayReadAlarm = alarm && mayReadAll(scope, 'alarms', alarm, membersOf)
   const state = system.peek(deviceAddress(tenant, device))
   // The reader reads the status of alarms on this device: otherwise nothing is sent.
   const acknowledged = cause.on === 'alarm' ? state?.alarms.get(cause.alarm)?.acknowledged : undefined

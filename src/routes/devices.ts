@@ -22,7 +22,7 @@ import type { RouteContext } from '#routes/context'
 import { etagOf, listReply, notModified, streamHeaders } from '#routes/list-reply'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { partsReply } from '#routes/streamed-reply'
-import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
+import { compileFilter, type DeviceFilter, deviceWithName, type FilterSource } from '#rules/device-filter'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for devices. */
@@ -249,7 +249,7 @@ export function deviceFinder(
   }
   if (!filter.needsState) {
     return (device) =>
-      filter.matches(onlyNamed(device), source) ? context.system.peek(deviceAddress(tenant, device)) : undefined
+      filter.matches(deviceWithName(device), source) ? context.system.peek(deviceAddress(tenant, device)) : undefined
   }
   return (device) => {
     const state = context.system.peek(deviceAddress(tenant, device))

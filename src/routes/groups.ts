@@ -3,7 +3,7 @@ import { namesGroup, rolesNaming } from '#actors/tenant/roles'
 import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
-import { isAmong } from '#model/device-binding'
+import { isMember } from '#model/device-binding'
 import { coversOn } from '#model/grant-coverage'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { randomId } from '#model/identifier'
@@ -52,7 +52,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
           context,
           caller,
           id,
-          body.devices.filter((device) => !isAmong(before.devices, device)),
+          body.devices.filter((device) => !isMember(before.devices, device)),
         )
         mustMatch(call, () => textOf(id, before))
         const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }

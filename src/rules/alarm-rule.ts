@@ -6,7 +6,7 @@ import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { type CompiledCondition, compile } from '#rules/compiled-condition'
-import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
+import { indexIn, type PropertyReference, readPropertyName } from '#rules/property-name'
 import { ruleBudget } from '#rules/rule-budget'
 
 /** The property values of a service, by their position in its shape. */
@@ -173,7 +173,7 @@ export class ReadCondition {
 export interface ResolvedNames {
   readonly condition: ReadCondition
   /** By slot. */
-  readonly places: readonly (PropertyPlace | undefined)[]
+  readonly places: readonly (PropertyReference | undefined)[]
   /** Equal if the places are equal. */
   readonly text: string
 }

@@ -1,4 +1,4 @@
-import { isAmong } from '#model/device-binding'
+import { isMember } from '#model/device-binding'
 
 /**
  * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no
@@ -68,8 +68,8 @@ export class Bindings<T> {
     // Applies the change again if the slices have changed the entry already: the last change of a group or rule
     // decides.
     for (const change of this.#pending) {
-      const isNamed = isAmong(change.after, device)
-      if (isNamed || isAmong(change.before, device)) profile = this.#profileAfter(change, profile, isNamed)
+      const isNamed = isMember(change.after, device)
+      if (isNamed || isMember(change.before, device)) profile = this.#profileAfter(change, profile, isNamed)
     }
     return profile
   }

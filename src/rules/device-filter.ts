@@ -21,7 +21,7 @@ import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
  * first, then the longest key that is followed by a dot.
  */
 export interface DeviceFilter {
-  /** False if it reads only names: `onlyNamed` is enough for it. */
+  /** False if it reads only names: `deviceWithName` is enough for it. */
   readonly needsState: boolean
   /** False also if a named property has no value, or if the condition fails or exceeds its limit. */
   matches(device: FilteredDevice, source: FilterSource): boolean
@@ -55,7 +55,7 @@ type Get = (device: FilteredDevice, source: FilterSource) => PropertyValue | Jso
 const noMeta: JsonObject = Object.freeze({})
 
 /** A device of which only the name is known. */
-export function onlyNamed(device: string): FilteredDevice {
+export function deviceWithName(device: string): FilteredDevice {
   return { device, status: '', meta: noMeta, services: [] }
 }
 

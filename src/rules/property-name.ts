@@ -10,7 +10,7 @@ import type { Shape } from '#model/shape'
  * The property names in conditions: `0x2000` and `0x2000.FLOAT` are ids, the second only while the property has that
  * type. All others are names of the service's schema. Contract 5.3.
  */
-export interface PropertyPlace {
+export interface PropertyReference {
   readonly propId: number
   /** Any type, if absent. */
   readonly type: PropertyType | undefined
@@ -20,7 +20,7 @@ export interface PropertyPlace {
 const idPattern = /^(0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
 
 /** The meaning of the name under this schema; undefined if it currently has none. */
-export function readPropertyName(name: string, schema: ServiceSchema | undefined): PropertyPlace | undefined {
+export function readPropertyName(name: string, schema: ServiceSchema | undefined): PropertyReference | undefined {
   const place = placeOfId(name)
   if (place) return place
   const propId = schema && propIdOfName(schema, name)
@@ -28,7 +28,7 @@ export function readPropertyName(name: string, schema: ServiceSchema | undefined
 }
 
 /** Position in the shape; −1 if it is missing. */
-export function indexIn(shape: Shape, place: PropertyPlace | undefined): number {
+export function indexIn(shape: Shape, place: PropertyReference | undefined): number {
   const index = place && shape.indexOf.get(place.propId)
   if (index === undefined) return -1
   return place?.type === undefined || shape.properties[index]?.type === place.type ? index : -1
@@ -48,7 +48,7 @@ export function unknownNamesIn(
     }))
 }
 
-function placeOfId(name: string): PropertyPlace | undefined {
+function placeOfId(name: string): PropertyReference | undefined {
   const [, id, typeName] = idPattern.exec(name) ?? []
   const propId = id === undefined ? undefined : parsePropertyKey(id)
   if (propId === undefined) return undefined

@@ -27,7 +27,7 @@ export interface Follower {
 /**
  * Applies a stored operation of a commit to memory: streams, states of actors, reminders and stored messages. It
  * decides nothing. The operation is already in the store, and each is applied once: commit by commit, and within a
- * commit `inOrderOfUse`.
+ * commit in the order of `putSnapshotsFirst`.
  *
  * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.
  */
@@ -73,7 +73,7 @@ export function applyOperation(follower: Follower, { key, value }: Operation): v
  * Snapshots first: they include all events of earlier commits. An actor that is activated by an event of this commit
  * begins with its snapshot, and only later events wait for the next one.
  */
-export function inOrderOfUse(operations: Iterable<Operation>): readonly Operation[] {
+export function putSnapshotsFirst(operations: Iterable<Operation>): readonly Operation[] {
   const list = [...operations]
   const isSnapshot = ({ key }: Operation) => key.startsWith('actor/')
   return [...list.filter(isSnapshot), ...list.filter((operation) => !isSnapshot(operation))]

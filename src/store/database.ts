@@ -13,10 +13,10 @@ import {
 } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
-import { applyOperation, inOrderOfUse } from '#store/apply-commit'
+import { applyOperation, putSnapshotsFirst } from '#store/apply-commit'
 import type { BulkActivationLimits } from '#store/bulk-activation'
 import { everyKey, isChunkKey, keySpace, keys, keysBelow, tenantOfChunk } from '#store/key-space'
-import { load, loadBeginning } from '#store/loader'
+import { loadBeginning, loadStore } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
 import { sweepShapes } from '#store/shape-sweep'
@@ -188,7 +188,7 @@ export class Database {
     const trimmed = new Set<string>()
     let isEpochNew = false
     listener.beforeRelease()
-    for (const operation of inOrderOfUse(operations)) {
+    for (const operation of putSnapshotsFirst(operations)) {
       applyOperation(follower, operation)
       if (operation.value === null && isChunkKey(operation.key)) trimmed.add(tenantOfChunk(operation.key))
       if (operation.key.startsWith(keysBelow('epoch').after)) isEpochNew = true
@@ -241,7 +241,7 @@ export class Database {
     const format = storage.get(keys.format)
     if (format) unpackRecord(keySpace, format)
     journal.epochs = await journal.loadEpochs()
-    await load(journal, this.#requireSystem(), this.#options.bulkActivation)
+    await loadStore(journal, this.#requireSystem(), this.#options.bulkActivation)
   }
 
   async #beginEpoch(): Promise<void> {
@@ -289,7 +289,7 @@ export class Database {
       // The old handle still reads: queries are answered from the stored state until there is space.
       const storage = journal.storage
       journal.open(storage)
-      await load(journal, system, this.#options.bulkActivation)
+      await loadStore(journal, system, this.#options.bulkActivation)
       system.serveReadOnly()
     } catch (error) {
       log.stillFailing(error)

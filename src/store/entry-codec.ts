@@ -1,5 +1,5 @@
 import { type DesiredItem, type PackedDesired, packDesired, unpackDesired } from '#model/desired'
-import type { Entry, EntryKind, Firmware, Items, RemovedProperty, Reported, Stamps, Waits } from '#model/entry'
+import type { AlarmWaits, Entry, EntryKind, Firmware, Items, RemovedProperty, Reported, Stamps } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import type { Shape } from '#model/shape'
 import type { EntryReader, KnownDevice, KnownReport, ReportSearch } from '#store/entry-reader'
@@ -153,7 +153,7 @@ const reported: EntryForm<Reported> = {
         number,
         Items,
         (string | null)?,
-        (Waits | null)?,
+        (AlarmWaits | null)?,
         Stamps?,
       ]
     const entry = {

@@ -31,7 +31,7 @@ export async function sizeOfFiles(folder: string): Promise<number> {
 }
 
 /** Renames a folder to make room for a new one, and keeps it for analysis. */
-export async function setAside(folder: string, now: number): Promise<void> {
+export async function moveFolderAside(folder: string, now: number): Promise<void> {
   const time = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
   try {
     await rename(folder, `${folder}-set-aside-${time}`)

@@ -14,7 +14,7 @@ import { beginFormat, redoFormat, type StoreJournal, wholeFormat } from '#store/
  * Brings the runtime to the stored state: ends of the streams, names of records, reminders, stored messages between
  * actors, and every event that no snapshot holds, applied again in order.
  */
-export async function load(
+export async function loadStore(
   journal: StoreJournal,
   system: System<Entry>,
   bulkActivation = bulkActivationLimits,

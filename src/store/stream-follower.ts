@@ -187,7 +187,7 @@ export class StreamFollower {
       }
       if (journal.retainedFrom(tenant) > this.positionOf(tenant) + 1) await this.#skip(tenant)
       // The bytes in memory are valid in this turn only, in which the projection copies them.
-      const found = this.#recent(tenant) ?? (await this.#stored(tenant))
+      const found = this.#recent(tenant) ?? (await this.#readStoredChunks(tenant))
       const chunks = this.#isOneByOne ? found.slice(0, 1) : found
       const newest = chunks.at(-1)
       if (!newest) continue
@@ -250,7 +250,7 @@ export class StreamFollower {
   async #skip(tenant: string): Promise<void> {
     const { journal, projection, world } = this.#options
     const retainedFrom = journal.retainedFrom(tenant)
-    const [first] = await this.#stored(tenant, retainedFrom)
+    const [first] = await this.#readStoredChunks(tenant, retainedFrom)
     await projection.skip(tenant, retainedFrom - 1, first?.time ?? world.now())
     await this.#options.prepare?.()
     this.#move(tenant, retainedFrom - 1)
@@ -270,7 +270,7 @@ export class StreamFollower {
     return chunks.length > 0 ? chunks : undefined
   }
 
-  #stored(tenant: string, from = this.positionOf(tenant) + 1): Promise<StreamChunk[]> {
+  #readStoredChunks(tenant: string, from = this.positionOf(tenant) + 1): Promise<StreamChunk[]> {
     return this.#options.journal.storedChunks(tenant, from, batchBytes)
   }
 }

@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream'
-import { administer } from '#cli/command'
+import { runCommandLine } from '#cli/command'
 import { readSettings } from '#cli/settings'
 import { TemporaryFiles } from '#cli/temporary-files'
 import { type AdminResult, runAdmin } from '#test/cli/admin-process'
@@ -20,7 +20,7 @@ export async function administerAt(
         done()
       },
     })
-  const code = await administer(args, readSettings(environment, ''), {
+  const code = await runCommandLine(args, readSettings(environment, ''), {
     input: new PassThrough(),
     out: writerTo('out'),
     notes: writerTo('notes'),

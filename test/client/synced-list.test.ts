@@ -6,7 +6,7 @@ import { Fleet } from '#client/fleet'
 import { platformOf } from '#client/platform'
 import { ConnectionLost, Problem } from '#client/problem'
 import { pagesOf } from '#client/requests'
-import { SyncedList, strip } from '#client/synced-list'
+import { dropReplacedItems, SyncedList } from '#client/synced-list'
 import type { RawAnswer, Request } from '#client/transport'
 import { anyChange, devices, ListServer, propertyCount, type ReportEvent } from '#test/client/list-server'
 
@@ -233,7 +233,7 @@ test('events without overwritten values have the same result', () => {
       const server = new ListServer()
       for (const change of changes) server.apply({ ...change, device: 'A' } as typeof change)
       const [complete, reduced] = [new FoldedState(), new FoldedState()]
-      const stripped = strip(server.log)
+      const stripped = dropReplacedItems(server.log)
       for (const event of server.log) complete.apply(event)
       for (const event of stripped) reduced.apply(event)
       expect(reduced.differences(complete)).toEqual([])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byPrecedence, hasArrived, isNewer } from '#model/firmware-order'
+import { byPrecedence, hasReachedVersion, isNewer } from '#model/firmware-order'
 import { FirmwareVersion } from '#model/identifier'
 
 /** Semantic Versioning §11 with its examples: each version follows the one before. */
@@ -99,7 +99,7 @@ describe('a device has the firmware of its update', () => {
     ['at a version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740993', '1.0.0', true],
     ['at its old version, which was the target', '1.0.0', '1.0.0', '1.0.0', true],
   ])('%s', (_, reported, target, from, is) => {
-    expect(hasArrived(reported, target, from)).toBe(is)
+    expect(hasReachedVersion(reported, target, from)).toBe(is)
   })
 
   test.each([
@@ -110,6 +110,6 @@ describe('a device has the firmware of its update', () => {
     ['at a prerelease of the target', '2.0.0-rc.1', '2.0.0', '1.0.0'],
     ['at another version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740992', '1.0.0'],
   ])('a device has not arrived %s', (_, reported, target, from) => {
-    expect(hasArrived(reported, target, from)).toBe(false)
+    expect(hasReachedVersion(reported, target, from)).toBe(false)
   })
 })

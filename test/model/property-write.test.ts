@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
-import { acceptWritten, PropertyWrites, placeOf, readKey } from '#model/property-write'
+import { checkWrittenValue, PropertyWrites, placeOf, readKey } from '#model/property-write'
 import { type PropertySchema, ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
 import { shapeOf } from '#test/actors/acting-device'
@@ -98,7 +98,7 @@ function written(typeName: string, value: unknown, about: Partial<PropertySchema
   if (!type) throw new Error(`no type ${typeName}`)
   const property: ShapeProperty = { propId: 1, type, modifier }
   const schema = about && ServiceSchema.parse({ name: 'S', properties: { '0x1': { name: 'p', ...about } } })
-  return acceptWritten(property, schema, value)
+  return checkWrittenValue(property, schema, value)
 }
 
 describe('a value', () => {

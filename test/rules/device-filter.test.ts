@@ -4,7 +4,7 @@ import type { PropertyState } from '#model/entry'
 import type { JsonObject, JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
-import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
+import { compileFilter, deviceWithName, type FilteredDevice, type FilterSource } from '#rules/device-filter'
 import { schema, shape } from '#test/rules/stored-rules'
 
 const climate = shape('Climate', [
@@ -174,7 +174,7 @@ describe('a device is not found', () => {
 test('a filter by names needs no state', () => {
   const filter = compileFilter({ in: [{ var: 'deviceIdentifier' }, ['SENSOR-1', 'SENSOR-2']] })
   expect(filter.needsState).toBe(false)
-  expect(['SENSOR-1', 'SENSOR-3'].map((name) => filter.matches(onlyNamed(name), all))).toEqual([true, false])
+  expect(['SENSOR-1', 'SENSOR-3'].map((name) => filter.matches(deviceWithName(name), all))).toEqual([true, false])
   expect(compileFilter({ '!': { var: 'status' } }).needsState).toBe(true)
-  expect(compileFilter(true).matches(onlyNamed('A'), all)).toBe(true)
+  expect(compileFilter(true).matches(deviceWithName('A'), all)).toBe(true)
 })

@@ -3,7 +3,7 @@ import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import type { Operation } from '#runtime/storage'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
-import { applyOperation, inOrderOfUse } from '#store/apply-commit'
+import { applyOperation, putSnapshotsFirst } from '#store/apply-commit'
 import { keys } from '#store/key-space'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
@@ -219,7 +219,7 @@ test('a second node that applies the commits of the first has the same state, af
     await owner.settle()
     for (const operations of commits.splice(0)) {
       await during(node.world, node.journal.storage.write(operations, { sync: false }))
-      for (const operation of inOrderOfUse(operations)) applyOperation(node, operation)
+      for (const operation of putSnapshotsFirst(operations)) applyOperation(node, operation)
     }
     for (const address of [a, b, k]) expect(node.system.peek(address)).toEqual(owner.system.peek(address))
     for (const tenant of ['default', 'other-1']) {
@@ -277,7 +277,7 @@ test('a following node receives the stored records that the first one received a
   const { journal, system } = node
   const follower = { journal, system, isPublished: true }
   for (const operations of commits)
-    for (const operation of inOrderOfUse(operations)) applyOperation(follower, operation)
+    for (const operation of putSnapshotsFirst(operations)) applyOperation(follower, operation)
   expect(owned).toEqual([4, 5, 6].map((page) => ['K', `page/${page}`, page]))
   expect(followed).toEqual(owned)
 })

@@ -1,6 +1,6 @@
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { exchange, NoAnswer } from '#cli/exchange'
+import { NoAnswer, requestPage } from '#cli/exchange'
 import { trySmtp } from '#notifications/smtp-mail'
 
 /** Checks the servers that this server connects to. */
@@ -37,7 +37,7 @@ export async function updateServerFinding({ updateServerUrl, updateServerToken }
   const headers: Record<string, string> =
     updateServerToken === undefined ? {} : { authorization: `Bearer ${updateServerToken}` }
   try {
-    const { status } = await exchange(updateServerUrl, timeoutMs, headers)
+    const { status } = await requestPage(updateServerUrl, timeoutMs, headers)
     if (status === 401 || status === 403) {
       return wrong(about, `${updateServerUrl} refuses the token (${status})`, 'check UPDATE_SERVER_TOKEN')
     }

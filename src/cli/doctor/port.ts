@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { readHealth, readHealthStatus } from '#api/health'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { exchange, NoAnswer } from '#cli/exchange'
+import { NoAnswer, requestPage } from '#cli/exchange'
 import { addressOf } from '#cli/server-lookup'
 import { missingProofOf } from '#cli/server-proof'
 
@@ -15,7 +15,7 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
   if (base === undefined)
     return [ok('port', 'PORT is 0: the server uses any free port, so a running one cannot be found')]
   try {
-    const { status, text } = await exchange(base + readHealth.path, timeoutMs)
+    const { status, text } = await requestPage(base + readHealth.path, timeoutMs)
     if (status === 200 && text === '{"status":"ok"}') {
       const doubt = await missingProofOf(base, config)
       if (doubt !== undefined) return [doubtFinding(base, doubt)]
@@ -40,7 +40,7 @@ function doubtFinding(base: string, doubt: string): Finding {
 async function statusFindings(base: string, apiKey: string | undefined): Promise<readonly Finding[]> {
   const headers: Record<string, string> = apiKey === undefined ? {} : { 'x-api-key': apiKey }
   try {
-    const { status, text } = await exchange(base + readHealthStatus.path, timeoutMs, headers)
+    const { status, text } = await requestPage(base + readHealthStatus.path, timeoutMs, headers)
     if (status === 401 && apiKey === undefined) return [ok('server', 'for more details, set ADMIN_API_KEY')]
     if (status !== 200)
       return [

@@ -2,7 +2,7 @@ import { filterField } from '#api/fields'
 import { validate } from '#http/validation'
 import type { JsonObject } from '#model/json-value'
 import { ServiceSchema } from '#model/service-schema'
-import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
+import { compileFilter, deviceWithName, type FilteredDevice, type FilterSource } from '#rules/device-filter'
 import { declared, expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** Filters of devices in a query. */
@@ -17,7 +17,7 @@ const meta: JsonObject = { site: { floor: 3, 'a.b': [1, 'x'] }, 'site.name': 'ro
 const states = [7, 300, 70_000, '1', -1, 'text', true, null, { error: 'broken' }, [1, 2], 0.5]
 const service = { shape: declared, stateOf: (index: number) => states[index % states.length] ?? null }
 const devices: readonly FilteredDevice[] = [
-  onlyNamed('A'),
+  deviceWithName('A'),
   { device: 'B', status: 'online', meta, services: [service] },
   { device: 'C', status: 'idle', meta, services: [service] },
 ]
