@@ -38,9 +38,9 @@ export interface DeliveryOptions {
 
 /**
  * The mail requests and webhooks of one function, one record each, and their numbering. A device sends a request in the
- * commit of the entry that caused it, so either both are stored or neither; recipients are determined later. Numbers of
- * mails have no gaps, also for requests that are only counted: a number without a record is a request that can no longer
- * be mailed. Contract 5.7, 12.
+ * commit of the entry that caused it, so either both are stored or neither; recipients are determined later. Mail
+ * requests are numbered without gaps, also those that are only counted. A number without a record belongs to a request
+ * that can no longer be mailed. Contract 5.7, 12.
  *
  * The actor stays awake and indexed while it stores requests or waiting webhooks. They cause no events.
  */
@@ -223,7 +223,7 @@ function resultRecords(results: DeliveryState['results'], added: WebhookResult):
   return [...removals, { name: resultPrefix + row.id, value: row }]
 }
 
-/** The decision of every turn that changes something: it writes the head and the index row, and notifies the mailer. */
+/** The decision of a turn that changes the head: it writes the head and the index row, and notifies the mailer. */
 function headDecision(
   state: DeliveryState,
   head: DeliveryHead,

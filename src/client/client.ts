@@ -74,8 +74,8 @@ export interface Client {
   pages<R extends ListName>(route: R, ...call: CallArguments<R>): AsyncIterable<readonly Item<R>[]>
 
   /**
-   * The server's clock, Unix ms, adjusted with each answer and accurate to one or two seconds. All times of the server and
-   * of this library are by this clock. Before the first answer it is the local clock.
+   * The server's clock, Unix ms, adjusted with each answer and accurate to one or two seconds. All times of the server
+   * and of this library use this clock. Before the first answer it is the local clock.
    */
   now(): number
 

@@ -86,7 +86,8 @@ export class DeviceList implements ListKind {
     if (depth === 0 || (wanted && !wanted.has(service))) return
     const services = this.#fleet.servicesOf(device)
     const before = services?.get(service) as ServiceState | undefined
-    // Without its properties it is unknown which one was the last: such a service stays until the next full read.
+    // Depth 1 has no properties, so it is unknown whether the last one was removed: such a service stays until the next
+    // full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
     const layouts = this.#layouts
     const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)

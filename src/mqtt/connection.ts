@@ -33,11 +33,11 @@ const packetBytesMax = 256 * 1024
 const receiveMaximum = 1_024
 const topicAliasMaximum = 64
 /**
- * Unanswered messages above which nothing is read until half of them are answered. The window of a device connection is
- * not larger.
+ * With this many unanswered messages, the connection stops reading until half of them are answered. The window of a
+ * device connection has at most the same size.
  */
 const inFlightMax = 1_000
-/** What all connections share. */
+/** Shared by all connections. */
 export interface ConnectionContext {
   readonly world: World
   readonly topics: Topics
@@ -92,12 +92,15 @@ export class Connection {
     this.end(reasons.malformedPacket, 'MQTT needs binary frames')
   }
 
-  /** The client has read what was sent. */
+  /** The client has read everything that was sent. */
   drained(): void {
     this.#client?.onDrained()
   }
 
-  /** A packet was lost, because the client does not read. Nothing may be closed now. */
+  /**
+   * A packet was dropped, because the client does not read. The connection ends in a later task: it may not be closed
+   * while a packet is sent.
+   */
   unread(): void {
     this.#context.world.soon(() => this.end(reasons.quotaExceeded, 'the client does not read'))
   }
@@ -194,7 +197,7 @@ export class Connection {
       connect = readConnect(first, body)
     } catch (error) {
       if (error instanceof UnsupportedVersion) {
-        // In the form of the nearest version. MQTT-3.1.2-2.
+        // CONNACK has the form of the supported version that is nearest to the requested one. MQTT-3.1.2-2.
         this.#refuse(error.version, error.reason, error.message)
         return
       }
@@ -229,7 +232,7 @@ export class Connection {
     )
   }
 
-  /** The session cannot be read while the store is being read. */
+  /** Refuses the client if its session cannot be read, as while a start loads the store. */
   #tryAccept(connect: Connect, principal: Principal): void {
     try {
       this.#accept(connect, principal)
@@ -243,7 +246,7 @@ export class Connection {
     const isNamed = connect.clientId !== ''
     const clientId = isNamed ? connect.clientId : Buffer.from(world.random(12)).toString('hex')
     const offered = connect.properties ?? {}
-    // 3.1.1 has no time: its sessions last as long as possible. MQTT-3.1.2-4.
+    // MQTT 3.1.1 has no session expiry interval, so its sessions last as long as possible. MQTT-3.1.2-4.
     const expiryS = this.#version === 5 ? (offered.sessionExpiryInterval ?? 0) : connect.clean ? 0 : foreverS
     this.#keepAliveMs = connect.keepalive * 1_500
     this.deadlineMs = this.#keepAliveMs > 0 ? world.monotonic() + this.#keepAliveMs : Number.POSITIVE_INFINITY
@@ -310,13 +313,14 @@ export class Connection {
     const message: ClientMessage = topic === publication.topic ? publication : { ...publication, topic }
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
-    // 3.1.1 has no receive maximum: only the number of packet identifiers is a limit.
+    // MQTT 3.1.1 has no receive maximum, so its limit is the number of packet identifiers.
     const isNew = message.qos === 2 && !client.open.has(message.packetId)
     if (client.version === 5 && isNew && client.open.size >= receiveMaximum) {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
     }
     if (client.inFlight >= inFlightMax) this.#reader.pause()
-    // Without the payload, which would keep all bytes that were read together with it until the commit.
+    // The callback must not reference the payload, which is a view of all bytes of one read: they would stay in memory
+    // until the commit.
     const { qos, packetId } = message
     const { topics } = this.#context
     topics.publish(client, message, (refusal) => {
@@ -343,7 +347,7 @@ export class Connection {
     const { messageId, subscriptions, properties } = readSubscribe(first, body, this.#version)
     const identifier = properties?.subscriptionIdentifier
     const granted = subscriptions.map((subscription, place) => {
-      // Each costs time, also a repeated one.
+      // Repeated topics count too, because each subscription takes time.
       if (place >= subscriptionsMax) return reasons.quotaExceeded
       return isTopicFilter(subscription.topic)
         ? this.#context.topics.subscribe(client, { ...subscription, ...(identifier && { identifier }) })
@@ -352,7 +356,7 @@ export class Connection {
     this.#whenSaved(client, () => client.send(writeSuback(this.#version, messageId, granted)))
   }
 
-  /** The client relies on its session. */
+  /** Answers when the session is stored, because the client relies on it from then on. */
   #whenSaved(client: Client, answer: () => void): void {
     const { topics, afterCommit } = this.#context
     topics.saveSubscriptions(client)

@@ -59,7 +59,7 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 
-/** Service after service, each with its devices. */
+/** Yields the services in order, each with its devices. */
 async function* listed(
   context: RouteContext,
   call: Call,
@@ -114,7 +114,7 @@ function devicesOf(
     textOfDevice(context, call, form, service),
   )
   if (form.depth >= 1 || before === '[') return { status: 200, chunks }
-  // Only the identifier is requested; whether there is a device decides between it and 404.
+  // The answer has no devices; they are only read to answer 404 if the caller may read none.
   return { status: 200, chunks: emptied(chunks, before) }
 }
 
@@ -192,7 +192,7 @@ class ShownServices {
     const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)
     return {
       next: async (countMax) => {
-        // A page may contain none of the requested ones; an empty one would mean the end.
+        // An empty page would mean the end, so pages without a requested device are skipped.
         for (;;) {
           const page = await entries.next(countMax)
           const devices = page.map((entry) => parted(entry)[1]).filter((device) => this.#requested?.has(device) ?? true)

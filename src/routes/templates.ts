@@ -58,7 +58,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** All functions use them, for any device. @throws Problem `forbidden` */
+/** Every function may use a template, so its authors must reach all devices. @throws Problem `forbidden` */
 function mustReachAll({ scope }: Caller, action: Action): void {
   if (!reachesEvery(scope, 'functions', action, '*')) throw new Problem('forbidden')
 }

@@ -3,16 +3,16 @@ import { unpack } from '#store/record-codec'
 
 /**
  * Reads consecutive msgpack values with the same result as the general decoder (property tests compare the two),
- * without making a list of them. It knows the forms that `MsgpackWriter` writes; the general decoder reads all others:
- * values in `any`, the whole piece in other methods.
+ * without making a list of them. It knows the forms that `MsgpackWriter` writes. If `any` finds another form, the
+ * general decoder reads that value; if another method does, it reads all bytes given to `whole`.
  */
 export class MsgpackReader implements ValueReader {
   #bytes: Buffer = noBytes
   #at = 0
 
   /**
-   * Reads the whole piece with `read`. Returns undefined if `read` fails, if the bytes are not in the form of the
-   * writer, or if bytes remain: then the general decoder must read the piece, and report damage.
+   * Reads all bytes with `read`. Returns undefined if `read` does, if the bytes are not in the form of the writer, or
+   * if bytes remain. Then the general decoder must read the bytes, and report damage.
    */
   whole<Value>(bytes: Uint8Array, read: (reader: this) => Value | undefined): Value | undefined {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -234,7 +234,8 @@ const otherForm = new Error('to be read by the general decoder')
 const noBytes = Buffer.alloc(0)
 
 /**
- * For tags from 0xc0 to 0xdf: the bytes of the tag with its number or its length; 0 for tags that are never written.
+ * For tags from 0xc0 to 0xdf: the size in bytes of the tag and the number or length after it; 0 for tags that are never
+ * written.
  * nil, –, false, true · bin 8, 16, 32 · ext 8, 16, 32 · float 32, 64 · uint 8 to 64 · int 8 to 64 · fixext · str 8, 16,
  * 32 · array 16, 32 · map 16, 32
  */

@@ -37,9 +37,9 @@ describe('a code', () => {
   })
 
   test.each<[string, (account: ActingAccount) => void, number]>([
-    ['of no account', () => {}, 1],
+    ['of an account that does not exist', () => {}, 1],
     ['wrong', did({ type: 'invite', code: code(1) }), 2],
-    ['that is a part of the right one', did({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }), 1],
+    ['whose hash is a part of the right one', did({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }), 1],
     [
       'used',
       (account) => {
@@ -59,7 +59,7 @@ describe('a code', () => {
     ],
     ['of an account that was disabled later', did({ type: 'invite', code: code(1) }, { type: 'disable' }), 1],
     [
-      'of an account that was disabled and deleted',
+      'of an account that was disabled and enabled again',
       did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'enable' }),
       1,
     ],
@@ -142,7 +142,7 @@ describe('an account that is opened with a password', () => {
 })
 
 describe('a password', () => {
-  test('is hashed again without a change, unless it was changed meanwhile', () => {
+  test('gets a new hash without other changes, unless it was changed meanwhile', () => {
     account.begin('S1')
     const before = account.state.credentials
     const decision = account.act({ type: 'renew_hash', version: 1, passwordHash: 'anew' })
@@ -261,7 +261,7 @@ describe('sessions end', () => {
     const decision = account.act(command)
     expect(outcomeOf(decision)).toEqual(outcome)
     expect(account.sessionIds).toEqual(left)
-    // A session that expired already knows that it ended.
+    // The actor of an expired session has ended it already, and gets no command.
     const ended = command.type === 'session_over' ? [] : ['S1', 'S2', 'S3'].filter((id) => !left.includes(id))
     expect(sentCommandsOf(decision)).toEqual(ended.map((id) => `session/t/${id} end`))
   })

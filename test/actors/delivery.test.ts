@@ -113,7 +113,7 @@ describe('requests of a function', () => {
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(false)
   })
 
-  test('stay within the maximum, ascending and above the trimmed number for any sequence; the row exists while one waits', () => {
+  test('stay within the limit, in order and above the trimmed number after any commands; the index row exists while one waits', () => {
     const places = fc.nat(8)
     const command = fc.oneof(
       fc.constant(request),
@@ -164,7 +164,7 @@ describe('webhooks of a function', () => {
     expect(delivery.heads).toEqual([])
   })
 
-  test('leave the results of those that ended last', () => {
+  test('leave only the latest results', () => {
     for (let count = 0; count < 102; count++) delivery.act(webhook)
     const ids = delivery.added.map(({ id }) => id).reverse()
     for (const id of ids) {
@@ -174,7 +174,7 @@ describe('webhooks of a function', () => {
     expect(new Set(delivery.state.results.keys())).toEqual(new Set(ids.slice(2)))
   })
 
-  test('are one result if they are of one node and were dropped in a row', () => {
+  test('that are dropped share one result for each node and minute', () => {
     const drop = (node: string, count: number, afterMs: number) => {
       delivery.at += afterMs
       delivery.act({ type: 'webhooks_dropped', node, count })

@@ -93,7 +93,7 @@ describe('a write', () => {
     ['an id', { '5': 1 }, '5'],
     ['an id of another type', { '0x1.FLOAT': 1 }, '0x1.FLOAT'],
     ['a name', { Mode: 1 }, 'Mode'],
-    ['a name that every object has', { constructor: 1 }, 'constructor'],
+    ['a name of a property of every JavaScript object', { constructor: 1 }, 'constructor'],
     ['one unknown name among other errors', { '3': 1, mode: 'x', nowhere: 1 }, 'nowhere'],
     ['a very long one', { ['x'.repeat(10_000)]: 1 }, 'x'.repeat(256)],
   ])('of %s that is unknown is 404 before other errors', (_, values, key) => {

@@ -46,7 +46,7 @@ describe('with a stopped server', () => {
     expect(notes).toContain(`nothing answers at http://127.0.0.1:${port}/api/v1: working on the data folder ${folder}`)
   })
 
-  test('the administrator of the settings is not created; another one can be, before the first start', async () => {
+  test('ignores ADMIN_NAME, and can create another administrator before the first start', async () => {
     const settings = { ...environment(), ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
     const listed = await administerAt(settings, ['user', 'list', '--json'])
     expect(JSON.parse(outputOf(listed))).toEqual([])

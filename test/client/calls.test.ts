@@ -44,7 +44,7 @@ describe('the Idempotency-Key of a create request', () => {
     expect(keys()[1]).not.toBe(keys()[0])
   })
 
-  test('is new for another body and after ten minutes, and can be given', async () => {
+  test('is new for another body and after ten minutes, and can be chosen by the caller', async () => {
     const time = new VirtualTime()
     const lost = new TypeError('lost')
     const { client, create, keys } = creator([lost, lost, lost], { now: time.now })
@@ -71,7 +71,7 @@ describe('a request without an answer', () => {
   const parameters = { deviceIdentifier: 'PUMP-1', serviceIdentifier: 'pump' }
   const write = 'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties'
 
-  test('fails after 30 s, 120 s if a device answers it, or a given time', async () => {
+  test('fails after 30 s, after 120 s if a device has to answer, or after the time of the caller', async () => {
     const { now, sleep } = new VirtualTime()
     const client = clientOf(new TestFetch(() => undefined), { now, sleep })
     await expect(client.call('GET /devices')).rejects.toThrow('no data for 30 s')
@@ -94,7 +94,7 @@ describe('a request without an answer', () => {
   })
 })
 
-test('the clock of the server is estimated, and does not jump with the full seconds of its answers', async () => {
+test('the estimated clock of the server is steady, although the dates of its answers are whole seconds', async () => {
   const time = new VirtualTime()
   let aheadMs = 10 * 60_000
   const dateHeader = () => ({ date: new Date(time.now() + aheadMs).toUTCString() })

@@ -211,7 +211,7 @@ describe('a synchronized list', () => {
     expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 2])
   })
 
-  test('is read after refusals by proxies', async () => {
+  test('is read again after error answers, also those of proxies', async () => {
     const fixture = new ListFixture()
     for (const device of ['A', 'B', 'C']) fixture.server.apply({ kind: 'add', device })
     fixture.list.startOver(0)
@@ -222,12 +222,12 @@ describe('a synchronized list', () => {
     await fixture.finish()
     expect([fixture.list.isSynced, fixture.fleet.devices.size]).toEqual([true, 3])
     expect(fixture.failures.map(([status]) => status)).toEqual([401, 404, 409, 413, 503, 429])
-    // The wait doubles, and is at least Retry-After, of which five minutes count.
+    // The wait doubles. `Retry-After`, at most five minutes, is added.
     expect(fixture.waits).toEqual([250, 500, 1_000, 2_000, 7_250, 300_500])
   })
 })
 
-test('events without overwritten values have the same result', () => {
+test('events have the same result without the values that later events replace', () => {
   fc.assert(
     fc.property(fc.array(anyChange, { maxLength: 40, size: 'max' }), (changes) => {
       const server = new ListServer()

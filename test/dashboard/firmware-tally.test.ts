@@ -8,7 +8,7 @@ const device = (name: string, project: string | null, firmware: string, more: ob
   firmwares: [{ firmware, index: 0, updateAvailable: false, ...more }],
 })
 
-test('devices by project, version and state', () => {
+test('counts devices by project and version, and those that are being updated', () => {
   const tally = tallyOf([
     device('A', 'boiler', '1.0.0', { updateAvailable: true, update: { status: 'DOWNLOADING', progress: 5, at: 1 } }),
     device('B', 'boiler', '1.1.0'),

@@ -7,7 +7,7 @@ beforeEach(async () => {
 })
 
 describe('CONNACK', () => {
-  test('5.0 names the limits', async () => {
+  test('contains the limits of the server in 5.0', async () => {
     const connack = await fixture.client().connect()
     expect(connack).toMatchObject({ reasonCode: 0, sessionPresent: false })
     expect(connack.properties).toMatchObject({
@@ -18,7 +18,7 @@ describe('CONNACK', () => {
     })
   })
 
-  test('3.1.1 has a return code only', async () => {
+  test('has only a return code in 3.1.1', async () => {
     expect(await fixture.client(4).connect()).toMatchObject({ returnCode: 0, sessionPresent: false })
   })
 

@@ -126,7 +126,7 @@ class Publisher {
     client.transmit({ cmd: 'connect', clientId: 'publisher', keepalive: 0, ...persistent(this.#version) })
   }
 
-  /** Reads what arrived, and sends what is due. */
+  /** Reads the received packets, and publishes the next value if fewer than five wait for an answer. */
   turn(): void {
     const client = this.#client
     if (!client || client.isClosed) return
@@ -153,7 +153,7 @@ class Publisher {
   }
 
   #connected(client: TestClient, isPresent: boolean): void {
-    // It may be stored although its CONNACK was lost.
+    // A session may be stored although its CONNACK was lost, so it may also be present the first time.
     if (this.hasSession) expect(isPresent).toBe(true)
     this.hasSession = true
     this.#isConnected = true
@@ -173,7 +173,7 @@ class Publisher {
   }
 }
 
-/** Park and Miller. */
+/** The random numbers of Park and Miller. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -184,30 +184,33 @@ function randomFrom(seed: number): () => number {
 
 const rows = [4, 5].flatMap((version) => [1, 2].flatMap((qos) => [1, 2].map((seed) => [version, qos, seed])))
 
-test.each(rows)('version %s, QoS %s: no hole and no repeat over kills of the process, seed %s', async (...row) => {
-  const [version, qos, seed] = row as [4 | 5, 1 | 2, number]
-  const random = randomFrom(seed * 7_919)
-  const publisher = new Publisher(version, qos, random)
-  let kills = 0
-  publisher.connect()
-  while (!publisher.isDone) {
-    for (let step = Math.floor(random() * 60); step > 0 && !publisher.isDone; step--) {
-      publisher.turn()
-      fixture.world.step()
-      if (random() < 0.3) await new Promise((resolve) => setImmediate(resolve))
-    }
-    if (publisher.isDone) break
-    fixture = await fixture.restart(Math.floor(random() * 2))
-    kills++
+test.each(rows)(
+  'version %s, QoS %s: no value is lost or repeated when the process is killed, seed %s',
+  async (...row) => {
+    const [version, qos, seed] = row as [4 | 5, 1 | 2, number]
+    const random = randomFrom(seed * 7_919)
+    const publisher = new Publisher(version, qos, random)
+    let kills = 0
     publisher.connect()
-  }
-  await fixture.world.settle()
-  const state = fixture.assembly.context.system.peek(deviceAddress('default', 'A')) as DeviceState
-  const values = Array.from({ length: propertyCount }, (_, index) => state.services[0]?.stateOf(index))
-  expect(values).toEqual(Array(propertyCount).fill(true))
-  if (qos === 2) expect(state.seq).toBe(propertyCount)
-  expect([kills > 0, fixture.bugs]).toEqual([true, []])
-})
+    while (!publisher.isDone) {
+      for (let step = Math.floor(random() * 60); step > 0 && !publisher.isDone; step--) {
+        publisher.turn()
+        fixture.world.step()
+        if (random() < 0.3) await new Promise((resolve) => setImmediate(resolve))
+      }
+      if (publisher.isDone) break
+      fixture = await fixture.restart(Math.floor(random() * 2))
+      kills++
+      publisher.connect()
+    }
+    await fixture.world.settle()
+    const state = fixture.assembly.context.system.peek(deviceAddress('default', 'A')) as DeviceState
+    const values = Array.from({ length: propertyCount }, (_, index) => state.services[0]?.stateOf(index))
+    expect(values).toEqual(Array(propertyCount).fill(true))
+    if (qos === 2) expect(state.seq).toBe(propertyCount)
+    expect([kills > 0, fixture.bugs]).toEqual([true, []])
+  },
+)
 
 test('QoS 2: a repeated PUBREL is answered when the first one is stored', async () => {
   const { client } = await isPresent(persistent(4), 4)

@@ -169,7 +169,7 @@ describe('reads of devices and services', () => {
   })
 
   test.each(['depth=2', 'depth=2&hex=true', 'depth=2&raw=false', 'depth=1'])(
-    'agree in both trees: %s',
+    'return the same properties below /devices and /services: %s',
     async (query) => {
       const byDevice = (await server.get(`/devices?${query}`)).json as DeviceEntry[]
       const byService = (await server.get(`/services?${query}`)).json as ServiceEntry[]
@@ -208,7 +208,7 @@ describe('reads of devices and services', () => {
     '/services/nothing/devices/READ-1',
     '/schemas/nothing',
     '/meta/NOBODY',
-    // No names either.
+    // Texts that cannot be names.
     '/devices/A%2FB',
     '/devices/*',
     `/devices/${'A'.repeat(65)}`,
@@ -257,13 +257,16 @@ describe('reads of devices and services', () => {
     },
   )
 
-  test.each(['/devices', '/services', '/schemas', '/meta'])('of %s show their position', async (path) => {
-    const { headers } = await server.get(path)
-    const { json } = await server.get('/health/status')
-    const { stream } = json as { stream: { epoch: string; offset: number } }
-    expect(headers.get('stream-epoch')).toBe(stream.epoch)
-    expect(Number(headers.get('stream-offset'))).toBe(stream.offset)
-  })
+  test.each(['/devices', '/services', '/schemas', '/meta'])(
+    'of %s have the stream position in their headers',
+    async (path) => {
+      const { headers } = await server.get(path)
+      const { json } = await server.get('/health/status')
+      const { stream } = json as { stream: { epoch: string; offset: number } }
+      expect(headers.get('stream-epoch')).toBe(stream.epoch)
+      expect(Number(headers.get('stream-offset'))).toBe(stream.offset)
+    },
+  )
 
   test.each(['/devices', '/services?depth=2', '/schemas?depth=1'])('answer 304 without a change: %s', async (path) => {
     const first = await server.get(path)

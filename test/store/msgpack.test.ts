@@ -37,7 +37,7 @@ describe('the reader reads the same as the general decoder', () => {
       fc.property(number, (drawn) => {
         const value = drawn + 0
         const bytes = pack(value)
-        // The general decoder reads integers of 64 bits.
+        // The reader leaves 64-bit integers to the general decoder.
         const isLeft = bytes[0] === 0xcf || bytes[0] === 0xd3
         expect(read(bytes, (each) => each.number())).toEqual(isLeft ? undefined : { value })
         expect(read(bytes, (each) => each.any())).toEqual({ value })
@@ -73,7 +73,7 @@ describe('the reader reads the same as the general decoder', () => {
     )
   })
 
-  test('of any bytes, or refuses them too, or leaves them to it', () => {
+  test('of any bytes: both read the same value or both fail, or the reader leaves them to the decoder', () => {
     const outcome = (make: () => unknown) => {
       try {
         return make()

@@ -166,7 +166,7 @@ describe('methods', () => {
 })
 
 describe('the content security policy', () => {
-  test('allows no other origins, and connections only to the own host', async () => {
+  test('allows no other origins, and connections only to the host of the request', async () => {
     const { headers } = await ask('/')
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'; script-src 'self';")
@@ -177,7 +177,7 @@ describe('the content security policy', () => {
     expect(policy).not.toContain('unsafe')
   })
 
-  test.each(['a;script-src *', 'a b', 'a,b', "'none'", '*'])('has no additions from a host %j', async (host) => {
+  test.each(['a;script-src *', 'a b', 'a,b', "'none'", '*'])('cannot be extended by a Host header %j', async (host) => {
     const { headers } = await ask('/', { host })
     expect(headers['content-security-policy']).toContain("connect-src 'self';")
   })

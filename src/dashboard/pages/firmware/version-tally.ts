@@ -11,7 +11,7 @@ interface VersionCount {
 
 export interface ProjectTally {
   readonly devices: number
-  /** The devices of these that are being updated. */
+  /** How many of the devices are being updated. */
   readonly updating: number
   /** By index, the most frequent version first. */
   readonly versions: readonly VersionCount[]
