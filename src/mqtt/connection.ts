@@ -32,10 +32,7 @@ const connectMsMax = 10_000
 const packetBytesMax = 256 * 1024
 const receiveMaximum = 1_024
 const topicAliasMaximum = 64
-/**
- * With this many unanswered messages, the connection stops reading until half of them are answered. The window of a
- * device connection has at most the same size.
- */
+/** With this many unanswered messages, reading stops until half are answered. At least the window of a connection. */
 const inFlightMax = 1_000
 /** Shared by all connections. */
 export interface ConnectionContext {
