@@ -61,6 +61,7 @@ const retainedMax = 10_000
 const bytesMax = 64 * 1024 * 1024
 /** Publishing one message to this many clients takes up to 20 ms. */
 const subscriptionsMax = 50_000
+const levelsMax = 200_000
 /** Comparing a topic with this many takes some milliseconds. */
 const openLevelsMax = 20_000
 const queuedMax = 10_000
@@ -100,8 +101,9 @@ export class Broker {
     const { topic } = subscription
     const subscriber = this.#subscriberOf(key, client)
     const before = subscriber.subscriptions.get(topic)
+    const { size, levels, openLevels } = this.#tree
     const isFull =
-      this.#tree.size >= subscriptionsMax || (topic.includes('+') && this.#tree.openLevels >= openLevelsMax)
+      size >= subscriptionsMax || levels >= levelsMax || (topic.includes('+') && openLevels >= openLevelsMax)
     if (!before && isFull) return false
     const shared = sharedFilterOf(topic)
     const filter = shared?.filter ?? topic

@@ -7,10 +7,16 @@ interface Node<Value> {
 export class TopicTree<Value> {
   readonly #root: Node<Value> = emptyNode()
   #size = 0
+  #levels = 0
   #openLevels = 0
 
   get size(): number {
     return this.#size
+  }
+
+  /** Levels of all filters, each once. Each takes half a kilobyte. */
+  get levels(): number {
+    return this.#levels
   }
 
   /** Levels of all filters from their first `+` on, each once. A topic may cost time for all of them. */
@@ -27,6 +33,7 @@ export class TopicTree<Value> {
       if (!next) {
         next = emptyNode()
         node.below.set(level, next)
+        this.#levels++
         if (isOpen) this.#openLevels++
       }
       node = next
@@ -49,6 +56,7 @@ export class TopicTree<Value> {
       const { below, values } = path[depth] as Node<Value>
       if (below.size > 0 || values.size > 0) return
       path[depth - 1]?.below.delete(levels[depth - 1] as string)
+      this.#levels--
       if (open >= 0 && depth > open) this.#openLevels--
     }
   }
