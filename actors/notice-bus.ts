@@ -22,7 +22,7 @@ interface Notices
     UpdateNotices,
     ProjectNotices {}
 
-/** A component that listens to some of the notices: a method by the name of each. */
+/** A component that listens to some of the notices: it has a method with the name of each. */
 export type NoticeListener = Partial<Notices>
 
 const names: Readonly<Record<keyof Notices, true>> = {
@@ -60,7 +60,7 @@ const names: Readonly<Record<keyof Notices, true>> = {
  * added. A notice without a listener is dropped: components read the store when they open.
  */
 export interface NoticeBus extends Notices {
-  /** `isListening`: a notice that comes while this is false is not passed on. Default: always true. */
+  /** Notices are not passed on while `isListening` returns false. Default: always true. */
   listen(listener: NoticeListener, isListening?: () => boolean): void
 }
 
@@ -85,8 +85,8 @@ export function noticeBus(...listeners: readonly NoticeListener[]): NoticeBus {
 }
 
 /**
- * Notices about stored records of users, sessions, keys and roles: after the commit, before the caller continues, and on
- * a node that applies the commits of another one.
+ * Notices about stored records of users, sessions, keys and roles. They are sent after the commit, before the caller
+ * gets its answer. A node that applies the commits of another node sends them too.
  *
  * Each notice contains the committed values. The actor may have uncommitted newer values, so listeners must not read
  * the actor.
@@ -119,7 +119,10 @@ export interface RuleNotices {
 
 /** Notices about a project. Called as effects: after the commit, with the committed state. */
 export interface ProjectNotices {
-  /** SHA-256 of the image that the release named before and names now; null: none. `release` is its `releaseName`. */
+  /**
+   * `before` and `after`: the SHA-256 of the image of the release before and after the change; null: no release.
+   * `release`: its `releaseName`.
+   */
   releasesChanged(tenant: string, project: string, before: string | null, after: string | null, release: string): void
   /** The devices of the project have to be checked. */
   scanRequested(tenant: string, project: string): void

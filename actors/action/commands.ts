@@ -21,7 +21,7 @@ export interface PutActionPage {
 }
 
 /**
- * Each outcome has the position of its device in the page. Only the first one of a device counts. Answered with
+ * Each outcome has the position of its device in the page. Only the first outcome of a device is stored. Answered with
  * `PageProgress`.
  */
 export interface PutOutcomes {

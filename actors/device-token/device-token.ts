@@ -4,8 +4,8 @@ import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer } from '#runtime/actor'
 
 /**
- * The device that a token signs in, as long as the record of the device names this token: the device may have been
- * removed, or have got another token.
+ * The device that signs in with a token. Readers must also check that the device still has this token: it may have been
+ * removed, or have another token.
  */
 export interface TokenOwner {
   readonly tenant: string
@@ -22,8 +22,8 @@ export type DeviceTokenCommand = { readonly type: 'own' | 'disown' } & TokenOwne
 export const ownerRecord = 'owner'
 
 /**
- * Finds the device of a token, by the SHA-256 of the token in base64url. Tokens name no tenant, so all of them are in
- * one: a search through all tenants takes too long. Contract 10.
+ * Finds the device of a token, by the SHA-256 of the token in base64url. A token does not name its tenant, so these
+ * actors are all in the default tenant: to search all tenants would take too long. Contract 10.
  */
 export function deviceTokenAddress(hash: string): ActorAddress<DeviceTokenState, DeviceTokenCommand> {
   return { kind: 'device_token', tenant: defaultTenant, id: hash }

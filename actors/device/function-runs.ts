@@ -86,7 +86,7 @@ function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: F
         // An alarm that ended because it was edited or deleted triggers nothing.
         if (!entry.isEnded) runs.run(list.ofAlarm(entry.alarm), entry.isActive, !entry.isActive, entry)
     }
-    // A copied state shares its alarms with the original.
+    // Alarm changes are not applied: the copied state shares its alarms with the original.
     if (!isOne && entry.kind !== 'alarm_changed') applyEntry(before, entry, 0)
   }
 }

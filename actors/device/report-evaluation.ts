@@ -25,7 +25,7 @@ export interface DeviceRules {
   of(tenant: string): TenantRules | undefined
   /** False until the rules are loaded; nothing is evaluated before. */
   readonly isLoaded: boolean
-  /** Since the start. */
+  /** Numbers since the start of the process. */
   readonly counts: { transitions: number }
   /**
    * Some alarms were not evaluated on a device because their authors used up their shares of the turn. `ids` lists some of
@@ -132,7 +132,7 @@ export function isSame(one: PropertyState, other: PropertyState): boolean {
 class ValuesAfter implements ValueSource {
   #service: ServiceState | undefined
   #items: Items = []
-  /** By position in the shape: the place of the last item of this property; 0 if it is not reported. */
+  /** By position in the shape: the index of the last item of this property; 0 if it is not reported. */
   #lastAt = new Uint32Array(64)
   /** By position among the rules: the number of the last report that evaluated it. */
   #evaluatedBy = new Float64Array(64)

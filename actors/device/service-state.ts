@@ -71,7 +71,7 @@ export class ServiceState {
     else if (!isNumber && state !== null) this.#others = othersWith(this.shape, index, state)
   }
 
-  /** Bytes used by values of variable size, in addition to the fixed place of each property. */
+  /** Bytes used by values of variable size, in addition to the fixed bytes of each property. */
   get valueBytes(): number {
     return this.#others ? (this.#others[this.#others.length - 1] as number) : 0
   }
@@ -93,7 +93,7 @@ export class ServiceState {
     return copied
   }
 
-  /** The values of all properties in order; `times` and `offsets` are alike. */
+  /** The values of all properties in order; `times` and `offsets` have the same order. */
   states(): PropertyState[] {
     return this.shape.properties.map((_, index) => this.stateOf(index))
   }

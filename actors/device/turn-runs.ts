@@ -51,11 +51,11 @@ export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
   readonly requested: RequestedCounts
-  /** They count the requests after the commit. */
+  /** Functions that count the requests after the commit. */
   readonly effects: readonly (() => void)[]
 }
 
-/** The device between turns. */
+/** The state of the device between turns. */
 const noDevice = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
@@ -76,7 +76,7 @@ export class TurnRuns implements RunSink {
   /** The current run: its function and the entry that triggered it. */
   #rule: FunctionRule | undefined
   #entry: TriggeringEntry | undefined
-  /** For an entry about properties, the position in its shape. */
+  /** For an entry about properties: the position of the property in its shape. */
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
   #requests: Tell[] | undefined

@@ -7,8 +7,8 @@ import { foldEmail, foldName } from '#model/user'
 import type { System } from '#runtime/system'
 
 /**
- * Read access to the directory. A tenant that is being deleted and its users are invisible. Contract 2: at once
- * unreachable.
+ * Read access to the directory. A tenant that is being deleted and its users are invisible, because contract 2 requires
+ * that they are unreachable at once.
  */
 
 /** Every tenant except those that are being deleted. @throws Problem `storage` */

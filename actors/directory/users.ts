@@ -22,7 +22,10 @@ import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn,
 /** All users are in memory: 1.4 KB each with the lookup tables, and two thirds of a second to load them. */
 export const usersMax = 100_000
 
-/** For one tenant except `default`, which manages the others: no tenant may use up the capacity of the server. */
+/**
+ * The limit for one tenant, so that no tenant uses up the capacity of the server. The tenant `default`, which manages
+ * the others, has no limit of its own.
+ */
 export const tenantUsersMax = 25_000
 
 /** Contract 2: the name is unique in all tenants, ignoring case; the e-mail address is unique in the tenant. */

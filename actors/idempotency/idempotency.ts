@@ -23,7 +23,7 @@ import {
 } from '#runtime/actor'
 
 /**
- * The outcome of a request with an `Idempotency-Key`. Its begin is stored before it has effects, and its answer is
+ * The outcome of a request with an `Idempotency-Key`. Its start is stored before it has effects, and its answer is
  * stored before it is sent. Contract 1.10.
  *
  * There may be very many. Each is used twice and leaves memory at once.

@@ -49,7 +49,7 @@ function newestOf(releases: Iterable<StoredRelease>, key: string): StoredRelease
   return first
 }
 
-/** Newest last. Versions that differ only in their build sort by creation time. */
+/** Newest last. Versions that differ only in their build metadata are sorted by creation time. */
 function byAge(a: StoredRelease, b: StoredRelease): number {
   return byPrecedence(a.firmware, b.firmware) || a.createdAt - b.createdAt || byName(a, b)
 }

@@ -78,7 +78,10 @@ function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
   return recordOnly([], { reminder: session.endsAt })
 }
 
-/** A client that refreshes more often in ten seconds does not need all earlier tokens. */
+/**
+ * The number of earlier tokens that are accepted for ten seconds. A client that refreshes more often does not need all
+ * of them.
+ */
 const rotatedBeforeMax = 16
 
 /** Contract 2, Refresh. */
@@ -99,7 +102,7 @@ function decideRotate(state: SessionState, { number, endsAt }: RotateSession, tu
   return endedByItself(state, session, { outcome: 'reused' } satisfies Rotation)
 }
 
-/** Only for tokens bound to a key: an unbound token could be in the hands of an attacker. */
+/** Only for tokens that are bound to a key: an attacker could have an unbound token. */
 function mayRepeat(session: StoredSession, number: number, now: number): boolean {
   return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= replacedMsMax
 }

@@ -144,7 +144,7 @@ function rowOf({ id }: SubscriberState, stored: StoredSubscription, isPresent: b
   return { index: topicIndex, entry: topicRow(stored.function, id, stored.id), isPresent }
 }
 
-/** What identifies a subscription; a user has each only once. §2.6 */
+/** The key of a subscription: a user has at most one subscription for each key. §2.6 */
 function isOfSame(one: StoredSubscription, other: StoredSubscription): boolean {
   return one.function === other.function && one.type === other.type
 }

@@ -1,4 +1,4 @@
-/** A log of the changes that people and keys made or tried, with rows as texts. Contract 12, Audit. */
+/** The log of changes that users and API keys made or tried. Rows are stored as JSON text. Contract 12, Audit. */
 export const auditIndex = 'audit'
 
 /** As the API returns it. */

@@ -5,13 +5,13 @@ import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 
-/** Number of devices that a rule names; unknown groups count zero. */
+/** The number of devices that a rule is bound to; unknown groups count as empty. */
 function bindingsOf({ groups }: TenantState, bound: DeviceBinding): number {
   const members = (bound.groups ?? []).map((group) => groups.get(group)?.devices.length ?? 0)
   return members.reduce((sum, count) => sum + count, bound.devices?.length ?? 0)
 }
 
-/** How many more there would be if a group had this number of members. */
+/** How many bindings a group would add if it had this number of members. */
 function bindingsAdded({ groups, bindings }: TenantState, group: string, members: number): number {
   return (bindings.uses.get(group) ?? 0) * (members - (groups.get(group)?.devices.length ?? 0))
 }

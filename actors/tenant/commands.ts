@@ -74,7 +74,9 @@ export interface DeleteSchema {
   readonly service: string
 }
 
-/** Names in the JSON of devices, of which some may be known. Sent in the commit of the first values. Contract 10. */
+/**
+ * New names in the JSON of devices; some may be known already. Sent in the commit of their first values. Contract 10.
+ */
 export interface AddJsonNames {
   readonly type: 'add_json_names'
   readonly service: string
@@ -187,7 +189,7 @@ interface ChangeLog {
   readonly isPresent: boolean
 }
 
-/** All devices were evaluated. Of a deleted alarm ('') no device has a state any more. */
+/** All devices were evaluated. If the alarm was deleted (''), no device has a state of it any more. */
 export interface SweepDone {
   readonly type: 'sweep_done'
   readonly alarm: string
@@ -208,7 +210,10 @@ export interface PutFunction {
   readonly isNarrow?: boolean
 }
 
-/** The receiver of a webhook does not want it any more (410). The author stays. `url`: that of the attempt. */
+/**
+ * The receiver of a webhook answered 410: it wants no more of them. The author of the function stays the same. `url`:
+ * the URL of the attempt.
+ */
 export interface DisableWebhook {
   readonly type: 'disable_webhook'
   readonly function: string

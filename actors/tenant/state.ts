@@ -65,7 +65,7 @@ export interface TenantCounters {
 
 /** Memory of the larger devices of a tenant when they are awake (`actors/device/memory.ts`). */
 export interface TenantMemory {
-  /** For all of them. */
+  /** For all of these devices together. */
   bytes: number
   readonly byDevice: Map<string, number>
 }
@@ -142,7 +142,7 @@ export function jsonPublishedRecord(service: string): string {
   return `${jsonPublishedPrefix}${service}`
 }
 
-/** `id`: the part of the record's name behind its prefix. */
+/** `id`: the part of the record's name after its prefix. */
 export function putJsonName(state: TenantState, id: string, name: string): void {
   const slash = id.lastIndexOf('/')
   jsonNamesOf(state, id.slice(0, slash)).ids.set(name, Number(id.slice(slash + 1)))

@@ -28,7 +28,9 @@ export const updateScheduleAddress: ActorAddress<UpdateScheduleState, UpdateSche
 
 export const scheduleRecord = 'schedule'
 
-/** The update schedule: stored after a run, so that a run that a killed process missed is made up for. */
+/**
+ * The update schedule. It is stored after a run, so a run that a killed process did not finish happens after the start.
+ */
 export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = recordActor({
   kind: updateScheduleAddress.kind,
   records: { [scheduleRecord]: 'schedule of updates' },

@@ -79,7 +79,7 @@ export interface OfferLost {
   readonly id: string
 }
 
-/** The device sent HELLO with these firmwares. Of a missing firmware the version is unknown. */
+/** The device sent HELLO with these firmwares. The version of a firmware that is not in the list is unknown. */
 export interface DeviceReconnected {
   readonly type: 'reconnected'
   readonly session: string

@@ -50,9 +50,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   return { name: row.name }
 }
 
-/**
- * Uses the roles in memory: an edit that is not stored yet counts, because it may be stored before the code is used.
- */
+/** Uses the roles in memory, including edits that are not stored yet: they may be stored before the code is used. */
 function mayStillGive(
   { authors, system }: SignInParts,
   { createdBy }: AccessCode,

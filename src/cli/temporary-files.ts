@@ -9,8 +9,8 @@ const temporaryPrefix = 'device-data-inspect-'
 const oldMs = 24 * 3_600_000
 
 /**
- * Temporary files and folders of a command. They contain secrets, so they are removed in all cases: success, failure
- * and signals; after a SIGKILL, by a later command a day later.
+ * Temporary files and folders of a command. They contain secrets, so they are removed after success, failure and
+ * signals. After a SIGKILL, a command that runs at least a day later removes them.
  */
 export class TemporaryFiles {
   readonly #paths = new Set<string>()
@@ -34,7 +34,7 @@ export class TemporaryFiles {
     return this.while(folder, () => work(folder))
   }
 
-  /** For the end of the process during the work. */
+  /** Call it when the process ends during the work. */
   removeNow(): void {
     // Another thread may still write there for a moment.
     for (const path of this.#paths) rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })

@@ -30,7 +30,7 @@ export interface LostImage {
 
 const listedAtATime = 256
 const retryMs = 1_000
-/** A full or failing disk stays so for longer. */
+/** A full or failing disk takes longer to recover. */
 const diskRetryMs = 60_000
 
 /**
@@ -39,7 +39,7 @@ const diskRetryMs = 60_000
  *
  * - An image that a stored release refers to is never removed: the removal happens after the commit that ended its last
  *   use.
- * - Until everything stored was read, no image is removed.
+ * - No image is removed before all stored releases were read.
  * - An image without a release, because the process died in between, is removed at the next start.
  * - An image that a release refers to and that is incomplete is reported, and is not served until it is uploaded again.
  */
@@ -50,7 +50,10 @@ export class ImageUses {
   /** By SHA-256: number of uploads that are about to refer to it. */
   readonly #holds = new Map<string, number>()
   readonly #removals = new Map<string, Promise<void>>()
-  /** Their last use may have ended before everything stored was known, or while all images were kept. */
+  /**
+   * Images to check after the load, or when all images need not be kept any more: their last use may have ended
+   * meanwhile.
+   */
   readonly #unsure = new Set<string>()
   /** By SHA-256: the expected size, for all images read. */
   readonly #sizes = new Map<string, number>()

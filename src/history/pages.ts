@@ -11,8 +11,8 @@ import type { Operation, Storage } from '#runtime/storage'
 const pageBytes = 64 * 1024
 
 /**
- * Makes the pages of a run: its series in order, each with its number as the difference from the one before, the length
- * of its column, and the column. A series is never divided.
+ * Writes the pages of a run, with its series in order. Each series has its number (as the difference from the previous
+ * number), the length of its column, and the column. A page contains only whole series.
  */
 export class PageWriter {
   readonly #run: string
@@ -59,7 +59,7 @@ export class RunCursor {
   /** The current series; undefined at the end. */
   series: number | undefined
 
-  /** At the first series. */
+  /** Creates a cursor at the first series. */
   constructor(storage: Storage, run: Run) {
     this.#storage = storage
     this.#run = run
@@ -93,7 +93,7 @@ function openPage(storage: Storage, { name }: Run, first: number): ByteReader {
   return openRow(row)
 }
 
-/** The place of the page that would have a series; -1 if it would be before the first one. */
+/** The index of the only page that may contain a series; -1 if the series is before the first page. */
 function pageWith(series: number, pages: readonly number[]): number {
   let low = 0
   let high = pages.length

@@ -49,7 +49,7 @@ export class FreeTopics {
     this.#received = received
   }
 
-  /** Whether the topic or the filter is one of these. */
+  /** Whether the topic or filter is outside `v1/`. */
   includes(topic: string): boolean {
     return this.#isOn && topic !== 'v1' && !topic.startsWith('v1/')
   }
@@ -70,7 +70,10 @@ export class FreeTopics {
     }
   }
 
-  /** The client is back in time, or its session has ended. MQTT-3.1.3-9. */
+  /**
+   * Ends the delay of a will: drops it if the client is back in time, publishes it if the session has ended.
+   * MQTT-3.1.3-9.
+   */
   #endDelay(key: string, isContinued: boolean): void {
     const will = this.#wills.get(key)
     this.#wills.delete(key)
@@ -150,7 +153,7 @@ export class FreeTopics {
     const broker = this.#brokerOf(client)
     const { topic, qos, isRetained, properties } = message
     const expiryS = properties?.messageExpiryInterval ?? Number.POSITIVE_INFINITY
-    // A copy: the bytes are valid only now.
+    // Copied, because the bytes are only valid during this call.
     const payload = Uint8Array.from(message.payload)
     const expiresAt = this.#world.monotonic() + expiryS * 1_000
     const free = { topic, payload, qos, properties, expiresAt }

@@ -16,23 +16,23 @@ import { tenantKey } from '#model/tenant'
 import type { Client, Principal } from '#mqtt/client'
 import type { System } from '#runtime/system'
 
-/** Contract 10. Also how long a session is kept whose client was connected when the process ended. */
+/** Contract 10. If the process ends while the client is connected, the session is kept for this time too. */
 const expiryMsMax = 7 * 24 * 60 * 60_000
 /** A connected session is saved again after this time at the latest, so that it does not expire. */
 const renewedEveryMs = 24 * 60 * 60_000
 /** Sessions renewed in one second. */
 const renewedAtOnceMax = 100
-/** Sessions that one principal may begin in the life of this process. */
+/** The number of sessions that one principal may begin while this process runs. */
 const sessionsOfOneMax = 10_000
 /** Devices that a continued session connects before their HELLO. Limited, because each HELLO stores all their names. */
 export const sessionDevicesMax = 128
 
 /** A persistent session whose client is connected. */
 export interface Session {
-  /** Identifiers of QoS 2 whose messages are stored. */
+  /** Packet identifiers of QoS 2 whose messages are stored and not released yet. */
   readonly stored: Set<number>
   devices: SessionDevices
-  /** Up to which the client has received the events of the stream. */
+  /** The position up to which the client has received the events of the stream. */
   position: StoredPosition | undefined
   expiryMs: number
   readonly isContinued: boolean

@@ -45,8 +45,8 @@ export class SetTopics {
   }
 
   /**
-   * Answered when the write was sent to the device. A repetition of a message with QoS 2 is not written again, also in
-   * a later connection of the session. If the process dies in between, it is.
+   * The answer is sent when the write was sent to the device. A repeated message with QoS 2 is not written again, even
+   * in a later connection of the session, unless the process died before the identifier was stored.
    */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, payload, qos, packetId } = message
@@ -125,7 +125,10 @@ function textOf(payload: Uint8Array): string {
   }
 }
 
-/** The value whose text this is, as `v1/state` sends it: of numbers, booleans and arrays JSON, of others the text. */
+/**
+ * Reads a value from the text that `v1/state` sends for it: JSON for numbers, booleans and arrays, the text itself for
+ * other types.
+ */
 function writtenValue(
   state: DeviceState | undefined,
   service: string,
@@ -140,7 +143,7 @@ function writtenValue(
   try {
     return JSON.parse(text)
   } catch {
-    // Possibly the name of a value in the schema.
+    // The text may be a name in the enumeration of the schema.
     return text
   }
 }

@@ -16,7 +16,7 @@ export class StreamHead<Event> {
   /** The same events, packed. */
   packer: EventPacker<Event> | undefined
   readonly redo = new RedoQueue<Event>()
-  /** Counts changes without an event: a repeated read may differ at the same offset. */
+  /** The number of changes without an event. Because of them, two reads at the same offset may differ. */
   silentChanges = 0
   /** All bytes ever taken; only differences are meaningful. Estimated first, corrected after the commit. */
   bytesTaken = 0
@@ -46,8 +46,8 @@ export class StreamHead<Event> {
 
 /**
  * The actors of one tenant with events that no snapshot includes, ordered by the first of these. Redo begins at the
- * head of the queue, so the head is saved first, only as fast as the stream grows: the time of a start depends on the
- * number of events to apply, and a later snapshot includes more of them.
+ * head of the queue, so the head is saved first. Actors are saved only as fast as the stream grows: the time of a start
+ * depends on the number of events to apply, and a later snapshot includes more of them.
  *
  * A linked list of the activations themselves, because it contains nearly every device that reports. An ended
  * activation keeps its place until the next one is created from snapshot and events.

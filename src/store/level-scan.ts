@@ -30,7 +30,7 @@ export class LevelScan implements Scan {
   readonly pageReads: PageReads
   #page: Promise<unknown> | undefined
   #rowsMax = firstRows
-  /** The last row returned. */
+  /** The key of the last row that was returned. */
   #last: string | undefined
   #isAtEnd = false
   #failure: StorageFailure | undefined
@@ -65,7 +65,8 @@ export class LevelScan implements Scan {
   async #read(count: number): Promise<readonly Entry[]> {
     const { hasValues } = this.#range
     const { entries, isCut } = await this.#entries(count, hasValues)
-    // The page ended because of its size, before the end: the same rows must come again, and no others.
+    // The size limit cut the page, so its iterator did not reach an end and reported no errors. One that ends after
+    // these rows does.
     if (isCut && (await this.#entries(entries.length, false)).entries.length !== entries.length) {
       throw new Error('rows are missing that were there before')
     }

@@ -4,7 +4,10 @@ import { RateLimit } from '#workers/rate-limit'
 
 const fullFrom = 9 / 10
 
-/** A rate limit in three steps, by the load of the loop: starts in each 100 ms; while it is full, in each 250 ms. */
+/**
+ * How many pieces of work may start, by the load of the event loop: in 100 ms while it is idle or busy, and in 250 ms
+ * while it is full.
+ */
 export interface LoadLimits {
   readonly idle: number
   readonly busy: number
@@ -25,7 +28,7 @@ export class LoadLimit {
     this.#full = new RateLimit(world, { countMax: full, withinMs: 250 })
   }
 
-  /** Takes the next place. Returns the ms to wait for it. */
+  /** Reserves the next start. Returns how long to wait for it, in ms. */
   take(): number {
     if (this.#world.loopShare() >= fullFrom) return this.#full.take()
     return (isBusy(this.#world) ? this.#busy : this.#idle).take()

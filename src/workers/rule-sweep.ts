@@ -24,7 +24,10 @@ const devicesPerProgress = 4_096
 const listedAtATime = 1_024
 /** Alarms that share one pass through the devices: each has its own progress record. */
 const alarmsPerPass = 256
-/** The start of up to this many sweeps is stored when they are requested; of the others, when their pass begins. */
+/**
+ * Up to this number, the start of a sweep is stored when the sweep is requested. Further starts are stored when their
+ * pass begins.
+ */
 const startsAtOnce = 256
 const pace = { sliceMs: 1, underWayMax: 256 }
 const retryMs = 1_000
@@ -184,7 +187,7 @@ export class RuleSweep {
   async #runPass(pass: Pass): Promise<void> {
     const { tenant, alarms } = pass
     for (const { alarm } of alarms) this.#storeStart(tenant, alarm)
-    // All active alarms, also on devices where the alarm is not bound any more.
+    // All devices where the alarm is active, also those to which it is not bound any more.
     for (const { alarm } of alarms) {
       const rows = this.#parts.listing.entries(alarmIndex, tenant, `${alarm}/`)
       await this.#evaluateIn(pass, rows, (row) => row.slice(alarm.length + 1))
@@ -242,7 +245,7 @@ export class RuleSweep {
     }
   }
 
-  /** The turns of the devices before have run, so the progress is stored with them or after them. */
+  /** The turns of all earlier devices have run, so the progress is stored in the same commit or a later one. */
   #storeProgress(pass: Pass, cursor: string): void {
     for (const { alarm, digest } of this.#currentRequests(pass)) {
       this.#store(pass.tenant, { type: 'sweep_progress', alarm, digest, cursor })
@@ -273,8 +276,8 @@ export class RuleSweep {
   }
 
   /**
-   * Stores that devices may be evaluated by the present digest, before any is. Otherwise a return to an earlier digest, as
-   * after two edits of a role, would look like no change.
+   * Stores the present digest before any device is evaluated by it. Otherwise a return to an earlier digest, as after
+   * two edits of a role, would look like no change.
    */
   #storeStart(tenant: string, alarm: string): void {
     const digest = this.#digestOf(tenant, alarm)

@@ -6,14 +6,17 @@ import type { Entry } from '#model/entry'
 import type { Problem, ProblemDetail } from '#model/problem'
 import type { System } from '#runtime/system'
 
-/** Concurrent requests of one action: a slow action leaves room for others. */
+/**
+ * The number of concurrent requests of one action. It is limited so that slow devices of one action do not stop other
+ * actions.
+ */
 const underWayMax = 64
 
 /** The pause before devices are retried; it doubles after each pass without an outcome. */
 const retryMsMin = 1_000
 const retryMsMax = 8_000
 
-/** The outcome of a device, by its place on the page. */
+/** The outcome of a device, with its position in the page. */
 type PlacedOutcome = readonly [place: number, outcome: DeviceOutcome]
 
 /** One device to ask. */
@@ -66,7 +69,7 @@ export class RunningAction {
     })
   }
 
-  /** The next device, which counts as asked from then on; undefined if there is none now. @throws Problem `storage` */
+  /** Takes the next device to ask; undefined if there is none now. @throws Problem `storage` */
   next(): ActionTask | undefined {
     if (this.#underWay >= underWayMax) return undefined
     while (this.#tasks.length === 0 && this.#pages.length > 0) this.#read(this.#pages.pop() as number)
@@ -128,7 +131,7 @@ const messagesCharactersMax = 1_024
 
 /** The outcome of a device's answer. Lists properties only if it rejected some of them. */
 export function outcomeOfWrite({ updates }: WriteOutcome): DeviceOutcome {
-  // Some protocols have no answer to a request: it is done when it was sent.
+  // In some protocols devices do not answer a write: then it is done when it was sent.
   if (updates.every(({ status }) => status !== 'REJECTED')) return { status: 'OK' }
   let left = messagesCharactersMax
   const shown = updates.map(({ propId, status, message = '' }) => {

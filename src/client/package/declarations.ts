@@ -13,7 +13,7 @@ type Expanded<T> = unknown extends T
     ? Condition | Extract<T, undefined>
     : Boxed<T>['box']
 
-/** Through a box, because the compiler would write a union by its name. */
+/** Wraps each member of a union in an object: otherwise the compiler would write the name of the union. */
 type Boxed<T> = T extends object ? { box: { [K in keyof T]: Expanded<T[K]> } } : T extends unknown ? { box: T } : never
 
 /** The declaration of a constant without a written type contains its whole type. */

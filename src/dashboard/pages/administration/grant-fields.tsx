@@ -27,7 +27,7 @@ import type { Grant } from '#model/scope'
 
 interface GrantFieldsProps {
   readonly grant: Grant
-  /** From 1. */
+  /** The number of the grant in the form, from 1. */
   readonly number: number
   readonly onChange?: ((grant: Grant) => void) | undefined
   readonly onRemove?: (() => void) | undefined
@@ -85,7 +85,7 @@ interface NamesProps {
   readonly onChange: (names: string[]) => void
 }
 
-/** All, or some: the children. */
+/** A checkbox for all devices or services. While it is off, shows the children, in which some are chosen. */
 function AllOrSome({
   what,
   names,

@@ -42,7 +42,7 @@ interface ShownDevices {
   readonly receivesAdded: boolean
 }
 
-/** The device that may match after this event and did not before, or the other way round. */
+/** The device that this event may have added to the view, or removed from it. */
 export function deviceToCheck(
   event: StreamEvent,
   { search, status, service, condition }: FleetView,
