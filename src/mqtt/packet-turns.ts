@@ -1,7 +1,7 @@
 import type { World } from '#runtime/world'
 
 /** How long packets are processed before other work of the event loop runs. */
-const sliceMs = 2
+const sliceMs = 8
 /** A longer turn had an expensive packet. The next one waits as long as it took, so packets use half of the CPU at most. */
 const expensiveMs = 2 * sliceMs
 

@@ -90,7 +90,7 @@ test('QoS 2 without PUBREL: 5.0 ends at the receive maximum', async () => {
   await expectWitness()
 })
 
-test('packets of one client take 2 ms at a time; other clients and their keep alive do not suffer', async () => {
+test('packets of one client take 8 ms at a time; other clients and their keep alive do not suffer', async () => {
   const { world } = fixture
   const hostile = await fixture.connected({ clientId: 'hostile' })
   const other = await fixture.connected({ clientId: 'other', keepalive: 1 })
@@ -98,13 +98,13 @@ test('packets of one client take 2 ms at a time; other clients and their keep al
   const before = world.monotonic()
   hostile.onSent = () => world.spend(1)
   hostile.raw(Buffer.alloc(2 * 5_000, Buffer.of(0xc0, 0)))
-  expect([answers(), hostile.isPaused]).toEqual([2, true])
+  expect([answers(), hostile.isPaused]).toEqual([8, true])
   other.transmit({ cmd: 'pingreq' })
   for (let cycle = 0; other.lines.at(-1) !== 'pingresp'; cycle++) {
     expect(cycle).toBeLessThan(10)
     world.step()
   }
-  expect(answers()).toBeLessThan(10)
+  expect(answers()).toBeLessThan(30)
   await hostile.settle()
   expect([answers(), hostile.isPaused, other.isClosed]).toEqual([5_000, false, false])
   expect(world.monotonic() - before).toBeGreaterThanOrEqual(5_000)
@@ -114,11 +114,11 @@ test('after an expensive packet, the next one waits as long', async () => {
   const { world } = fixture
   const hostile = await fixture.connected({ clientId: 'hostile' })
   hostile.received.length = 0
-  hostile.onSent = () => world.spend(15)
+  hostile.onSent = () => world.spend(20)
   hostile.raw(Buffer.alloc(2 * 4, Buffer.of(0xc0, 0)))
   await hostile.settle()
   expect(hostile.lines).toHaveLength(2)
-  await world.advance(14)
+  await world.advance(19)
   expect(hostile.lines).toHaveLength(2)
   await world.advance(1)
   expect(hostile.lines).toHaveLength(3)
@@ -126,7 +126,7 @@ test('after an expensive packet, the next one waits as long', async () => {
 
 test('a client that sends on while it has to wait ends', async () => {
   const hostile = await fixture.connected({ clientId: 'hostile' })
-  hostile.onSent = () => fixture.world.spend(15)
+  hostile.onSent = () => fixture.world.spend(20)
   for (let count = 0; count < 15_000 && !hostile.isClosed; count++) hostile.raw(Buffer.of(0xc0, 0))
   await hostile.settle()
   expect([hostile.isClosed, hostile.take('disconnect').reasonCode]).toEqual([true, 0x93])
