@@ -86,7 +86,7 @@ function changedItems(
   return changed
 }
 
-/** Properties that are no longer declared, or no longer with the type of their value. */
+/** Properties that are no longer declared, or that are declared with another type than that of their value. */
 function removedBy(before: ServiceState, after: Shape, states: ReadonlyMap<number, PropertyState>): RemovedProperty[] {
   return before.shape.properties
     .filter((property, place) => {

@@ -18,8 +18,8 @@ export interface PropertyItem {
 export function isOverridden(state: DeviceState, lastOffset: number, item: PropertyItem, published: number): boolean {
   const found = serviceOf(state, item.service)
   const index = found?.shape.indexOf.get(item.propId)
-  // The property is removed now. So a later entry removed this value, and that entry is published if all are. A removal
-  // may itself be the last entry about the property, so it is not skipped.
+  // The property does not exist any more, so a later entry removed this value. It is certainly published if all entries
+  // are. A removal is not skipped, because it may be the last entry about the property.
   if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= published
   const last = found.offsetOf(index)
   return last > item.offset && last <= published

@@ -11,7 +11,10 @@ export interface IdempotencyState {
 export interface StoredIdempotencyKey {
   /** Hash of the request's content. */
   readonly print: string
-  /** 16 random bytes, from which the ids are derived that the request creates: a repeated request creates the same. */
+  /**
+   * 16 random bytes. The ids that the request creates are derived from them, so a repeated request creates the same
+   * ids.
+   */
   readonly seed: Uint8Array
   /** Unix ms. */
   readonly begunAt: number

@@ -17,7 +17,7 @@ export interface ProjectState {
   /** The running scan, and the next ones in order. */
   readonly scan: StoredScan | undefined
   readonly nextScans: readonly ScanRequest[]
-  /** Completed scans of which some devices still waited for their update when this was stored. */
+  /** Completed scans with devices that still waited for their update when this was stored. */
   readonly openScans: readonly ScanRequest[]
 }
 

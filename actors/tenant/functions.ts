@@ -43,7 +43,7 @@ export function decidePutFunction(
   })
 }
 
-/** Contract 12. Nothing changes if the function was edited, so that it does not send there any more. */
+/** Contract 12. Changes nothing if the function was edited and has no such node with this URL any more. */
 export function decideDisableWebhook(
   { functions }: TenantState,
   { function: id, node, url }: DisableWebhook,

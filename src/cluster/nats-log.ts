@@ -11,8 +11,8 @@ export interface NatsLogOptions {
 }
 
 /**
- * The answer to a request. If the answer to an append comes later, it is ignored: the message comes back by the log, or
- * is appended again.
+ * The longest wait for the answer to a request. A later answer to an append is ignored: the node receives the message
+ * from the log, or appends it again.
  */
 const answerMsMax = 1_000
 /**
@@ -28,7 +28,7 @@ const followAgainMs = 100
 /** The shared log as a stream of NATS JetStream. */
 export function natsLog({ world, connection, stream, subject }: NatsLogOptions): SharedLog {
   const client = jetstream(connection, { timeout: answerMsMax })
-  // Does not check first whether the servers answer.
+  // `false`: does not check first whether the servers answer.
   const manager = client.jetstreamManager(false)
   return {
     async append(message, after) {
@@ -43,7 +43,8 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
       let last = after
       let isFollowing = true
       let messages: ConsumerMessages | undefined
-      // Any server answers this, also while the log has no leader and no consumer can be created.
+      // Reads stored messages from any server, which works even if the log has no leader and no consumer can be
+      // created.
       const readStored = async () => {
         for (;;) {
           const message = await (await manager).direct.getMessage(stream, { seq: last + 1, next_by_subj: subject })

@@ -67,7 +67,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** The part of a record that users change, and that its entity tag is of. */
+/** The part of a record that users change. The entity tag is computed from this part. */
 function metaText({ meta }: DeviceState): string {
   return JSON.stringify(meta)
 }

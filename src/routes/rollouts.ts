@@ -65,7 +65,7 @@ function existingRollout(context: RouteContext, { tenant }: Caller, project: str
   return state as WithRollout
 }
 
-/** Only its state for callers that may not read it: that is the result of their request. */
+/** Callers who may not read the rollout only get its state, which is the result of their request. */
 function shown({ scope }: Caller, answer: unknown): Reply {
   return replyToChange(isPermitted(scope, 'updates', 'read'), entryOf(answer as RolloutAnswer), 'state')
 }

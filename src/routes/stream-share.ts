@@ -4,7 +4,7 @@ import type { World } from '#runtime/world'
 /** A user may fill this part of a tenant's retained stream at once, and all of it in an hour. */
 const atOncePart = 1 / 8
 const wholeMs = 3_600_000
-/** Also for a shorter stream: its clients have to read the full state often anyway. */
+/** The minimum, even for a shorter stream, whose clients have to read the full state often anyway. */
 const bytesMin = 8 * 1024 * 1024
 
 /**

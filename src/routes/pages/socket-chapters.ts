@@ -27,7 +27,7 @@ interface Message {
   readonly examples: readonly { readonly payload: unknown }[]
 }
 
-/** Of a message in another channel. */
+/** A reference to a message of another channel. */
 interface Reference {
   readonly $ref: string
 }

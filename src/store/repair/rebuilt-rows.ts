@@ -32,8 +32,8 @@ interface TenantFacts {
 }
 
 /**
- * More offsets, or addresses of devices, than two full logs of 16 MiB hold. The missing rows may have assigned them,
- * and no remaining row proves it.
+ * Offsets and flake addresses that are not used again, because missing rows may have assigned them. Two full logs of 16
+ * MiB hold fewer.
  */
 const skippedCount = 1_000_000
 const uint32Max = 2 ** 32 - 1
@@ -61,7 +61,7 @@ export class RebuiltRows {
       if (isKept) this.#rows++
       return isKept
     } catch {
-      // The rest of a key may be the hash of a secret.
+      // Only the first parts of the key are shown: the rest may be the hash of a secret.
       this.#leftOut.push(row.key.split('/', 4).join('/'))
       return false
     }
@@ -73,7 +73,8 @@ export class RebuiltRows {
       const { redoFrom, firstChunk, counters, devices } = facts
       const wholeFrom = facts.lastOffset + 1 + skippedCount
       added.push({ key: keys.whole(tenant), value: packRecord(wholeFormat, wholeFrom) })
-      // A tenant without it has no stream. Applying all entries again is safe: snapshots have their offset.
+      // A tenant needs this row to have a stream. Applying all entries again is safe: each snapshot contains its
+      // offset.
       if (redoFrom === undefined)
         added.push({ key: keys.redo(tenant), value: packRecord(redoFormat, firstChunk ?? wholeFrom) })
       if (devices === 0 && !counters) continue
