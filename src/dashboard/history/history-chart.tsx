@@ -152,7 +152,8 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
         label={labelOf(series, summaries)}
         onPoint={setPlace}
       />
-      <div class="table-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
+      <section class="table-frame" aria-label="Values in the chart" tabIndex={0}>
         <table class="table history-legend">
           <caption class="hidden">Values in the chart</caption>
           <thead>
@@ -204,7 +205,7 @@ function Content({ series, histories, edges, thresholds, onZoom, onBack, onRemov
             })}
           </tbody>
         </table>
-      </div>
+      </section>
       <p class="hint" role="status">
         {isLoading ? 'Loading… ' : `Each point is the average of ${lengthText(intervalMs)}. `}
         {thresholds.length > 0 &&

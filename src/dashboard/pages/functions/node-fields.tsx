@@ -64,7 +64,7 @@ function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
         value={property}
         options={propertyOptions(schema, sample)}
         onChange={(next) => onNode({ ...withTo(node, undefined), property: next })}
-        other={{ label: 'Identifier of the property', placeholder: '0x2000' }}
+        other={{ label: 'Identifier of the property', placeholder: service ? '0x2000' : 'Choose a service first' }}
       />
       <ToField node={node} onTo={(to) => onNode(withTo(node, to))} names={names} />
     </>
