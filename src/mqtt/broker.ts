@@ -4,7 +4,7 @@ import { bytesOf, type UnacknowledgedMessages } from '#mqtt/outgoing-messages'
 import type { Qos } from '#mqtt/packet'
 import { isMatchingLevels } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
-import { runInSlices } from '#runtime/slices'
+import { runInSlices, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 /** A message on a free topic. */
@@ -87,7 +87,9 @@ export class Broker {
   readonly #tree = new TopicTree<FreeSubscription>()
   readonly #retained = new Map<string, RetainedMessage>()
   readonly #scans: RetainedScan[] = []
-  /** Of retained messages, and of those for sessions whose clients are away. */
+  /** Messages that are not delivered to all receivers yet. */
+  readonly #publications: Iterator<undefined, void>[] = []
+  /** Of these, of retained messages, and of those for sessions whose clients are away. */
   #bytes = 0
   /** The last member of each shared subscription that got a message. */
   readonly #turns = new Map<string, number>()
@@ -217,7 +219,30 @@ export class Broker {
     return this.#scans.length > 0
   }
 
-  publish(message: FreeMessage, from: Client | undefined, isRetained: boolean): void {
+  /**
+   * Delivers a message in slices: each receiver of a large one costs some milliseconds. Later messages wait behind it.
+   * Returns false if too many wait.
+   */
+  publish(message: FreeMessage, from: Client | undefined, isRetained: boolean, delivered: () => void): boolean {
+    const bytes = bytesOf(message)
+    if (this.#bytes + bytes > bytesMax && this.#publications.length > 0) return false
+    this.#bytes += bytes
+    this.#publications.push(this.#publication(message, from, isRetained, delivered))
+    if (this.#publications.length > 1) return true
+    const { world } = this.#options
+    const slice = new Slices(world)
+    while (!slice.isOver) if (!this.#deliverNext()) return true
+    runInSlices(world, () => this.#deliverNext())
+    return true
+  }
+
+  #deliverNext(): boolean {
+    if (this.#publications[0]?.next().done) this.#publications.shift()
+    return this.#publications.length > 0
+  }
+
+  /** Each step delivers to one receiver. */
+  *#publication(message: FreeMessage, from: Client | undefined, isRetained: boolean, delivered: () => void) {
     const bySubscriber = new Map<Subscriber, Subscription[]>()
     const shares = new Map<string, FreeSubscription[]>()
     for (const found of this.#tree.matching(message.topic)) {
@@ -232,12 +257,17 @@ export class Broker {
         else bySubscriber.set(subscriber, [subscription])
       }
     }
-    for (const [subscriber, subscriptions] of bySubscriber)
+    for (const [subscriber, subscriptions] of bySubscriber) {
       this.#deliver(subscriber, subscriptions, message, isRetained)
+      yield
+    }
     for (const [share, members] of shares) {
       const member = this.#next(share, members)
       if (member) this.#deliver(member.subscriber, [member.subscription], message, false)
+      yield
     }
+    this.#bytes -= bytesOf(message)
+    delivered()
   }
 
   /** Members take turns. A disconnected member is only chosen if all are disconnected. */

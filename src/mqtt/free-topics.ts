@@ -128,10 +128,9 @@ export class FreeTopics {
     if (serverTopic.test(topic)) answer({ reason: reasons.topicNameInvalid, message: 'only servers use this topic' })
     else if (!mayPublish(client)) {
       answer({ reason: reasons.notAuthorized, message: 'publishing here needs the permission update on service' })
-    } else if (this.#publish(client, message)) {
+    } else if (this.#publish(client, message, qos === 2 ? () => {} : answer)) {
       if (qos === 2) this.#received(client, packetId, answer)
-      else answer()
-    } else answer({ reason: reasons.quotaExceeded, message: 'too many retained messages' })
+    } else answer({ reason: reasons.quotaExceeded, message: 'too many messages are retained, or wait' })
   }
 
   /** MQTT-3.1.2-8, MQTT-3.1.3-9. */
@@ -149,7 +148,8 @@ export class FreeTopics {
     this.#wills.set(key, { cancel: this.#world.after(delayMs, publish), publish })
   }
 
-  #publish(client: Client, message: Omit<FreeWill, 'delayMs'>): boolean {
+  /** `delivered` is not called if it returns false. */
+  #publish(client: Client, message: Omit<FreeWill, 'delayMs'>, delivered = () => {}): boolean {
     const broker = this.#brokerOf(client)
     const { topic, qos, isRetained, properties } = message
     const expiryS = properties?.messageExpiryInterval ?? Number.POSITIVE_INFINITY
@@ -158,8 +158,7 @@ export class FreeTopics {
     const expiresAt = this.#world.monotonic() + expiryS * 1_000
     const free = { topic, payload, qos, properties, expiresAt }
     if (isRetained && !broker.retain(free)) return false
-    broker.publish(free, client, isRetained)
-    return true
+    return broker.publish(free, client, isRetained, delivered)
   }
 
   #brokerOf({ principal: { tenant } }: Client): Broker {

@@ -4,6 +4,8 @@ import type { World } from '#runtime/world'
 const sliceMs = 8
 /** A longer turn had an expensive packet. The next one waits as long as it took, so packets use half of the CPU at most. */
 const expensiveMs = 2 * sliceMs
+/** A pause of the process during the turn must not delay the next one for long. */
+const waitMsMax = 50
 
 /** A connection with packets that wait. */
 export interface WaitingPackets {
@@ -58,7 +60,7 @@ export class PacketTurns {
     this.#isScheduled = this.#waiting.size > 0
     if (!this.#isScheduled) return
     const spentMs = this.#world.monotonic() - startedAt
-    if (spentMs > expensiveMs) this.#world.after(spentMs, () => this.#run())
+    if (spentMs > expensiveMs) this.#world.after(Math.min(spentMs, waitMsMax), () => this.#run())
     else this.#world.soon(() => this.#run())
   }
 }

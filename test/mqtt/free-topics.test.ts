@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { Broker } from '#mqtt/broker'
+import type { Client } from '#mqtt/client'
 import { isMatching, isTopicFilter } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
@@ -383,4 +385,47 @@ test('a client that remembers topics gets each of them once', async () => {
     ['', 1],
     ['b', undefined],
   ])
+})
+
+test('a message that takes long to deliver lets others run, and later ones keep their order', async () => {
+  const { world } = fixture
+  const clients: TestClient[] = []
+  for (let number = 0; number < 30; number++) {
+    const client = await fixture.connected({ clientId: `client ${number}` })
+    await subscribe('a', { qos: 1 }, client)
+    client.onSent = () => world.spend(1)
+    clients.push(client)
+  }
+  const count = () => clients.filter((client) => client.received.some(({ cmd }) => cmd === 'publish')).length
+  publisher.publish('a', 'first', { qos: 1, messageId: 1 })
+  publisher.publish('a', 'second', { qos: 1, messageId: 2 })
+  for (let last = count(); last < 30; last = count()) {
+    expect(publisher.lines).toEqual([])
+    for (let left = world.soonCount; left > 0; left--) world.step()
+    expect(count() - last).toBeLessThanOrEqual(3)
+  }
+  await publisher.settle()
+  expect(publisher.lines).toEqual(['puback 1', 'puback 2'])
+  expect(new Set(clients.map((client) => messages(client).join()))).toEqual(new Set(['a first QoS 1,a second QoS 1']))
+})
+
+test('messages that wait for their receivers are limited by their memory', async () => {
+  const { world } = fixture
+  const mayReceive = () => {
+    world.spend(5)
+    return true
+  }
+  const broker = new Broker({ world, mayReceive })
+  const client = { unsentBytes: () => 0, outgoing: { send: () => {} } } as unknown as Client
+  broker.subscribe('a session', client, { topic: 'a', qos: 0 })
+  const message = { topic: 'a', payload: new Uint8Array(250_000), qos: 0, expiresAt: Number.POSITIVE_INFINITY } as const
+  let delivered = 0
+  const publishAll = () =>
+    Array.from({ length: 300 }, () => broker.publish(message, undefined, false, () => delivered++))
+  const countMax = Math.floor((64 * 1024 * 1024) / 250_201)
+  for (let round = 1; round <= 2; round++) {
+    expect(publishAll().filter((isTaken) => isTaken)).toHaveLength(countMax)
+    await world.settle()
+    expect(delivered).toBe(round * countMax)
+  }
 })
