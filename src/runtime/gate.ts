@@ -32,7 +32,9 @@ export interface GateOptions<Event> {
   readonly bug: (error: unknown) => void
   /** Limit for bytes that are not stored or published yet. Above it, turns with changes are refused. */
   readonly uncommittedBytesMax: number
-  /** At least this time from the beginning of one commit to that of the next: fewer commits, where each costs a lot. */
+  /**
+   * The shortest time from the start of one commit to the start of the next, for stores where each commit costs a lot.
+   */
   readonly commitEveryMs: number
 }
 

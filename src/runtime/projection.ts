@@ -1,34 +1,43 @@
 /**
- * Something that follows the streams of all tenants and stores what it makes of them: history is one. It is behind the
- * commits, so no commit waits for it. `StreamFollower` gives it the stored chunks.
+ * Stored data that is computed from the streams of all tenants, such as history. `StreamFollower` applies chunks of the
+ * streams after their commits, so no commit waits for a projection.
  *
  * Obligations:
- * - A checkpoint is stored in one batch with everything made of the entries before it. After a crash the projection goes
- *   on from a checkpoint, so it loses and repeats nothing that the streams still have.
+ * - A checkpoint is stored in one batch with all data computed from the entries before it. After a crash the projection
+ *   continues from a checkpoint, so it loses and repeats nothing that the streams still have.
  * - After a power loss the streams may end before a checkpoint, and later offsets are then given to other entries. The
  *   projection offers an older checkpoint for this case, and forgets everything after it. It keeps older ones until
  *   `confirm`.
  * - The methods are called one after the other, except `close`.
  */
 export interface Projection {
-  /** A word, for metrics and logs. */
+  /** One word, for metrics and logs. */
   readonly name: string
-  /** Opens it, or opens it again. Resolves with the checkpoints from which it can go on, the newest first. */
+  /**
+   * Opens the projection, also for a second time. Resolves with the checkpoints from which it can continue, the newest
+   * first.
+   */
   open(): Promise<readonly Checkpoint[]>
   /** Continues from the checkpoint with this index; undefined: sets everything aside, and starts empty. */
   resume(index: number | undefined, epoch: string): Promise<void>
   /** Adds chunks of the streams, in order. Their bytes are valid during the call only. */
   apply(chunks: readonly StreamChunk[]): Promise<Applied>
-  /** The streams certainly hold all entries of the state at `stored`. */
+  /**
+   * All entries of the state that `apply` numbered `stored` are durable in the streams, so older checkpoints may be
+   * dropped.
+   */
   confirm(stored: number): Promise<void>
-  /** The entries of a tenant up to this offset cannot be read any more. `to`: when the first one after them was stored. */
+  /**
+   * The entries of a tenant up to this offset cannot be read any more. `to`: the time at which the next entry was
+   * stored.
+   */
   skip(tenant: string, offset: number, to: number): Promise<void>
   /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */
   removeTenant(tenant: string, offset: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Everything up to the offset of each tenant is in a projection. */
+/** A state of a projection that contains all entries up to these offsets. */
 export interface Checkpoint {
   readonly epoch: string
   readonly offsets: ReadonlyMap<string, number>
@@ -38,7 +47,7 @@ export interface Checkpoint {
 export interface StreamChunk {
   readonly tenant: string
   readonly firstOffset: number
-  /** Entries. */
+  /** The number of entries. */
   readonly count: number
   /** When it was stored, Unix ms. */
   readonly time: number
@@ -46,8 +55,8 @@ export interface StreamChunk {
 }
 
 export interface Applied {
-  /** Rises with each stored state. */
+  /** The number of the stored state, for `confirm`. It rises. */
   readonly stored: number
-  /** It has reason to call for `confirm`. */
+  /** Whether the projection needs a call of `confirm`. */
   readonly isConfirmDue: boolean
 }

@@ -18,7 +18,7 @@ describe('secrets stay out of the log', () => {
     ['the current password', { body: { current: secret } }],
     ['keys', { provisioningKey: secret, operatorToken: secret, key: secret.padEnd(32, '.') }],
     ['a list', { users: [{ name: 'a', password: secret }] }],
-    ['a secret that is a record', { token: { value: secret } }],
+    ['a secret that is an object', { token: { value: secret } }],
     ['a path', { path: `/api/v1/events/${secret}` }],
     ['an address with a query', { url: `wss://a.example/prefix/api/v1/events/${secret}?offset=now` }],
     ['an error', { err: new Error(`GET /api/v1/events/${secret}`) }],
@@ -31,7 +31,7 @@ describe('secrets stay out of the log', () => {
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'message' })
   })
 
-  test('in a message and a pretty line', () => {
+  test('in a message, as JSON and as readable text', () => {
     const { log, lines } = logToMemory()
     log.info(`upgrade /api/v1/events/${secret}`)
     const pretty = logToMemory({ isPretty: true })
