@@ -4,7 +4,7 @@ import type { NodeAddress } from '#cluster/nats-lease'
 import { leaseMs } from '#cluster/nats-lease'
 import type { World } from '#runtime/world'
 
-/** What each node publishes about itself. */
+/** The state that each node publishes about itself. */
 export interface NodeState extends NodeAddress {
   /** The last message of the log that is in its store. */
   readonly sequence: number
@@ -54,7 +54,7 @@ export class NatsNodes {
     return [this.#own(), ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** The other nodes that published last, however long ago. */
+  /** The other nodes that were the last to publish, even if that was long ago. */
   get others(): readonly NodeState[] {
     return [...this.#others.values()].map(({ state }) => state)
   }
