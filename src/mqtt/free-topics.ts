@@ -4,6 +4,7 @@ import { Broker, sharedFilterOf } from '#mqtt/broker'
 import type { Client, ClientMessage } from '#mqtt/client'
 import type { Subscription } from '#mqtt/control-packets'
 import type { Answer } from '#mqtt/link-exchange'
+import { bytesOf } from '#mqtt/outgoing-messages'
 import { reasons } from '#mqtt/reason-codes'
 import { isTopicFilter } from '#mqtt/topic'
 import type { World } from '#runtime/world'
@@ -14,6 +15,7 @@ export interface FreeWill extends Pick<ClientMessage, 'topic' | 'payload' | 'qos
 }
 
 interface DelayedWill {
+  readonly bytes: number
   readonly cancel: () => void
   readonly publish: () => void
 }
@@ -30,6 +32,7 @@ const serverTopic = /^\$(?:SYS|share)(?:\/|$)/
 
 /** Wills that wait for their delay. Others are published at once. */
 const delayedMax = 10_000
+const delayedBytesMax = 64 * 1024 * 1024
 
 /**
  * Topics outside `v1/`, if they are on: a broker for each tenant. Devices may use all of them, others need rights on
@@ -41,6 +44,7 @@ export class FreeTopics {
   readonly #brokers = new Map<string, Broker>()
   /** By session. */
   readonly #wills = new Map<string, DelayedWill>()
+  #willBytes = 0
   readonly #received: FreeTopicsParts['received']
 
   constructor({ world, isOn, received }: FreeTopicsParts) {
@@ -75,10 +79,16 @@ export class FreeTopics {
    * MQTT-3.1.3-9.
    */
   #endDelay(key: string, isContinued: boolean): void {
-    const will = this.#wills.get(key)
-    this.#wills.delete(key)
+    const will = this.#takeWill(key)
     will?.cancel()
     if (!isContinued) will?.publish()
+  }
+
+  #takeWill(key: string): DelayedWill | undefined {
+    const will = this.#wills.get(key)
+    this.#wills.delete(key)
+    this.#willBytes -= will?.bytes ?? 0
+    return will
   }
 
   /** `expiryMs`: how long its session lasts from now on; 0: it ends. */
@@ -92,6 +102,7 @@ export class FreeTopics {
     this.#brokers.clear()
     for (const { cancel } of this.#wills.values()) cancel()
     this.#wills.clear()
+    this.#willBytes = 0
   }
 
   /** Called every second. */
@@ -136,16 +147,19 @@ export class FreeTopics {
   /** MQTT-3.1.2-8, MQTT-3.1.3-9. */
   publishWill(client: Client, { delayMs, ...will }: FreeWill): void {
     if (!mayPublish(client) || serverTopic.test(will.topic)) return
-    if (delayMs === 0 || this.#wills.size >= delayedMax) {
+    const bytes = bytesOf(will)
+    const isFull = this.#wills.size >= delayedMax || this.#willBytes + bytes > delayedBytesMax
+    if (delayMs === 0 || isFull) {
       this.#publish(client, will)
       return
     }
     const key = keyOf(client)
     const publish = () => {
-      this.#wills.delete(key)
+      this.#takeWill(key)
       this.#publish(client, will)
     }
-    this.#wills.set(key, { cancel: this.#world.after(delayMs, publish), publish })
+    this.#willBytes += bytes
+    this.#wills.set(key, { bytes, cancel: this.#world.after(delayMs, publish), publish })
   }
 
   /** `delivered` is not called if it returns false. */

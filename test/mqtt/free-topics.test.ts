@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Broker } from '#mqtt/broker'
 import type { Client } from '#mqtt/client'
+import { FreeTopics } from '#mqtt/free-topics'
+import { bytesOf } from '#mqtt/outgoing-messages'
 import { isMatching, isTopicFilter } from '#mqtt/topic'
 import { TopicTree } from '#mqtt/topic-tree'
 import { MqttFixture, type TestClient } from '#test/mqtt/mqtt-fixture'
@@ -293,6 +295,36 @@ describe('a will', () => {
     ;(await fixture.connected(connect)).cut()
     await act(() => fixture.connected({ ...connect, will: undefined }))
     expect(messages()).toHaveLength(count)
+  })
+
+  test('is published at once if those that wait take too much memory', async () => {
+    let received = 0
+    const outgoing = { send: () => received++ }
+    const clientOf = (number: number) =>
+      ({
+        principal: { key: 'a gateway', tenant: 'default', link: { tenant: 'default' } },
+        clientId: `client ${number}`,
+        unsentBytes: () => 0,
+        outgoing,
+      }) as unknown as Client
+    const free = new FreeTopics({ world: fixture.world, isOn: true, received: () => {} })
+    free.subscribe(clientOf(0), { topic: 'gone', qos: 0, rh: 2 }, true)
+    // A CONNECT has at most 4 KiB, but each property takes far more than its bytes.
+    const userProperties = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [at.toString(36), '']))
+    const gone = {
+      topic: 'gone',
+      payload: new Uint8Array(1),
+      qos: 0,
+      isRetained: false,
+      properties: { userProperties },
+    }
+    for (let number = 1; number <= 1_400; number++) {
+      free.publishWill(clientOf(number), { ...gone, qos: 0, delayMs: 10_000 })
+    }
+    const waiting = Math.floor((64 * 1024 * 1024) / bytesOf(gone))
+    expect([waiting < 1_400, received]).toEqual([true, 1_400 - waiting])
+    await fixture.world.advance(11_000)
+    expect(received).toBe(1_400)
   })
 
   test('is published at once when another session begins', async () => {
