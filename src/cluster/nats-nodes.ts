@@ -54,7 +54,7 @@ export class NatsNodes {
     return [this.#own(), ...others.map(({ state }) => state)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** The other nodes that were the last to publish, even if that was long ago. */
+  /** The last published state of every other known node, also of stopped ones. */
   get others(): readonly NodeState[] {
     return [...this.#others.values()].map(({ state }) => state)
   }
