@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import type { Entry } from '#model/entry'
 import type {
@@ -81,8 +82,11 @@ export class ActingActor<State, Command> {
     for (const change of decision.records ?? []) this.#store(change)
     if (decision.reminder !== undefined) this.reminder = decision.reminder
     // Both are formatted: a record returns bytes as buffers, which do not equal other byte arrays.
-    if (this.definition.persistence === 'write_through')
-      expect(this.#show(this.woken())).toEqual(this.#show(this.state))
+    if (this.definition.persistence === 'write_through') {
+      const [restored, kept] = [this.#show(this.woken()), this.#show(this.state)]
+      // `toEqual` alone takes a hundred times as long for byte arrays.
+      if (!isDeepStrictEqual(restored, kept)) expect(restored).toEqual(kept)
+    }
     for (const change of decision.records ?? []) this.definition.recordStored?.(this.address, change)
     for (const effect of decision.effects ?? []) effect()
   }

@@ -38,6 +38,7 @@ export function watchState(state: unknown): () => string | undefined {
 
 function partsOf(holder: object): unknown[] {
   if (holder instanceof Map) return [...[...holder].flat(), ...Object.entries(holder).flat()]
+  if (holder instanceof Uint8Array) return ['bytes', Buffer.from(holder).toString('latin1')]
   if (holder instanceof Set) return [...holder].flatMap((member) => [member, member])
   if (holder instanceof OrderedNames) return holder.after('', holder.size).flatMap((name) => [name, name])
   if (holder instanceof ServiceState) {
