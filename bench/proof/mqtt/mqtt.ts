@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -51,7 +51,9 @@ const publishers: readonly PublisherSettings[] = [true, false].flatMap((isNative
 class Publisher {
   readonly settings: PublisherSettings
   readonly errors: string[] = []
-  readonly #child: ChildProcess
+  /** Resolves when the client is connected, or has ended. */
+  readonly connected: Promise<unknown>
+  readonly #child: ChildProcessWithoutNullStreams
   #output = ''
 
   constructor(
@@ -65,20 +67,24 @@ class Publisher {
     const line = JSON.stringify({ ...settings, ...credentials, port })
     this.#child = spawn(python, [join(projectRoot, 'bench/proof/mqtt/publisher.py'), line])
     killAtExit(this.#child)
-    this.#child.stdout?.on('data', (text) => {
+    this.#child.stdout.on('data', (text) => {
       this.#output += text
     })
-    this.#child.stderr?.on('data', (text) => this.errors.push(String(text)))
+    this.#child.stderr.on('data', (text) => this.errors.push(String(text)))
+    this.connected = Promise.race([once(this.#child.stdout, 'data'), once(this.#child, 'close')])
   }
 
   /** Resolves when everything that it published is acknowledged. */
   async stop(): Promise<PublisherResult> {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), quietMsMax)
     const ended = once(this.#child, 'close')
-    this.#child.stdin?.write('\n')
+    this.#child.stdin.write('\n')
     if (this.#child.exitCode === null) await ended
     clearTimeout(timer)
-    const lines = this.#output.trim().split('\n')
+    const lines = this.#output
+      .trim()
+      .split('\n')
+      .filter((line) => line !== 'connected')
     const last = lines.pop() ?? ''
     this.errors.push(...lines)
     if (last.startsWith('{"published"')) return JSON.parse(last) as PublisherResult
@@ -148,6 +154,7 @@ async function prove(
     const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
     const first = await streamHead(server.url, authorization)
     const running = publishers.map((settings) => new Publisher(settings, python, { port: mqttPort, key }))
+    await Promise.all(running.map(({ connected }) => connected))
     for (let kill = 1; kill <= kills; kill++) {
       await sleep(random.between(lifeMsMin, lifeMs))
       if (server.isEnded) problems.push(`the server ended by itself before kill ${kill}\n${server.lines.join('\n')}`)

@@ -1,4 +1,4 @@
-"""Publishes 1, 2, 3, ... as values of one device in a lasting session, until a line arrives on its input.
+"""Prints `connected`, and publishes 1, 2, 3, ... as values of one device in a lasting session, until a line arrives on its input.
 
 Then it waits until everything is acknowledged, and prints {"published", "connections", "lostSessions"}. It needs paho-mqtt.
 """
@@ -118,6 +118,7 @@ with changed:
     # HELLO is acknowledged too.
     changed.wait_for(lambda: unacknowledged < 0 or not is_native)
     unacknowledged = 0
+print("connected", flush=True)
 while True:
     with changed:
         changed.wait_for(lambda: is_asked_to_stop or unacknowledged < UNACKNOWLEDGED_MAX)
