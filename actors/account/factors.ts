@@ -55,7 +55,7 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
 }
 
 /**
- * A wrong factor counts even if it came before the delay was over. A correct one does not reset the counter of the day.
+ * A wrong factor counts even if it comes before the delay is over. A correct one does not reset the count of the day.
  */
 export function decideFactorFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
   if (!credentials) return refuse(new Problem('not_found'))

@@ -53,7 +53,8 @@ export function endSessions(
 }
 
 /**
- * Whether the session that requests a change still belongs to the account. Undefined: the request is part of a sign-in.
+ * Whether the session that requests a change still belongs to the account. `session` undefined: the request is part of
+ * a sign-in.
  */
 export function mayChangeAccount({ sessions }: AccountState, session: string | undefined): boolean {
   return session === undefined || sessions.some(([id]) => id === session)

@@ -63,7 +63,8 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
 }
 
 /**
- * The retention time of the action is over. If a clock was set back since, it is not, and the reminder is set again.
+ * Deletes the action after its retention time. If that is not over, because a clock was set back, sets the reminder
+ * again.
  */
 function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)

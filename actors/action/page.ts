@@ -7,7 +7,7 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, type Tu
 /** Devices of one page. Every outcome rewrites the whole page. */
 export const pageDevicesMax = 100
 
-/** A page is stored before its action and must outlive it; pages are only reachable by their action. */
+/** A page is stored before its action and must outlive it. Only the action refers to its pages. */
 const outlivesMs = 10 * 60_000
 
 export const pageRecord = 'page'
@@ -43,7 +43,7 @@ function put(state: PageState, { value }: RecordChange): void {
   state.stored = (value as StoredPage | null) ?? undefined
 }
 
-/** Replaces the page if a process stopped before the action began: the list of devices may differ by then. */
+/** Replaces the page of a process that stopped before the action began: the list of devices may differ now. */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
   return recordOnly([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + outlivesMs })
@@ -64,7 +64,10 @@ function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes)
   return recordOnly([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], { answer: progress })
 }
 
-/** The retention time of the page is over. If a clock was set back since, it is not, and the reminder is set again. */
+/**
+ * Deletes the page after its retention time. If that is not over, because a clock was set back, sets the reminder
+ * again.
+ */
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionRetentionMs + outlivesMs

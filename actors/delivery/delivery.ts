@@ -39,8 +39,8 @@ export interface DeliveryOptions {
 /**
  * The mail requests and webhooks of one function, one record each, and their numbering. A device sends a request in the
  * commit of the entry that caused it, so either both are stored or neither; recipients are determined later. Mail
- * requests are numbered without gaps, also those that are only counted. A number without a record belongs to a request
- * that can no longer be mailed. Contract 5.7, 12.
+ * requests, including those that are only counted, are numbered without gaps. A number without a record belongs to a
+ * request that can no longer be mailed. Contract 5.7, 12.
  *
  * The actor stays awake and indexed while it stores requests or waiting webhooks. They cause no events.
  */
@@ -242,7 +242,7 @@ function indexedWhen({ function: entry, head, webhooks }: DeliveryState, isPrese
   return isIndexed === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
 }
 
-/** Whether some subscriber may not have processed all requests. */
+/** Whether there are requests that some subscriber may not have processed. */
 export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
   return seq > trimmed
 }

@@ -57,7 +57,7 @@ export interface CountOverflow {
   readonly count: number
 }
 
-/** All subscribers are past this request. */
+/** All subscribers have processed the requests up to `to`. */
 export interface TrimRequests {
   readonly type: 'trim'
   readonly to: number
@@ -77,7 +77,7 @@ export interface WebhookTried {
   readonly nextAt: number
 }
 
-/** `isTried`: an attempt was the cause. */
+/** `isTried`: the webhook ended with one more attempt. */
 export interface WebhookEnded extends Pick<WebhookResult, 'id' | 'status' | 'result'> {
   readonly type: 'webhook_ended'
   readonly isTried: boolean

@@ -15,7 +15,7 @@ import { answer, type Decision, type IndexChange, record, refuse, type Turn } fr
 /** Devices on which an alarm is or was active: entries `<alarm id>/<deviceIdentifier>`. */
 export const alarmIndex = 'alarm'
 
-/** Results of an evaluation without an event, if no report carries them. */
+/** Results of an evaluation that are in no event and in no report. */
 export interface AlarmsEvaluated {
   readonly type: 'alarms_evaluated'
   readonly waiting: AlarmWaits

@@ -54,7 +54,7 @@ export interface SetToken {
 
 /**
  * Ends some alarms of a device before its removal. The answer is true if more alarms may be active. If the device is
- * not removed, a reminder evaluates them again.
+ * then not removed, a reminder evaluates the alarms again.
  */
 interface EndAlarms {
   readonly type: 'end_alarms'

@@ -116,7 +116,7 @@ export function decideDesiredResult(
 
 /**
  * Ends desired values that the device reports, or whose property it no longer declares. `declared`: the services of a
- * HELLO with their values, of which unchanged ones cause no entry.
+ * HELLO with their values, because unchanged values are in no entry.
  */
 export function endReachedValues(
   state: DeviceState,

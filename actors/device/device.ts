@@ -57,8 +57,8 @@ export interface DeviceOptions {
 }
 
 /**
- * The hashes of the device's secret and token, and the id of its provisioning key. They are records outside the snapshot: they use
- * no memory of the device, and the upgrade of a link reads them without waking the device.
+ * The hashes of the device's secret and token, and the id of its provisioning key. They are records outside the
+ * snapshot: they use no memory of the device, and the upgrade request of a link reads them without waking the device.
  */
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'

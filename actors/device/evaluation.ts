@@ -74,7 +74,7 @@ export function nextOf(
     if (isActive) return { isActive: false, since: now, waitingSince: 0 }
     return waitingSince === 0 ? current : { isActive, since, waitingSince: 0 }
   }
-  // `since` is in the past if the server was down at that moment.
+  // The new `since` is in the past if the server was down at that moment.
   const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
   return holdsSince === waitingSince ? current : { isActive, since, waitingSince: holdsSince }
@@ -130,8 +130,8 @@ export class EvaluationBuilder {
   }
 
   /**
-   * Undefined if nothing changes. If rules were skipped, the next report evaluates all rules. A reminder does the same, as
-   * long as each turn makes progress.
+   * Undefined if nothing changes. If rules were skipped, the next report evaluates all rules. So does a reminder, if
+   * this turn made progress.
    * @param remindedAt only called if an alarm waits
    */
   outcome(remindedAt: () => number | null): Evaluation | undefined {

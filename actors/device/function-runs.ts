@@ -23,9 +23,9 @@ const none: readonly string[] = Object.freeze([])
 const runs = new TurnRuns()
 
 /**
- * Runs the functions that are bound to the device on each entry of a decision, in the order of the entries; alarms that
- * changed by a report follow the report. The results are part of the same commit. Throttle times are stored with the
- * report; without a report, the snapshot is stored at once. Contract 5.4.
+ * Runs the functions that are bound to the device on each entry of a decision, in order. Alarm changes follow the
+ * report that caused them. The results are part of the same commit. Throttle times are stored with the report; without
+ * a report, the snapshot is stored at once. Contract 5.4.
  */
 export function withRuns(
   state: DeviceState,

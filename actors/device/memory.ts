@@ -69,8 +69,8 @@ export function limitMemory(
 }
 
 /**
- * The error, if this declaration and the reports after it make the device or its tenant too large. For callers that
- * need it before the turn, because they create the device or move it to another link.
+ * The error if this declaration and the reports after it would make the device or its tenant too large. For callers
+ * that must know this before the turn, because they create the device or move it to another link.
  */
 export function memoryProblem(
   state: DeviceState,
@@ -84,7 +84,7 @@ export function memoryProblem(
   return after && growthProblem(state, after, tenant, limits)
 }
 
-/** The error, if a new device with this metadata is too large. */
+/** The error if a new device with this metadata is too large. */
 export function metaMemoryProblem(
   device: string,
   meta: JsonObject,

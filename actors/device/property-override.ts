@@ -11,15 +11,15 @@ export interface PropertyItem {
 
 /**
  * Whether a later entry contains the property again, so that a client that catches up can skip this one. Only published
- * entries count: an entry that is not stored yet may never be.
+ * entries count: others may never be stored.
  * @param lastOffset the last entry applied to the state
  * @param published the last published entry
  */
 export function isOverridden(state: DeviceState, lastOffset: number, item: PropertyItem, published: number): boolean {
   const found = serviceOf(state, item.service)
   const index = found?.shape.indexOf.get(item.propId)
-  // The property does not exist any more, so a later entry removed this value. It is certainly published if all entries
-  // are. A removal is not skipped, because it may be the last entry about the property.
+  // The property does not exist any more, so a later entry removed this value. That entry is certainly published if all
+  // entries are. A removal is not skipped, because it may be the last entry about the property.
   if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= published
   const last = found.offsetOf(index)
   return last > item.offset && last <= published

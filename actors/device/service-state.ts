@@ -45,7 +45,7 @@ export class ServiceState {
     return this.#numbers[index * perProperty + timePlace] as number
   }
 
-  /** Offset of the entry with the last report; clients that catch up can skip earlier ones. 0 for none. */
+  /** Offset of the entry with the last report, 0 for none. Clients that catch up can skip earlier entries. */
   offsetOf(index: number): number {
     return this.#numbers[index * perProperty + offsetPlace] as number
   }

@@ -34,8 +34,8 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
 /**
- * Stored as an array, because there may be millions of them. The last fields are present up to the last one that has
- * content.
+ * Stored as an array, because there may be millions of them. Optional fields after the last one with content are left
+ * out.
  */
 type DeviceSnapshot = readonly [
   ...DeviceFields,

@@ -84,7 +84,7 @@ export class TurnRuns implements RunSink {
   #mailCount = 0
   #skippedCount = 0
   readonly #skippedIds = new Set<string>()
-  /** The function of the last request beyond the rate, its webhook, and how many in a row were beyond it. */
+  /** Consecutive requests beyond the rate: their function, their webhook (none for mails) and their number. */
   #overflowing: FunctionRule | undefined
   #overflowingWebhook: WebhookNode | undefined
   #overflown = 0

@@ -22,7 +22,7 @@ const objectBytes = 56
 /** An entry of an object with many keys, without the text of the key. */
 const fieldBytes = 32
 
-/** A text with one of these takes two bytes a character, any other text one. */
+/** A text with one of these characters takes two bytes per character, any other text one. */
 const wideCharacter = /[^\0-\xff]/
 
 /** Size of a value or an error. Numbers and booleans use no extra bytes: their place in the service is counted. */

@@ -84,9 +84,7 @@ const defaultTenantRow: TenantRow = Object.freeze({
   state: 'active',
 })
 
-/**
- * Runs `change`, which adds or removes a user of this address, and updates the count of addresses by number of users.
- */
+/** Runs `change`, which adds or removes a user of this address, and updates `emailUse`. */
 function changeUsersOf({ byEmail, emailUse }: DirectoryState, email: string, change: (email: string) => void): void {
   const usersCount = () => byEmail.get(email)?.size ?? 0
   countAddress(emailUse, usersCount(), -1)

@@ -19,7 +19,7 @@ import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'
 import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
 
-/** All users are in memory: 1.4 KB each with the lookup tables, and two thirds of a second to load them. */
+/** All users are in memory: 1.4 KB each with the lookup tables. Loading them takes two thirds of a second. */
 export const usersMax = 100_000
 
 /**

@@ -26,7 +26,7 @@ import {
  * The outcome of a request with an `Idempotency-Key`. Its start is stored before it has effects, and its answer is
  * stored before it is sent. Contract 1.10.
  *
- * There may be very many. Each is used twice and leaves memory at once.
+ * There may be very many keys. Each is used twice, so its actor leaves memory after each turn.
  */
 export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = recordActor({
   kind: 'idempotency',

@@ -23,14 +23,14 @@ interface ScanChanges {
 
 /** The result of requesting a scan. */
 export interface RequestedScan extends ScanChanges {
-  /** False: it waits behind another scan. */
+  /** False: the scan waits behind another one. */
   readonly isBegun: boolean
 }
 
 /**
  * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one, which covers
- * the devices of all. A scan for a rollout that does not run is not begun: without the rollout, it would select the
- * newest release.
+ * the devices of all. A scan for a rollout begins only while the rollout runs: otherwise it would select the newest
+ * release.
  */
 export function decideScan(
   state: ProjectState,
@@ -112,7 +112,7 @@ export function decideScansBegun(state: ProjectState): Decision<Entry> {
   return recordOnly(records, { indexes })
 }
 
-/** After a restart: devices that waited for their update did so in memory, so the scan is repeated. */
+/** After a restart: which devices waited for their update was known only in memory, so the scans are repeated. */
 export function decideRepeatScans(state: ProjectState): Decision<Entry> {
   const { openScans, rollout } = state
   if (openScans.length === 0) return answer(undefined)
@@ -160,7 +160,7 @@ function newScan(request: ScanRequest, rollout: string | null): StoredScan {
   return { ...request, cursor: '', chosen: 0, rollout }
 }
 
-/** Whether it covers all devices, with no limit other than the rollout's own. */
+/** Whether the scan covers all devices, apart from the limits of the rollout itself. */
 function isWhole({ by, devices, author }: StoredScan): boolean {
   return devices === null && (author === null || by === 'rollout')
 }

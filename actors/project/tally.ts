@@ -7,7 +7,7 @@ import { releaseName } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
 import { answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
-/** With fewer finished devices than these (or than all selected ones) an error rate is not meaningful. */
+/** The error rate is computed over at least this number of devices, or over all selected ones if these are fewer. */
 const sampleDevices = 20
 
 /** The changes to store for a new tally. */
@@ -57,7 +57,7 @@ export function finishedOf({ done, failed, refused }: RolloutCounts): StoredRoll
   return { finished: done + failed + refused, failed: failed + refused }
 }
 
-/** Devices that had finished before and are tried again count again when they finish. */
+/** Lowers `countedFrom`, so that devices that are tried again count again when they finish. */
 function lowered(countedFrom: StoredRollout['countedFrom'], counts: RolloutCounts): StoredRollout['countedFrom'] {
   const now = finishedOf(counts)
   if (now.finished >= countedFrom.finished && now.failed >= countedFrom.failed) return countedFrom

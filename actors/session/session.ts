@@ -70,7 +70,7 @@ function decideUse({ session }: SessionState, { address }: UseSession, { now }: 
   return recordOnly([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
 }
 
-/** The session has expired. If a clock was set back since, it has not, and the reminder is set again. */
+/** Ends the session if it has expired. If it has not, because a clock was set back, sets the reminder again. */
 function decideDue(state: SessionState, { now }: Turn): Decision<Entry> {
   const { session } = state
   if (!session) return answer(undefined)

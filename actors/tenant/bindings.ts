@@ -25,7 +25,7 @@ export function bindingsFault(
   return tooManyAt(state.bindings.total + bindingsOf(state, wanted) - (before ? bindingsOf(state, before) : 0))
 }
 
-/** The same for a group with a new number of members. */
+/** The error of giving a group this number of members; undefined for none. */
 export function membersFault(state: TenantState, group: string, members: number): Problem | undefined {
   return tooManyAt(state.bindings.total + bindingsAdded(state, group, members))
 }

@@ -158,7 +158,7 @@ export interface DeleteGroup {
   readonly id: string
 }
 
-/** The same for an alarm; it applies to devices that its author may read. */
+/** Like `PutGroup`. The alarm applies to devices that its author may read. */
 export interface PutAlarm {
   readonly type: 'put_alarm'
   readonly id: string
@@ -173,7 +173,7 @@ export interface DeleteAlarm {
   readonly id: string
 }
 
-/** Devices up to `cursor` were evaluated according to `digest`; '' for a deleted alarm. */
+/** Devices up to `cursor` were evaluated according to `digest`, which is '' for a deleted alarm. */
 export interface SweepProgress {
   readonly type: 'sweep_progress'
   readonly alarm: string
@@ -189,7 +189,7 @@ interface ChangeLog {
   readonly isPresent: boolean
 }
 
-/** All devices were evaluated. If the alarm was deleted (''), no device has a state of it any more. */
+/** All devices were evaluated. If the alarm was deleted (`digest` ''), no device has a state of it any more. */
 export interface SweepDone {
   readonly type: 'sweep_done'
   readonly alarm: string
@@ -197,7 +197,7 @@ export interface SweepDone {
 }
 
 /**
- * The same for a function, whose runs see only data that its author may read. An edit contains the whole `body` too.
+ * Like `PutGroup`. Runs of the function see only data that its author may read. An edit contains the whole `body` too.
  */
 export interface PutFunction {
   readonly type: 'put_function'

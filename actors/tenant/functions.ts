@@ -58,8 +58,8 @@ export function decideDisableWebhook(
 }
 
 /**
- * Contract 5.4. Its mail requests and webhooks are deleted in the same commit. Its subscriptions end afterwards, one by one; until
- * then the function is listed in the index of ending topics.
+ * Contract 5.4. Its mail requests and webhooks are deleted in the same commit. Its subscriptions end afterwards, one by
+ * one; until then the function is listed in the index of ending topics.
  */
 export function decideDeleteFunction(
   { tenant, functions }: TenantState,

@@ -21,7 +21,7 @@ import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor
 export const jsonNamesMax = 1_000
 const firstPropId = 0x2000
 
-/** Each new name gets the next id, for ever: the schema may be edited or deleted, and values still find their property. */
+/** A new name gets the next id for ever, so values find their property even if the schema is edited or deleted. */
 export function decideAddJsonNames(state: TenantState, { service, names }: AddJsonNames): Decision<Entry> {
   const known = state.jsonNames.get(service)?.ids
   const added = [...new Set(names)].filter((name) => !known?.has(name))
@@ -32,14 +32,14 @@ export function decideAddJsonNames(state: TenantState, { service, names }: AddJs
   return recordOnly(added.map((name, place) => ({ name: jsonNameRecord(service, next + place), value: name })))
 }
 
-/** Adds the names that it does not have yet to the schema of the service. */
+/** Adds the new names to the schema of the service. */
 export function decidePublishJsonNames(state: TenantState, { service }: PublishJsonNames, turn: Turn): Decision<Entry> {
   const names = state.jsonNames.get(service)
   if (!names || names.published === names.ids.size) return answer(undefined)
   const published = { name: jsonPublishedRecord(service), value: names.ids.size }
   const schema = extended(state.schemas.get(service) ?? { name: service, generated: true, properties: {} }, names)
   const put = schema && decidePutSchema(state, { type: 'put_schema', service, schema }, turn)
-  // A schema without space for them stays as it is: the properties are read by their ids.
+  // A schema without space for the new names stays as it is: their properties are read by id.
   if (put?.type !== 'record') return recordOnly([published])
   return record(put.events, { changes: [published], records: [...(put.records ?? []), published] })
 }

@@ -21,7 +21,7 @@ export function textOfEntry(entry: string): string {
   return entry.slice(2 * digits + 1)
 }
 
-/** Behind all entries of this time and later, and before all older ones. */
+/** A place after all entries of this time and later, and before all older ones. */
 export function placeOfTime(at: number): string {
   return `${backwards(at)}g`
 }
@@ -31,7 +31,7 @@ export function placeOfEntry(entry: string): string {
   return entry.slice(0, 2 * digits)
 }
 
-/** Behind the entry with this beginning, and before all that follow. */
+/** A place after the entry with this beginning, and before all that follow. */
 export function placeAfter(place: string): string {
   return `${place}0`
 }

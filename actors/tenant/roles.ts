@@ -37,10 +37,10 @@ export function decidePutRole(
   })
 }
 
-/** Names in the roles that name one group. An edit of the group stores all of these roles again, in one turn. */
+/** Limit for all names in the roles that name one group: an edit of the group stores these roles again, in one turn. */
 const namesWithGroupMax = 50_000
 
-/** The error of groups that do not exist, or are named by too large roles; undefined for none. */
+/** The error if a group does not exist, or if the roles that name it have too many names; undefined for none. */
 function groupsFault(state: TenantState, role: string, grants: readonly Grant[]): Problem | undefined {
   const details = grants.flatMap(({ groups = [] }, place) =>
     groups.flatMap((group, index) =>

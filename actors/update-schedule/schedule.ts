@@ -29,7 +29,7 @@ export const updateScheduleAddress: ActorAddress<UpdateScheduleState, UpdateSche
 export const scheduleRecord = 'schedule'
 
 /**
- * The update schedule. It is stored after a run, so a run that a killed process did not finish happens after the start.
+ * The update schedule. The next time is stored after a run, so a run that a killed process did not finish is repeated.
  */
 export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = recordActor({
   kind: updateScheduleAddress.kind,

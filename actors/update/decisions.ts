@@ -19,8 +19,8 @@ import { hasReachedVersion } from '#model/firmware-order'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /**
- * One update at a time: a request during a running update joins it. If the offer is known already, asking causes no
- * event, so that a fleet that reconnects records no entries. Contract 6.
+ * One update at a time: a request during a running update joins it. An automatic update begins with `found`: it causes
+ * no event for `checking`, and a device without a newer firmware causes none at all. Contract 6.
  */
 export function decideBegin(
   actor: UpdateActorState,
@@ -124,8 +124,8 @@ export function decideReconnect(
 
 /**
  * After a restart. If the stored device has the new firmware, the update is done: the previous process may have stopped
- * between the two commits. If it does not, that proves nothing: whether the device restarted is known from its next
- * HELLO. The update server is asked again; the device repeats everything it has to report.
+ * between the two commits. Otherwise only its next HELLO shows whether it restarted. In the state `checking` the update
+ * server is asked again; in the others the device repeats everything it has to report.
  */
 export function decideResume(
   actor: UpdateActorState,
@@ -157,8 +157,8 @@ function reportedFirmware({ index }: UpdateContext, firmwares: readonly Firmware
 }
 
 /**
- * The update has timed out, or it may be tried again. If a clock was set back since, neither is true, and the reminder
- * is set again.
+ * The update has timed out, or may be tried again. If neither is true, because a clock was set back, sets the reminder
+ * again.
  */
 export function decideDueUpdate(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
   const { device, stored } = actor

@@ -23,14 +23,14 @@ export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
 /**
- * How often an update is offered again to a device that restarts. Each offer begins the time limit for its answer
- * again, so their number is limited: the offer itself may crash the device.
+ * How often an update is offered again to a device that restarts. This is limited because each offer restarts the time
+ * limit for the answer, and the offer itself may crash the device.
  */
 export const resendsMax = 3
 
 /**
- * After a device has kept its new firmware for this time, the update is final: a later older firmware is not a failure
- * of the update.
+ * After a device has kept its new firmware for this time, the update is final: it has not failed if the device reports
+ * an older firmware later.
  */
 export const stayMsMin = 24 * 60 * minuteMs
 
@@ -88,7 +88,7 @@ const isOther = (seen: MachineInput): boolean =>
 const isOldVersionAgain = ({ context, event }: MachineInput): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: MachineInput): boolean => (event.progress ?? 0) >= 100
-/** The update failed because the device was silent, and its time limits are not over: a report of progress revives it. */
+/** The update failed because the device was silent, but its time limits are not over: a progress report revives it. */
 const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: MachineInput): boolean =>
   offer !== null &&
   (reason === 'offline' || reason === 'timeout') &&

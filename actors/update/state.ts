@@ -55,9 +55,9 @@ export interface UpdateContext {
   readonly outcome: TriggerOutcome | null
   /** When the update times out unless there is an event; null: no limit. */
   readonly deadline: number | null
-  /** When downloading fails even if the device reports progress; 0 before it. */
+  /** When the download fails even if the device reports progress; 0 before the download. */
   readonly downloadsUntil: number
-  /** The same for installing. */
+  /** The same for the installation. */
   readonly installsUntil: number
   readonly beganAt: number
   /** The time and progress of the last published event. */
@@ -124,8 +124,8 @@ export function publishedStateAt(stored: StoredUpdate, index: number): Published
 }
 
 /**
- * The firmware that was checked before the current one, if it has no newer version: its published `checking` is
- * replaced by `idle`.
+ * A correction for the firmware that was checked before the current one: it has no newer version, so `idle` replaces
+ * its published `checking`.
  */
 export function checkedCorrection(
   before: StoredUpdate | undefined,

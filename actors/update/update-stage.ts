@@ -6,8 +6,8 @@ import { releaseName } from '#model/release'
 import { type Tell, tell } from '#runtime/actor'
 
 /**
- * The stage that the project counts for a device after a turn. It stays until another firmware is offered: checking for
- * an update does not remove a device from a rollout. Images of external update servers are not counted.
+ * The stage that the project counts for a device after a turn. The stage stays until another firmware is offered:
+ * checking for an update does not remove a device from a rollout. Images of external update servers are not counted.
  */
 export function countedAfter(
   before: CountedUpdate | null,
