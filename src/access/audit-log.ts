@@ -18,9 +18,9 @@ import type { System } from '#runtime/system'
 const pathCharactersMax = 512
 
 /**
- * Refused requests that are stored: some at once, and then some per second; the rest is counted. Those of all callers of a
- * tenant, and those without credentials, are each less than half of what is stored for 90 days, so they never displace
- * all changes. No caller uses up what others have.
+ * The rate of refused requests that are stored, for each caller and for all callers of a tenant; the others are only
+ * counted. Requests without credentials have a rate of their own. Each rate is less than half of what is stored for 90
+ * days, so refusals never displace all changes.
  */
 const refusals = {
   ofOne: { atOnce: 1_000, perSecond: 0.01 },
@@ -62,10 +62,7 @@ export interface AuditLogOptions {
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions
   readonly #refusals = new BoundedMap<string, Bucket>(bucketsMax)
-  /**
-   * Of entries of the same millisecond, a later one has a higher number. It begins at random, so that no other process
-   * has the same.
-   */
+  /** Orders entries of the same millisecond. It begins at random, so that no other process has the same numbers. */
   #number: number
   /** `dropped`: refusals beyond the rate. */
   readonly counts = { stored: 0, dropped: 0 }
@@ -124,7 +121,7 @@ export class AuditLog implements Audit {
 
   async #store(tenant: string, row: AuditRow): Promise<void> {
     const system = this.#options.system
-    // The user of a tenant that is being deleted: its entries are deleted too.
+    // The tenant is being deleted, and its entries with it.
     if (!isTenantActive(system, tenant)) return
     const entry = logEntry(row.at, this.#number++, JSON.stringify(row))
     const change = { type: 'change_log', index: auditIndex, entries: [entry], isPresent: true } as const

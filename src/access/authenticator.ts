@@ -64,7 +64,7 @@ class Authenticator {
 
   callerOf(request: AuthenticationRequest, access: RouteAccess): Caller | Promise<Caller> {
     if (access === 'none') return unauthenticated
-    // Only the route checks it: no other credential makes up for a bad signature. Contract 6, Hook.
+    // Only the route checks the signature: no other credential makes up for a bad one. Contract 6, Hook.
     if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return unauthenticated
     if (!this.#parts.isServing()) throw new Problem('storage')
     if (access === 'link') return this.#linkCaller(request)
@@ -88,12 +88,12 @@ class Authenticator {
     return { ...unauthenticated, tenant }
   }
 
-  /** Uses the proof up at once, because there is no token to check after it. */
+  /** Marks the proof as used at once, because there is no token to check after it. */
   async #proven(request: AuthenticationRequest): Promise<Caller> {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
       attempts.check(request.forwarded.address)
-      // Without room for the hash, the two signature checks would be wasted.
+      // If the password cannot be queued for its hash, the two signature checks would be wasted.
       passwords.checkRoom(request.forwarded.address)
     }
     const proof = await proofs.check(request, undefined)

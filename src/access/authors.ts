@@ -39,7 +39,7 @@ interface CreatorCheck {
 export class Authors {
   readonly #parts: AuthorsParts
   readonly #checks = new WeakMap<StoredApiKey, CreatorCheck>()
-  /** Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only keys that were used. */
+  /** Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only keys in use. */
   readonly #tenantsByCreator = new Map<string, Set<string>>()
 
   constructor(parts: AuthorsParts) {
@@ -47,9 +47,9 @@ export class Authors {
   }
 
   /**
-   * `author`: `crn#user:…`, or `crn#key:…` of an API key. Empty for a deleted or disabled user, for a key that ended,
-   * and for anything made while authentication was off. The operator owns the machine and keeps all rights. @throws
-   * Problem `storage` while the store is being read
+   * `author`: `crn#user:…`, or `crn#key:…` of an API key. The scope is empty for a deleted or disabled user, for a key
+   * that ended, and for anything made while authentication was off. The operator owns the machine and keeps all rights.
+   * @throws Problem `storage` while the store is being read
    */
   scopeOf(tenant: string, author: string): Scope {
     if (author === operator.user) return tenant === defaultTenant ? everything : nothing
@@ -69,8 +69,8 @@ export class Authors {
 
   /**
    * Whether the creator of a code or an API key may still give these grants in this tenant. Without this check, a later
-   * edit of the roles could give the creator more rights, because the creator knows the secret. Contract 2, Model. @throws Problem
-   * `storage` while the store is being read
+   * edit of the roles could give the creator more rights, because the creator knows the secret. Contract 2, Model.
+   * @throws Problem `storage` while the store is being read
    */
   mayGive(creator: Principal, tenant: string, grants: readonly Grant[]): boolean {
     const scope = this.scopeOf(creator.tenant, creator.user)

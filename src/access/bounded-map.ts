@@ -46,8 +46,8 @@ export class BoundedMap<K, V> {
   }
 
   /**
-   * The iterator reaches its end only when the map is empty, and is not asked then: a finished iterator returns no
-   * more keys.
+   * The iterator is not asked while the map is empty: it would reach its end, and a finished iterator returns no more
+   * keys.
    */
   #nextKey(): { readonly key: K } | undefined {
     if (this.#entries.size === 0) return undefined

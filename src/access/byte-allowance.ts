@@ -31,7 +31,7 @@ interface Bucket {
  */
 export class ByteAllowance {
   readonly #options: ByteAllowanceOptions
-  /** A bucket that was not used for `perMs` is full, like a forgotten one. */
+  /** A bucket that was not used for `perMs` is full, so it can be forgotten. */
   readonly #buckets: RecentMap<string, Bucket>
 
   constructor(options: ByteAllowanceOptions) {

@@ -6,7 +6,7 @@ import { openTotpSecret, totpStep } from '#access/totp'
 import { accountAddress } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
-/** A right code is used up. A wrong one is counted, for any fault. Contract 2, Second factor. */
+/** A right code is used up. A wrong code is counted, whatever is wrong with it. Contract 2, Second factor. */
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
 export async function takeTotp(
@@ -42,7 +42,7 @@ export async function takeRecoveryCode(
   )
 }
 
-/** The form of the code decides which kind it is; the two kinds share none. */
+/** Six digits are a TOTP code; any other text is a recovery code. */
 export function takeCode(
   parts: SignInParts,
   subject: FactorSubject,
@@ -54,7 +54,7 @@ export function takeCode(
     : takeRecoveryCode(parts, subject, code, origin)
 }
 
-/** A used code is as wrong as any other. */
+/** Counts a code that was used before like any wrong code. */
 export async function useFactor(
   parts: SignInParts,
   subject: FactorSubject,

@@ -20,15 +20,15 @@ export interface FactorSubject {
   readonly owner: string
   /** The session's id if signed in; undefined during sign-in. */
   readonly session: string | undefined
-  /** By a 2FA token that requires setting up the first factor. */
+  /** The request has a 2FA token that requires setting up the first factor. */
   readonly isEnrolling: boolean
   /** The version of the credentials for which the 2FA token was issued. */
   readonly version: number | undefined
 }
 
 /**
- * By the 2FA token in the body, otherwise by the session; both need a proof. The token is valid until the credentials
- * change.
+ * Finds the user by the 2FA token in the body, otherwise by the session; both need a proof. The token is valid until
+ * the credentials change.
  *
  * @throws Problem `unauthorized`
  */
@@ -46,7 +46,7 @@ export async function factorSubject(
   return { row, jkt, owner: `session/${tenant}/${id}`, session: id, isEnrolling: false, version: undefined }
 }
 
-/** The owner for the shares of a bounded store, for all sessions and tokens of the user. */
+/** The owner of entries in a bounded store: the user, with all sessions and tokens. */
 export function ownerOf({ row }: FactorSubject): Principal {
   return { tenant: row.tenant, user: row.id }
 }
@@ -101,7 +101,7 @@ export function checkFactorLimit(
   if (early) throw early
 }
 
-/** Counted before the answer is sent. */
+/** Counts a wrong factor before the answer is sent. */
 export async function wrongFactor(
   { attempts, system }: SignInParts,
   { row }: FactorSubject,

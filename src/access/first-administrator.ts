@@ -13,7 +13,8 @@ const passwordCharacters = 20
 
 /**
  * Creates the configured administrator unless the name is taken; an existing account is never changed. If none is
- * configured and there is no account at all, creates one with a random password, which can be shown only now. Contract 2, First administrator.
+ * configured and there is no account at all, creates one with a random password, which can only be shown now. Contract
+ * 2, First administrator.
  */
 export async function firstAdministrator(
   parts: SignInParts,

@@ -113,8 +113,8 @@ export function openIdentity(options: IdentityOptions) {
 
   return {
     /**
-     * Authenticates every request and upgrade. For `link` the caller only has the tenant of the credential: code that needs
-     * the device or the key calls `linkCaller`.
+     * Authenticates every request and upgrade. For `link` the caller has only the tenant of the credential: code that
+     * needs the device or the key calls `linkCaller`.
      */
     authenticate: authenticatorOf({
       isServing: () => system.isServing,
@@ -194,7 +194,7 @@ export function openIdentity(options: IdentityOptions) {
     /** Signs unsubscribe URLs. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
-    /** The store was read on a node that follows another one. @throws WrongFileKey, an error of the file key's source */
+    /** A node that follows another one has read the store. @throws WrongFileKey, an error of the file key's source */
     async follow() {
       derivedKeys ??= fileKeysOf(await options.fileKey(true))
       ring.reload()

@@ -17,8 +17,9 @@ import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**
- * The accounts that a login compares, one hash each. A login always computes as many hashes as for the mail address that
- * is used in the most tenants, so that the time of an answer does not reveal the number of accounts. Contract 2, Login.
+ * The number of accounts that a login compares, one hash each. A login always computes as many hashes as for the mail
+ * address that is used in the most tenants, so that the time of an answer does not reveal the number of accounts.
+ * Contract 2, Login.
  */
 const candidatesMax = 8
 
@@ -57,7 +58,9 @@ function candidates(directory: DirectoryState, { email, tenantIdentifier, origin
     .slice(0, candidatesMax)
 }
 
-/** In one tenant, one user's name may be another's address, with the same password: then the address decides. */
+/**
+ * In one tenant, one user's name may be another user's address, and both may have this password: the address decides.
+ */
 function onePerTenant(matches: readonly Match[], email: string): readonly Match[] {
   const byTenant = new Map<string, Match>()
   for (const match of matches) {

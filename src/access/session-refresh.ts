@@ -65,7 +65,7 @@ function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState
   if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
 }
 
-/** Returns the new number. A number that was used before has ended the session. */
+/** Returns the new number. A number that was used before ends the session. */
 async function rotate(
   { world, system, lifetimes }: SignInParts,
   tenant: string,

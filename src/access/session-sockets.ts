@@ -71,7 +71,7 @@ export class SessionSockets {
     this.#leave(socket, caller)
   }
 
-  /** The same session with another access from now on. */
+  /** Gives the socket another access; its session stays the same. */
   move(socket: Socket, caller: Caller): void {
     const before = this.#callers.get(socket)
     if (!before) return
@@ -81,7 +81,7 @@ export class SessionSockets {
     if (couldRead && !mayRead) this.end([socket], closeCodes.notPermitted)
   }
 
-  /** Accesses whose scope changed. */
+  /** The scopes of these accesses changed. */
   redefined(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     for (const [access, scope] of changed) {
       const known = this.#byAccess.get(accessText(tenant, access))
@@ -150,7 +150,7 @@ export class SessionSockets {
     return mayRead
   }
 
-  /** As for `#join`. */
+  /** Returns whether sockets with this access may receive any event. */
   #leave(socket: Socket, { tenant, access }: Caller): boolean {
     const key = accessText(tenant, access)
     const known = this.#byAccess.get(key)

@@ -14,8 +14,8 @@ import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 
 /**
- * `POST /iam/signup`: sets the first password, or a new one. The answer does not reveal the fault of a code. Contract
- * 2, Sign-up.
+ * `POST /iam/signup`: sets the first password, or a new one. The answer does not reveal what is wrong with a code.
+ * Contract 2, Sign-up.
  */
 export async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ readonly name: string }> {
   const { world, system, passwords, attempts } = parts

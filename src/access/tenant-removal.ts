@@ -19,13 +19,13 @@ export interface TenantRemovalParts {
 
 /** The delay before a failed removal is tried again. */
 const againAfterMs = 60_000
-/** Their tokens are looked up in one go. */
+/** The number of devices whose tokens are looked up together. */
 const devicesAtOnce = 128
 
 /**
- * Removes the data of deleted tenants, one after the other, in the background: its users' names and the tokens of its
- * devices, then everything under its name, then the name itself. It may stop at any point, and continues from the state
- * of the store: the tenant's row stays until nothing is left.
+ * Removes the data of deleted tenants, one after the other, in the background: first a tenant's user names and the
+ * tokens of its devices, then everything under its name, then the name itself. The removal may stop at any point, and
+ * continues from the state of the store: the tenant's row stays until nothing is left.
  */
 export class TenantRemoval {
   readonly #parts: TenantRemovalParts

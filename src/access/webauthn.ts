@@ -32,7 +32,7 @@ const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card
  */
 const attestationFormats = ['none', 'packed']
 
-/** Loaded on first use: half of it reads certificates, and most servers never see a key. */
+/** Loaded on first use: half of the library reads certificates, and most servers never see a key. */
 const load = () => import('@simplewebauthn/server')
 const loadReaders = () => import('@simplewebauthn/server/helpers')
 

@@ -31,7 +31,7 @@ export class WebhookSecrets {
     this.#random = random
   }
 
-  /** A node without a secret keeps the one it has; if it has none, one is made. */
+  /** A node without a secret in `body` keeps its stored one; if it has none, one is made. */
   seal(owner: Owner, body: FunctionBody, before?: StoredFunction): SealedBody {
     const made = new Map<string, string>()
     const secrets = body.graph.nodes.flatMap((node): StoredWebhookSecret[] => {
@@ -56,7 +56,7 @@ export class WebhookSecrets {
   open(owner: Owner, { secrets = [] }: StoredFunction, node: string): string | undefined {
     const stored = secrets.find((secret) => secret.node === node)
     if (!stored) return undefined
-    // It may have been made while authentication was off.
+    // The secret may have been sealed while authentication was off.
     const keys = [this.#key() ?? openKey, openKey]
     const [text] = keys.flatMap((key) => open(key, stored.sealed, contextOf(owner, node)) ?? [])
     return text && Buffer.from(text).toString()
