@@ -5,7 +5,7 @@ interface Topic {
   readonly description: string
   /** Clients publish to it, or receive from it. */
   readonly action: 'receive' | 'send'
-  /** Whose messages these are: a channel of this document, and its messages. */
+  /** The channel of this document whose messages the topic carries, and their names. */
   readonly of?: { readonly channel: string; readonly messages: readonly string[] }
   readonly contentType?: string
 }

@@ -43,8 +43,8 @@ const example = {
 const EventValue = PropertyValue.nullable()
 
 /**
- * The input of a test run; nothing is read from devices. `trigger`: a node; without it the run begins at each trigger
- * that `value` fires. Without `value` it is the `to` of the trigger. `time` in Unix ms.
+ * The input of a test run; nothing is read from devices. `trigger`: a node; if absent, the run begins at each trigger
+ * that `value` fires. `value`: if absent, the `to` of the trigger. `time` in Unix ms.
  */
 const Sample = z.strictObject({
   trigger: ShortName.optional(),

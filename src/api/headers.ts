@@ -1,9 +1,7 @@
 import { acceptsProof } from '#api/access'
 import { type RouteEntry, takesIdempotencyKey } from '#api/route-entry'
 
-/**
- * Headers of answers with a meaning, and when they are sent. In addition every answer has `Date` and `X-Request-Id`.
- */
+/** Headers of answers, and when they are sent. Every answer also has `Date` and `X-Request-Id`. */
 
 export const answerHeaders = {
   ETag: {

@@ -70,7 +70,7 @@ export const HistoryQuery = z.object({
   tz: zoneField.optional(),
   limit: numberField(100_000).optional(),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').optional(),
-  /** In links to following pages: the position of the first one. */
+  /** In links to following pages: the stream position of the first page. */
   position: positionField.optional(),
 })
 export type HistoryQuery = z.infer<typeof HistoryQuery>

@@ -6,7 +6,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 /** Received or sent by the server: a schema that transforms has two forms. */
 type Side = 'input' | 'output'
 
-/** An addition to zod's JSON Schema: a description, examples, or, with a type, the whole. */
+/** An addition to zod's JSON Schema: a description or examples. A note with a type replaces the whole schema. */
 export type SchemaNote = JsonSchema
 
 export interface SchemaCollectionOptions {
@@ -74,7 +74,7 @@ export class SchemaCollection {
 
   /** With references as zod writes them; the referenced schemas are stored. */
   #convert(schema: z.ZodType, side: Side): JsonSchema {
-    // Inside of another: at the root it would not be referenced by its name.
+    // Wrapped in an object, because a named schema at the root would not be referenced by its name.
     const whole = z.toJSONSchema(z.object({ it: schema }), {
       io: side,
       target: this.#options.target,
@@ -91,7 +91,7 @@ export class SchemaCollection {
   #amend(schema: z.ZodType, json: Record<string, unknown>): void {
     const { def } = schema._zod
     if (def.type === 'object' && !(def as z.core.$ZodObjectDef).catchall) delete json.additionalProperties
-    // Fields that the server does not change may be changed by the sender.
+    // zod sets it for values that the code does not change; a client may send them.
     delete json.readOnly
     if (JSON.stringify(json.propertyNames) === '{"type":"string"}') delete json.propertyNames
     // Every integer has this maximum, so it is noise.
@@ -125,7 +125,7 @@ export class SchemaCollection {
       const body = this.#bodies[side].get(name)
       if (!body) throw new Error(`a schema refers to the unknown schema ${name}`)
       if (!this.#used.has(shown)) {
-        // Before its own references are resolved: they may be circular.
+        // Set before its own references are resolved, because they may be circular.
         this.#used.set(shown, {})
         this.#used.set(shown, this.#withTargets(body, side))
       }

@@ -99,7 +99,7 @@ export const generalAnswers: Readonly<Record<number, string>> = {
   503: 'The storage is full, the server is overloaded or stopping, or the request took too long; retry after the time in `Retry-After`',
 }
 
-/** One of them, as a component. */
+/** The general error of this status, as a component. */
 function generalAnswerOf(status: number, collection: SchemaCollection): object {
   const schema = collection.output(status === 500 ? ServerErrorBody : ErrorBody)
   return {
@@ -195,8 +195,8 @@ function responseOf(
 type Paths = Record<string, Record<string, { responses: Record<string, object> }>>
 
 /**
- * Errors that several operations describe alike become components, named by their status, and `401-2` if there are
- * several of one; operations then refer to them. `taken`: components that exist already.
+ * Errors that several operations describe alike become components, and the operations refer to these. A component has
+ * the name of its status; the second one of status 401 is `401-2`. `taken`: components that exist already.
  */
 function shareAnswers(paths: Paths, taken: Readonly<Record<string, object>>): Record<string, object> {
   const places = new Map<string, Record<string, object>[]>()

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { Action, Resource } from '#model/scope'
 
 /**
- * Access to a route. It has no default: an entry without it does not compile, nor does one whose path names a device or
- * a service and whose permission does not require that they lie inside.
+ * Access to a route. There is no default: an entry without it does not compile. If the path names a device or a
+ * service, the permission must require that these lie inside the caller's scope.
  *
  * - `none`: no authentication.
  * - `link`: a device or a gateway, by credentials of the device link. Contract 7.
@@ -80,7 +80,7 @@ export interface RouteAnswer {
   readonly description: string
   /** For a JSON body. */
   readonly schema?: z.ZodType
-  /** For a body of another type. Without this and without a schema it is empty. */
+  /** For a body of another type. Without this and without a schema the body is empty. */
   readonly contentType?: string
 }
 
@@ -90,7 +90,7 @@ export type RouteAnswers = Readonly<Record<number, RouteAnswer>>
 interface RouteExample {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
-  /** For a streamed body a text, sent unchanged. */
+  /** For a streamed body: a text, which is sent unchanged. */
   readonly body?: unknown
   readonly status: number
   /** An example of the answer's body; absent if it is empty. */

@@ -104,7 +104,7 @@ export const callUpdateHook = defineRoute('callUpdateHook', {
   source: '§4.5, contract 6',
   summary: 'Check which devices of a project need an update: all, or those in the body',
   access: 'hook',
-  // An invalid name is a project without devices.
+  // An invalid name is treated as a project without devices.
   parameters: z.object({ projectIdentifier: z.string() }),
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
