@@ -10,8 +10,8 @@ import { ServiceIdentifier, ServiceReference, Timestamp } from '#model/identifie
 export const alarmsMax = 10_000
 
 /**
- * Nodes of the conditions of a tenant's alarms: all of them may apply to one device, and the list of their names must
- * take at most 20 ms.
+ * Nodes of the conditions of a tenant's alarms: all of them may apply to one device, and listing their names must take
+ * at most 20 ms.
  */
 export const alarmNodesMax = 100_000
 

@@ -11,8 +11,8 @@ import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
  *
  * Truth is JsonLogic's: `0`, `""`, `null`, `false` and empty arrays are false. `==` and the orders compare two texts as
  * texts and any other values as numbers, where `null` is 0, except that `null == x` is true only for `null`. If a value
- * has no number (`"abc"`, an array, an object, 1 by 0), the condition fails: it has no outcome. Arrays and objects are
- * not compared by content: for `===` and `in` each is different from every other.
+ * has no number (`"abc"`, an array, an object, 1 divided by 0), the condition fails: it has no outcome. Arrays and
+ * objects are not compared by content: for `===` and `in` each is different from every other.
  */
 
 /** Validated by the schema `Condition`. */

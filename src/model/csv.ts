@@ -1,12 +1,14 @@
 import { Problem } from '#model/problem'
 
-/** A row of a CSV file, and the line on which it begins, from 1. Undefined fields: its quotation marks do not match. */
+/**
+ * A row of a CSV file, and the line on which it begins, from 1. `fields` undefined: its quotation marks do not match.
+ */
 export interface CsvRow {
   readonly line: number
   readonly fields: readonly string[] | undefined
 }
 
-/** Small pieces are collected to this size before they are parsed: an incomplete row is parsed again with each piece. */
+/** Small pieces are collected up to this size, because an incomplete row is parsed again with each piece. */
 const stepCharacters = 16_384
 
 /** Reads CSV as it arrives. RFC 4180; a row may also end with a line feed alone. */
@@ -14,7 +16,7 @@ export class CsvReader {
   readonly #rowCharactersMax: number
   #text = ''
   #at = 0
-  /** The next quotation mark, or the end of the text: each is searched once, not for each row before it. */
+  /** The next quotation mark, or the end of the text. It is searched once, not again for each row before it. */
   #quoteAt = -1
   #read = 0
   #line = 1
@@ -24,7 +26,10 @@ export class CsvReader {
     this.#rowCharactersMax = rowCharactersMax
   }
 
-  /** The rows that are complete with this text, and undefined for empty lines, so that the caller may pause. @throws Problem `bad_request` for a row that is too long */
+  /**
+   * Yields the rows that this text completes, and undefined for empty lines, so that the caller may pause.
+   * @throws Problem `bad_request` for a row that is too long
+   */
   *push(text: string): Generator<CsvRow | undefined> {
     this.#text += text
     if (this.#text.length - this.#read >= stepCharacters) yield* this.#rows()
@@ -60,7 +65,7 @@ export class CsvReader {
     }
   }
 
-  /** Reads a row, and goes behind it. */
+  /** Reads a row, and moves to the next one. */
   #row(): string[] | undefined | 'incomplete' {
     const text = this.#text
     if (this.#at >= text.length) return 'incomplete'
@@ -108,7 +113,7 @@ export class CsvReader {
     }
   }
 
-  /** Goes on with the next line. */
+  /** Moves to the next line. */
   #unreadable(): undefined {
     const end = this.#text.indexOf('\n', this.#at)
     this.#at = end < 0 ? this.#text.length : end + 1

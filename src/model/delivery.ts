@@ -21,7 +21,7 @@ export interface DeliveryRequest {
   readonly seq: number
   readonly at: number
   readonly device: string
-  /** The node and the template at that time. */
+  /** The node, and its template at that time. */
   readonly node: string
   readonly template: string
   readonly value: JsonValue

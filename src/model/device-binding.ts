@@ -9,7 +9,7 @@ export interface DeviceBinding {
 /** Names, possibly with duplicates, or all devices. */
 export type BindingDevices = readonly string[] | '*'
 
-/** The same as separate lists. */
+/** `BindingDevices` as separate lists. */
 export type BindingLists = readonly (readonly string[])[] | '*'
 
 /** The present members of a group; undefined if it was deleted. */

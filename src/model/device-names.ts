@@ -8,7 +8,7 @@ export type Names = ReadonlySet<string> | DeviceNames | '*'
 /** A group at one moment. */
 export interface GroupMembers {
   readonly id: string
-  /** Other members have another number. */
+  /** Changes with the members. */
   readonly edit: number
   readonly members: ReadonlySet<string>
 }
@@ -73,7 +73,7 @@ export function unionOf(reaches: readonly { readonly devices: Names }[]): Device
   return union
 }
 
-/** The same set for each use of a grant: a group may be edited often, and a role may name 10 000 devices. */
+/** Caches the set for each use of a grant: a group may be edited often, and a role may name 10 000 devices. */
 const setsOfNames = new WeakMap<readonly string[], ReadonlySet<string> | '*'>()
 
 /** Prefixes are left out. */
@@ -91,7 +91,7 @@ export function prefixesIn(devices: readonly string[]): readonly string[] {
   return devices.filter((name) => name.length > 1 && name.endsWith('*')).map((name) => name.slice(0, -1))
 }
 
-/** A device identifier, or the begin of one with a star. */
+/** A device identifier, or the beginning of one with a star. */
 export function deviceOrPrefixOf(text: string): string | undefined {
   if (!text.endsWith('*')) return deviceIdentifierOf(text)
   const prefix = text.slice(0, -1)

@@ -13,8 +13,8 @@ export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
 }
 
 /**
- * Whether a scope includes what these grants would allow on more devices. Members of groups count by name, unlike for
- * `covers`: a grant by name would outlast their membership.
+ * Whether a scope includes what these grants would allow on these devices. Here the scope includes the members of its
+ * groups. In `covers` it does not, because a grant by name would outlast a membership.
  */
 export function coversOn(mine: Scope, grants: readonly Grant[], devices: readonly string[]): boolean {
   const theirs = grants.map((grant) => ({ ...grant, devices: [...devices], groups: [] }))
@@ -47,7 +47,8 @@ function groupTerm(id: string): string {
 }
 
 /**
- * Finds the indexes of the grants that hold a name. Built when first needed: often a single grant covers the other one.
+ * Finds the indexes of the grants that hold a name. Built when first needed: often one grant alone covers the other
+ * one.
  */
 class GrantNames {
   readonly reaches: readonly Reach[]
@@ -112,8 +113,8 @@ function namedIn({ names, groups }: DeviceNames): ReadonlySet<string> {
 const actionsOfHalf = 2
 
 /**
- * The grants of a scope, their permissions as bits. A role may have 100 grants with 20 000 names, each grant with other
- * permissions: all permissions are compared at once, and each name is looked up once.
+ * The grants of a scope, with their permissions as bits. A role may have 100 grants with 20 000 names, each grant with
+ * other permissions: all permissions are compared at once, and each name is looked up once.
  */
 class ActionHalf {
   readonly #half: 0 | 1
@@ -134,12 +135,12 @@ class ActionHalf {
     if ((this.#all & wanted) !== wanted) return false
     if (wanted === 0 || this.#isInOne(terms, wanted)) return true
     const { devices, services } = terms
-    // Devices as a whole (contract 3.1: services don't narrow them), services as a whole, and then the products
-    // themselves.
+    // First devices as a whole (contract 3.1: services don't narrow them), then services as a whole, then each service
+    // of each device.
     const places = devices.map((device) => this.#held.placesOfDevice(device))
     if (!places.every((held) => this.#isGiven(held, wanted))) return false
     if (!services.every((service) => this.#isGiven(this.#held.placesOfService(service), wanted))) return false
-    // Devices with the same grants have the same answer.
+    // Devices that are in the same grants have the same result.
     const different = new Map(places.map((held) => [held.join(), held])).values()
     return services.length === 0 || this.#areProductsGiven([...different], services, wanted)
   }
@@ -167,7 +168,7 @@ class ActionHalf {
     return (places.reduce((bits, place) => bits | (this.#given[place] as number), 0) & wanted) === wanted
   }
 
-  /** `isHeld`: `*` also gives every resource by name. */
+  /** `isHeld`: the caller has the grant, so `*` also gives every single resource. */
   #bitsOf(grant: Grant, isHeld: boolean): number {
     let bits = 0
     for (const [resource, action] of permissionsOf(grant)) {
@@ -178,7 +179,7 @@ class ActionHalf {
     return bits
   }
 
-  /** Outside of tenant `default` no grant gives `tenants`. */
+  /** The permissions that have an effect: outside of tenant `default` no grant gives `tenants`. */
   #effectiveIn(mine: Scope): number {
     let bits = 0
     for (let place = 0; place < actionsOfHalf; place++) {

@@ -14,21 +14,21 @@ const span = z.string().refine((text) => {
   return count !== undefined && Number(count) <= countMax
 }, `must be a span such as 12h, 30d, 6w or 2y with at most ${countMax} units, "forever", or "0" for none`)
 
-/** Spans that are left out are those of the server. */
+/** Absent spans are those of the server. */
 export const HistoryRetention = z.union(
   [z.literal(false), z.strictObject({ raw: span.optional(), hourly: span.optional(), daily: span.optional() })],
   'must be false, or an object of raw, hourly and daily',
 )
 export type HistoryRetention = z.infer<typeof HistoryRetention>
 
-/** Infinity for ever. */
+/** Infinity for `forever`. */
 export function spanMs(text: string): number {
   if (text === 'forever') return Number.POSITIVE_INFINITY
   const [, count = '0', unit = 'h'] = spanPattern.exec(text) ?? []
   return Number(count) * unitMs[unit as keyof typeof unitMs]
 }
 
-/** The properties of one service whose history is not kept as the server keeps others, by id. */
+/** The properties of one service that have a retention of their own, by id. */
 export interface ServiceRetention {
   readonly tenant: string
   readonly service: string

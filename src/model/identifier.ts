@@ -23,7 +23,7 @@ export const timestampMsMax = 8_640_000_000_000_000
 export const firmwareCharactersMax = 128
 
 /**
- * §2.1 read as contract 1.8 does: an optional prefix of two printable ASCII characters, the first not a space, none of
+ * §2.1 as contract 1.8 reads it: an optional prefix of two printable ASCII characters, the first not a space, none of
  * `: , / % ? # * \`, and then letters, digits, `=` and `-`. The `*` of §2.1 exists in scopes only.
  */
 const devicePattern = /^(?:(?![#%*,/:?\\])[!-~](?![#%*,/:?\\])[ -~])?[a-zA-Z0-9=-]+$/

@@ -182,7 +182,7 @@ function isBase64(text: string): boolean {
   return (text.length / 4) * 3 - padding <= valueBytesMax && base64Pattern.test(text)
 }
 
-/** `accept` returns a copy: a list that grew reserves up to half as much memory again. */
+/** Accepts arrays. The result is a copy, because a list that grew reserves up to half as much memory again. */
 function array(accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
   return (value) => {
     if (!Array.isArray(value) || value.length > arrayElementsMax) return undefined

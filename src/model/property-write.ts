@@ -77,7 +77,7 @@ export function checkWrittenValue(
   return fault === undefined ? { value: taken } : { fault }
 }
 
-/** The type in the device's declaration decides whether 1 or true is meant, not the type in the schema. */
+/** The value of an enumeration name. The declared type, not the one in the schema, decides whether it is 1 or true. */
 function valueNamed(
   schema: ServiceSchema,
   propId: number,

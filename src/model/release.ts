@@ -10,7 +10,7 @@ export const projectsMax = 1_000
 /** Releases of a project: years of weekly ones. */
 export const releasesMax = 1_000
 
-/** Pins of a project: each is a line in memory. */
+/** Pins of a project: all are in memory. */
 export const pinsMax = 100_000
 
 /** The unique key of a release in its project. `hardware` null: for any. */

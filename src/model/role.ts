@@ -9,13 +9,13 @@ import { Grant, type Resource, resources } from '#model/scope'
 export const RoleName = ShortName
 export type RoleName = z.infer<typeof RoleName>
 
-/** Each is checked for every item of a list. */
+/** Each grant is checked for every item of a list. */
 export const roleGrantsMax = 100
 
 /** As JSON. A role is one record, read and written whole. */
 export const roleBytesMax = 256 * 1024
 
-/** Each is compared with every device of a list, and each group has up to 10 000 members. */
+/** Each prefix is compared with every device of a list, and each group has up to 10 000 members. */
 const rolePrefixesMax = 100
 const roleGroupsMax = 100
 
@@ -42,7 +42,7 @@ export const RoleGrants = z.unknown().transform((body, context): { readonly gran
   // returned.
   const { value, issues } = Grants._zod.run(payload, { async: false }) as z.core.ParsePayload<z.output<typeof Grants>>
   if (issues.length === 0) return value
-  // With the path in the body that was sent.
+  // Paths are those in the body that was sent.
   for (const issue of issues) context.issues.push(isOne ? { ...issue, path: issue.path?.slice(2) } : issue)
   return z.NEVER
 })

@@ -26,9 +26,9 @@ export const CronPattern = z
   .regex(/^[0-9a-z*,/?#-]+(?: [0-9a-z*,/?#-]+){4,5}$/i, 'must be a cron expression of 5 or 6 fields')
 
 /**
- * The body of a rollout. `percent` of the devices are selected by their names; only devices in `groups`, if there are
- * any. The rollout stops when at least `errorThresholdPercent` of the finished devices failed. Updates only begin while
- * the window is open: from each time that `cron` gives, in UTC, for `minutes`.
+ * The body of a rollout. `percent` of the devices, or of those in `groups`, are selected by their names. The rollout
+ * stops when at least `errorThresholdPercent` of the finished devices failed. Updates only begin while the window is
+ * open: from each time that `cron` gives, in UTC, for `minutes`.
  */
 export const RolloutBody = z.strictObject({
   firmware: FirmwareVersion,
@@ -45,15 +45,15 @@ export const rolloutStates = ['running', 'paused', 'stopped'] as const
 export type RolloutState = (typeof rolloutStates)[number]
 
 /**
- * A stored rollout. `updatedBy` is its author, and it only includes devices that the author may still update.
+ * A stored rollout. `updatedBy` is its author; the rollout only includes devices that the author may still update.
  * `updatedBy` and `createdBy` are resource names. Times are Unix ms.
  */
 export interface StoredRollout {
-  /** It changes with the firmware: attempts of an earlier rollout no longer count. */
+  /** Changes with the firmware, so attempts of an earlier rollout no longer count. */
   readonly id: string
   readonly body: RolloutBody
   readonly state: RolloutState
-  /** The finished and failed devices when it was last saved or resumed: the threshold counts later ones. */
+  /** The finished and failed devices when the rollout was last saved or resumed: the threshold counts later ones. */
   readonly countedFrom: { readonly finished: number; readonly failed: number }
   readonly createdBy: string
   readonly createdAt: number

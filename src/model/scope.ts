@@ -45,7 +45,7 @@ const grantGroupsMax = 100
 
 /**
  * A grant: its permissions apply only to its own devices and services. `*` means any; `PREFIX*` means devices whose
- * identifiers begin so. `groups`: their members at the moment count too. Contract 2, Model; contract 12.
+ * identifiers begin with PREFIX. `groups`: their current members count too. Contract 2, Model; contract 12.
  */
 export const Grant = z.strictObject({
   permissions: entriesWithin(

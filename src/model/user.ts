@@ -31,7 +31,7 @@ export function foldName(name: string): string {
   return name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 }
 
-/** Only the shape is checked; the first mail shows whether it is used. RFC 5321 §4.5.3.1.3. */
+/** Only the form is checked; the first mail shows whether the address exists. RFC 5321 §4.5.3.1.3. */
 export const Email = z
   .string()
   .min(3)
@@ -47,7 +47,7 @@ export function foldEmail(email: string): string {
 export const passwordCharactersMin = 10
 export const passwordCharactersMax = 256
 
-/** A password as it is hashed: keyboards differ in how they put accents together. */
+/** The form in which a password is hashed: keyboards compose accents differently. */
 export function normalPassword(text: string): string {
   return text.normalize('NFC')
 }
@@ -55,7 +55,7 @@ export function normalPassword(text: string): string {
 /** A new password: 10–256 characters (code points); the result is in normal form. Contract 2, Sign-up. */
 export const Password = z
   .string()
-  // A character is at most two units, and in normal form rarely a third of those it was typed with.
+  // A character has at most two units in normal form, and rarely more than six as it was typed.
   .max(8 * passwordCharactersMax, { abort: true })
   .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode', abort: true })
   .overwrite(normalPassword)

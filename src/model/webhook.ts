@@ -5,7 +5,10 @@ import type { JsonValue } from '#model/json-value'
 
 /** Webhooks of functions, in the form of https://www.standardwebhooks.com. Contract 12. */
 
-/** Waiting deliveries of a tenant; above either limit the oldest one is dropped. Bytes as JSON, about. */
+/**
+ * Waiting deliveries of a tenant; above either limit the oldest one is dropped. Bytes are those of the JSON,
+ * approximately.
+ */
 export const waitingWebhooksMax = 10_000
 export const waitingBytesMax = 64 * 1024 * 1024
 
@@ -14,7 +17,7 @@ const deliveriesShown = 100
 
 const urlCharactersMax = 2_048
 
-/** Where a webhook is sent. Credentials would be shown to every reader of the function. */
+/** The URL of a webhook. It has no credentials: every reader of the function would see them. */
 export const WebhookUrl = z
   .string()
   .max(urlCharactersMax)
@@ -38,7 +41,7 @@ function isWebhookSecret(text: string): boolean {
   const match = /^whsec_([A-Za-z0-9+/]{1,88}={0,2})$/.exec(text)
   const [, encoded = ''] = match ?? []
   const bytes = Buffer.from(encoded, 'base64')
-  // Libraries read other forms differently.
+  // Only canonical Base64: libraries read other forms differently.
   return bytes.length >= secretBytes.min && bytes.length <= secretBytes.max && bytes.toString('base64') === encoded
 }
 
