@@ -47,7 +47,7 @@ export interface ActorDefinition<State, Command, Event> {
    * another kind of actor.
    */
   concerns?(event: Event): string | undefined
-  /** The entry of an index that the commit of an event adds or removes. Called when the offset of the event is known. */
+  /** The index entry that the commit of an event adds or removes. Called when the offset of the event is known. */
   indexOf?(event: Event, offset: number): IndexChange | undefined
   /** Applies a change that is not an event. */
   change?(state: State, change: unknown): void

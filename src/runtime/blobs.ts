@@ -12,16 +12,18 @@ export interface BlobStore {
   open(): Promise<void>
   /**
    * Receives a part of an upload under a name, in order: `from` is its first byte, `size` the length of the whole, or
-   * null if this part is the last. Returns how much is received now, or the image after the last part. If the pieces
-   * fail, the bytes before the failure are kept for a day and the upload may be resumed, also after a restart; after a
-   * failed write, the bytes that were on the disk before, unless the disk is full; of an upload of unknown size,
-   * nothing. `from` 0 begins again. Only one part at a time for a name.
+   * null if this part is the last. `from` 0 begins again. Only one part at a time for a name. Returns how much is
+   * received now, or the image after the last part.
    *
-   * Without pieces, an upload that is already complete becomes the image: the process may have died before.
+   * If the pieces fail, the bytes before the failure are kept for a day, and the upload may be resumed, also after a
+   * restart. After a failed write, the bytes that were on the disk before are kept, unless the disk is full. Of an
+   * upload of unknown size nothing is kept.
    *
-   * `own` records the owner of the image. Until it succeeds or refuses the image for good, the upload is kept too: if
-   * the process dies, or `own` fails temporarily, the complete upload can be repeated without its bytes, if its size
-   * was known.
+   * A part without pieces turns an upload that is already complete into the image: the process may have died before
+   * that.
+   *
+   * `own` records the owner of the image. The upload is kept until `own` succeeds or refuses the image for good: if the
+   * process dies, or `own` fails temporarily, a complete upload of known size can be repeated without its bytes.
    * @throws Problem `conflict` if an upload is in progress or `from` is not the next byte; `too_large` above the limit
    * or `size`; `overloaded`; `storage`; and the errors of the pieces and of `own`
    */
@@ -44,8 +46,8 @@ export interface BlobStore {
   remove(sha256: string): Promise<void>
   /**
    * Deletes images without references, uploads without progress for a day, and complete uploads whose image has an
-   * owner: `owned` returns their names by length. An image received since `open` is kept for an hour, because its
-   * reference may follow.
+   * owner: `owned(bytes)` returns the names of those with this length. An image received since `open` is kept for an
+   * hour, because its reference may follow.
    * @throws Problem `storage`
    */
   sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void>

@@ -14,7 +14,7 @@ export interface RedoLimits {
   readonly growth?: { readonly eventsPerActor: number; readonly timesMax: number }
 }
 
-/** An actor that has waited for this share of the limit is saved, so all waiting actors are within this share. */
+/** Actors are saved only from this share of the limit on. */
 const youngRatio = 0.25
 const spreadRatio = 0.7
 /** How much the assumed number of waiting actors decreases each time the stream grows by the limit. */
@@ -115,7 +115,7 @@ export interface StreamLength {
 
 /**
  * Applying 256 k events takes about half a second. With a factor of 32, a million devices and ten changes in each
- * event, a start takes 13 to 15 s on two cores; with half of it, each change costs 10 % more at run time.
+ * event, a start takes 13 to 15 s on two cores; with half of that factor, each change costs 10 % more at run time.
  */
 export const redoLimits: RedoLimits = {
   eventsMax: 256 * 1024,
@@ -124,8 +124,8 @@ export const redoLimits: RedoLimits = {
 }
 
 /**
- * Bytes of snapshots in one commit; the rest waits for the next one. Packing takes about 2 ms a MiB. The last one may
- * exceed it.
+ * Limit for the snapshots in one commit, which the last of them may exceed; the others wait for the next commit.
+ * Packing takes about 2 ms per MiB.
  */
 export const snapshotBytesMax = 2 * 1024 * 1024
 

@@ -13,8 +13,8 @@ export interface Journal<Event> {
   /** Packs the value of a record with its version. */
   pack(format: RecordFormat, value: unknown): Uint8Array
   /**
-   * The same for a value that is written piece by piece: `endRecord` returns the bytes. They belong to the open commit,
-   * and stay unchanged until it is stored.
+   * Like `pack`, for a value that is written piece by piece: `endRecord` returns the bytes. They belong to the open
+   * commit, and stay unchanged until it is stored.
    */
   beginRecord(format: RecordFormat): ValueWriter
   endRecord(): Uint8Array

@@ -23,7 +23,7 @@ export class Reminders {
   readonly #world: World
   readonly #fire: (address: ActorAddress, dueAt: number) => void
   readonly #due = new Map<string, Reminder>()
-  /** The same as a binary heap by time. */
+  /** The same reminders as a binary heap by time. */
   readonly #heap: Reminder[] = []
   #cancel: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY

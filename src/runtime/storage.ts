@@ -19,9 +19,9 @@ export interface Storage {
   scan(range: ScanRange): Scan
   /** Bytes of memory for caches of reads and recent writes. 0 after `close`. */
   memoryBytes(): number
-  /** Bytes that it takes on the disk. */
+  /** Bytes on the disk. */
   diskBytes(): Promise<number>
-  /** Frees the disk space of deleted rows, which otherwise happens at some time. Reads and writes go on meanwhile. */
+  /** Frees the disk space of deleted rows now; otherwise the store does it later. Reads and writes go on meanwhile. */
   compact(): Promise<void>
   /** Waits for a pending write and unlocks the folder. Later reads and writes reject. Idempotent. */
   close(): Promise<void>
@@ -33,14 +33,16 @@ export interface Storage {
 export interface SharedStorage {
   /**
    * Begins to receive the commits of other nodes. Each is written, and then passed to `stored`; the next one waits for
-   * its promise. Resolves when all commits are written that were there at the call. Rejects if it can't follow.
+   * its promise. Resolves when all commits that existed at the call are written. Rejects if this node can't follow.
    */
   follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void>
-  /** Resolves when this node is the owner, and no more commits are passed. Rejects if it can follow no more. */
+  /**
+   * Resolves when this node is the owner, and no more commits are passed. Rejects if this node can no longer follow.
+   */
   own(): Promise<void>
   /** The store of this node alone. */
   readonly local: Storage
-  /** Called once if this node stops being the owner, or can follow no more. */
+  /** Called once if this node stops being the owner, or can no longer follow. */
   whenEnded(task: (failure: StorageFailure) => void): void
 }
 
@@ -101,7 +103,7 @@ export interface StorageBackend {
 /**
  * - `full`: no space left; may be reopened when there is space.
  * - `io`: the disk failed; no writes until the process restarts.
- * - `locked`: another process uses it.
+ * - `locked`: another process uses the store.
  * - `damaged`: it can't be read.
  * - `closed`, `poisoned`: this handle cannot be used any more.
  */
@@ -118,8 +120,8 @@ export class StorageFailure extends Error {
 }
 
 /**
- * Lists stored names in order. A listing shows the commits before its begin; a caller that needs a present state reads
- * it separately.
+ * Lists stored names in order. A listing shows the commits before its beginning; a caller that needs the present state
+ * reads it separately.
  */
 export interface Listing {
   /** Ids of stored `redo` actors of a kind, beginning after `after`. */

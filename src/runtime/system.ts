@@ -137,7 +137,7 @@ export class System<Event> {
     if (!wasAwake) this.registry.releaseIfEmpty(activation)
   }
 
-  /** The same for an activation that the caller has. It must be alive: changes of an ended one would be lost. */
+  /** Like `turn`, for an activation that the caller has. It must be alive: changes of an ended one would be lost. */
   turnOf(activation: Activation<Event>, command: unknown, responder: Responder, bytes = turnBytes): void {
     if (this.#isTurning) {
       this.#isNested = true
@@ -161,7 +161,7 @@ export class System<Event> {
     this.#respond(responder, decision, activation)
   }
 
-  /** The same as a promise, which rejects with the Problem. */
+  /** Like `turn`, as a promise, which rejects with the Problem. */
   ask<Command>(
     address: ActorAddress<unknown, Command>,
     command: NoInfer<Command>,
@@ -185,7 +185,7 @@ export class System<Event> {
     return visibleState(this.registry.peek(address))
   }
 
-  /** The same with an activation, for frequent reads. The tenant must exist. @throws Problem `storage` */
+  /** Like `peek`, with an activation, for frequent reads. The tenant must exist. @throws Problem `storage` */
   wake<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
     return visibleState(this.registry.wake(address))
