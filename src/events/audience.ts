@@ -74,7 +74,7 @@ export class Audiences {
   readonly #deviceSets = new Map<string, DeviceSet>()
   readonly #byDevice = new Map<string, Set<DeviceSet>>()
   readonly #byPrefix = new Map<string, Set<DeviceSet>>()
-  /** Those of all prefixes, each once. */
+  /** The lengths of all prefixes, each once. */
   #prefixLengths: readonly number[] = []
   /** Wide classes by type and service. Cleared when a class is added, removed or redefined. */
   readonly #cached = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
@@ -128,7 +128,7 @@ export class Audiences {
     return paused
   }
 
-  /** Ends the pause of `redefine`. Takes about 5 ms for an access with 18 000 other devices than before. */
+  /** Ends the pause of `redefine`. Takes about 5 ms for an access whose 18 000 devices have all changed. */
   resume(audience: AudienceClass): void {
     // Lists that were made during the pause may be those of another scope.
     this.#clearCache()

@@ -33,7 +33,7 @@ export interface HubOptions {
   readonly highWaterBytes?: number
 }
 
-/** Where a socket begins: after a position, now (with a STREAM first), or now. */
+/** Where a socket begins: after a position, now with a STREAM first ('now'), or now without it (undefined). */
 export type Resume = { readonly after: Position } | 'now' | undefined
 
 /**
@@ -223,7 +223,7 @@ export class Hub implements EventListener<Entry> {
       hub.published = last
       for (const connection of hub.connections) {
         if (isRewound) this.#resync(connection)
-        // It is not slow, so it receives every event.
+        // A live socket is not slow, so it receives every event unstripped.
         else if (connection.state === 'live' && before < last)
           this.#fallBehind(connection, this.#offsetOf(connection, before), Number.POSITIVE_INFINITY)
         else this.#catchUp.enqueue(connection)

@@ -6,8 +6,8 @@ import type { World } from '#runtime/world'
 const resyncIntervalMs = 1_000
 
 /**
- * Ends the pauses of classes whose access changed: from now on they receive what their new access allows, a RESYNC first.
- * In slices. A class whose last RESYNC was less than a second ago stays paused until then.
+ * Ends the pauses of classes whose access changed, in slices: from now on they receive what their new access allows, a
+ * RESYNC first. A class whose last RESYNC was less than a second ago stays paused until then.
  */
 export function resumeClasses(
   world: World,
@@ -18,7 +18,7 @@ export function resumeClasses(
   const now = world.monotonic()
   const slice = new Slices(world)
   for (let audience = paused.pop(); audience; audience = paused.pop()) {
-    // The end of the class's last socket may have come first.
+    // The pause, or the last socket of the class, may have ended before.
     if (!audience.isPaused || audience.sockets === 0) continue
     const early = audience
     const waitMs = early.resyncedAt + resyncIntervalMs - now
