@@ -54,10 +54,10 @@ export class DesiredWrites {
     this.#sent.set(linked, sent)
     const schemas = new Map(Array.from(desired.keys(), (service) => [service, schemaOf(tenant, service)]))
     const command: SendDesired = { type: 'send_desired', sent, schemas }
-    // 0 bytes: an overloaded server must not leave them out.
+    // 0 bytes, so that an overloaded server does not refuse the command.
     port.ask(tenant, device, command, 0).then((orders) => {
       for (const { id, order } of orders as readonly DesiredOrder[]) {
-        // Two calls at the same time have the same orders.
+        // Two calls at the same time get the same orders.
         if (sent.has(id) || order.flakeAddress !== linked.flakeAddress || !this.#isPresent(linked)) continue
         if (!this.#options.write(linked, order, idPrefix + id)) return
         sent.add(id)

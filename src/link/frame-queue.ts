@@ -128,7 +128,7 @@ export class FrameQueue {
   #run(): void {
     const { world } = this.#options
     const started = world.monotonic()
-    // A Map iteration includes entries that are added behind: one frame of each link in turn.
+    // The iteration of a Map includes entries that are added at its end, so the links take turns, one frame each.
     for (const [link, queue] of this.#queues) {
       if (!link.isAccepting) {
         this.forget(link)

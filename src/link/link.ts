@@ -184,7 +184,7 @@ export class Link {
     else if (isMistake && ++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
   }
 
-  /** Without its store, a node of a cluster is not the owner any more: another one answers. Contract 11. */
+  /** A node of a cluster that loses its store is no longer the owner: another node takes over. Contract 11. */
   #closeReasonOf({ code }: Problem): CloseReason {
     return code === 'storage' && this.#context.hasOtherNodes ? closeCodes.restarting : closeCodes.tryLater
   }

@@ -159,7 +159,7 @@ export class Links implements SocketHandler<LinkOpening> {
     else this.#frame(link, data, isBinary)
   }
 
-  /** The client does not read, and messages are not repeated on a link: its next HELLO brings the state. */
+  /** The client does not read. Lost messages are not repeated on a link; the state comes with the next HELLO. */
   dropped(socket: Socket): void {
     this.#links.get(socket)?.end(closeCodes.tryLater)
   }
