@@ -141,7 +141,7 @@ export interface UpdateNotices {
   triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void
   /** The update may be tried again. */
   updateRetryDue(tenant: string, device: string): void
-  /** An update is done; these indexes were not checked yet. */
+  /** An update is done, and the indexes in `rest` were not checked yet. */
   nextUpdateWanted(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
 }
 

@@ -84,8 +84,8 @@ export interface SessionOver {
 }
 
 /**
- * The user entered a valid code of this secret. `step` is the last step that counts as used. The recovery codes are
- * new. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
+ * The user entered a valid code of this secret. `step` is the last step that counts as used, `recovery` the hashes of
+ * new recovery codes. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
  */
 export interface SetTotp {
   readonly type: 'set_totp'

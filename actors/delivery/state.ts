@@ -9,7 +9,7 @@ export interface DeliveryState {
   head: DeliveryHead
   /** By `seq`, ascending. */
   readonly requests: Map<number, DeliveryRequest>
-  /** Waiting webhooks by id, in any order. They have no number, because each number counts in digests. */
+  /** Waiting webhooks by id, in any order. They have no number, because digests count the numbers. */
   readonly webhooks: Map<string, StoredWebhook>
   /** The webhooks that finished last, by id. */
   readonly results: Map<string, WebhookResult>

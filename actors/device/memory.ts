@@ -13,7 +13,7 @@ import { type Decision, type Recorded, refuse, type Turn } from '#runtime/actor'
 /** Limits for the memory of device states. */
 export interface MemoryBytesMax {
   readonly deviceBytesMax: number
-  /** For all devices of a tenant together, also sleeping ones, because all may wake at once. */
+  /** For all devices of a tenant together, including sleeping ones, because all may wake at once. */
   readonly tenantBytesMax: number
 }
 

@@ -168,7 +168,7 @@ export interface FunctionsRun {
   readonly type: 'functions_run'
   /** The functions bound to the device; undefined: unchanged. */
   readonly functions: KnownFunctions | undefined
-  /** They count against their rates when this is applied, because a decision may be refused. */
+  /** The requests count against their rates only when this change is applied, because a decision may be refused. */
   readonly requests: RequestedCounts
   /** Unix ms. */
   readonly at: number

@@ -58,7 +58,7 @@ export interface AlarmState {
   readonly isActive: boolean
   /** Time of the last change to active or inactive, Unix ms; 0: never active. */
   readonly since: number
-  /** Unix ms; since when the condition has held, while that is not long enough; 0: it is not waiting. */
+  /** Since when the condition has held, while that is not long enough, Unix ms; 0: the alarm is not waiting. */
   readonly waitingSince: number
   /** Absent: not acknowledged since it last became active. */
   readonly acknowledged?: Acknowledgement
@@ -102,8 +102,8 @@ export const noAlarms: DeviceAlarms = new AlarmStates()
 export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
 
 /**
- * When each throttle of a function last let something through for a device, Unix ms, by `<function>/<node>`, oldest
- * first. Only `apply` and `change` modify it.
+ * When each throttle of a function last passed an event of a device, Unix ms, by `<function>/<node>`, oldest first.
+ * Only `apply` and `change` modify it.
  */
 export type DeviceThrottles = ReadonlyMap<string, number>
 

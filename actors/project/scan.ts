@@ -52,7 +52,7 @@ export function withScan(state: ProjectState, request: ScanRequest, rollout: str
   return { ...changesOf(state, withScanRequest(state, request, rollout)), isBegun: !state.scan }
 }
 
-/** The rollout was deleted: no update begins because of it. The running scan checks no more devices. */
+/** The rollout was deleted, so it begins no more updates. If the running scan is for it, it checks no more devices. */
 export function withoutRolloutScans(state: ProjectState): ScanChanges {
   if (!isScanning(state)) return { records: [], indexes: [] }
   const { scan } = state

@@ -102,7 +102,7 @@ function decideRotate(state: SessionState, { number, endsAt }: RotateSession, tu
   return endedByItself(state, session, { outcome: 'reused' } satisfies Rotation)
 }
 
-/** Only for tokens that are bound to a key: an attacker could have an unbound token. */
+/** Answers are only repeated for tokens that are bound to a key: an attacker could have an unbound token. */
 function mayRepeat(session: StoredSession, number: number, now: number): boolean {
   return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= replacedMsMax
 }

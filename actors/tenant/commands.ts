@@ -211,8 +211,8 @@ export interface PutFunction {
 }
 
 /**
- * The receiver of a webhook answered 410: it wants no more of them. The author of the function stays the same. `url`:
- * the URL of the attempt.
+ * The receiver of a webhook answered 410, so it wants no more webhooks. The author of the function stays the same.
+ * `url`: the URL of the attempt.
  */
 export interface DisableWebhook {
   readonly type: 'disable_webhook'
@@ -221,7 +221,7 @@ export interface DisableWebhook {
   readonly url: string
 }
 
-/** Its subscriptions end afterwards. */
+/** The subscriptions of the function end afterwards. */
 export interface DeleteFunction {
   readonly type: 'delete_function'
   readonly id: string

@@ -13,11 +13,11 @@ export const machineVersion = 2
 const minuteMs = 60_000
 export const checkingMsMax = 30_000
 export const startedMsMax = 10 * minuteMs
-/** Time limits of a download: between two reports, and for all of it from the first report on. */
+/** Time limits of a download: between two reports, and from the first report to the end. */
 export const downloadSilenceMsMax = 10 * minuteMs
 export const downloadMsMax = 24 * 60 * minuteMs
 export const verifyingMsMax = 10 * minuteMs
-/** Time limits of an installation: between two reports, and for all of it from the first report on. */
+/** Time limits of an installation: between two reports, and from the first report to the end. */
 export const installingSilenceMsMax = 30 * minuteMs
 export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs

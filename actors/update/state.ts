@@ -14,7 +14,7 @@ export interface UpdateActorState {
 
 export const updateRecord = 'update'
 
-/** The stored update of one device: the state of the machine, and memories of earlier updates. */
+/** The stored update of one device: the state of the machine, and what is remembered of earlier updates. */
 export interface StoredUpdate {
   /** Version of the state machine. */
   readonly machine: number

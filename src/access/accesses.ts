@@ -174,7 +174,7 @@ type HeldAccesses = Map<string, WeakRef<LiveAccess>>
  * every registry in the process (seen with Node 20 and 22).
  */
 const collected = new FinalizationRegistry<{ readonly accesses: HeldAccesses; readonly key: string }>((held) => {
-  // It may have been made again in the meantime.
+  // The access may have been made again in the meantime.
   if (!held.accesses.get(held.key)?.deref()) held.accesses.delete(held.key)
 })
 

@@ -58,7 +58,7 @@ export interface AuditLogOptions {
   readonly isLogged: boolean
 }
 
-/** The changes and sign-ins of people and programs, also refused ones. Contract 12, Audit. */
+/** The changes and sign-ins of people and programs, including refused ones. Contract 12, Audit. */
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions
   readonly #refusals = new BoundedMap<string, Bucket>(bucketsMax)

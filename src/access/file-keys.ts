@@ -18,7 +18,7 @@ export interface FileKeys {
 const fileKeyBytes = 32
 
 /**
- * By HKDF-SHA-256 (RFC 5869) without salt: the file's key is random already.
+ * Derives the keys by HKDF-SHA-256 (RFC 5869), without salt: the file's key is random already.
  *
  * @throws RangeError for a key of another length
  */

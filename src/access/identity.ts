@@ -136,7 +136,7 @@ export function openIdentity(options: IdentityOptions) {
     secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
     metrics: { auth, signIns, passwords },
-    /** By the `Authorization` header of a device connection. @throws Problem `unauthorized` */
+    /** The caller of a device connection, by its `Authorization` header. @throws Problem `unauthorized` */
     linkCaller(authorization: string): LinkCaller {
       try {
         const caller = linkCallerOf(authorization)
@@ -148,7 +148,8 @@ export function openIdentity(options: IdentityOptions) {
       }
     },
     /**
-     * By the name and the secret of an MQTT client. No secret: the name is a provisioning key or the token of a device.
+     * The caller of an MQTT connection, by name and secret. Without a secret the name is a provisioning key or the
+     * token of a device.
      * @throws Problem `unauthorized`, `too_many_requests`
      */
     linkCallerBy(name: string, secret: string | undefined, address: string): LinkCaller {
@@ -169,8 +170,8 @@ export function openIdentity(options: IdentityOptions) {
       attempts.recordFailure(address, ...(account === undefined ? [] : [account]))
     },
     /**
-     * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from one
-     * address
+     * Counts a malformed request to a sign-in route.
+     * @throws Problem `too_many_requests` after too many from one address
      */
     failedSignIn(address: string) {
       attempts.check(address)

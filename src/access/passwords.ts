@@ -176,7 +176,7 @@ export class Passwords {
   }
 }
 
-/** Its client is gone. */
+/** The refusal of a request whose client is gone. */
 function clientGone(): Problem {
   return new Problem('overloaded', 'the client no longer waits for this password')
 }

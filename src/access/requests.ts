@@ -12,7 +12,7 @@ export interface SignInOrigin {
   readonly agent: string
   /** Aborts when no client waits for the answer any more. */
   readonly signal?: AbortSignal
-  /** Called with the user that the sign-in is about, also if it fails. */
+  /** Called with the user that the sign-in is about, even if it fails. */
   readonly identified?: (user: Principal) => void
 }
 

@@ -104,7 +104,7 @@ export class SessionSockets {
     )
   }
 
-  /** In later turns and in batches: each closing notifies a module, and there may be thousands. */
+  /** Closes sockets in later turns, in batches: each closing notifies a module, and there may be thousands. */
   end(sockets: readonly Socket[], reason: CloseReason): void {
     if (sockets.length === 0) return
     this.#parts.world.soon(() => {

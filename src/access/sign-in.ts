@@ -42,7 +42,7 @@ export interface RecognizedUser {
   readonly version: number
 }
 
-/** Names the user of a sign-in for the audit, also if the sign-in fails later. */
+/** Names the user of a sign-in for the audit, even if the sign-in fails later. */
 export function identifyUser({ identified }: SignInOrigin, { tenant, user }: Omit<RecognizedUser, 'version'>): void {
   identified?.({ tenant, user: formatCrn({ type: 'user', id: user }) })
 }
@@ -161,7 +161,7 @@ export function activeSession(
     : undefined
 }
 
-/** The same error for every cause, so that it does not help to guess. */
+/** The same error for every cause, so that it does not help an attacker. */
 export function wrongCredentials(): Problem {
   return new Problem('unauthorized', 'invalid credentials')
 }

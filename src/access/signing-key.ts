@@ -5,7 +5,7 @@ import { type PublicJwk, thumbprintOf } from '#access/public-jwk'
 
 /** A present or earlier key of the server's tokens. */
 export interface SigningKey {
-  /** Its thumbprint: equal keys have equal names, also after a restart. RFC 7638. */
+  /** The thumbprint of the key: equal keys have equal names, even after a restart. RFC 7638. */
   readonly kid: string
   readonly publicJwk: PublicJwk
   readonly publicKey: KeyObject

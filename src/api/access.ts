@@ -2,7 +2,7 @@ import type { Permission, RouteAccess, RouteEntry } from '#api/route-entry'
 
 /** Access to routes: in words, and as OpenAPI security requirements. Contract 1.4, 2. */
 
-/** One of several alternatives: the names of schemes, all of which are needed for it. */
+/** One of several alternatives: the names of the schemes that it needs together. */
 export type SecurityRequirement = Readonly<Record<string, readonly string[]>>
 
 export const securitySchemes = {

@@ -9,7 +9,7 @@ import { Timestamp } from '#model/identifier'
 
 /** The changes that people and keys made or tried. Contract 12. */
 
-/** Of lists that begin with the newest entry. */
+/** Query fields of lists that begin with the newest entry. */
 export const logFields = { ...pageFields, from: timeField.optional(), to: timeField.optional() }
 const LogQuery = z.object(logFields)
 export type LogQuery = z.infer<typeof LogQuery>

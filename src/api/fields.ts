@@ -98,7 +98,8 @@ export const codeLifetimeField = z.int().min(lifetimeSMin).max(codeLifetimeSMax)
 export const keyLifetimeField = z.int().min(lifetimeSMin).max(keyLifetimeSMax)
 
 /**
- * The tenant of users, roles and keys: administrators of tenants may give one other than their own. Contract 2, Model.
+ * The tenant of users, roles and keys: administrators of tenants may name another one than their own. Contract 2,
+ * Model.
  */
 export const tenantFields = { tenant: TenantReference.optional() }
 

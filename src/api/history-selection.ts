@@ -15,7 +15,7 @@ import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 const seriesMax = 100
 export const acrossDevicesMax = 100_000
 
-/** In a body, numbers may be numbers. */
+/** A field that is text in a query; in a body it may also be an integer. */
 function orNumber<Field extends z.ZodType<unknown, string>>(field: Field) {
   return z.union([z.int().transform(String), z.string()]).pipe(field)
 }

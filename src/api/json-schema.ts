@@ -72,7 +72,7 @@ export class SchemaCollection {
     return mapReferences(whole, (name) => schemaPlace + shownAs(name))
   }
 
-  /** With references as zod writes them; the referenced schemas are stored. */
+  /** Converts a schema. References stay as zod writes them; the referenced schemas are stored in `#bodies`. */
   #convert(schema: z.ZodType, side: Side): JsonSchema {
     // Wrapped in an object, because a named schema at the root would not be referenced by its name.
     const whole = z.toJSONSchema(z.object({ it: schema }), {

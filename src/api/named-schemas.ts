@@ -79,7 +79,8 @@ const modules: readonly object[] = [
 ]
 
 /**
- * By the names of their exports. Throws if two schemas share a name, because the document would show only one of them.
+ * The schemas by the names of their exports. Throws if two schemas share a name, because the document would show only
+ * one of them.
  */
 export function namedSchemas(): ReadonlyMap<string, z.ZodType> {
   const named = new Map<string, z.ZodType>()

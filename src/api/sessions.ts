@@ -119,7 +119,7 @@ export const readMe = defineRoute('readMe', {
         name: z.string(),
         tenant: TenantIdentifier,
         roles: z.array(z.string()),
-        /** `deviceCount`: the devices that it reaches now. Contract 12. */
+        /** `deviceCount`: how many devices the grant reaches now. Contract 12. */
         grants: z.array(Grant.extend({ deviceCount: z.int().min(0) })),
         /** Absent if no user is signed in, or the user has no address. */
         email: z.string().optional(),

@@ -26,7 +26,7 @@ export const WriteAnswer = z.object({
   ),
 })
 
-/** Not one of the booleans of contract 1.5: it is a number of answers to wait for. */
+/** `wait` is not one of the booleans of contract 1.5, but the number of answers to wait for. */
 const WriteQuery = z.object({
   wait: z
     .enum(['0', '1'], { error: 'must be 0 or 1' })

@@ -18,7 +18,7 @@ export interface AudienceClass {
   readonly topic: string
   /** `keyOf` its access and filter. Stored, because computing it costs more than the rest of a socket. */
   readonly key: string
-  /** Names the access: changing that redefines all of its classes. */
+  /** Names the access: a change of the access redefines all of its classes. */
   readonly access: string
   readonly filter: EventFilter
   scope: Scope

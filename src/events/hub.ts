@@ -163,8 +163,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * The position of a socket: everything up to it was sent, or is not readable for it. Undefined without one: a RESYNC
-   * is pending.
+   * The position of a socket: everything up to it was sent, or is not readable for it. Undefined while a RESYNC is
+   * pending.
    */
   positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
@@ -317,8 +317,7 @@ export class Hub implements EventListener<Entry> {
     const wasLive = connection.state === 'live'
     if (!wasLive) connection.position = noPosition
     if (!connection.socket.send(this.#resyncMessage(hub.published))) {
-      // The buffer is full. The socket stays behind the retained events, and gets its RESYNC when the buffer has
-      // drained.
+      // The buffer is full: the RESYNC is sent when it has drained.
       if (wasLive) this.#lossy.push(connection)
       return
     }

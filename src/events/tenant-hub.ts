@@ -75,14 +75,16 @@ export interface Connection {
   /** CRN of the user, or of the API key that acts as one. */
   readonly user: string
   audience: AudienceClass
-  /** It joins the class of this access when it becomes live again; until then it is behind, without a position. */
+  /**
+   * The socket joins the class of this access when it becomes live again; until then it is behind, without a position.
+   */
   nextAccess: Access | undefined
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset that was sent or that it may not read. */
   position: number
   /**
-   * Up to this offset it gets every event; after it, only events that are not overridden, because it was slow. Infinite
-   * until it is slow.
+   * Up to this offset the socket gets every event whole. After it, overridden properties are left out, because the
+   * socket was slow. Infinite until it is slow.
    */
   unstrippedUntil: number
   /** A chunk is being read for it. */

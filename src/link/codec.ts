@@ -36,8 +36,8 @@ export interface WrittenValue {
 export const frameDepthMax = 8
 
 /**
- * Includes the elements of lists. A JSON frame of the default `LINK_FRAME_BYTES_MAX` cannot hold more, and an array
- * value of 64 KiB holds 32 767. Reading this many takes up to 10 ms.
+ * Limit for the values in one frame, elements of lists included. A JSON frame of the default `LINK_FRAME_BYTES_MAX`
+ * cannot hold more, and an array value of 64 KiB holds 32 767. Reading this many takes up to 10 ms.
  */
 export const frameValuesMax = 131_072
 

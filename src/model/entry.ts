@@ -81,7 +81,7 @@ export interface Reported {
   /** Set when this report begins a session. */
   readonly session?: string
   readonly items: Items
-  /** Alarms that began or ended to wait with this report; absent if none did. It is not part of any event. */
+  /** Alarms that started or stopped waiting with this report; absent if none did. It is not part of any event. */
   readonly alarms?: AlarmWaits
   /** Throttles that passed an event with this report; absent if none did. It is not part of any event. */
   readonly throttles?: Stamps

@@ -5,7 +5,7 @@ export interface ForwardedRequest {
    * public URL if it has one, without a slash at its end. Empty if the request's host is not valid.
    */
   readonly origins: readonly string[]
-  /** With its port if it came with one; lower case. */
+  /** The host of the request, with its port if there was one; lower case. */
   readonly host: string
   /**
    * The address of the client; behind a trusted proxy the one that this proxy reports. Valid only while the request

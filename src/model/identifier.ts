@@ -80,7 +80,7 @@ export const ServiceIdentifier = z
   .overwrite(lowerCaseOfUuid)
 export type ServiceIdentifier = z.infer<typeof ServiceIdentifier>
 
-/** The same in requests that also accept the name of a schema; names are replaced before this is checked. */
+/** A service in a request that also accepts the name of a schema: the name is replaced before this check. */
 export const ServiceReference = ServiceIdentifier.clone()
 
 /** The normal form, or undefined if the text is not a service identifier. Same result as `ServiceIdentifier`. */

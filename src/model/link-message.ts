@@ -19,7 +19,7 @@ import { PropertyValue } from '#model/property-type'
  *
  * Long forms are objects with `type`; UPDATE and ACK have a short form, an array that begins with a letter. Unknown
  * fields of frames are ignored, so that newer devices can talk to older servers; unknown fields of the body are refused
- * (contract 1.5). Values are checked against their property's type later; here they only must be present.
+ * (contract 1.5). Values are checked against their property's type later; here they must only be present.
  */
 
 /** Services of one device. Contract 3.11. */

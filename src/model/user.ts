@@ -5,7 +5,10 @@ import { printable } from '#model/printable-text'
 
 /** Users. Contract 2. */
 
-/** Contract 1.8. A colon would end the name in a Basic credential, a slash its tenant in one of the device link. */
+/**
+ * Contract 1.8. A colon would end the name in a Basic credential; a slash would end the tenant in one of the device
+ * link.
+ */
 export const UserName = printable(64)
   .regex(/^[^:/]*$/, 'must not contain : or /')
   // Clients that normalise URLs could never address this name.
