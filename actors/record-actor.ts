@@ -66,7 +66,7 @@ function formatOf(format: string | RecordFormat): RecordFormat {
 }
 
 function rejectEntry(_: unknown, entry: Entry): never {
-  throw new Error(`no entry changes this actor, nor does ${entry.kind}`)
+  throw new Error(`this actor takes no entries, but got ${entry.kind}`)
 }
 
 /** A decision with changed records and without an entry. Every entry is an event; many changes have none. */

@@ -182,7 +182,9 @@ function sizeOf({ services, meta, desired }: DeviceState): Size {
 
 const measured = new WeakMap<object, number>()
 
-/** Measured once per object: metadata and desired values rarely change, but each new text needs the device's size. */
+/**
+ * Measured once per object: metadata and desired values rarely change, but every new text value needs the whole size.
+ */
 function memoryOf(value: JsonValue & object): number {
   let bytes = measured.get(value)
   if (bytes === undefined) {

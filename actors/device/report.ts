@@ -71,7 +71,7 @@ export function faultOfFirstPost(
   return reports instanceof Problem ? reports : memoryProblem(state, services, reports, tenant, limits)
 }
 
-/** One entry for each run of updates with the same service and time. */
+/** One entry for consecutive updates of the same service and time. */
 function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Problem {
   const reports: Reported[] = []
   // A seq without a session is ignored: 0 leaves the numbering of the device's current session unchanged.

@@ -43,8 +43,8 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
 /**
  * Applies one entry to a device. Also runs at replay, so it depends only on the state and the entry.
  *
- * A replay may contain entries of a device that was removed later. Its snapshot is deleted already, so they are ignored
- * until an entry adds the device.
+ * A replay may contain entries of a device that was removed later. Its snapshot is deleted already, so its entries are
+ * ignored until one of them adds the device.
  */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
   if (!state.exists && entry.kind !== 'device_added') return

@@ -14,8 +14,8 @@ export type SubscriberCommand =
   | MailFailed
 
 /**
- * The caller has checked that the function exists and that the user may receive its mails. `from` is its last request
- * at that time. Answered with the subscription.
+ * The caller has checked that the function exists and that the user may receive its mails. `from` is the last request
+ * of the function at that time. Answered with the subscription.
  */
 export interface Subscribe {
   readonly type: 'subscribe'

@@ -17,7 +17,7 @@ import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runt
 
 /**
  * Assigns a flake address to a new device and creates its actor. The caller has checked that the name is free. A device
- * with a provisioning key is counted there in the same turn, so that concurrent requests cannot exceed its limit.
+ * with a provisioning key is counted at the key in the same turn, so that concurrent requests cannot exceed its limit.
  */
 export function decideAdmitDevice(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
   const { tenant, counters } = state

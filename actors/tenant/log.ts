@@ -3,7 +3,7 @@
  * counted backwards, and nothing but the key has to be read.
  */
 
-/** Contract 12. Older entries, and those beyond the number, are removed regularly. */
+/** Contract 12. Older entries, and entries beyond this number, are removed regularly. */
 export const logDays = 90
 export const logEntriesMax = 1_000_000
 

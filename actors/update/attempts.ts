@@ -15,8 +15,8 @@ export const rememberedMax = 4
 
 /**
  * The remembered attempts after a turn. An attempt counts as soon as it begins. A successful firmware is remembered
- * too, because the device may fall back to the old one. It is forgotten when the device has had it for long enough, when
- * another firmware is chosen, or when a user starts an update.
+ * too, because the device may fall back to the old one. A firmware is forgotten when the device has had it for long
+ * enough, when another firmware is chosen, or when a user starts an update.
  */
 export function attemptsAfter(
   before: StoredUpdate | undefined,

@@ -40,8 +40,8 @@ const nothing = scopeOf([])
 const socketsPerSlice = 200
 
 /**
- * Publishes a committed change of identity to everything that checks rights, in one turn: requests by the published
- * view, sockets by the hub. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
+ * Publishes a committed change of identity to everything that checks rights, in one turn: to the published view for
+ * requests, and to the hub for sockets. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
  *
  * An edit of rights is stored in two steps. The offset from which it is effective is known only here, after every event
  * under the old rights was sent, so a second turn stores it. If a start finds an edit without an offset, it uses the
@@ -164,7 +164,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#endSuspended()
   }
 
-  /** Sockets of API keys that are suspended from now on receive no event until they are closed. */
+  /** Closes the sockets of API keys that are now suspended. Until then they receive no events. */
   #endSuspended(): void {
     const { callerOf } = this.#parts
     const { hub, sockets } = this.#parts.connections
@@ -182,7 +182,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#parts.connections.sockets.redefined(tenant, changed)
   }
 
-  /** Sessions whose roles changed: their sockets receive events by the new access from now on. */
+  /** Gives the sockets of sessions whose roles changed the new access. */
   #move(sockets: readonly Socket[]): void {
     for (const socket of sockets) {
       const session = this.#parts.connections.sockets.callerOf(socket)?.session

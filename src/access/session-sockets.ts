@@ -23,8 +23,8 @@ interface AccessSockets {
 
 /**
  * Sockets by the session they depend on: when it ends, they are closed (4401). A socket that loses its last readable
- * event by a change of rights is closed too (4403); one that was opened without any stays open, silent. Contract 2,
- * 4.7.
+ * event by a change of rights is closed too (4403); a socket that was opened without a readable event stays open, but
+ * silent. Contract 2, 4.7.
  */
 export class SessionSockets {
   readonly #parts: SessionSocketsParts

@@ -27,7 +27,7 @@ export interface VerifiedToken {
   readonly hash: string
 }
 
-/** `token` without `fault`: valid. With it: signed by the server, but expired. Without `token`: invalid. */
+/** `token` alone: valid. `token` with `fault`: signed by the server, but expired. No `token`: invalid. */
 export interface TokenReading {
   readonly token?: VerifiedToken
   readonly fault?: TokenFault
@@ -313,7 +313,7 @@ function displayedRights(
 ): Pick<Grant, 'permissions' | 'devices' | 'services'> | Record<string, never> {
   const [grant, ...more] = grants
   if (!grant || more.length > 0 || grant.devices.length + grant.services.length > displayedNamesMax) return {}
-  // Without its groups it would display fewer rights.
+  // Displayed without its groups, the grant would have fewer rights.
   if (grant.groups && grant.groups.length > 0) return {}
   const { permissions, devices, services } = grant
   return { permissions, devices, services }

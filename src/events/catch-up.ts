@@ -35,7 +35,7 @@ export interface CatchUpOptions {
   readonly publishedTo: (tenant: string) => number
   /** The socket has received everything and is live from this call on. */
   readonly caughtUp: (connection: Connection) => void
-  /** The events it missed are no longer retained. */
+  /** The events that the socket missed are no longer retained. */
   readonly lost: (connection: Connection) => void
   readonly failed: (error: unknown) => void
   /**

@@ -15,7 +15,7 @@ import type { World } from '#runtime/world'
 /** The result of the websocket upgrade. */
 export interface LinkOpening extends ConnectionCredentials {
   readonly codec: LinkCodec
-  /** Otherwise by websocket. */
+  /** Absent: the link is a websocket. */
   readonly isMqtt?: true
   /**
    * The base of our URLs as seen by the device: scheme, host, possibly a path. Empty if the Host header is not usable.

@@ -43,7 +43,7 @@ export const ActionBody = z
     groups: BoundGroups.optional(),
     serviceIdentifier: ServiceReference,
     updates: ActionUpdates,
-    /** True: they are stored as desired values, also for devices that are not connected. Contract 12. */
+    /** True: the updates are stored as desired values, even for devices that are not connected. Contract 12. */
     desired: z.boolean().optional(),
   })
   .refine(({ devices, groups }) => devices !== undefined || groups !== undefined, {

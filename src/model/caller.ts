@@ -42,7 +42,7 @@ export interface Caller {
   isCurrent(): boolean
   /**
    * The present state of this caller: the same object while it is current, one with other permissions after a change,
-   * or undefined once the session ended. To be called after each wait for more of a request.
+   * or undefined once the session ended. Call it after each wait for more of a request.
    * @throws Problem `storage` while the store is being read
    */
   now(): Caller | undefined

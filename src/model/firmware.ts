@@ -41,7 +41,7 @@ export const updateStates = [
 ] as const
 export type UpdateState = (typeof updateStates)[number]
 
-/** The same in events and answers. */
+/** The states as events and answers contain them. */
 export const UpdateStatus = z.enum(updateStates.map((state) => state.toUpperCase() as Uppercase<UpdateState>))
 export type UpdateStatus = z.infer<typeof UpdateStatus>
 

@@ -147,7 +147,9 @@ export function reachesEvery(
   })
 }
 
-/** The same for several lists. A scope with `*` is not compared with them: they may have a million names. */
+/**
+ * Like `reachesEvery`, for several lists. A scope with `*` is not compared with them: they may have a million names.
+ */
 export function reachesLists(
   scope: Scope,
   resource: Resource,
@@ -188,14 +190,14 @@ export function devicesWithin(scope: Scope, resource: Resource, action: Action):
   return (device) => reaches.some((reach) => includesName(reach.devices, device))
 }
 
-/** The same for services of any device. */
+/** Like `devicesWithin`, for services of any device. */
 export function servicesWithin(scope: Scope, resource: Resource, action: Action): (service: string) => boolean {
   const reaches = scope.reaches(resource, action)
   if (reaches.some((reach) => reach.services === '*')) return () => true
   return (service) => reaches.some((reach) => includesName(reach.services, service))
 }
 
-/** The same for services of devices. */
+/** Like `devicesWithin`, for services of devices. */
 export function servicesOfDevicesWithin(
   scope: Scope,
   resource: Resource,

@@ -5,7 +5,7 @@ export const seedBytes = 16
 
 /**
  * Bytes derived from a seed alone; each call returns the next ones. Code that makes ids from them makes the same ids
- * again when it repeats, also after a crash. They are SHA-256 of the seed and a counter, so all are equally likely.
+ * again when it repeats, even after a crash. They are SHA-256 of the seed and a counter, so all are equally likely.
  *
  * Never for secrets: the seed is stored in clear.
  */

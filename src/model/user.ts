@@ -26,9 +26,9 @@ export const NewUserName = UserName.refine(
 export type NewUserName = z.infer<typeof NewUserName>
 
 /**
- * The form by which names are compared, independent of case and typing: 𝐀𝐧𝐧, ANN and ann are equal. Via upper case,
- * so that letters with two small forms (σ, ς) are equal too, and before that via lower case, because upper case has two
- * ways to write ß (SS, ẞ).
+ * The form by which names are compared, independent of case and typing: 𝐀𝐧𝐧, ANN and ann are equal. The name is put in
+ * lower case, because ß has two upper-case forms (SS, ẞ), then in upper case, because σ has two lower-case forms (σ,
+ * ς), and then in lower case again.
  */
 export function foldName(name: string): string {
   return name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')

@@ -77,8 +77,8 @@ export interface StreamPart<Event> {
 /**
  * Reads the streams of tenants for clients that resume. Implemented in `src/store`.
  *
- * Obligations: a chunk contains consecutive events. `recent` and `load` return the chunk with the offset, or nothing if
- * it is not retained (`recent`: or not in memory). Only committed events are returned.
+ * Obligations: a chunk contains consecutive events. `recent` and `load` return the chunk with the offset, or undefined
+ * if it is not retained; `recent` also if it is not in memory. Only committed events are returned.
  */
 export interface StreamReader<Event> {
   /** The epoch of this process. */

@@ -20,7 +20,7 @@ export class StreamHead<Event> {
   silentChanges = 0
   /** All bytes ever taken; only differences are meaningful. Estimated first, corrected after the commit. */
   bytesTaken = 0
-  /** The part of the open commit. */
+  /** The bytes of the open commit among them. */
   bytesOpen = 0
 
   constructor(tenant: string, last: number) {
