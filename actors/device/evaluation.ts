@@ -47,7 +47,7 @@ const skippedIdsMax = 10
 
 const unknownRules: RulesKnown = { type: 'rules_known', rules: undefined }
 
-/** The change that marks a device as evaluated by its current rules; undefined if it is already. */
+/** The change that marks a device as evaluated by its current rules; undefined if it is marked already. */
 export function rulesKnownChange(
   { rules }: DeviceState,
   view: TenantRules | undefined,

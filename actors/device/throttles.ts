@@ -1,7 +1,7 @@
 import { type DeviceState, type DeviceThrottles, noThrottles } from '#actors/device/state'
 import type { Stamps } from '#model/entry'
 
-/** For one device. If there are more, the oldest time is dropped: that throttle may then let a run pass too early. */
+/** Limit for one device. Beyond it the oldest time is dropped, so its throttle may let a run pass too early. */
 export const throttlesMax = 256
 
 /** A change without an event: throttle times that no report contains, and throttles to remove. */

@@ -86,7 +86,7 @@ export interface ScanProgress {
 export interface ScanDone {
   readonly type: 'scan_done'
   readonly chosen: number
-  /** Whether no device of this scan or of earlier ones still waits for its update. */
+  /** No device of this scan or of an earlier one waits for its update any more. */
   readonly isBegun: boolean
 }
 

@@ -7,7 +7,8 @@ import type { StoredSubscription } from '#model/subscription'
 import { answer, type Decision } from '#runtime/actor'
 
 /**
- * Mails are limited by this period, in ms, which begins with the first mail after the previous period. Contract 5.7.
+ * The length of the period for which mails are limited, in ms. It begins with the first mail after the previous period.
+ * Contract 5.7.
  */
 export const mailHourMs = 3_600_000
 

@@ -14,15 +14,15 @@ export interface SubscriberState {
 export interface MailState {
   /** By subscription: the last request of its function that was mailed, alone or in a digest, or passed over. */
   readonly cursors: Readonly<Record<string, number>>
-  /** The period in which mails are counted; it begins with the first mail after the previous one. */
+  /** The period in which mails are counted; it begins with the first mail after the previous period. */
   readonly hour: { readonly from: number; readonly count: number }
   /** By function: unstored requests, counted for the next digest. */
   readonly missed: Readonly<Record<string, number>>
   /** Failed attempts of the next mail; null: none. */
   readonly retry: { readonly attempts: number; readonly nextAt: number } | null
   /**
-   * How often in a row the user's address was rejected. `address`: SHA-256, the first 16 hex digits. Null: never since
-   * it last accepted a mail.
+   * How often in a row the user's address was rejected. `address`: SHA-256, the first 16 hex digits. Null: not since it
+   * last accepted a mail.
    */
   readonly refusals: { readonly inRow: number; readonly address: string; readonly restsUntil: number } | null
 }

@@ -33,8 +33,8 @@ export interface QuotaHolder {
 const narrowShare = 0.1
 
 /**
- * The error of creating one more, up to `max`; undefined for none. `makers`: the creators of all existing ones, as
- * resource names, undefined where not stored. `what`: the plural for the error.
+ * The error if one more object would exceed a limit; undefined for none. `creators`: those of all existing objects, as
+ * resource names, undefined where not stored. `what`: the plural noun for the error.
  */
 export function quotaFault(
   state: TenantState,
@@ -54,7 +54,7 @@ export function quotaFault(
   )
 }
 
-/** Alarms or functions of a tenant, by id. `what`: the plural for the error. */
+/** Alarms or functions of a tenant, by id. `what`: the plural noun for the error. */
 interface RuleQuota<Stored extends Authored> {
   readonly all: ReadonlyMap<string, Stored>
   readonly max: number
@@ -131,7 +131,7 @@ export function authorshipAfter(before: Authored | undefined, author: string, { 
   }
 }
 
-/** The answer to a put that is not allowed; undefined if it is. `isSame`: an identical one exists. */
+/** The answer to a put that must not be executed; undefined if it may be. `isSame`: an identical object exists. */
 export function refusePut<Stored extends Authored>(
   before: Stored | undefined,
   { isNew, author }: Authoring,

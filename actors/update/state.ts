@@ -89,9 +89,9 @@ export interface UpdateAttempts {
   readonly by: Trigger
   /** Including the running attempt. */
   readonly count: number
-  /** When it may be tried again, Unix ms; null: not automatically, or it is running. */
+  /** When the firmware may be tried again, Unix ms; null: not automatically, or an attempt is running. */
   readonly nextAt: number | null
-  /** Since when the device has had it, Unix ms; null: it does not have it, or fell back. */
+  /** Since when the device has had the firmware, Unix ms; null: it does not have it, or fell back. */
   readonly doneAt: number | null
 }
 

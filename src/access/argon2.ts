@@ -89,8 +89,8 @@ class PasswordProcess implements PasswordEngine {
   }
 
   /**
-   * Best called while the server uses little memory, because the server stands still while it starts a process.
-   * Otherwise the first password starts it.
+   * Starts the process. Best called while the server uses little memory, because the server stands still meanwhile.
+   * Without this call the first password starts it.
    */
   begin(): void {
     this.#child ??= this.#spawn()

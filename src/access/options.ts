@@ -35,7 +35,9 @@ export interface IdentitySettings {
   readonly administrator?: Administrator
   /** The configured administrator exists already, and keeps its password. */
   readonly administratorExists?: (name: string) => void
-  /** Called once the generated administrator is stored. Only a hash of the password is: show it now. */
+  /**
+   * Called once the generated administrator is stored. Only a hash of the password is stored, so show the password now.
+   */
   readonly administratorGenerated?: (generated: Administrator) => void
   /** Its bearer may do everything while this process runs. Created by a local start of the server. */
   readonly operatorToken?: string

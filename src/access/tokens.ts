@@ -224,7 +224,9 @@ function verifiedOf(
 
 /** In one generation: enough for 65 536 active sessions; one entry takes about half a kilobyte. */
 const tokensMax = 65_536
-/** An unused token is evicted after one to two of these: reading it again takes some 100 µs. */
+/**
+ * The length of a generation. An unused token is evicted after one to two of them: reading it again takes some 100 µs.
+ */
 export const tokenGenerationMs = 5 * 60_000
 
 /** Access tokens with a verified signature, by their hash. Never the text of the token. */

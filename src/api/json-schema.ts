@@ -91,7 +91,7 @@ export class SchemaCollection {
   #amend(schema: z.ZodType, json: Record<string, unknown>): void {
     const { def } = schema._zod
     if (def.type === 'object' && !(def as z.core.$ZodObjectDef).catchall) delete json.additionalProperties
-    // zod sets it for values that the code does not change; a client may send them.
+    // zod sets `readOnly` for values that the code does not change; a client may send them.
     delete json.readOnly
     if (JSON.stringify(json.propertyNames) === '{"type":"string"}') delete json.propertyNames
     // Every integer has this maximum, so it is noise.

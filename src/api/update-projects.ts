@@ -116,7 +116,7 @@ export const putRelease = defineRoute('putRelease', {
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: release,
   query: UploadQuery,
-  // The limit IMAGE_BYTES_MAX is checked against its length and the received bytes.
+  // The length of the image and the received bytes are checked against IMAGE_BYTES_MAX instead.
   body: { schema: z.unknown(), contentTypes: 'any', bytesMax: Number.MAX_SAFE_INTEGER, isStreamed: true },
   answers: {
     200: { description: 'The release existed already, with the same image', schema: ReleaseEntry },

@@ -39,8 +39,8 @@ export interface CatchUpOptions {
   readonly lost: (connection: Connection) => void
   readonly failed: (error: unknown) => void
   /**
-   * Above this number of unsent bytes, no more events are sent to a socket, and it does not become live; it continues
-   * when they have drained. Well below the limit above which messages are dropped.
+   * Above this number of unsent bytes, no more events are sent to a socket, and it does not become live; sending
+   * continues when they have drained. Well below the limit above which messages are dropped.
    */
   readonly highWaterBytes: () => number
 }

@@ -46,9 +46,7 @@ export class HelloHandler {
     this.#options = options
   }
 
-  /**
-   * Checks one service a step, because the largest HELLO takes too long in one go. `bytes` is its weight in the queue.
-   */
+  /** Checks one service per step, because a whole HELLO may take too long. `bytes` is its weight in the queue. */
   *take(link: Link, hello: HelloHead, bytes: number): Generator<undefined, void> {
     const about = { deviceIdentifier: hello.deviceIdentifier }
     if (!this.#mayTake(link, about)) return

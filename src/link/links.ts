@@ -234,7 +234,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   /**
    * The store was read again, and some credentials may be gone, so all links with credentials are closed and
-   * authenticate again. `storageFailed` closed the earlier ones; of the later ones no message was taken.
+   * authenticate again. `storageFailed` closed all links before, and no message was taken on later ones.
    */
   recheckCredentials(): void {
     endLinks(this.#world, this.#byCredential.all(), closeCodes.tryLater)
@@ -247,7 +247,7 @@ export class Links implements SocketHandler<LinkOpening> {
     this.#liveness.stop()
   }
 
-  /** UPDATE is cheap and is processed at once; other frames are if there is time, otherwise they are queued. */
+  /** UPDATE is cheap and is processed at once; other frames only if there is time, otherwise they are queued. */
   #frame(link: Link, data: Uint8Array, isBinary: boolean): void {
     const bytes = data.byteLength
     const frame = bytes <= smallFrameBytesMax ? this.#decoded(link, data, isBinary) : 'large'

@@ -12,7 +12,7 @@ export const actionDevicesMax = 100_000
 /** Running at the same time in a tenant. */
 export const actionsRunningMax = 100
 
-/** The running actions of one user: fewer than three users cannot block a tenant. */
+/** The running actions of one user: two users together cannot block a tenant. */
 export const actionsOfAuthorMax = 40
 
 /** Properties of one action. */
@@ -34,8 +34,8 @@ const ActionUpdates = jsonWithin(
 )
 
 /**
- * The devices, by name and by group, and the values to write. A body that names none is refused: it does not mean all
- * devices.
+ * The devices, by name and by group, and the values to write. A body that names no devices is refused: it does not mean
+ * all devices.
  */
 export const ActionBody = z
   .strictObject({

@@ -9,7 +9,7 @@ export const requestAgeMsMax = 86_400_000
 /** The limit for a text value in a request, in UTF-16 units: a subject and some lines. */
 const storedCharactersMax = 1_024
 
-/** The limit for an array. One element more is stored: it means that there were more. */
+/** The limit for an array. One more element is stored if there were more. */
 const elementsMax = 64
 
 /** The end of a text that was cut. */
@@ -71,7 +71,7 @@ export const skipReasons = [
 ] as const
 export type SkipReason = (typeof skipReasons)[number]
 
-/** The part of a value that is stored with a request, marked if it is not all of it. An error is not a value. */
+/** The part of a value that is stored with a request, with a mark if it was cut. An error is not a value. */
 export function storedValue(value: PropertyState | boolean | string): JsonValue {
   if (typeof value === 'string') return storedText(value)
   if (Array.isArray(value)) {
@@ -94,7 +94,7 @@ export function readableValue(value: JsonValue): JsonValue {
   return isCutList(value) ? [...value.slice(0, elementsMax), ellipsis] : value
 }
 
-/** A stored value for programs. `isCut`: it, or an element of it, is not all of the original. */
+/** A stored value for programs. `isCut`: the value, or one of its elements, was cut. */
 export function plainValue(value: JsonValue): { readonly value: JsonValue; readonly isCut: boolean } {
   if (isCutList(value)) return { value: value.slice(0, elementsMax), isCut: true }
   const texts = Array.isArray(value) ? value : [value]

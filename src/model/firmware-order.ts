@@ -43,7 +43,7 @@ function precedenceOf(a: string, b: string): number {
   return isOrdered(a) && isOrdered(b) ? compare(a, b) : Number.NaN
 }
 
-/** The parser rejects a version with a number that it can't hold, or leaves the number a text. */
+/** The parser rejects a version with a number that it can't hold, or keeps the number as text. */
 function isOrdered(firmware: string): boolean {
   const version = parse(firmware)
   return version?.prerelease.every((part) => typeof part === 'number' || !/^[0-9]+$/.test(part)) ?? false

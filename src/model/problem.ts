@@ -67,7 +67,7 @@ export const problemKinds = {
 
 export type ProblemCode = keyof typeof problemKinds
 
-/** The number of faults that one error lists: as many as help. A body can have thousands. */
+/** The number of faults that one error lists. A body can have thousands, and more would not help. */
 export const detailsMax = 100
 
 /** One failure of a schema: its path (`a.b.0`) and the message. */

@@ -235,7 +235,7 @@ export class System<Event> {
     this.registry.forgetAll()
   }
 
-  /** Read from the store: a message of an earlier commit that was not delivered. Null: it was delivered. */
+  /** Loads a message of an earlier commit that was not delivered. Null: it was delivered. */
   loadTell(sequence: number, tell: Tell | null): void {
     this.#tells.load(sequence, tell)
   }
