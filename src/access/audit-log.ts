@@ -18,9 +18,9 @@ import type { System } from '#runtime/system'
 const pathCharactersMax = 512
 
 /**
- * The rate of refused requests that are stored, for each caller and for all callers of a tenant; the others are only
- * counted. Requests without credentials have a rate of their own. Each rate is less than half of what is stored for 90
- * days, so refusals never displace all changes.
+ * The rate of refused requests that are stored, for each caller and for all callers of a tenant together; the others
+ * are only counted. Requests without credentials have a rate of their own. Each rate is less than half of what is
+ * stored for 90 days, so refusals never displace all changes.
  */
 const refusals = {
   ofOne: { atOnce: 1_000, perSecond: 0.01 },

@@ -71,7 +71,7 @@ function operationOf(entry: RouteEntry, tag: string, collection: SchemaCollectio
     summary,
     description: isSecret ? `${text} Contains a secret: nothing of it is stored.` : text,
     ...(typeof access === 'object' && { 'x-permission': access }),
-    // Most operations need what the whole document declares.
+    // Most operations have the security of the whole document.
     ...(security !== anyCaller && { security }),
     ...(requestParameters.length > 0 && { parameters: requestParameters }),
     ...(body && { requestBody: requestBodyOf(entry, collection) }),

@@ -14,7 +14,7 @@ export interface RedoLimits {
   readonly growth?: { readonly eventsPerActor: number; readonly timesMax: number }
 }
 
-/** Actors are saved only from this share of the limit on. */
+/** Actors are saved from `youngRatio` of the limit on, at a rate that saves all waiting ones in `spreadRatio` of it. */
 const youngRatio = 0.25
 const spreadRatio = 0.7
 /** How much the assumed number of waiting actors decreases each time the stream grows by the limit. */
