@@ -9,7 +9,9 @@ export interface DeliveryState {
   head: DeliveryHead
   /** By `seq`, ascending. */
   readonly requests: Map<number, DeliveryRequest>
-  /** Waiting webhooks by id, in any order. They have no number, because digests count the numbers. */
+  /**
+   * Waiting webhooks by id, in any order. They are not numbered, because digests count the numbers of mail requests.
+   */
   readonly webhooks: Map<string, StoredWebhook>
   /** The webhooks that finished last, by id. */
   readonly results: Map<string, WebhookResult>

@@ -74,7 +74,7 @@ export function nextOf(
     if (isActive) return { isActive: false, since: now, waitingSince: 0 }
     return waitingSince === 0 ? current : { isActive, since, waitingSince: 0 }
   }
-  // The new `since` is in the past if the server was down at that moment.
+  // The new `since` is in the past if the server was down when the time was over.
   const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
   return holdsSince === waitingSince ? current : { isActive, since, waitingSince: holdsSince }

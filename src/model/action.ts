@@ -9,7 +9,7 @@ import { PropertyWrites } from '#model/property-write'
 /** Devices of one action, those of its groups included: enough for a whole fleet. */
 export const actionDevicesMax = 100_000
 
-/** Running at the same time in a tenant. */
+/** The actions that run at the same time in a tenant. */
 export const actionsRunningMax = 100
 
 /** The running actions of one user: two users together cannot block a tenant. */

@@ -66,7 +66,7 @@ export const skipReasons = [
   'too_large',
   /** The mail server refused it permanently. */
   'rejected',
-  /** Retried for a day. */
+  /** The mail was retried for a day. */
   'expired',
 ] as const
 export type SkipReason = (typeof skipReasons)[number]

@@ -76,7 +76,7 @@ export function unionOf(reaches: readonly { readonly devices: Names }[]): Device
 /** Caches the set for each use of a grant: a group may be edited often, and a role may name 10 000 devices. */
 const setsOfNames = new WeakMap<readonly string[], ReadonlySet<string> | '*'>()
 
-/** Prefixes are left out. */
+/** The names without the prefixes, or `*`. */
 export function namesOf(names: readonly string[]): ReadonlySet<string> | '*' {
   let set = setsOfNames.get(names)
   if (!set) {

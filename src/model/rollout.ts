@@ -13,7 +13,7 @@ export const attemptsMax = 100
 /** The automatic attempts for one device and firmware if there is no rollout, or it sets no number. */
 export const defaultAttempts = 3
 
-/** Lists of minutes are long. */
+/** A list of minutes may be long. */
 const cronCharactersMax = 256
 
 /**
