@@ -211,7 +211,7 @@ function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): De
 
 /**
  * Contract 3.11. First ends the alarms and removes the properties, because some clients may receive those events but
- * not `DEVICE_REMOVED`.
+ * not `DEVICE_DELETE`.
  */
 function decideRemove(
   state: DeviceState,

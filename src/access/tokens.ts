@@ -186,7 +186,7 @@ export class Tokens {
         algorithms: ['ES256'],
         currentDate: ignoredTime,
       })
-      // Exactly: jose compares types without regard to case.
+      // Compared exactly, because jose ignores case.
       if (protectedHeader.typ !== typ) return undefined
       return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
     } catch (error) {
@@ -352,7 +352,7 @@ export function refreshTokenText(key: Uint8Array, subject: RefreshSubject): stri
   return `${tenant}.${session}.${number}.${base64urlOf(macOf(key, subject))}`
 }
 
-/** Checks the form only; `isOurs` checks the MAC. Inverse of `refreshTokenText`. */
+/** Checks the form only; `hasValidMac` checks the MAC. Inverse of `refreshTokenText`. */
 export function readRefreshToken(text: string): RefreshToken | undefined {
   if (text.length > textCharactersMax) return undefined
   const [tenant = '', session = '', number = '', macText = '', ...more] = text.split('.')

@@ -167,7 +167,7 @@ function describe({ id, transports }: WebauthnCredential): { id: string; transpo
   return { id, transports: [...transports] }
 }
 
-/** A text would be encoded once more. */
+/** As bytes, because the library would encode a text once more. */
 function bytesOf(challenge: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(challenge, 'base64url'))
 }

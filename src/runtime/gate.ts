@@ -12,7 +12,7 @@ export interface CommitCallback {
 
 /** Receives every event after its commit, in offset order. */
 export interface EventListener<Event> {
-  /** Called before a run of `released`. */
+  /** Called before a series of calls of `released`. */
   beforeRelease(): void
   /** Returns the amount of work, in small units: the loop yields after a fixed amount. */
   released(head: StreamHead<Event>, event: Event, offset: number): number

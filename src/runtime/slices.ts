@@ -14,7 +14,7 @@ export class Slices {
   /** World.monotonic. */
   #began: number
 
-  /** `began`: the begin of the first slice (World.monotonic). With `notBegun`, the first `isOver` is true. */
+  /** `began`: the beginning of the first slice (World.monotonic). With `notBegun`, the first `isOver` is true. */
   constructor(world: World, lengthMs = defaultMs, began = world.monotonic()) {
     this.#world = world
     this.#lengthMs = lengthMs
