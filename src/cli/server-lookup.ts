@@ -43,7 +43,7 @@ export interface NoServer {
 
 /**
  * Finds the server at `--url`, or the server of the configuration, which must prove that it uses the data folder.
- * `mayBeOpen`: authentication may be off.
+ * `isOpenAllowed`: authentication may be off.
  * @throws Misuse, Refusal, NoAnswer
  */
 export async function findServer(

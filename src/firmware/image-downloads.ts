@@ -59,8 +59,8 @@ export class ImageDownloads {
   }
 
   /**
-   * The bytes from `from` to before `to`, once there is a slot. The caller must iterate or return it once. `asker`: the
-   * requester for the limits.
+   * The bytes from `from` to before `to`, once there is a slot. The caller must iterate or return it once. `requester`:
+   * for the limits.
    * @throws Problem `overloaded` if the wait is too long or the requester has too many downloads
    */
   async begin(

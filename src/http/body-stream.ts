@@ -117,7 +117,10 @@ export class ReceivedBody implements BodyStream {
     this.#wakeReader()
   }
 
-  /** No more bytes arrive. `isKept`: stored bytes can still be read, and are the whole body if all of it arrived. */
+  /**
+   * No more bytes arrive. `isStillReadable`: stored bytes can still be read, and are the whole body if all of it
+   * arrived.
+   */
   drop(isStillReadable: boolean): void {
     // The stored bytes may never be read; none are added.
     this.#countForAll(-this.#unreadBytes)

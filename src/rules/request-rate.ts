@@ -57,7 +57,7 @@ export function rateOfAll(): RequestRate {
   return new RequestRate(undefined, allAtOnce, allPerSecond)
 }
 
-/** `kept`: maximum number of stored requests of one function. */
+/** `storedMax`: maximum number of stored requests of one function. */
 export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHourMax: number): RequestRate {
   return new RequestRate(all, storedMax, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
 }
