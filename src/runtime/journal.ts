@@ -6,8 +6,8 @@ import type { ValueReader, ValueWriter } from '#runtime/value-codec'
  *
  * Obligations:
  * - `write` is atomic for all parts of a commit. If it resolves, the commit survives as `DURABILITY` promises. If it
- *   rejects, nothing of the commit may be published, and no later `write` succeeds until `reopened`.
- * - `records` and `eventsSince` include every resolved write. The runtime adds what waits in memory.
+ *   rejects, nothing of the commit may be published, and no later `write` succeeds until the store is opened again.
+ * - `get` and `eventsSince` include every resolved write. The runtime adds what waits in memory.
  */
 export interface Journal<Event> {
   /** Packs the value of a record with its version. */
