@@ -18,8 +18,8 @@ export interface Follower {
   /** Finds an activation by the hash of its name; without it, activations are found by address. */
   readonly find?: (nameHash: number) => Activation<Entry> | undefined
   /**
-   * The listener of the gate receives the events, and definitions receive the records (`recordStored`). Absent at a start:
-   * then views read the whole state afterwards.
+   * The listener of the commit gate receives the events, and the definitions receive the records (`recordStored`).
+   * False or absent while the store is loaded: views read the whole state afterwards.
    */
   readonly isPublished?: boolean
 }
@@ -70,8 +70,8 @@ export function applyOperation(follower: Follower, { key, value }: Operation): v
 }
 
 /**
- * Snapshots first: they include all events of earlier commits. An actor that is activated by an event of this commit
- * begins with its snapshot, and only later events wait for the next one.
+ * Puts snapshots first: they include all events of earlier commits. An actor that an event of this commit activates
+ * begins with its new snapshot, so only later events remain for the next snapshot.
  */
 export function putSnapshotsFirst(operations: Iterable<Operation>): readonly Operation[] {
   const list = [...operations]
@@ -85,7 +85,7 @@ function endActivation({ registry }: System<Entry>, address: ActorAddress): void
   if (awake) registry.kill(awake)
 }
 
-/** The entries of a deleted tenant are forgotten; the next one of its name begins here. */
+/** Forgets the entries of a deleted tenant. The next tenant of this name begins at `offset`. */
 function applyBegin({ journal, system }: Follower, tenant: string, offset: number): void {
   system.forgetTenant(tenant)
   journal.beginAt(tenant, offset)

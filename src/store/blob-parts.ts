@@ -116,7 +116,10 @@ export class BlobParts {
     await rm(file, { force: true })
   }
 
-  /** Deletes parts that are too old, and complete ones that `owned` names by their length; but none in `keep`. */
+  /**
+   * Deletes parts that are too old, and complete parts. `owned` returns the names of the uploads with this full length.
+   * Parts in `keep` stay.
+   */
   async sweep(keep: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
     // Synchronous from here on, so that no upload can begin in between.

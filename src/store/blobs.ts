@@ -49,7 +49,7 @@ class FileBlobs implements BlobStore {
   readonly #uploads: string
   readonly #parts: BlobParts
   readonly #underWay = new Set<string>()
-  /** When images were completed that may not be named by a row yet. */
+  /** Images that perhaps no row names yet, with the times at which they were completed. */
   readonly #fresh = new Map<string, number>()
   #sweptAt: number
 
@@ -155,7 +155,7 @@ class FileBlobs implements BlobStore {
     await this.#withDiskErrors(async () => {
       for (const entry of await readdir(this.#images, { withFileTypes: true })) {
         const { name } = entry
-        // This store makes no folders there.
+        // This store creates no folders there.
         if (!entry.isDirectory() && !isNamed(name) && !this.#fresh.has(name)) {
           await rm(join(this.#images, name), { force: true })
         }
@@ -170,7 +170,7 @@ class FileBlobs implements BlobStore {
       await this.#sweepParts()
       const received = await this.#parts.receivedOf(name)
       checkOffset(part.from, received)
-      // The upload begins again and needs no space; an image made of the old part keeps its own name.
+      // The upload begins again: the old part is removed to free its space. An image linked to it keeps its own name.
       if (part.from === 0) await this.#parts.remove(name)
       await this.#requireRoom(part.size === null ? 0 : part.size - part.from)
       return this.#parts.open(name, part.from)
@@ -276,7 +276,7 @@ class FileBlobs implements BlobStore {
   }
 
   /**
-   * Runs a step that writes. If the disk refuses, the synced bytes of the part stay; if the disk is full, the part is
+   * Runs a step that writes. If the write fails, the synced bytes of the part stay; if the disk is full, the part is
    * deleted, because it would keep the disk full.
    */
   async #withCleanUp<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {

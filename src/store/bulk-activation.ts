@@ -11,10 +11,10 @@ import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
 export interface BulkActivationLimits {
-  /** With fewer entries to apply, or entries of fewer actors, each snapshot is read when its turn comes. */
+  /** With fewer entries to apply, or entries of fewer actors, each snapshot is read with its actor's first entry. */
   readonly entriesMin: number
   readonly actorsMin: number
-  /** The bulk read stops once it has read more useless snapshots than this number plus the useful ones. */
+  /** The scan stops after this number of snapshots, plus `rowsPerActor` for each useful one. */
   readonly rowsAhead: number
   readonly rowsPerActor: number
 }
@@ -32,7 +32,7 @@ export const bulkActivationLimits: BulkActivationLimits = {
  * saves time: an actor that is left out is loaded with its first entry, and an actor that is loaded by mistake is
  * unloaded when it has been idle. So names are compared by their hashes, and the scan stops when it finds too few.
  *
- * Resolves to an index of the actors to which reports can be applied at once.
+ * Resolves to an index of the loaded devices; empty unless devices are the only redo actors.
  */
 export async function activateInBulk(
   journal: StoreJournal,
@@ -93,7 +93,7 @@ async function wakeNamed(
   }
 }
 
-/** Whether the entry is a report, which belongs to the actor named like its device. */
+/** Whether a report belongs to the actor of this kind that is named like its device. */
 function isOfDevices({ concerns }: AnyDefinition<Entry>): boolean {
   const shape: Shape = { id: '', serviceIdentifier: '', properties: [], indexOf: new Map() }
   const none = { flakeAddress: 0, shape, at: 0, timestamp: 0, seq: 0, items: [] }
@@ -137,7 +137,7 @@ export class NameFilter {
   }
 }
 
-/** Names differ at their ends, and a difference there alone does not change all bits of the hash. */
+/** Mixes the bits: names that differ only at their ends have hashes that share most bits. */
 function bitOf(hash: number): number {
   return Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) >>> (32 - bitsLog2)
 }
@@ -185,7 +185,7 @@ function put(slots: Uint32Array, nameHash: number, place: number): void {
   slots[at + 1] = place
 }
 
-/** Names differ at their ends, and a difference there alone does not change all bits of the hash. */
+/** Mixes the bits: names that differ only at their ends have hashes that share most bits. */
 function slotOf(nameHash: number, length: number): number {
   const mixed = Math.imul(nameHash ^ (nameHash >>> 16), 0x85ebca6b)
   return ((mixed ^ (mixed >>> 13)) * perSlot) & (length - 1)

@@ -29,8 +29,8 @@ const headBytes = 21
  */
 export const chunkEntriesMax = 512
 /**
- * A chunk ends after this many bytes of entries: large values take up to eight times as much when they are unpacked,
- * and some milliseconds. It has at most one entry more.
+ * A chunk ends with the entry that reaches this many bytes. Unpacking large values takes some milliseconds, and up to
+ * eight times as much memory.
  */
 export const chunkBytesMax = 256 * 1024
 

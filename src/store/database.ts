@@ -40,14 +40,14 @@ export interface DatabaseOptions {
   readonly log: DatabaseLog
   /** The store was read again after a failure; `isRewound`: some published events were lost. */
   readonly reloaded: (isRewound: boolean) => void
-  /** For a shared store: it was read, and is followed from now on. */
+  /** Called when a shared store was read. From then on the commits of other nodes are applied. */
   readonly following?: () => Promise<void>
   /** Receives the events of the commits of other nodes. */
   readonly listener: EventListener<Entry>
 }
 
 interface DatabaseLog {
-  /** Shapes were not swept; the next sweep is in an hour. */
+  /** A sweep of shapes failed; the next one is in an hour. */
   sweepFailed(error: unknown): void
   failed(failure: StorageFailure): void
   readOnly(failure: StorageFailure): void
@@ -76,9 +76,9 @@ export class Database {
   /** The commit of another node that is being applied. */
   #applying: Promise<void> = Promise.resolve()
   #viewsLoaded: Promise<void> = Promise.resolve()
-  /** Views get the commits of other nodes. */
+  /** Views receive the commits of other nodes. */
   #hasViews = false
-  /** Settles the first opening of a node of a cluster. */
+  /** Settles the wait in `#owned`. */
   #firstOwned: { resolve(): void; reject(error: unknown): void } | undefined
   /** The last offset of each stream that was stored, and perhaps published, before a write failed. */
   #publishedOffsets: ReadonlyMap<string, number> = new Map()
@@ -101,7 +101,7 @@ export class Database {
   }
 
   /**
-   * Opens the store and brings the system to its stored state. Queries are answered once it is fulfilled.
+   * Opens the store and brings the system to its stored state. Queries are answered once the promise is fulfilled.
    * @throws StorageFailure
    */
   async open(system: System<Entry>): Promise<void> {
@@ -135,7 +135,7 @@ export class Database {
     shared.whenEnded((failure) => {
       if (!this.#isClosed()) system.storageFailed(failure)
     })
-    // After a reopening it answers reads from its own data, even if the log cannot be reached. Contract 11.
+    // After a reopening, the node answers reads from its own data, even if it cannot reach the log. Contract 11.
     const isAgain = this.#reopening !== undefined
     if (isAgain) await this.#loadViews()
     await shared.follow((operations) => this.#apply(operations))
@@ -156,7 +156,7 @@ export class Database {
     loaded()
   }
 
-  /** Waits until this node is the owner for the first time. If it can't follow meanwhile, it is opened again. */
+  /** Waits until this node is the owner for the first time. If following fails meanwhile, the store is opened again. */
   async #owned(shared: SharedStorage): Promise<void> {
     const owned = new Promise<void>((resolve, reject) => {
       this.#firstOwned = { resolve, reject }
@@ -208,7 +208,7 @@ export class Database {
     return this.#options.journal.storage.scan({ ...range, hasValues: true })
   }
 
-  /** The system calls it when a commit failed. */
+  /** Called by the system when a commit failed. */
   readonly commitFailed = (error: unknown): void => {
     // The commit was sealed during the close: no caller waits for it, and there is nothing to recover.
     if (this.#isClosed()) return
@@ -228,7 +228,7 @@ export class Database {
     this.#retention.stop()
     this.#cancelSweep?.()
     this.#cancelRetry?.()
-    // Ends the wait of a node that follows.
+    // A node that waits to become the owner stops waiting.
     if (this.#storage?.shared) await this.#storage.close()
     this.#firstOwned?.reject(new StorageFailure('closed', 'the store was closed'))
     await this.#reopening

@@ -8,8 +8,8 @@ import { pack } from '#store/record-codec'
 
 /**
  * The stored form of entries: an array whose first element is the number of the kind. It is compact because one is
- * written for every change: field names are not stored, and shapes are given by their index in the list of the chunk.
- *
+ * The stored form of entries: an array whose first element is the number of the kind. It is compact because every
+ * change writes an entry: field names are not stored, and a shape is given by its index in the chunk's list.
  * The numbers are on disk. A new field goes to the end and is optional when it is read. A kind whose meaning changes
  * gets a new number, and the code that reads the old one stays.
  */
@@ -29,14 +29,14 @@ interface EntryForm<E extends Entry> {
 
 type EntryOf<Kind extends EntryKind> = Extract<Entry, { readonly kind: Kind }>
 
-/** A field that is stored in another form than it has in an entry. Unpacked to undefined: the entry lacks the field. */
+/** A field whose stored form differs from its form in an entry. `unpack` returns undefined if the entry lacks it. */
 interface StoredField<Name> {
   readonly name: Name
   pack(value: unknown, shapes: ShapePlaces): unknown
   unpack(stored: unknown, shapes: ShapePlaces): unknown
 }
 
-/** An entry as its code and these fields, in order. Last fields that the entry lacks are not stored. */
+/** An entry as its code and these fields, in order. Trailing fields that the entry lacks are not stored. */
 function fieldsOf<Kind extends EntryKind>(
   kind: Kind,
   code: number,
@@ -64,17 +64,17 @@ function fieldsOf<Kind extends EntryKind>(
   }
 }
 
-/** Stored as null if the entry lacks it. */
+/** A field that is stored as null if the entry lacks it. */
 function optional<Name>(name: Name): StoredField<Name> {
   return { name, pack: (value) => value ?? null, unpack: (stored) => stored ?? undefined }
 }
 
-/** Not stored if the entry lacks it and all fields after it, null if it lacks only this one. */
+/** A field that, if the entry lacks it, is stored as null before a later field, and not at all otherwise. */
 function omittable<Name>(name: Name): StoredField<Name> {
   return { name, pack: (value) => value, unpack: (stored) => stored ?? undefined }
 }
 
-/** Stored as its index, so the order of `names` is part of the format. */
+/** A field that is stored as its index in `names`, so their order is part of the format. */
 function oneOf<Name>(name: Name, names: readonly string[], otherwise: string): StoredField<Name> {
   return {
     name,
@@ -130,9 +130,9 @@ const updateStates: readonly UpdateState[] = [
 
 const reported: EntryForm<Reported> = {
   code: 1,
-  // The timestamp is null when it equals the arrival, as it usually does. `session` is present only when a session
-  // begins, `alarms` only when an alarm begins or ends to wait, `throttles` only when a throttle passes an event. An
-  // absent field before a present one is null.
+  // `timestamp` is null when it equals `at`, as it usually does. `session` is stored only when a session begins,
+  // `alarms` only when an alarm begins or stops waiting, `throttles` only when a throttle passes an event. A missing
+  // field before a stored one is null.
   pack: (e, shapes) => {
     const timestamp = e.timestamp === e.at ? null : e.timestamp
     const place = shapes.placeOf(e.shape)

@@ -21,7 +21,7 @@ export interface KnownReport<Known extends KnownDevice> {
 }
 
 /**
- * Reads consecutive entries. Reports are read without the general decoder, which makes a list of each first: a start
+ * Reads consecutive entries. Reports are read without the general decoder, which first makes a list of each: a start
  * reads hundreds of thousands of them.
  */
 export class EntryReader extends MsgpackReader {

@@ -54,7 +54,7 @@ export class Epochs {
     this.#epochs.push(epoch)
   }
 
-  /** The last offset of a stream under an epoch; `now` is the last offset that it has. */
+  /** The last offset of a stream in an epoch. `now` is the last offset that the stream has at present. */
   lastUnder(name: string, tenant: string, now: number): number | undefined {
     const place = this.#epochs.findIndex((epoch) => epoch.name === name)
     if (place < 0) return undefined

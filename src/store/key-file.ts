@@ -59,7 +59,7 @@ export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: Ke
     const text = found ?? (await read(file))
     const bytes = keyOf(text ?? '')
     if (!bytes) throw new KeyFileDamaged(file)
-    // Also for a file that was found: the process that created it may have died before its sync.
+    // Also for an existing file: the process that created it may have died before its sync.
     await syncFolder(folder)
     const warning = await restrictAccess(file)
     return { bytes, isNew: created === text, ...(warning !== undefined && { warning }) }

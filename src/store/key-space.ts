@@ -5,7 +5,7 @@ import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/acto
  * the range from `prefix/` to `prefix0`. Offsets and times are 14 hexadecimal digits (2⁵³ and more), so that they sort
  * as numbers.
  *
- * All of them belong to partition 0, which is the whole store. The keys of a further partition begin with its number
+ * All these keys belong to partition 0, which is the whole store. The keys of a further partition begin with its number
  * (`1/stream/…`), so stored data stays readable.
  *
  * | key | value |

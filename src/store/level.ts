@@ -97,8 +97,8 @@ async function openLevel(folder: string, isShared: boolean, torn: (message: stri
       ...tuning,
     })
     await database.open()
-    // LevelDB renames CURRENT without a sync: after a power loss the next log could be read after the one before it,
-    // whose end may be lost. On ext4 any fsync is enough.
+    // LevelDB renames CURRENT without a sync. After a power loss, the old manifest could be in use again, and the next
+    // log would be read after the previous one, whose end may be lost. On ext4 any fsync is enough.
     await syncFolder(join(found, 'db'))
     // Files created later next to the database prove that it existed.
     await syncFolder(found)
@@ -234,7 +234,7 @@ class LevelStorage implements Storage {
     return new LevelScan(this.#database, this.#folder, range, this.#scanning)
   }
 
-  /** Its cache of blocks, and the tables in memory, which it fills up to `cacheSize` and twice `writeBufferSize`. */
+  /** Cached blocks and tables in memory: at most `cacheSize` plus twice `writeBufferSize`. */
   memoryBytes(): number {
     if (this.#closing !== undefined) return 0
     // A method of the package behind `level`, missing in its types.

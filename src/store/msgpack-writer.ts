@@ -12,7 +12,7 @@ export class MsgpackWriter implements ValueWriter {
   #start = 0
   #at = 0
 
-  /** A buffer that grew larger than this is not kept. */
+  /** A buffer that grew larger than `bytesKeptMax` is not kept. */
   constructor(bytesKeptMax = 1024 * 1024, bytesAtFirst = 64 * 1024) {
     this.#bytesKeptMax = bytesKeptMax
     this.#bytesAtFirst = bytesAtFirst

@@ -11,7 +11,7 @@ import { isMissing, syncFolder } from '#store/file-system'
 
 /**
  * The image of a node: everything in its data folder but `identity.key`, as a backup that also has the database of the
- * history. Another node begins with it, and goes on from its place in the log. Contract 11, Joining.
+ * history. A new node starts with it, and reads the log from the image's position on. Contract 11, Joining.
  */
 
 /** The image while it is received, and the whole image while it is moved into its place. */
@@ -37,7 +37,7 @@ export async function* makeImage({ world, folder, snapshot, images }: ImageSourc
   }
 }
 
-/** Replaces the data in the folder by an image; until it was received whole, the folder stays as it is. */
+/** Replaces the data in the folder by an image. Until the whole image is received, the folder stays as it is. */
 export async function receiveImage(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const receiving = join(folder, receivingFolder)
   await rm(receiving, { recursive: true, force: true })
@@ -51,7 +51,7 @@ export async function receiveImage(folder: string, bytes: AsyncIterable<Uint8Arr
   await install(folder)
 }
 
-/** Cleans up after a process that died: removes copies, and moves an image into its place that was received whole. */
+/** Cleans up after a process that died: removes copies, and moves a completely received image into its place. */
 export async function finishImages(folder: string): Promise<void> {
   await removeHistoryCopies(folder)
   await install(folder)

@@ -295,7 +295,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     }
   }
 
-  /** The stored chunks from the one with this offset on, up to about this size. */
+  /** The stored chunks from the one that holds this offset on, up to about `bytesMax`. */
   async storedChunks(tenant: string, offset: number, bytesMax: number): Promise<StreamChunk[]> {
     const { storage } = this
     const range = { after: keys.chunk(tenant, 0), before: keys.chunk(tenant, offset + 1), isReverse: true }
@@ -319,7 +319,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   async sync(): Promise<void> {
     const { shared } = this.storage
     if (this.#isSynced && !shared) return
-    // A write of a row that never changes: LevelDB writes its log up to it to the disk.
+    // Rewrites a row that never changes, because a synced write makes LevelDB sync its log up to this point.
     await (shared?.local ?? this.storage).write([{ key: keys.format, value: packRecord(keySpace, null) }], {
       sync: true,
     })
@@ -330,7 +330,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const before = this.#unpacked.get(key)
     if (before) return before
     const chunk = unpackChunk(firstOffset, bytes, this.shapes)
-    // Written by an earlier release; sixteen chunks of this size would take too much memory.
+    // A chunk of an earlier release: sixteen of this size would take too much memory.
     if (bytes.length > unpackedBytesMax) return chunk
     if (this.#unpacked.size >= unpackedMax) {
       for (const oldest of this.#unpacked.keys()) {
@@ -343,7 +343,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 }
 
-/** A node that followed another one may queue an actor longer than the node that stored its snapshot. */
+/** Never moves back: a node that followed may queue an actor longer than the node that stored its snapshot. */
 function redoFromOf({ redoFrom }: StreamPart<Entry>, stream: TenantStream): number {
   return Math.max(redoFrom, stream.redoFrom)
 }

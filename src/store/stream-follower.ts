@@ -21,18 +21,18 @@ interface Wait {
   readonly reached: () => void
 }
 
-/** How often it looks for new chunks when it has all of them. */
+/** The interval at which it looks for new chunks while there are none. */
 const idleMs = 100
 const failedMs = 5_000
-/** The share of the loop from which on it is busy. */
+/** From this share of its time on, the event loop counts as busy. */
 const busyShare = 0.7
 const confirmMsMax = 60_000
-/** Copied at once: about a millisecond of the event loop. */
+/** The size of chunks that are copied in one turn: about a millisecond of the event loop. */
 const batchBytes = 512 * 1024
 
 /**
- * Gives stored chunks to a projection: from memory if they are there, otherwise from the store. Nothing in a turn or a
- * commit knows of it; it looks for new chunks again and again.
+ * Gives stored chunks to a projection: from memory if they are there, otherwise from the store. Turns and commits do
+ * not call it; it looks for new chunks at intervals.
  */
 export class StreamFollower {
   readonly #options: StreamFollowerOptions
@@ -44,10 +44,10 @@ export class StreamFollower {
   #isStopped = true
   /** The next offset is unknown: after a failure, and when the store lost entries. */
   #isLost = true
-  /** World.monotonic. */
+  /** When a confirmation became due, by `World.monotonic`. */
   #confirmDueAt: number | undefined
   readonly #waits = new Set<Wait>()
-  /** After an error in a batch, to find the chunk that has it. */
+  /** After a batch failed, chunks are applied one by one to find the one that fails. */
   #isOneByOne = false
   /** A chunk that the projection cannot read: a gap takes its place. */
   #unreadable: { readonly tenant: string; readonly firstOffset: number } | undefined
@@ -236,7 +236,7 @@ export class StreamFollower {
     }
   }
 
-  /** The work that follows needs processors, so it waits while the loop is busy, but not for ever. */
+  /** A confirmation takes processor time, so it waits while the loop is busy, but at most `confirmMsMax`. */
   #mayConfirm(isDue: boolean): boolean {
     const { world } = this.#options
     if (!isDue) {

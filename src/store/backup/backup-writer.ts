@@ -13,7 +13,7 @@ import { pagesOfScan } from '#store/pages'
 export interface BackupSources {
   /** All rows at one moment. The scan is closed after the backup, also after a failure. */
   readonly rows: Scan
-  /** All images that the rows name must stay until the backup is made. */
+  /** Images. All images that the rows name must stay until the backup is complete. */
   readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
   /** The content of the key file; undefined if there is none. */
   keyFile(): Promise<Uint8Array | undefined>
@@ -33,7 +33,7 @@ export interface BackupTurns {
 
 /**
  * Writes a backup block by block. At most two pages of rows and a piece of a file are in memory; the next page is read
- * while the one before is written. Other work runs when a turn is over, and before each page.
+ * while the previous one is written. Other work runs when a turn is over, and before each page.
  */
 export async function* writeBackup(sources: BackupSources, turns: BackupTurns): AsyncGenerator<Uint8Array> {
   const { rows, now } = sources
@@ -74,7 +74,7 @@ async function* files(
   }
   for (const sha256 of await images.names()) {
     const size = await images.sizeOf(sha256)
-    // Deleted since the listing: then no row names it.
+    // Deleted since the listing, so no row names it.
     if (size === undefined) continue
     yield* records.putFile(`${imageFolder}/${sha256}`, size)
     for await (const piece of images.read(sha256, 0, size)) {

@@ -75,7 +75,7 @@ export class Backups {
       )) {
         yield block
         bytes += block.byteLength
-        // Then the backup has no end mark.
+        // A stopped backup gets no end mark.
         if (this.#isStopped) return
       }
       isDone = true

@@ -6,19 +6,19 @@ import { isMissing } from '#store/file-system'
 import { freeBytes } from '#store/headroom'
 import { draftPattern } from '#store/level-files/new-database'
 
-/** Copying a database that is written to all the time may fail this often. */
+/** Attempts to copy a database that another process writes to all the time. */
 const triesMax = 10
 
 /**
  * Copies a LevelDB folder, which another process may be writing to, and calls `use` with the folder that holds the copy
  * as `db`.
  *
- * Every table that is added or removed is appended to the manifest. So a copy is consistent if the manifest was the
- * same before and after it: all tables that it names are there, and so is the log, up to some moment. A record that was
- * being written at that moment is left out when the copy is opened. The files are copied, not linked: a process that
- * opens the copy may write over a table that it does not know, and through a link it would write to the original. Where
- * the file system supports it, blocks are shared until they change. `LOCK` is not copied: a process that closes any
- * descriptor of it gives up its lock.
+ * Every table that is added or removed is appended to the manifest. So a copy is consistent if the manifest is the same
+ * before and after the copying: the copy has all tables that the manifest names, and the log up to some moment. Opening
+ * the copy drops a record that was being written at that moment. The files are copied, not linked: a process that opens
+ * the copy may overwrite a table that it does not know, and through a link it would overwrite the original. Where the
+ * file system supports it, blocks are shared until they change. `LOCK` is not copied: a process that closes any
+ * descriptor of its lock file loses the lock.
  *
  * @throws BackupError, StorageFailure; errors of `use`
  */

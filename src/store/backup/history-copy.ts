@@ -8,7 +8,7 @@ import { isMissing } from '#store/file-system'
 /** The folder of the history, in the data folder. */
 export const historyFolder = 'history'
 
-/** Begins the name of a folder that holds a copy of the history while it is sent. */
+/** Prefix of the name of a folder that holds a copy of the history while it is sent. */
 const copyPrefix = '.copy-'
 
 export interface HistoryCopy {

@@ -119,7 +119,7 @@ export class Inspection {
     }
   }
 
-  /** By the part of the key before the first slash. */
+  /** Counts a row, by the part of its key before the first slash. */
   readonly #places: Readonly<Record<string, (key: string, value: Uint8Array, bytes: number) => void>> = {
     actor: (key, _, bytes) => this.#actor(key, bytes),
     part: (key, _, bytes) => this.#actor(key, bytes),
@@ -144,7 +144,7 @@ export class Inspection {
     },
   }
 
-  /** All snapshots come before all other records, and the rows of one actor follow each other in each. */
+  /** Snapshots (`actor/`) come before other records (`part/`). Within each, the rows of an actor are consecutive. */
   #actor(key: string, bytes: number): void {
     const { kind, tenant, id } = addressOf(key)
     const { actors } = this.#tenant(tenant)
@@ -155,7 +155,7 @@ export class Inspection {
     }
     size.bytes += bytes
     if (size.count > 0 && size.lastId === id) return
-    // An actor that has a snapshot was counted there.
+    // An actor that has a snapshot was counted with it.
     if (key.startsWith('actor/') || !this.#hasSnapshots.has(kind)) size.count++
     if (key.startsWith('actor/')) this.#hasSnapshots.add(kind)
     size.lastId = id

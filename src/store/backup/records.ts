@@ -59,7 +59,7 @@ export class RecordWriter {
     this.end.rowBytes += name.length + value.byteLength
   }
 
-  /** `size` bytes must follow by `putPiece`. */
+  /** The caller must then pass `size` bytes to `putPiece`. */
   *putFile(name: string, size: number): Generator<Uint8Array> {
     const text = Buffer.from(name)
     this.#prefix.writeUInt8(recordKinds.file, 0)

@@ -27,7 +27,7 @@ export interface RestoreResult {
  * Obligations
  * - No file gets its final name before the whole backup was read, its end mark included, and the written rows were read
  *   again.
- * - Until all files have their names, the folder holds `restoring`, and no server opens it.
+ * - Until all files have their final names, the folder holds `restoring`, and no server opens it.
  * - When the promise is fulfilled, the folder survives a power failure. When it is rejected, the folder is as it
  *   was; if the disk refused a rename, it still holds `restoring`.
  *
@@ -143,7 +143,7 @@ export class StagedRows {
     if (this.#bytes >= batchBytes) await this.#write(false)
   }
 
-  /** All rows are synced: everything written before the current log is in tables, which LevelDB syncs. */
+  /** Syncs all rows. Rows that are not in the current log are in tables, which LevelDB has synced. */
   async end(): Promise<void> {
     await this.#write(true)
   }

@@ -36,7 +36,7 @@ export function crc32c(bytes: Uint8Array, sum = 0): number {
   return ~crc >>> 0
 }
 
-/** The form in the files: a checksum over bytes that contain checksums is weak. */
+/** The form in LevelDB's files: masked, because a checksum over bytes that contain checksums is weak. */
 export function maskedCrc32c(bytes: Uint8Array): number {
   return maskOf(crc32c(bytes))
 }

@@ -38,7 +38,7 @@ export function readLog(bytes: Buffer): LogReading {
     at = piece.end
     if (piece.kind === undefined) continue
     const isBeginning = piece.kind === kinds.full || piece.kind === kinds.first
-    // The rest of the record before is missing, and this record is valid.
+    // The rest of the previous record is missing, and this record is valid.
     if (isBeginning && parts) return { records, ends, damagedAt: begunAt }
     if (!isBeginning && !parts) return { records, ends, ...faultAt(bytes, piece.at) }
     if (isBeginning) begunAt = piece.at
@@ -108,8 +108,8 @@ function hasLaterRecord(bytes: Buffer, at: number): boolean {
 }
 
 /**
- * Positions at which a record may begin: after the length in the head, after the length that fits the checksum, and at
- * each block.
+ * Positions at which a later record may begin: the end given by the record's length, each later block, and the end at
+ * which the record's checksum matches.
  */
 function* laterStarts(bytes: Buffer, at: number): Generator<number> {
   if (at + headBytes <= bytes.length) yield at + headBytes + bytes.readUInt16LE(at + 4)
@@ -120,8 +120,8 @@ function* laterStarts(bytes: Buffer, at: number): Generator<number> {
 }
 
 /**
- * The end of the record if its length is what is damaged, found by its checksum. The content of that record is not
- * searched: a device may send a value that looks like a record, and must not turn an interrupted write into damage.
+ * The end of a record with a damaged length: where the checksum matches. The content of that record is not searched: a
+ * device may send a value that looks like a record, and an interrupted write would then look like damage.
  */
 function endByChecksum(bytes: Buffer, at: number, endMax: number): number | undefined {
   if (at + headBytes > endMax) return undefined

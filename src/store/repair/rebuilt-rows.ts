@@ -32,7 +32,7 @@ interface TenantFacts {
 }
 
 /**
- * Offsets and flake addresses that are not used again, because missing rows may have assigned them. Two full logs of 16
+ * The number of offsets and flake addresses to skip, because missing rows may have assigned them. Two full logs of 16
  * MiB hold fewer.
  */
 const skippedCount = 1_000_000

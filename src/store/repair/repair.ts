@@ -105,8 +105,8 @@ async function rebuild(database: string, staging: string): Promise<RebuildResult
 }
 
 /**
- * Copies only the undamaged parts of the tables and logs that the manifest names; without a readable manifest, of all.
- * LevelDB's repair would read everything: files that are not in use any more, which would restore deleted rows; blocks
+ * Copies only the undamaged parts of tables and logs: those that the manifest names, or all if no manifest is readable.
+ * LevelDB's repair would read everything: files that are no longer in use, which would restore deleted rows; blocks
  * with a wrong checksum; and the part of a log after a fault, although later writes may depend on the missing ones.
  */
 async function copyUndamaged(from: string, to: string): Promise<void> {
