@@ -51,16 +51,19 @@ export async function aggregateSeries(
 interface SeriesFeed {
   readonly store: Pick<HistoryStore, 'storage' | 'pause'>
   readonly series: number
-  /** The points, and marks, that are not in blocks yet. */
+  /** The points that are not in blocks yet. `marks`: the same of the marks. */
   readonly values: readonly Piece[]
   readonly marks: readonly Piece[]
   readonly buckets: Buckets
-  /** Summaries of hours are used where points are not needed. */
+  /** Whether summaries of hours may replace points. */
   readonly mayBeSummed: boolean
   readonly marksMax: number
 }
 
-/** Gives everything about a series to an aggregation, in order. Returns the first marks in the span of the buckets. */
+/**
+ * Passes all points and marks of a series to an aggregation, in order. Returns the first marks in the span of the
+ * buckets.
+ */
 async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Points> {
   const { store, series, buckets, mayBeSummed, marksMax } = options
   const { storage } = store
@@ -68,7 +71,7 @@ async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Poin
   const [firstDay, lastDay] = [dayOf(buckets.from), dayOf(buckets.to - 1)]
   if (aggregation.needsBefore) await feedBefore(aggregation, options, firstDay, values, marks)
   const shown = new Points(1)
-  /** Up to here, everything was given. */
+  /** Everything before this time was passed on. */
   let given = firstDay * dayMs
   const show = (dayMarks: Points) => {
     const inSpan = pointsBetween(dayMarks, buckets.from, buckets.to)
@@ -98,7 +101,7 @@ async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Poin
         await store.pause()
         continue
       }
-      // Only the summaries of expired points are left.
+      // These points have expired; only their summaries are left.
     }
     feedSummary(aggregation, summary, end)
     const after = summary.lastTime + 1
@@ -110,13 +113,13 @@ async function feed(aggregation: Aggregation, options: SeriesFeed): Promise<Poin
 
 function feedSummary(aggregation: Aggregation, summary: DaySummary, end: number): void {
   const { hours } = summary
-  // Later marks have ended what the summaries hold.
+  // The summaries already take later marks into account.
   const firstTime = hours[0]?.firstTime ?? Number.POSITIVE_INFINITY
   if (summary.firstMark > 0 && summary.firstMark < firstTime) aggregation.mark(summary.firstMark)
   for (const hour of hours) if (hour.firstTime < end) aggregation.summary(hour)
 }
 
-/** What held before the first day. */
+/** Passes on the value that held before the first day. */
 async function feedBefore(
   aggregation: Aggregation,
   { store, series }: SeriesFeed,
@@ -138,7 +141,7 @@ async function feedBefore(
   )
 }
 
-/** A mark at the time of a point comes after it. */
+/** A mark comes after a point of the same time. */
 function feedInOrder(aggregation: Aggregation, values: Points, marks: Points): void {
   let index = 0
   for (let mark = 0; mark < marks.count; mark++) {

@@ -7,12 +7,12 @@ const numericTypes: ReadonlySet<string> = new Set([
   ...['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64', 'float', 'float64'],
 ])
 const aggregatesOfAll: readonly AggregateName[] = ['first', 'last', 'count']
-/** Short summaries are enough for them. */
+/** Aggregates for which short summaries are enough. */
 const shortAggregates: readonly AggregateName[] = ['min', 'max', 'avg', 'sum', 'count']
 const defaultOfNumbers: readonly AggregateName[] = ['min', 'avg', 'max']
 const defaultOfOthers: readonly AggregateName[] = ['last']
 
-/** `type`: its lower-case name. */
+/** `type` is the lower-case name of a property type. */
 export function isNumeric(type: string): boolean {
   return numericTypes.has(type)
 }
@@ -29,7 +29,7 @@ export function hasAggregate(
   return name === 'duration' ? type === 'bool' || isEnum === true : isNumeric(type)
 }
 
-/** The value of an aggregate of one bucket, as JSON would have it; a value of the series itself as it is stored. */
+/** The value of an aggregate of one bucket, as in JSON. A value that was in the series is wrapped, as it is stored. */
 export type AggregateValue = number | null | { readonly value: SeriesValue } | Readonly<Record<string, number>>
 
 /** A value that holds until the next point or mark. */
@@ -40,8 +40,8 @@ interface Held {
 }
 
 /**
- * Aggregates the points (or summaries) and the marks of one series, which arrive in order of time. Points before the first
- * bucket only give the value that holds when it begins.
+ * Aggregates the points (or summaries) and the marks of one series, which arrive in order of time. Points before the
+ * first bucket only set the value that holds when it begins.
  */
 export class Aggregation {
   readonly #buckets: Buckets
@@ -51,23 +51,23 @@ export class Aggregation {
   readonly #holds: boolean
   readonly #hasDuration: boolean
   readonly #charactersMax: number
-  /** It depends on the last value before each bucket. */
+  /** An aggregate depends on the last value before each bucket. */
   readonly needsBefore: boolean
   /** Short summaries of days are enough. */
   readonly isShort: boolean
-  /** What held at the begin of the bucket. */
+  /** The value that held at the start of the bucket. */
   #held: Held | undefined
   #index = 0
   readonly #summary = new Summary()
   #durations: Record<string, number> = {}
-  /** Up to here, durations are counted. */
+  /** Durations are counted up to this time. */
   #countedTo: number
   readonly times: number[] = []
   /** The length of the texts in the columns. */
   characters = 0
   readonly columns: AggregateValue[][]
 
-  /** Above `charactersMax` characters, further texts are left out; `characters` shows whether there were any. */
+  /** Texts beyond `charactersMax` characters are left out; `characters` is then above that limit. */
   constructor(buckets: Buckets, names: readonly AggregateName[], now: number, charactersMax: number) {
     this.#charactersMax = charactersMax
     this.#buckets = buckets
@@ -81,7 +81,7 @@ export class Aggregation {
     this.columns = names.map(() => [])
   }
 
-  /** Points from one index to another, without a mark between them. */
+  /** Adds points from one index to another. No mark may lie between them. */
   points(points: Points, from: number, to: number): void {
     let index = from
     const first = Math.min(to, points.indexAt(this.#buckets.from))
@@ -100,7 +100,7 @@ export class Aggregation {
     }
   }
 
-  /** A summary of points that belong to the bucket of the first of them. */
+  /** Adds a summary of points, which all belong to the bucket of the first one. */
   summary(summary: Summary): void {
     if (summary.firstTime < this.#buckets.from) {
       this.#held = { value: summary.last, time: summary.lastTime, until: summary.until }
@@ -119,7 +119,7 @@ export class Aggregation {
     else if (this.#held && time >= this.#held.time) this.#held.until = Math.min(this.#held.until, time)
   }
 
-  /** After the last point. */
+  /** Call it after the last point. */
   end(): void {
     this.#goTo(this.#buckets.count)
   }
@@ -135,7 +135,7 @@ export class Aggregation {
         this.#summary.clear()
       } else if (this.#holds && this.#holdsFrom(this.#buckets.startOf(this.#index))) this.#emit()
       else {
-        // Nothing holds in the buckets up to the next point.
+        // No value holds in the buckets up to the next point.
         this.#countedTo = this.#buckets.startOf(index)
         this.#index = index - 1
       }
@@ -146,7 +146,7 @@ export class Aggregation {
     return this.#held !== undefined && Math.min(this.#held.until, this.#now) > time
   }
 
-  /** Counts how long the present value held up to a time. */
+  /** Counts how long the present value has held, up to a time. */
   #count(time: number): void {
     if (!this.#hasDuration) return
     const { count, last, lastTime, until } = this.#summary
@@ -166,7 +166,7 @@ export class Aggregation {
     for (let place = 0; place < this.#names.length; place++) {
       const name = this.#names[place] as AggregateName
       const column = this.columns[place] as AggregateValue[]
-      // Returned by a method, each number would be an object.
+      // Not by a method: each number that it returns would be an object.
       if (count > 0 && name === 'avg') column.push(sum / count)
       else if (count > 0 && name === 'min') column.push(min)
       else if (count > 0 && name === 'max') column.push(max)
@@ -204,7 +204,7 @@ export class Aggregation {
     return this.characters > this.#charactersMax ? null : { value }
   }
 
-  /** Weighted by the time in which a value held; null if none did. */
+  /** The average, weighted by the time for which each value held; null without a value. */
   #average(): number | null {
     const start = this.#buckets.startOf(this.#index)
     const end = Math.min(this.#buckets.startOf(this.#index + 1), this.#now)

@@ -39,7 +39,7 @@ export function addAggregates(text: TextPieces, values: readonly AggregateValue[
   for (let index = 0; index < values.length; index++) {
     if (index > 0) text.add(',')
     const value = values[index] as AggregateValue
-    // Passed to a function, each number would be an object.
+    // Not by a function: each number that it receives would be an object.
     if (typeof value === 'number') text.addNumber(value)
     else addAggregate(text, value, type)
   }

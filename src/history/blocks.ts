@@ -23,7 +23,10 @@ export type Pieces = ReadonlyMap<number, readonly Piece[]>
 
 const writer = new ByteWriter()
 
-/** The columns of the blocks of a series, or its marks, on a day, by the sequences in its summary. Expired ones are left out. */
+/**
+ * Yields the columns of the blocks with these sequences, of a series or its marks, on a day. Expired blocks are left
+ * out.
+ */
 function* columnsOf(storage: Storage, series: number, day: number, sequences: readonly number[]): Generator<Piece> {
   for (const sequence of sequences) {
     const row = storage.get(historyKeys.block(series, day, sequence))
@@ -31,7 +34,7 @@ function* columnsOf(storage: Storage, series: number, day: number, sequences: re
       const { blocks = [], markBlocks = [] } = readDay(storage, series - (series % 2), day) ?? {}
       const present = series % 2 === 0 ? blocks : markBlocks
       if (present.includes(sequence)) continue
-      // Since the summary was read, a write stored the day again: what it stored replaces all.
+      // A write has stored the day again since its summary was read. The new blocks replace all others.
       yield* columnsOf(storage, series, day, present)
       return
     }
@@ -62,7 +65,7 @@ export function* piecesOfDay(
   yield* fresh.slice(next)
 }
 
-/** The same as one list of the points of this day. */
+/** The points of this day in those pieces, as one list. */
 export function pointsOfDay(...args: Parameters<typeof piecesOfDay>): Points {
   const [, , day] = args
   const all = new Points(columnPoints)
@@ -72,8 +75,8 @@ export function pointsOfDay(...args: Parameters<typeof piecesOfDay>): Points {
 }
 
 /**
- * The summary of a series for each day that has one, from one day to another, both included. It is changed when the next one
- * is read. `isShort`: see `decodeDay`.
+ * Yields the summary of a series for each day that has one, `fromDay` and `toDay` included. The next step overwrites
+ * the summary. `isShort`: see `decodeDay`.
  */
 export async function* readDays(
   storage: Storage,
@@ -95,7 +98,7 @@ export async function* readDays(
   }
 }
 
-/** The summary of the last day with points before a day; marks on days after it end what its last value holds. */
+/** The summary of the last day with points before a day. Marks on the days between end its last value. */
 export async function readDayBefore(storage: Storage, series: number, day: number): Promise<DaySummary | undefined> {
   const yesterday = readDay(storage, series, day - 1)
   if (yesterday && yesterday.hours.length > 0) return yesterday
@@ -117,7 +120,9 @@ export async function readDayBefore(storage: Storage, series: number, day: numbe
   }
 }
 
-/** The sequence of the newest block of a series, or of its marks, on the days of some of their points; 0 if there is none. */
+/**
+ * The sequence of the newest block of a series or its marks, on the days of these points and marks; 0: there is none.
+ */
 export function newestBlock(storage: Storage, series: number, points: Points, marks: Points): number {
   let newest = 0
   for (const day of daysOf(points, marks)) {
@@ -138,7 +143,7 @@ export function readDay(
   return row && decodeDay(openRow(row), read, isShort)
 }
 
-/** One list of all pieces, sorted by time, in which later pieces replace earlier ones. */
+/** Merges pieces into one list, sorted by time. Later pieces replace earlier ones. */
 export function mergePieces(pieces: readonly Piece[]): Points {
   const all = new Points(pieces.reduce((count, { points }) => count + points.count, 1))
   for (const { points } of pieces.toSorted((a, b) => a.sequence - b.sequence)) all.append(points)
@@ -152,11 +157,11 @@ export interface BlocksOptions {
   /** Sorted by time. */
   readonly points: Points
   readonly marks: Points
-  /** The same points, and marks, by the runs that they come from. */
+  /** The same points, and the same marks, by the runs that they come from. */
   readonly pieces: () => readonly [points: readonly Piece[], marks: readonly Piece[]]
-  /** Not less than any of their sequences. */
+  /** At least the highest sequence of the pieces. */
   readonly sequence: number
-  /** The points of the series and of its marks in the other runs. They stay there. */
+  /** The points and marks of the series in runs that are not merged now. They stay there. */
   readonly others: () => Pieces
 }
 
@@ -164,10 +169,11 @@ export interface BlocksOptions {
 const current = new DaySummary()
 
 /**
- * The changes that store points of a series, and its marks, in blocks. Points that are later than all others of their day
- * are added to its summary; otherwise the whole day is read and stored again. So the same points may be stored twice.
+ * Returns the changes that store points of a series, and its marks, in blocks. If they are later than all others of
+ * their day, they are added to its summary; otherwise the whole day is read and stored again. So the same points may be
+ * stored twice.
  *
- * A block holds the newest point of each of its times among all runs up to its sequence.
+ * For each of its times, a block holds the newest point of all runs up to its sequence.
  */
 export function storeInBlocks(options: BlocksOptions): Operation[] {
   const { storage, series, points, marks, sequence } = options
@@ -191,7 +197,7 @@ export function storeInBlocks(options: BlocksOptions): Operation[] {
       [...columnsOf(storage, series + 1, day, before.markBlocks)],
     ] as const
     if (mergePieces(stored[0]).count < before.count) {
-      // Points have expired: the place of the late ones among them is not known any more.
+      // Some points have expired, so late points cannot be put between them any more: they are dropped.
       const end = before.lastTime + 1
       const rest = [newPoints, newMarks].map((each) => pointsBetween(each, end, Number.POSITIVE_INFINITY)) as [
         Points,
@@ -205,7 +211,7 @@ export function storeInBlocks(options: BlocksOptions): Operation[] {
   return operations
 }
 
-/** Adds to the current day. */
+/** Adds points and marks to `current`. Returns the changes. */
 function dayLonger(series: number, day: number, points: Points, marks: Points, sequence: number): Operation[] {
   if (points.count + marks.count === 0) return []
   current.add(points, marks)
@@ -229,7 +235,7 @@ function dayAnew(
     sequences.map((each) => ({ key: historyKeys.block(series + place, day, each), value: null })),
   )
   const all = stored.map((columns, place) => {
-    // The sequence of the block hides what it replaces in these runs.
+    // The sequence of the new block hides earlier points in these runs, so the block must contain them.
     const ofOthers = (hidden.get(series + place) ?? []).filter((piece) => piece.sequence < newest)
     const added = [...(fresh[place] ?? []), ...ofOthers]
     return mergePieces([...columns, ...added.map((piece) => ({ ...piece, points: ofDay(piece.points, day) }))])
@@ -238,7 +244,7 @@ function dayAnew(
   return [...deleted, ...dayLonger(series, day, ...all, newest)]
 }
 
-/** Notes its sequence in the list of the day. */
+/** Creates a block and adds its sequence to the list of the day. */
 function blockOf(series: number, day: number, sequence: number, points: Points, sequences: number[]): Operation {
   for (let from = 0; from < points.count; from += columnPoints) {
     encodeColumn(points, from, Math.min(from + columnPoints, points.count), writer)
@@ -267,7 +273,7 @@ function ofDay(points: Points, day: number): Points {
   return pointsBetween(points, day * dayMs, (day + 1) * dayMs)
 }
 
-/** The points are sorted by time. */
+/** The points in a span. `points` must be sorted by time. */
 export function pointsBetween(points: Points, from: number, to: number): Points {
   const first = points.indexAt(from)
   const end = points.indexAt(to)

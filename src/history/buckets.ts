@@ -3,15 +3,15 @@ import type { QueryFault, Retained } from '#history/history-query'
 
 /** The spans of time over which values are aggregated, one after the other. */
 export interface Buckets {
-  /** The begin of the first bucket, and the end of the last one. */
+  /** The start of the first bucket, and the end of the last one. */
   readonly from: number
   readonly to: number
   readonly count: number
-  /** Whether a bucket may begin within an hour, as a bucket of minutes does. */
+  /** Whether all buckets begin at full hours. */
   readonly areOfHours: boolean
   /** The index of the bucket that contains a time; some bucket must contain it. */
   indexOf(time: number): number
-  /** The begin of a bucket. For the index after the last one, the end of the span. */
+  /** The start of a bucket. For the index after the last one, the end of the span. */
   startOf(index: number): number
 }
 
@@ -48,7 +48,7 @@ function localBuckets(from: number, to: number, days: number, zone: string): Buc
   }
 }
 
-/** The begin of a local day, given as days since 1970. Where clocks change at midnight, the first moment of the day. */
+/** The start of a local day, given as days since 1970. Where clocks change at midnight, the first moment of the day. */
 function midnight(day: number, offsetAt: (time: number) => number): number {
   const guess = day * dayMs
   const early = guess - offsetAt(guess - offsetAt(guess))
@@ -75,10 +75,10 @@ function zoneOffset(zone: string): (time: number) => number {
 }
 
 const bucketsMax = 100_000
-/** Buckets, or points, of all series of an answer. */
+/** The limit of buckets or points in one answer, over all its series. */
 export const cellsMax = 1_000_000
 
-/** The fault of a query with too many buckets. Counts with the interval of the query, before it is raised. */
+/** The fault of a query with too many buckets. Counts the buckets of the requested interval, before it is raised. */
 export function bucketFault(from: number, to: number, interval: number, series: number): QueryFault | undefined {
   const count = Math.ceil(to / interval) - Math.floor(from / interval)
   if (count <= bucketsMax && count * series <= cellsMax) return undefined
@@ -90,7 +90,7 @@ interface RetainedBuckets {
   readonly buckets: Buckets
   readonly interval: number
   readonly zone: string
-  /** Summaries of hours are enough for them. */
+  /** Summaries of hours are enough for these buckets. */
   readonly mayBeSummed: boolean
 }
 
@@ -105,8 +105,8 @@ export function leastRetained(list: readonly Retained[]): Retained {
 }
 
 /**
- * The buckets of a span, with an interval that the remaining data permits. `since`: the begin of the whole span, of
- * which this is a part.
+ * The buckets of a span, with an interval that the remaining data permits. If this is a part of a longer span, `since`
+ * is the start of that one.
  */
 export function retainedBuckets(
   { from, to }: { readonly from: number; readonly to: number },

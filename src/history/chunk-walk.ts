@@ -85,8 +85,8 @@ function walkName(tenant: string, table: SeriesTable): SeriesOfDevice {
 }
 
 /**
- * The known device of this name. If its address differs, entries that were skipped have deleted it and created it
- * again: then it is replaced by a new one.
+ * The known device of this name. If its address differs, skipped entries have deleted the device and created it again:
+ * then a new one replaces it.
  */
 export function ofAddress(
   device: SeriesOfDevice,
@@ -132,7 +132,7 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
       columns.push(id, entry.at, DeviceStatus.options.indexOf(entry.status))
       return
     }
-    // A device of this name may have been deleted by an entry that was skipped.
+    // A skipped entry may have deleted a device of this name.
     case 'device_added':
     case 'device_removed': {
       const device = table.find(tenant, entry.device)
@@ -152,7 +152,7 @@ function applyEntry(tenant: string, entry: Entry, target: WalkTarget): void {
 const kept = () => true
 const notKept = () => false
 
-/** Whether points of this time are stored, by the place of their property in the shape. */
+/** Whether points of this time are stored, by the index of their property in the shape. */
 function isKeptBy(
   { retentions, now }: WalkTarget,
   tenant: string,
@@ -168,7 +168,7 @@ function isKeptBy(
   }
 }
 
-/** Only series of properties that were declared with some value have marks. */
+/** Adds a mark to the series of each removed property. A property that never had a value has no series. */
 function markRemoved(
   device: SeriesOfDevice,
   service: string,
@@ -183,7 +183,7 @@ function markRemoved(
   }
 }
 
-/** Adds a value, or an error as a mark. */
+/** Adds a value to a series, or an error to its marks. */
 export function addState(id: number, time: number, state: PropertyState, columns: Columns): void {
   if (state === null) return
   if (typeof state === 'number') columns.push(id, time, state)

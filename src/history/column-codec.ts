@@ -6,11 +6,12 @@ import type { Points } from '#history/points'
 /**
  * The stored form of points that are sorted by time: a byte for the form, the number of points, the times, the values.
  *
- * Times are differences. Values with at most `digitsMax` decimal digits are whole numbers in units of the last digit;
- * they, or their differences, are packed, whichever takes fewer bits. Numbers are packed in groups of 32: the width in
- * bits, the smallest number as the difference from that of the group before, and each number above the smallest. Other
- * values of single precision are packed by their 32 bits as whole numbers, in the order of the values. Of all others,
- * there are the bytes that differ from the value before. Texts are a JSON list, deflated if that is shorter.
+ * Times are stored as differences. Values with at most `digitsMax` decimal digits become whole numbers in units of the
+ * last digit. These numbers or their differences are packed, whichever takes fewer bits, in groups of 32: the width in
+ * bits, the smallest number as the difference from that of the previous group, and each number above the smallest.
+ * Other values of single precision are packed by their 32 bits as whole numbers, in the order of the values. For all
+ * other values, only the bytes that differ from the previous value are stored. Texts are a JSON list, deflated if that
+ * is shorter.
  *
  * | bits of the form | meaning |
  * |---|---|
@@ -27,11 +28,13 @@ const singleBit = 0x10
 const directBit = 0x20
 const doubleTimesBit = 0x40
 
-/** Numbers of a group differ by less than 2³². */
+/** The largest packed difference: numbers of a group must differ by less than 2³². */
 const packedMax = 2 ** 31 - 1
 const wholeMax = Number.MAX_SAFE_INTEGER / 2
 const powers = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000] as const
-/** At most: a byte for each value that differs in all eight bytes, and the time as a double. */
+/**
+ * The most bytes of a point: a head and eight bytes for a value that differs in all of them, and the time as a double.
+ */
 const pointBytesMax = 17
 const headBytesMax = 32
 
@@ -54,7 +57,7 @@ export function encodeColumn(points: Points, from: number, to: number, writer: B
   writer.varint(count)
   const timesForm = encodeTimes(points.times, from, to, writer) ? 0 : doubleTimesBit
   const form = timesForm | encodeForm(points, from, to, writer)
-  // Not before: it may have made the buffer larger.
+  // Set last: until here the writer may have replaced its buffer by a larger one.
   writer.bytes[formAt] = form
 }
 
@@ -71,7 +74,7 @@ export function decodeColumn(reader: ByteReader, points: Points): void {
   points.count += count
 }
 
-/** Only the values of some points, which are few. */
+/** Writes only the values of some points, which are few. */
 export function encodeValues(points: Points, from: number, to: number, writer: ByteWriter): void {
   writer.reserve(headBytesMax + (to - from) * pointBytesMax)
   const formAt = writer.at++
@@ -168,7 +171,7 @@ function wholesOf(values: Float64Array, from: number, to: number): number {
   return wholesOfSingles(values, from, to) ? singlesForm : bytesForm
 }
 
-/** Returns the digits behind the point that all of the values need; -1 if they are not decimal numbers of this size. */
+/** Returns the number of decimal digits that all values need; -1 if they are not decimal numbers of this size. */
 function decimalWholesOf(values: Float64Array, from: number, to: number, isSingle: boolean): number {
   let digits = 0
   let scale = 1
@@ -192,7 +195,7 @@ function decimalWholesOf(values: Float64Array, from: number, to: number, isSingl
   return digits
 }
 
-/** Returns false if they do not have single precision. */
+/** Returns false if a value does not have single precision. */
 function wholesOfSingles(values: Float64Array, from: number, to: number): boolean {
   for (let index = from; index < to; index++) {
     const value = values[index] as number
@@ -209,7 +212,7 @@ function singleOf(whole: number): number {
   return single[0] as number
 }
 
-/** The least of `wholes` if they themselves, not their differences, are to be packed: this takes fewer bits, as an estimate. */
+/** Returns the smallest of `wholes` if packing them takes no more bits, by estimate, than packing their differences. */
 function leastIfDirect(count: number): number | undefined {
   // A single number needs no group.
   if (count === 1) return undefined
@@ -223,7 +226,7 @@ function leastIfDirect(count: number): number | undefined {
     let max = min
     let minDifference = Number.POSITIVE_INFINITY
     let maxDifference = Number.NEGATIVE_INFINITY
-    // The first number has no difference.
+    // The first number has no difference, so it gets that of the second one.
     before = begin === 0 ? min - ((wholes[1] as number) - min) : before
     for (let index = begin; index < end; index++) {
       const whole = wholes[index] as number
@@ -271,7 +274,7 @@ function decodeWholes(reader: ByteReader, form: number, values: Float64Array, at
   for (let index = at; index < end; index++) values[index] = Math.fround(values[index] as number)
 }
 
-/** Of each value, the bytes of its XOR with the one before, without zeros at its ends. */
+/** Writes, for each value, the bytes of its XOR with the previous value, without the zero bytes at both ends. */
 function encodeBytes(values: Float64Array, from: number, to: number, writer: ByteWriter): number {
   const { bytes } = writer
   let { at } = writer
@@ -318,7 +321,7 @@ function decodeBytes(reader: ByteReader, values: Float64Array, at: number, count
 /** Shorter texts rarely become smaller. */
 const deflatedBytesMin = 64
 
-/** In a column with a text, numbers are texts too; no JSON text of another value looks like a number. */
+/** If a column has a text, its numbers are stored as texts too: no JSON text of another value looks like a number. */
 function encodeTexts(points: Points, from: number, to: number, writer: ByteWriter): void {
   const texts: string[] = []
   for (let index = from; index < to; index++) texts.push(points.texts.get(index) ?? numberText(points.values[index]))

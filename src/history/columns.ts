@@ -74,7 +74,7 @@ export class Columns {
     }
     for (let from = 0; from < this.count; ) {
       const series = this.#series[order[from] as number] as number
-      // The begin of each series has moved to its end.
+      // The start of each series has moved to its end.
       const to = ends[series] as number
       const begin = from
       yield {

@@ -6,14 +6,17 @@ import { Summary } from '#history/summary'
 
 /** The summaries of one day of a series, and where its points are. */
 export class DaySummary {
-  /** One for each hour that has points, in order; or a single one for the day up to some time. */
+  /** One for each hour with points, in order. If `isWhole`, the first one summarizes the day up to some time. */
   readonly hours: Summary[] = []
-  /** The first summary is that of the day, not of an hour. */
+  /** Whether the first summary is that of the day, not of an hour. */
   isWhole = false
   /** 0: no marks. */
   firstMark = 0
   lastMark = 0
-  /** The sequences of the blocks with the points of the day, and of those with its marks, in order. They may have been deleted. */
+  /**
+   * The sequences of the blocks with the points of the day, and of the blocks with its marks, in order. The blocks may
+   * have been deleted.
+   */
   blocks: number[] = []
   markBlocks: number[] = []
   readonly #unused: Summary[] = []
@@ -46,7 +49,7 @@ export class DaySummary {
     return this.hours.length > 0 && !this.isWhole
   }
 
-  /** Adds points and marks that are later than those before. Both are settled. */
+  /** Adds points and marks that are later than all before. Both are settled. */
   add(points: Points, marks: Points): void {
     if (marks.count > 0) {
       this.firstMark ||= marks.times[0] as number
@@ -75,7 +78,7 @@ export class DaySummary {
     return hour
   }
 
-  /** Keeps only the summary of the whole day. Returns false if there are no others. */
+  /** Merges all summaries into one of the whole day. Returns false if there are none of hours. */
   mergeHours(): boolean {
     if (!this.hasHours) return false
     const [day, ...others] = this.hours.splice(0) as [Summary, ...Summary[]]
@@ -86,9 +89,9 @@ export class DaySummary {
   }
 }
 
-/** Those of the day, and those of 24 hours after it. */
+/** The summary of the day up to some time, and those of 24 hours. */
 const hoursMax = 25
-/** Where each field begins; those before `first` are enough for most queries. */
+/** The indexes at which the fields begin. Those before `first` are enough for most queries. */
 const countAt = 0
 const firstTimeAt = countAt + hoursMax
 const spanAt = firstTimeAt + hoursMax
@@ -131,7 +134,7 @@ export function encodeDay(day: DaySummary, writer: ByteWriter): void {
     values[squaresAt + index] = hour.squares
     values[riseAt + index] = decimal(hour.rise)
     values[heldAt + index] = decimal(hour.held)
-    // Mostly 0: the time in which no value held, and the time after the last point up to a mark.
+    // These two are mostly 0: the time without a value, and the time from the last point to a mark.
     values[notHeldAt + index] = hour.lastTime - hour.firstTime - hour.heldMs
     values[untilAt + index] = hour.until === Number.POSITIVE_INFINITY ? 0 : hour.until - hour.lastTime + 1
   }
@@ -143,8 +146,8 @@ export function encodeDay(day: DaySummary, writer: ByteWriter): void {
 }
 
 /**
- * Reads a day into this one, which is cleared before. `isShort`: only the times, the number of points, their sum, and the
- * least and the greatest; the other fields mean nothing.
+ * Reads a day into `day`, which is cleared first. With `isShort`, only the times and each summary's number, sum,
+ * minimum and maximum of points are read; the other fields mean nothing.
  *
  * @throws StorageFailure `damaged`
  */
@@ -197,8 +200,8 @@ function setField(at: number, value: SeriesValue): void {
 }
 
 /**
- * A sum of decimal numbers differs from a decimal number by errors of rounding only. That number takes fewer bytes, and is
- * nearer to the exact sum.
+ * A sum of decimal numbers may differ from a decimal number only by rounding errors. Then this number takes fewer
+ * bytes, and is nearer to the exact sum.
  */
 function decimal(sum: number): number {
   const rounded = Math.round(sum * 1e6) / 1e6

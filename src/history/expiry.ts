@@ -9,7 +9,7 @@ import { keysBelow } from '#store/key-space'
 import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
-/** Summaries of hours are looked for in this many days before the oldest that stays. */
+/** Summaries of hours are searched for in this many days before the oldest day that keeps them. */
 const daysBack = 30
 
 export interface Expiry {
@@ -23,10 +23,10 @@ export interface Expiry {
 
 /** Too large a history is cut to this share of its limit, so that it is not cut all the time. */
 const keptShare = 0.9
-/** Sizes of rows are estimates of what they take on the disk. */
+/** The sizes of rows only estimate their space on the disk, so one cut may not be enough. */
 const cutAttemptsMax = 3
 
-/** Deletes the oldest until all takes at most this space on the disk, as far as it can be deleted. */
+/** Deletes the oldest data until all takes at most this space on the disk, as far as possible. */
 export async function limitDiskBytes(bytesMax: number, expiry: Expiry): Promise<void> {
   const { storage, retentions, now, pause } = expiry
   for (let attempt = 0; attempt < cutAttemptsMax; attempt++) {
@@ -38,7 +38,9 @@ export async function limitDiskBytes(bytesMax: number, expiry: Expiry): Promise<
   }
 }
 
-/** `isThorough`: hours of all days are looked for, because the retention may have changed, and the space is freed. */
+/**
+ * `isThorough`: searches all days for summaries of hours, because the retention may have changed, and frees the space.
+ */
 export async function expireAll(
   { storage, table, retentions, now, pause }: Expiry,
   isThorough: boolean,
@@ -100,8 +102,8 @@ async function storeCut(storage: Storage, cut: Retained): Promise<void> {
 const hoursShare = 0.9
 
 /**
- * Decides what to delete to free this number of bytes: the oldest days of points first, then the oldest hours, then the oldest
- * days. Today stays, because its points are still being summarized.
+ * Decides what to delete to free this number of bytes: first points, then summaries of hours, then summaries of days,
+ * each from the oldest day on. Today stays, because its points are still being summarized.
  */
 async function cutFor(
   storage: Storage,

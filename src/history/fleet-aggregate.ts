@@ -48,7 +48,7 @@ export async function answerFleetAggregate(store: HistoryStore, query: FleetAggr
   return { pieces: text.take() }
 }
 
-/** The property may have had other types before: its newest series. */
+/** The newest series of the property, which may have had other types before. */
 function seriesOf(
   store: HistoryStore,
   { tenant, service, propId }: FleetAggregateQuery,
@@ -91,7 +91,7 @@ class Total {
   readonly #sums: Float64Array
   readonly #mins: Float64Array
   readonly #maxs: Float64Array
-  /** Those that had values. */
+  /** The number of devices that had values. */
   devices = 0
 
   constructor(buckets: Buckets) {
@@ -119,7 +119,7 @@ class Total {
     if (isAny) this.devices++
   }
 
-  /** The buckets with values. */
+  /** The indexes of the buckets with values. */
   get places(): number[] {
     return [...this.#counts.keys()].filter((place) => (this.#counts[place] as number) > 0)
   }

@@ -14,7 +14,7 @@ import { sortableHex } from '#store/key-space'
  * | `sum/<series>/<day>` | summaries of the hours of a day, or of the whole day, of the points in blocks |
  * | `dead/<series>` | a series of a deleted device, whose blocks and summaries are still to be deleted |
  * | `gap/<tenant>/<time>` | a span in which points may be missing |
- * | `cut` | the times before which points, hours and days were deleted to hold the total size |
+ * | `cut` | the times before which points, hours and days were deleted to stay within the total size |
  * | `merged` | when everything was merged into blocks for the last time |
  * | `base` | the checkpoint up to which everything is merged into blocks or larger runs |
  */

@@ -1,12 +1,12 @@
 import { dayMs } from '#history/history-keys'
 
 export interface HistoryLimits {
-  /** Points in memory, above which they are stored. */
+  /** The number of points in memory at which they are stored. */
   readonly unstoredMax: number
-  /** Runs of one level, above which they are merged. */
+  /** The number of runs of one level at which they are merged. */
   readonly runsMax: number
   readonly blockPointsMin: number
-  /** How long points are kept, and then summaries of hours. */
+  /** How long points are kept. `hoursMs`: the same of summaries of hours. */
   readonly rawMs: number
   readonly hoursMs: number
   /** The size of all history on the disk. Infinity: no limit. */

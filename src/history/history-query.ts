@@ -7,7 +7,7 @@ export interface QueriedProperty {
   readonly type: string
   readonly name?: string
   readonly unit?: string
-  /** Its values have names: they can be counted by time. */
+  /** Its values have names, so the duration of each can be counted. */
   readonly isEnum?: boolean
 }
 
@@ -15,11 +15,11 @@ export interface QueriedProperty {
 export interface QueriedService {
   readonly device: string
   readonly service: string
-  /** Those that the device declares. */
+  /** The properties that the device declares. */
   readonly declared: readonly QueriedProperty[]
-  /** Only these; undefined: all. */
+  /** Only these properties; undefined: all. */
   readonly propIds: readonly number[] | undefined
-  /** Where a wrong property is reported. */
+  /** The path at which a wrong property is reported. */
   readonly path: string
 }
 
@@ -27,7 +27,7 @@ export interface QueriedBuckets {
   readonly interval: number
   readonly zone: string
   readonly aggregates: readonly AggregateName[] | undefined
-  /** For a part of an export: the begin of the whole export, by which the server decides which data is still stored. */
+  /** For a part of an export: the start of the whole export, so that all parts have the same interval. */
   readonly since?: number
 }
 
@@ -48,7 +48,7 @@ export interface HistoryQuery {
 /** A question about one property of many devices. */
 export interface FleetAggregateQuery {
   readonly tenant: string
-  /** Their names, each on a line. */
+  /** The names of the devices, one on each line. */
   readonly devices: string
   readonly service: string
   readonly propId: number
@@ -76,7 +76,7 @@ export type HistoryAnswer =
   | { readonly faults: readonly QueryFault[] }
   | 'unknown'
 
-/** The oldest times of which points, summaries of hours, and those of days are kept. */
+/** The times from which on points, summaries of hours, and summaries of days are kept. */
 export interface Retained {
   readonly rawFrom: number
   readonly hoursFrom: number
@@ -88,6 +88,6 @@ export interface AskedSeries extends QueriedProperty {
   readonly device: string
   readonly service: string
   readonly id: number | undefined
-  /** It was named in the question. */
+  /** The question named this property. */
   readonly isNamed: boolean
 }

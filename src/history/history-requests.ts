@@ -13,7 +13,7 @@ export interface HistoryRequestsOptions {
   readonly world: World
   readonly service: HistoryQueries & Pick<HistoryService, 'importPoints' | 'flush' | 'compact' | 'confirm'>
   readonly follower: Pick<StreamFollower, 'whenReached' | 'lag'>
-  /** Up to here, sockets of a tenant have received everything. */
+  /** The position up to which sockets of a tenant have received everything. */
   readonly positionOf: (tenant: string) => Position
   /** Resolves when everything that is stored in the streams is on the disk. */
   readonly sync: () => Promise<void>
@@ -21,7 +21,7 @@ export interface HistoryRequestsOptions {
 
 /** Contract 9, position. */
 const behindMsMax = 5_000
-/** Each holds up to a million points in memory. */
+/** Each query holds up to a million points in memory. */
 const runningMax = 4
 const waitingMax = 64
 
@@ -57,7 +57,7 @@ export class HistoryRequests {
   }
 
   /**
-   * Asks the history, in turn with other callers. `group`: the caller; groups alternate.
+   * Asks the history, or waits while too many queries run. `group` is the caller; waiting groups take turns.
    * @throws Problem `overloaded`, `storage`
    */
   async ask<Answer>(group: string, question: (service: HistoryQueries) => Promise<Answer>): Promise<Answer> {
@@ -75,15 +75,15 @@ export class HistoryRequests {
   }
 
   /**
-   * Adds points that come from elsewhere, of devices that exist now: series of any number, at most some 100 000 points in
-   * one call. Points of the same times are replaced. Resolves when they are on the disk, and survive a power loss,
-   * with the number of points that are older than the raw retention, which are left out. No event is sent, and no state
-   * changes.
+   * Adds points that come from elsewhere, for devices that exist now: any number of series, at most some 100 000 points
+   * in one call. They replace points of the same times. No event is sent, and no state changes. Resolves when the
+   * points survive a power loss, with the number of points that were left out because they are older than the raw
+   * retention.
    *
    * @throws Problem `history_behind`, `storage`
    */
   async importPoints(tenant: string, series: readonly Omit<ImportedSeries, 'tenant'>[]): Promise<number> {
-    // A device that was just added has none of the history of an earlier one of its name.
+    // First, so that a device that was just added is not taken for an earlier one of its name.
     await this.reach(tenant)
     try {
       const { service, sync } = this.#options
@@ -106,7 +106,7 @@ export class HistoryRequests {
       await sync()
       await service.compact(stored)
     }
-    // The log has the failure.
+    // The failure is logged elsewhere.
     this.#compacting ??= compacting()
       .catch(() => {})
       .finally(() => {

@@ -39,19 +39,20 @@ const mergedFormat = { name: 'last merge of the history', version: 1, upgrades: 
 const deadFormat = { name: 'deleted series of the history', version: 1, upgrades: {} }
 
 /**
- * The points of all series. They are collected in columns in memory, and stored as a *run*, together with the checkpoint, in
- * one batch. Points that were not stored when the process ended are read from the stream again.
+ * The points of all series. They are collected in columns in memory, and stored as a *run*, together with the
+ * checkpoint, in one batch. Points that were not stored when the process ended are read from the stream again.
  *
- * Runs of one level are merged into one of the next. In a merge, a series with enough points becomes *blocks* of one day,
- * with summaries of its hours; so rows are few at any rate of reports. A merge deletes nothing before its end, and is made
- * again if it was interrupted. Points of one series and time replace each other by the sequences of runs and blocks.
+ * Runs of one level are merged into one of the next. In a merge, a series with enough points becomes *blocks* of one
+ * day, with summaries of its hours; so there are few rows, however often devices report. A merge deletes nothing before
+ * its end, and is repeated if it was interrupted. Points of one series and time replace each other by the sequences of
+ * runs and blocks.
  *
- * A run may turn out to hold entries that did not happen: the machine died, and the end of the stream was lost. So a run
- * is merged only after `confirm`, and until then `resume` can leave it out.
+ * A run may contain entries that the stream loses afterwards, when the machine dies. So a run is merged only after
+ * `confirm`, and until then `resume` can leave it out.
  */
 export class HistoryStore {
   readonly storage: Storage
-  /** Lets chunks and other queries have their turn: long queries wait for it from time to time. */
+  /** Long queries wait for it from time to time, so that chunks and other queries have their turn. */
   readonly pause: () => Promise<void>
   readonly #shapes: ShapesById
   readonly #limits: HistoryLimits
@@ -70,7 +71,7 @@ export class HistoryStore {
   /** Series of deleted devices whose rows still exist, with the sequence of the run that deletes them. */
   readonly #dead = new Map<number, number>()
   #merging: Promise<void> | undefined
-  /** Points that were stored, and those of them that were merged. */
+  /** The numbers of stored points and of merges. */
   readonly counts = { stored: 0, merges: 0 }
 
   private constructor(storage: Storage, shapes: ShapesById, limits: HistoryLimits, pause: () => Promise<void>) {
@@ -107,9 +108,7 @@ export class HistoryStore {
     this.#table.nextId = nextId
   }
 
-  /**
-   * The checkpoints from which it can continue, the newest first; the last one is that up to which runs were merged.
-   */
+  /** The checkpoints from which history can continue, the newest first. Up to the last one, all runs were merged. */
   get checkpoints(): readonly TimedCheckpoint[] {
     const fresh = this.#runs.filter(({ level }) => level === 0).map(({ checkpoint }) => checkpoint)
     return [...fresh.reverse(), this.#base]
@@ -121,7 +120,7 @@ export class HistoryStore {
     const isKept = (run: Run, place: number) => place <= last || run.level > 0
     const dropped = this.#runs.filter((run, place) => !isKept(run, place))
     const operations: Operation[] = []
-    // The oldest last: a device may have been deleted in several of them.
+    // Newest first: if several runs deleted a device, the row from the oldest one counts.
     for (const run of dropped.toReversed()) {
       operations.push(...deletionOf(run))
       for (const [key, value] of run.removed) operations.push({ key, value }, ...undead(value))
@@ -142,7 +141,7 @@ export class HistoryStore {
     for await (const page of pagesOf(this.storage, { ...keysBelow('dead'), hasValues: true }))
       for (const { key, value } of page) this.#dead.set(numberOf(key), unpackRecord(deadFormat, value) as number)
     await deleteStrayPages(this.storage, this.#runs)
-    // The store keeps a limited number of epochs: the checkpoint stays confirmed however often the server is started.
+    // Stores the checkpoint with the new epoch: the main store forgets the old one after many starts.
     if (checkpoint.epoch !== epoch) await this.flush()
   }
 
@@ -155,7 +154,10 @@ export class HistoryStore {
     return this.#columns.count
   }
 
-  /** Adds a chunk; calls of this and of other methods that change something come one after the other. Entries that are in history already are skipped. */
+  /**
+   * Adds a chunk, and skips entries that are in history already. Methods that change something must be called one after
+   * the other.
+   */
   async apply(chunk: StreamChunk, now: number): Promise<void> {
     const from = this.offsetOf(chunk.tenant) + 1
     walkChunk(chunk, from, this.#shapes, this.#targetAt(now))
@@ -179,8 +181,8 @@ export class HistoryStore {
   }
 
   /**
-   * Adds points that are not in the stream; they replace those of the same times that came so far. Resolves when they
-   * are on the disk, with the number of points that are older than what is kept, which are left out.
+   * Adds points that are not in the stream. They replace earlier points of the same times. Resolves when they are on
+   * the disk, with the number of points that were left out because they are too old.
    */
   async importPoints(list: readonly ImportedSeries[], now: number): Promise<number> {
     const target = this.#targetAt(now)
@@ -193,7 +195,7 @@ export class HistoryStore {
     return tooOld
   }
 
-  /** The entries up to an offset are not there any more. `to`: when the first one after them was stored. */
+  /** Skips entries that are lost, up to this offset. `to`: when the first entry after them was stored. */
   async skip(tenant: string, offset: number, to: number): Promise<void> {
     const from = this.#times.get(tenant) ?? 0
     await this.flush()
@@ -205,7 +207,7 @@ export class HistoryStore {
     return readGaps(this.storage, tenant, { from, to })
   }
 
-  /** Deletes everything about a tenant, whose entries up to this offset are not applied any more. */
+  /** Deletes everything about a tenant. Its entries up to this offset will not be applied. */
   async removeTenant(tenant: string, offset: number): Promise<void> {
     this.#offsets.set(tenant, offset)
     this.#times.delete(tenant)
@@ -266,7 +268,7 @@ export class HistoryStore {
     return all ? confirmed : this.#fullLevel(confirmed)
   }
 
-  /** There are enough runs to be merged, confirmed or not, and none are being merged. */
+  /** There are enough runs to be merged, confirmed or not, and no merge is running. */
   get isMergeDue(): boolean {
     return this.#merging === undefined && this.#fullLevel(this.#runs).length > 0
   }
@@ -322,7 +324,10 @@ export class HistoryStore {
     await this.storage.write([{ key: historyKeys.merged, value: packRecord(mergedFormat, now) }], { sync: false })
   }
 
-  /** Deletes expired data, and the oldest of the rest if it takes too much space. `isThorough`: frees it at once. */
+  /**
+   * Deletes expired data, and then the oldest data if history is still too large. `isThorough`: frees the space at
+   * once.
+   */
   async expire(now: number, pause: () => Promise<void>, isThorough = false): Promise<void> {
     const expiry = { storage: this.storage, table: this.#table, retentions: this.retentions, now, pause }
     await expireAll(expiry, isThorough)
@@ -348,7 +353,7 @@ export class HistoryStore {
     await this.storage.write(operations, { sync: false })
   }
 
-  /** Blocks and summaries of deleted devices. Their points in runs are left out by the next merge. */
+  /** Deletes blocks and summaries of deleted devices. The next merge leaves out their points in runs. */
   async #deleteDead(): Promise<void> {
     for (const [series, sequence] of this.#dead) {
       if (sequence > this.#confirmed) continue
@@ -374,13 +379,13 @@ export class HistoryStore {
     return this.#table.find(tenant, device)
   }
 
-  /** The points of some series, whose numbers are sorted, that are not in blocks yet. */
+  /** The points of some series that are not in blocks yet. The ids of the series are sorted. */
   freshOf(series: readonly number[]): Pieces {
     return readFresh(this.storage, this.#runs, this.#columns, series)
   }
 }
 
-/** The changes that take back the deletion of the series in the row of a device. */
+/** The changes that revert the deletion of the series in the row of a device. */
 function undead(row: Uint8Array): Operation[] {
   return idsIn(row).flatMap((id) => [id, id + 1].map((each) => ({ key: historyKeys.dead(each), value: null })))
 }

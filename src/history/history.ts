@@ -14,7 +14,7 @@ import type { ShapesById } from '#store/chunk'
 export interface HistoryOptions {
   readonly world: World
   readonly backend: StorageBackend
-  /** Moves the folder of the store away. */
+  /** Moves the folder of the store aside, so that a new one can be created. */
   readonly setAside: () => Promise<void>
   readonly shapes: ShapesById
   readonly limits: HistoryLimits
@@ -26,7 +26,7 @@ const flushEveryMs = 10_000
 const roomEveryMs = 1_000
 /** How often everything is merged into blocks. */
 const mergeAllEveryMs = 24 * 3_600_000
-/** The same while it takes too much space. */
+/** The same while history takes too much space. */
 const cutEveryMs = 600_000
 
 /** History, in this thread or in another one. */
@@ -36,8 +36,8 @@ export interface HistoryService extends Projection {
   /** @throws StorageFailure */
   fleetAggregate(query: FleetAggregateQuery): Promise<HistoryAnswer>
   /**
-   * Resolves when the points are on the disk: `old` of them are older than what is kept, and left out. `stored`: for
-   * `confirm`.
+   * Resolves when the points are on the disk. `old`: how many were left out because they are too old. `stored`: a
+   * number for `confirm`.
    *
    * @throws StorageFailure
    */
@@ -45,13 +45,13 @@ export interface HistoryService extends Projection {
   /** Stores what is in memory. Resolves with a number for `compact`. @throws StorageFailure */
   flush(): Promise<number>
   /**
-   * Merges everything, deletes expired data, and frees its space on the disk. `stored`: a number of `flush`; the
-   * streams certainly hold all entries up to that state.
+   * Merges everything, deletes expired data, and frees its space on the disk. `stored` is a number from `flush`; the
+   * streams must certainly hold all entries up to that state.
    *
    * @throws StorageFailure
    */
   compact(stored: number): Promise<void>
-  /** Replaces the retention of all schemas; later changes come from the stream. */
+  /** Replaces the retentions of all schemas; later changes come from the stream. */
   setRetentions(list: readonly ServiceRetention[]): Promise<void>
 }
 

@@ -6,13 +6,13 @@ import type { Operation, Storage } from '#runtime/storage'
 
 export interface MergeOptions {
   readonly storage: Storage
-  /** In the order of their sequences. */
+  /** The runs to merge, ordered by their sequences. */
   readonly runs: readonly Run[]
-  /** All others. */
+  /** All other runs. */
   readonly otherRuns: readonly Run[]
   /** A series with this many points is stored in blocks; one with fewer goes into the merged run. */
   readonly blockPointsMin: number
-  /** Whether its points must be kept. */
+  /** Whether the points of a series must be kept. */
   readonly isNeeded: (series: number) => boolean
   /** Called between series from time to time. */
   readonly pause: () => Promise<void>
@@ -21,9 +21,9 @@ export interface MergeOptions {
 const operationsMax = 512
 
 /**
- * Merges runs into one of the next level, and series with enough points into blocks. Nothing is deleted; a merge that was
- * interrupted is made again from the same runs, with the same result. Returns the merged run, or undefined if everything is
- * in blocks.
+ * Merges runs into one of the next level, and series with enough points into blocks. Nothing is deleted: an interrupted
+ * merge is repeated from the same runs, with the same result. Returns the merged run, or undefined if everything is in
+ * blocks.
  */
 export async function mergeRuns(options: MergeOptions): Promise<Run | undefined> {
   const { storage, runs, otherRuns, blockPointsMin, isNeeded, pause } = options
@@ -52,7 +52,7 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
     const oldest = Math.min(values.oldest, marks.oldest)
     if (
       values.count + marks.count >= blockPointsMin ||
-      // In the merged run, some of the points would replace those of a block that came later in the stream.
+      // In the merged run, some points would replace points of a block that came later in the stream.
       (hasMerged && newestBlock(storage, series, points, markPoints) > oldest)
     ) {
       const pieces = () => [values.pieces(), marks.pieces()] as const
@@ -71,9 +71,9 @@ export async function mergeRuns(options: MergeOptions): Promise<Run | undefined>
 /** The points of one series in several runs. */
 class SeriesInRuns {
   readonly #runs: readonly Run[]
-  /** In the order of the runs. */
+  /** Ordered by run. */
   readonly #points = new Points()
-  /** Where those of each run begin. */
+  /** The indexes at which the points of each run begin. */
   readonly #starts: number[] = []
 
   constructor(runs: readonly Run[]) {
@@ -84,7 +84,7 @@ class SeriesInRuns {
     return this.#points.count
   }
 
-  /** The least sequence of a run that has some. */
+  /** The sequence of the oldest run that has points of the series. */
   get oldest(): number {
     if (this.count === 0) return Number.POSITIVE_INFINITY
     const next = this.#starts.findIndex((start) => start > 0)
@@ -104,7 +104,7 @@ class SeriesInRuns {
     }
   }
 
-  /** Sorted by time; valid until the next `take`. */
+  /** The points, sorted by time; valid until the next `take`. */
   settled(): Points {
     if (this.#points.isSettled) return this.#points
     const copy = new Points(this.count)
@@ -124,7 +124,7 @@ class SeriesInRuns {
   }
 }
 
-/** The least series of all cursors: of values, not of marks. */
+/** The lowest series of all cursors; for a series of marks, the series that they belong to. */
 function firstOf(cursors: readonly RunCursor[]): number | undefined {
   let first: number | undefined
   for (const { series } of cursors) {

@@ -12,7 +12,7 @@ export interface ImportedSeries {
   readonly type: string
   /** Unix ms, in any order. */
   readonly times: readonly number[]
-  /** In their normal form, one for each time. */
+  /** The values in their normal form, one for each time. */
   readonly values: readonly PropertyValue[]
 }
 

@@ -15,11 +15,14 @@ export interface PageRange {
 
 export interface RawPage {
   readonly points: ReadonlyMap<number, Points>
-  /** Where the next page begins, or, if it is descending, ends. */
+  /** Where the next page begins; in descending order, where it ends. */
   readonly cut: number | undefined
 }
 
-/** The first points of some series, and of their marks. Days are read until one series has enough. `fromOf`: of one series. */
+/**
+ * The first points of some series and their marks. Days are read until one series has enough points. `fromOf` returns
+ * the start of the span of one series.
+ */
 export async function readPage(
   { storage, pause }: Pick<HistoryStore, 'storage' | 'pause'>,
   fresh: Pieces,
@@ -55,7 +58,7 @@ class FirstPoints {
   #to: number
   points = new Points(1)
   #characters = 0
-  /** The points from there on, or, if the order is descending, before it, are left out. */
+  /** Points from this time on were left out; in descending order, points before it. */
   cut: number | undefined
 
   constructor(range: PageRange) {
@@ -64,7 +67,7 @@ class FirstPoints {
     this.#to = range.to
   }
 
-  /** The points of a day; they replace those that were added before. */
+  /** Adds points of a day, which replace points that were added before. */
   add({ points }: Piece, day: number): void {
     const [from, to] = [Math.max(this.#from, day * dayMs), Math.min(this.#to, (day + 1) * dayMs)]
     if (from >= to) return

@@ -33,7 +33,7 @@ export class Retentions {
     this.#ofMost = this.#retentionOf({})
   }
 
-  /** Replaces all that the schemas name. */
+  /** Replaces all retentions of schemas. */
   replace(list: readonly ServiceRetention[]): void {
     this.#tenants = new Map()
     for (const { tenant, service, properties } of list) this.set(tenant, service, properties)

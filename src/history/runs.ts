@@ -15,12 +15,12 @@ export interface Run {
   readonly name: string
   /** The sequence of its newest part. Points with a later sequence replace those with an earlier one. */
   readonly sequence: number
-  /** 0: as it came from the stream. A merge of runs makes one of the next level. */
+  /** 0: stored from memory. A merge of runs makes one of the next level. */
   readonly level: number
   readonly checkpoint: TimedCheckpoint
-  /** The rows of the devices that were deleted in it: it may turn out that this did not happen. */
+  /** The rows of the devices that were deleted in this run. They are restored if the run is dropped. */
   readonly removed: readonly (readonly [key: string, row: Uint8Array])[]
-  /** No series ever gets an id below it again. */
+  /** Ids below this one are never assigned again. */
   readonly nextId: number
   /** The first series of each page. */
   readonly pages: readonly number[]
@@ -67,7 +67,7 @@ function unpackRun(row: Uint8Array): Run {
   return { name: runName(sequence, level), sequence, level, checkpoint, removed, nextId, pages }
 }
 
-/** In the order of their sequences. */
+/** All runs, ordered by their sequences. */
 export async function loadRuns(storage: Storage): Promise<Run[]> {
   const runs: Run[] = []
   for await (const page of pagesOf(storage, { ...keysBelow('run'), hasValues: true })) {
@@ -82,7 +82,7 @@ export function deletionOf({ name, pages }: Run): Operation[] {
   return keys.map((key) => ({ key, value: null }))
 }
 
-/** Pages of a merge that was interrupted belong to none of the runs. */
+/** Deletes pages that belong to no run: they remain from an interrupted merge. */
 export async function deleteStrayPages(storage: Storage, runs: readonly Run[]): Promise<void> {
   const names = new Set(runs.map(({ name }) => name))
   const stray: Operation[] = []

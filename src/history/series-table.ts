@@ -18,7 +18,10 @@ export interface SeriesKind {
 export const statusKind: SeriesKind = { service: '', propId: 0, type: 'status' }
 
 export interface Series extends SeriesKind {
-  /** Even; the next number is the id of its marks. Ids are never used again. */
+  /**
+   * Even. The next number is the id of its marks: the times at which its value became an error or was removed. Ids are
+   * never used again.
+   */
   readonly id: number
 }
 
@@ -40,7 +43,7 @@ export function idsIn(row: Uint8Array): number[] {
 export class SeriesOfDevice {
   readonly tenant: string
   readonly name: string
-  /** 0: unknown. A device that is created later with the same name has a greater one. */
+  /** The address of the device; 0: unknown. A later device of the same name has a greater one. */
   flakeAddress = 0
   readonly kinds: SeriesKind[] = []
   readonly ids: number[] = []
@@ -71,13 +74,16 @@ export class SeriesOfDevice {
  */
 export class SeriesTable {
   readonly #tenants = new Map<string, Map<string, SeriesOfDevice>>()
-  /** By tenant, and the hash of the name as a signed number, which a map finds faster: a device is found without making its name. */
+  /**
+   * By tenant and by the hash of the name, so that a device is found without making its name. The hash is a signed
+   * number, which a map finds faster.
+   */
   readonly #byHash = new Map<string, Map<number, SeriesOfDevice>>()
   readonly #kinds = new Map<string, SeriesKind>()
   readonly #changed = new Set<SeriesOfDevice>()
   /** Names of devices with series that were deleted since the last `changes`. */
   readonly #removed = new Map<string, SeriesOfDevice>()
-  /** Whether each series has an owner, by half of its id. */
+  /** Whether each series has an owner. The index is half of its id. */
   #alive = new Uint8Array(1024)
   nextId = 2
 
@@ -103,7 +109,7 @@ export class SeriesTable {
     return this.#tenants.get(tenant)?.get(name)
   }
 
-  /** A device whose name has this hash. In rare cases it is another one, and not the only one. */
+  /** A device whose name has this hash. In rare cases another name has the same hash. */
   findByHash(tenant: string, hash: number): SeriesOfDevice | undefined {
     return this.#byHash.get(tenant)?.get(hash | 0)
   }
@@ -145,7 +151,7 @@ export class SeriesTable {
     const ids = Int32Array.from(shape.properties, ({ propId, type }) =>
       this.idOf(device, { service: shape.serviceIdentifier, propId, type: type.name }),
     )
-    // An earlier declaration of the service is not used any more.
+    // Replaces an earlier declaration of the service.
     const before = device.shapes.findIndex(({ serviceIdentifier }) => serviceIdentifier === shape.serviceIdentifier)
     const at = before >= 0 ? before : device.shapes.length
     device.shapes[at] = shape
@@ -162,7 +168,7 @@ export class SeriesTable {
     return id
   }
 
-  /** Returns the ids of its series, and of their marks. */
+  /** Removes a device. Returns the ids of its series and of their marks. */
   remove(device: SeriesOfDevice): number[] {
     const { tenant, name, ids } = device
     this.#tenants.get(tenant)?.delete(name)

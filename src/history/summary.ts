@@ -97,10 +97,10 @@ export class Summary {
   }
 }
 
-/** Points that are added to a summary: used again for each call. */
+/** The summary of points that are being added; reused by each call. */
 const part = new Summary()
 
-/** Of at least one point; none of them is a text. */
+/** The points must be at least one, and none of them a text. */
 function summaryOf({ times, values }: Points, from: number, to: number): Summary {
   const first = values[from] as number
   const firstTime = times[from] as number
