@@ -18,9 +18,9 @@ export interface DeviceTunnelsOptions {
 const { tryLater } = closeCodes
 
 /**
- * Carries connections of devices to the owner, all of them by one connection between the nodes, so that order and
- * acknowledgements are those of the owner. TCP numbers and repeats what it carries: when it breaks, or the owner
- * changes, the devices are closed with 1012 and continue after the last frame that was stored. Contract 11.
+ * Carries the connections of devices to the owner. One connection between the nodes carries all of them, so that the
+ * owner decides the order and the acknowledgements. When that connection breaks, or the owner changes, the devices are
+ * closed with 1012, and continue after the last frame that was stored. Contract 11.
  */
 export class DeviceTunnels {
   readonly #options: DeviceTunnelsOptions
@@ -30,19 +30,19 @@ export class DeviceTunnels {
   constructor(options: DeviceTunnelsOptions) {
     this.#options = options
     const { node } = options
-    // A node that stands still does not close its connections.
+    // A former owner that hangs does not close its connections.
     node.onOwnerChanged(() => {
       if (this.#tunnel && this.#tunnel.place.href !== node.ownerUrl) this.#tunnel.close()
     })
   }
 
-  /** The websocket by which other nodes reach the carried routes of this one. */
+  /** The websocket at which other nodes reach those routes of this node that `carry` was called with. */
   get host(): AnyWebsocketRoute {
     const { world, node, bug } = this.#options
     return tunnelHost({ world, node, routes: this.#routes, bug })
   }
 
-  /** The websocket of a route on each node: the owner answers. */
+  /** The websocket of a route that every node offers. The owner answers its messages. */
   carry(route: AnyWebsocketRoute): AnyWebsocketRoute {
     const { world, node } = this.#options
     const { handler } = route
@@ -97,8 +97,9 @@ export class DeviceTunnels {
   }
 
   /**
-   * Carries a connection that is not a websocket to the owner's websocket of this path. Undefined: this node is the owner.
-   * @throws Problem as the owner refuses it; `storage` without an owner
+   * Carries a connection that is not a websocket to the owner's websocket of this path. Undefined: this node is the
+   * owner.
+   * @throws Problem with which the owner refuses it; `storage` without an owner
    */
   async connect(route: string, socket: Socket): Promise<TunnelledLink | undefined> {
     const { remoteAddress } = socket
@@ -138,7 +139,7 @@ export class DeviceTunnels {
   }
 }
 
-/** Read now: the request is valid only until the first wait. */
+/** Copies the request, which is valid only until the first wait. */
 function requestOf(route: string, request: UpgradeRequest): TunnelRequest {
   const { path, query, parameters, protocol, remoteAddress, requestId, forwarded } = request
   const { origins, host, address } = forwarded

@@ -5,7 +5,7 @@ import type { Reply } from '#http/call'
 import type { ForwardableRequest, OtherNodes } from '#http/other-nodes'
 import { Problem } from '#model/problem'
 
-/** The answer of a node that is not the owner: it has not handled the request, or the request may be repeated. */
+/** In the answer of a node that is not the owner: it has not handled the request, or the request may be repeated. */
 const notOwnerHeader = 'x-not-owner'
 
 /** Headers of one connection (RFC 9110 §7.6.1), and those that the node of the client adds to each answer itself. */
@@ -15,10 +15,10 @@ const notPassedOn = new Set([
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ])
 
-/** Connections are closed before the other node closes them: it does so after ten seconds without a request. */
+/** Connections are closed before the other node would close them, which it does after ten seconds without a request. */
 const agentOptions = { keepAlive: true, timeout: 5_000 }
 
-/** How long a former owner may still answer. */
+/** How long this node still waits for answers of a former owner. */
 const formerOwnerMsMax = 1_000
 
 /** How long a state read waits for the owner before this node checks whether there still is one. */
@@ -101,7 +101,9 @@ export class Forwarder implements OtherNodes {
     }
   }
 
-  /** A former owner that stands still does not close its connections; any other one answers what it has received. */
+  /**
+   * Ends requests to a former owner that hangs. Any other former owner answers what it has received, and is waited for.
+   */
   async #abandon(): Promise<void> {
     const former = [...this.#waiting].filter(([, place]) => place !== this.#node.ownerUrl)
     const isWaiting = ([attempt]: (typeof former)[number]) => this.#waiting.has(attempt)
@@ -109,7 +111,7 @@ export class Forwarder implements OtherNodes {
     for (const [attempt] of former.filter(isWaiting)) attempt.abort()
   }
 
-  /** An owner that has lost the log waits for it. This node can answer as soon as that owner has no lease any more. */
+  /** Ends a read once there is no owner: an owner without the log waits for the log, but this node can then answer. */
   async #abandonRead(attempt: AbortController): Promise<void> {
     await this.#node.until(
       () => !this.#waiting.has(attempt) || this.#node.place === undefined,

@@ -4,18 +4,18 @@ export interface Lag {
   readonly ms: number
 }
 
-/** With two samples a second and node: minutes. A lag that is older is shown as this old. */
+/** Enough for some minutes at two samples a second from each node. A lag that is older is shown as this old. */
 const samplesMax = 1_000
 
 /** Measures the lag of a node by the positions that other nodes publish. */
 export class LagClock {
-  /** When another node had which message; both ascend. */
+  /** The times at which another node had a message. Sequences and times ascend. */
   #samples: { readonly sequence: number; readonly at: number }[] = []
 
   /** Another node has this message. `at`: World.monotonic. */
   reached(sequence: number, at: number): void {
     if (sequence <= (this.#samples.at(-1)?.sequence ?? 0)) return
-    // The oldest one stays: its age is the lag.
+    // The oldest sample stays: its age is the lag.
     if (this.#samples.length === samplesMax) this.#samples.splice(1, 1)
     this.#samples.push({ sequence, at })
   }

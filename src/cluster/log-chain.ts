@@ -39,7 +39,7 @@ export type Effect =
 const hashBytes = 16
 const formatVersion = 1
 
-/** A message that counts for its owner does not follow on the last one that counts here. */
+/** Thrown for a message that counts for its owner, but does not continue the chain of this node. */
 export class BrokenChain extends Error {}
 
 type Content =
@@ -80,7 +80,7 @@ export class LogChain {
     }
     this.#position = { sequence, generation, number, hash: hashOf(message) }
     if (isClaim) {
-      // The last part of an unfinished commit of the former owner can no longer count.
+      // The parts of the former owner's unfinished commit no longer count.
       this.#parts = []
       return { kind: 'claim', node: nodeOrIsLast }
     }

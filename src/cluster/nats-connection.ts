@@ -23,7 +23,7 @@ export interface NatsServers {
 /** Earlier servers let two nodes win the same comparison of the last sequence (2.9.10: in 182 of 300 races). */
 const versionMin = [2, 11] as const
 
-/** How long servers have to answer a question to all of them. */
+/** How long to wait for the answers of all servers. */
 const answersMs = 2_000
 
 /**

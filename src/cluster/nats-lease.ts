@@ -16,12 +16,12 @@ interface LeaseEntry extends NodeAddress {
 export const leaseMs = 2_000
 const key = 'owner'
 const renewEveryMs = 500
-/** How often a node without the lease asks for it. */
+/** How often a node without the lease tries to get it. */
 const askEveryMs = 100
 
 /**
- * The lease of the owner: an entry of a bucket whose entries expire. It is renewed in time to outlive a lost request.
- * Each node also sees who has it, which is where other nodes forward requests to.
+ * The lease of the owner: an entry of a bucket whose entries expire. It is renewed in time to survive one lost request.
+ * Each node also reads who has it, because requests are forwarded to that node.
  */
 export class NatsLease implements Lease {
   readonly #world: World
@@ -30,7 +30,7 @@ export class NatsLease implements Lease {
   #holder: NodeAddress | undefined
   /** The revision of the last entry that was read, of any holder; 0: there is none. */
   #holderRevision = 0
-  /** World.monotonic at which it was new. */
+  /** When this revision was first read, by `World.monotonic`. */
   #holderRenewedAt: number
   /** The revision of this node's entry; undefined: another node has the lease, or none. */
   #revision: number | undefined
@@ -96,7 +96,7 @@ export class NatsLease implements Lease {
     await this.release()
   }
 
-  /** Read again and again instead of watched: a watch that lost its server is silent for many seconds. */
+  /** Reads the entry at intervals. A watch would be silent for many seconds after it lost its server. */
   async #read(): Promise<void> {
     let entry: KvEntry | null
     try {

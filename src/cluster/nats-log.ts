@@ -93,7 +93,7 @@ async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
 }
 
-/** The library makes two errors for each request, in case that they are needed. Their stacks cost more than the rest. */
+/** The library creates two errors for each request in advance. Their stacks would cost more than the rest of it. */
 function withoutStacks<Result>(call: () => Result): Result {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

@@ -20,7 +20,7 @@ export interface ClusterNodeParts {
   readonly fileKey: Uint8Array
   /** Whether the store of this node may be written. */
   readonly isWritable: () => boolean
-  /** Whether it may be read, and has no change in memory that may not be in the log. */
+  /** Whether the store may be read, and all changes in memory are certainly in the log. */
   readonly isSettled: () => boolean
   /** The position of this node in the log. */
   readonly position: () => { readonly sequence: number; readonly generation: number }
@@ -31,19 +31,21 @@ type ClusterStatus = NonNullable<HealthStatus['cluster']>
 /** How long a request waits for an owner. Contract 11. */
 const ownerMsMax = 15_000
 const askAgainMs = 20
-/** How long another node that takes this one for the owner waits for it. */
+/** How long requests from a node that takes this one for the owner wait for it to become the owner. */
 const becomeOwnerMsMax = 1_000
 /** How long a node answers reads while the servers of the log are silent. Contract 11. */
 const silentMsMax = 60_000
 
-/** A hand-over waits this long, so that answers of this owner reach the other nodes before they learn of the next one. */
+/**
+ * A hand-over waits this long, so that answers of this owner reach the other nodes before the news of the next owner.
+ */
 const answersMs = 100
 /** How long a hand-over waits for commits in progress. */
 const settledMsMax = 1_000
 
 /** The header by which nodes recognise requests of each other. */
 export const nodeKeyHeader = 'x-node-key'
-/** With the key: the node answers from its own store, as far as that reaches. */
+/** If this is sent with the key, the node answers from its own store if it can. */
 export const ownStateHeader = 'x-own-state'
 
 /** This node among the others: which one is the owner, and which one answers a request. */
@@ -104,7 +106,7 @@ export class ClusterNode {
     })
   }
 
-  /** Calls when another node may have become the owner. */
+  /** Calls `task` when another node may have become the owner. */
   onOwnerChanged(task: () => void): void {
     this.#parts.lease.changed.push(task)
   }
@@ -139,7 +141,7 @@ export class ClusterNode {
     return this.#parts.world.monotonic()
   }
 
-  /** World.monotonic at which something that began at `since` has waited long enough. */
+  /** The time, by `World.monotonic`, until which something that began at `since` may wait. */
   deadline(since: number): number {
     return since + ownerMsMax
   }
@@ -151,7 +153,7 @@ export class ClusterNode {
     await this.#pause()
   }
 
-  /** One timer for all that wait: after a failure they may be tens of thousands. */
+  /** One timer for all callers: after a failure there may be tens of thousands. */
   #pause(): Promise<void> {
     this.#pausing ??= new Promise<void>((resolve) => this.#parts.world.after(askAgainMs, resolve)).finally(() => {
       this.#pausing = undefined
@@ -169,7 +171,10 @@ export class ClusterNode {
     return this.place !== undefined || this.mayRead
   }
 
-  /** Whether this node cannot answer from its own state: it has changes that may not be in the log, or opens its store. */
+  /**
+   * Whether this node cannot answer from its own state: it has changes that may not be in the log, or is opening its
+   * store.
+   */
   get isUnsettled(): boolean {
     return !this.#parts.isSettled()
   }

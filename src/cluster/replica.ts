@@ -88,7 +88,7 @@ export class Replica {
     return this.#isOwner && !this.#failure
   }
 
-  /** Resolves when everything is written that the log contained at the time of the call. */
+  /** Resolves when everything that the log contained at the time of the call is written. */
   async follow(stored: (operations: readonly Operation[]) => Promise<void>): Promise<void> {
     this.#stored = stored
     this.#stopFollowing = this.#options.log.follow(this.#arrived, (sequence, message) =>
@@ -99,7 +99,7 @@ export class Replica {
     if (this.#failure) throw this.#failure
   }
 
-  /** Calls once if another node becomes the owner, or if this one can follow no more. */
+  /** Calls `task` once, if another node becomes the owner or if this one can no longer follow. */
   whenEnded(task: (failure: StorageFailure) => void): void {
     this.#ended = task
   }
@@ -228,7 +228,7 @@ export class Replica {
     if (isOwn && effect.kind !== 'none') this.#appended?.settle()
   }
 
-  /** Undefined after a failure: what this node cannot read, it must not skip. */
+  /** Returns undefined after a failure: a node must not skip a message that it cannot read. */
   #accept(sequence: number, message: Uint8Array): Effect | undefined {
     try {
       return this.#chain.accept(sequence, message)
@@ -273,7 +273,7 @@ export class Replica {
     this.#arrive(this.#arrived)
   }
 
-  /** Resolves when all messages are applied that the log contained at the time of the call. */
+  /** Resolves when all messages that the log contained at the time of the call are applied. */
   async #reachEnd(): Promise<void> {
     const applied = this.#chain.position.sequence
     const end = await this.#lastSequence()

@@ -110,7 +110,7 @@ class ReplicatedStorage implements Storage, SharedStorage {
 
   whenEnded(task: (failure: StorageFailure) => void): void {
     this.#replica.whenEnded((failure) => {
-      // Another node has to take over, even if this one only has a problem with its disk.
+      // Lets another node take over, even if this one only has a problem with its disk.
       void this.#lease.release()
       task(failure)
     })

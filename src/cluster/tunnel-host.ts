@@ -37,8 +37,8 @@ export interface TunnelHostOptions {
 }
 
 /**
- * The owner's end of the connections from other nodes. Each carries the messages of many devices, whose routes see
- * them as sockets of their own. Contract 11.
+ * The owner's end of the connections from other nodes. Each carries the messages of many devices. To the routes, each
+ * device has a socket of its own. Contract 11.
  */
 export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
   const { world, node, routes } = options
@@ -48,7 +48,7 @@ export function tunnelHost(options: TunnelHostOptions): AnyWebsocketRoute {
     received: (socket, data) => tunnels.get(socket)?.received(data),
     // A lost batch must not be followed by later ones.
     dropped: (socket) => world.soon(() => socket.end(closeCodes.tryLater.code, closeCodes.tryLater.reason)),
-    // Devices report themselves what they have read.
+    // Each device reports by itself what it has read.
     drained() {},
     ponged: (socket) => tunnels.get(socket)?.noteReceived(),
     closed(socket) {
@@ -193,9 +193,9 @@ class HostedSocket implements Socket {
   readonly id: number
   readonly remoteAddress: string
   readonly handler: SocketHandler<unknown>
-  /** Bytes that were sent, and that the device has not read as far as this node knows. */
+  /** Bytes sent that, as far as this node knows, the device has not read. */
   #unreadBytes = 0
-  /** Bytes of the device that the other node does not know to be taken. */
+  /** Bytes from the device that are not reported to the other node as taken yet. */
   #unreportedBytes = 0
   #isPaused = false
   readonly #tunnel: HostedTunnel
@@ -218,7 +218,7 @@ class HostedSocket implements Socket {
     task()
   }
 
-  /** With up to `takenBytes` that the device has read. */
+  /** May include up to `takenBytes` that the device has read. */
   bufferedBytes(): number {
     return this.#tunnel.isOpen(this) ? this.#unreadBytes : 0
   }

@@ -15,11 +15,11 @@ export const recordKinds = {
   /** The connection is closed (the code in two bytes, then the reason). Each side ignores later records of it. */
   closed: 7,
   /**
-   * How many bytes of messages were taken since the last one (four bytes). From the node of the device: the device has
-   * read them. From the owner: they are handled, or the connection is not paused.
+   * How many bytes of messages were taken since the last such record (four bytes). From the node of the device: the
+   * device has read them. From the owner: they are handled, or the connection is not paused.
    */
   taken: 8,
-  /** From the owner: what the device gets last if its node stops, or loses the owner. */
+  /** From the owner: the last message to the device, sent if its node stops or loses the owner. */
   farewell: 9,
 } as const
 
@@ -71,7 +71,7 @@ export function* recordsIn(batch: Uint8Array): Iterable<TunnelRecord> {
   }
 }
 
-/** The same, and consecutive records of one connection together. */
+/** The records of a batch, with consecutive records of one connection together. */
 export function* recordRunsIn(batch: Uint8Array): Iterable<readonly [TunnelRecord, ...TunnelRecord[]]> {
   let run: [TunnelRecord, ...TunnelRecord[]] | undefined
   for (const record of recordsIn(batch)) {
@@ -107,7 +107,7 @@ export function decodeTakenBytes(data: Uint8Array): number {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).readUInt32BE()
 }
 
-/** Combines records to batches: one write for many device connections. */
+/** Combines records into batches: one write for many device connections. */
 export class RecordBatches {
   readonly #world: World
   readonly #send: (batch: Uint8Array) => void

@@ -31,7 +31,7 @@ const { restarting } = closeCodes
 /** The connection of this node to the owner. */
 export class Tunnel {
   readonly place: URL
-  /** Whether it opened: that node is reached, and is the owner. */
+  /** Whether the connection opened: that node was reached, and is the owner. */
   readonly opened: Promise<boolean>
   readonly #world: World
   readonly #owner: WebSocket
@@ -63,11 +63,11 @@ export class Tunnel {
       try {
         for (const records of recordRunsIn(batch)) this.#links.get(records[0].id)?.receive(records)
       } catch {
-        // A record of another version of the server.
+        // Another release sent this record.
         owner.terminate()
       }
     })
-    // A `close` follows.
+    // An error is followed by `close`.
     owner.on('error', () => {})
     owner.on('close', () => {
       this.#cancelPing()
@@ -80,7 +80,7 @@ export class Tunnel {
     this.#receivedAt = this.#world.monotonic()
   }
 
-  /** A network that drops everything closes no connection. */
+  /** Detects a network that drops everything: it closes no connection. */
   #ping(): void {
     const isSilent = this.#world.monotonic() - this.#receivedAt > silenceMsMax
     if (isSilent) this.#owner.terminate()
@@ -106,7 +106,7 @@ export class Tunnel {
     this.#batches.flush()
   }
 
-  /** Undefined: the node of the other end is not the owner any more. @throws Problem as the owner refuses it */
+  /** Undefined: the other node is not the owner any more. @throws Problem with which the owner refuses it */
   open(
     request: TunnelRequest,
     addReplyHeader: (name: string, value: string) => void,
@@ -176,7 +176,7 @@ export class TunnelledLink {
     for (const record of this.#early.splice(0)) this.#pass(socket, record)
   }
 
-  /** The messages among the records are one write to the device. */
+  /** Writes the messages among the records to the device at once. */
   receive(records: readonly TunnelRecord[]): void {
     const receiveAll = () => {
       for (const record of records) this.#receive(record)
@@ -231,7 +231,7 @@ export class TunnelledLink {
     socket.resume?.()
   }
 
-  /** The device may have read what was sent: the owner sends no more than the device reads. */
+  /** Reports what the device has read: the owner sends no more than the device reads. */
   drained(): void {
     if (!this.#socket || this.#unreportedBytes < takenBytes) return
     const bytes = this.#unreportedBytes - this.#socket.bufferedBytes()
@@ -240,7 +240,7 @@ export class TunnelledLink {
     this.#tunnel.add(this.id, recordKinds.taken, encodeTakenBytes(bytes))
   }
 
-  /** The device itself answers, so that the owner notices a dead one. */
+  /** Passes on the device's own answer, so that the owner notices a dead device. */
   pong(): void {
     if (!this.#isOver) this.#tunnel.add(this.id, recordKinds.pong)
   }
