@@ -23,19 +23,19 @@ export interface AuthenticationRequest {
 }
 
 /**
- * Finds the caller of a request to a route with this access. Returns a promise only if a signature must be checked: the
- * decision itself is one synchronous step over data in memory. @throws Problem
+ * Finds the caller of a request to a route with this access. It is synchronous, over data in memory, unless a signature
+ * must be checked; then it returns a promise. @throws Problem
  */
 export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller | Promise<Caller>
 
 /**
  * Decides whether an authenticated caller may use a route: the one place where access becomes 403 or 404. Contract 1.4.
  *
- * All names in the path must be in one and the same grant. Names in a body or a list are checked by the handler.
+ * One grant must include all names in the path. Names in a body or a list are checked by the handler.
  *
- * @param parameters of the path, parsed; undefined if they are malformed, which only callers with the permission learn
- * @throws Problem `forbidden` if no grant gives the action on the resource, `not_found` for names outside of those
- * grants, or malformed ones
+ * @param parameters of the path, parsed; undefined if they are malformed. Only callers with the permission learn this
+ * @throws Problem `forbidden` if no grant permits the action on the resource, `not_found` for malformed names, and for
+ * names outside of these grants
  */
 export function permit(access: RouteAccess, caller: Caller, parameters: unknown): void {
   const permission = permissionOf(access, caller)
@@ -72,7 +72,7 @@ export function putAction(exists: boolean): Action {
 /** The permission to call the update hook. Contract 6. */
 const hookPermission: Permission = { resource: 'updates', action: 'update', within: 'tenant' }
 
-/** A signed call of the hook has no caller: only the handler has the body to check its signature. */
+/** A signed call of the hook has no caller: its signature is checked by the handler, which has the body. */
 function permissionOf(access: RouteAccess, caller: Caller): Permission | undefined {
   if (access === 'hook') return caller === unauthenticated ? undefined : hookPermission
   return typeof access === 'object' ? access : undefined
@@ -139,19 +139,19 @@ export function proofProblem(fault: ProofFault): Problem {
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(challenge) } })
 }
 
-/** The client is to send the request again, with the nonce. */
+/** Whether the client must send the request again, with the nonce. */
 export function isNonceChallenge(error: unknown): boolean {
   return error instanceof Problem && error.message === ('use_dpop_nonce' satisfies ProofFault)
 }
 
-/** In the scheme in which the token was sent. */
+/** `scheme`: the one with which the token was sent. */
 export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Problem {
   const { code, challenge } = tokenFaults[fault]
   const text = scheme === 'DPoP' ? dpopChallenge(challenge) : `Bearer error="${challenge}"`
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': text } })
 }
 
-/** A bound token that was sent as a bearer token: its holder must prove the key too. RFC 9449 §7.1. */
+/** Refuses a bound token that was sent as a bearer token: its holder must prove the key too. RFC 9449 §7.1. */
 export function schemeProblem(): Problem {
   const headers = { 'WWW-Authenticate': dpopChallenge('invalid_token') }
   return new Problem('unauthorized', 'use the DPoP scheme', { headers })

@@ -51,20 +51,20 @@ export class BodyReader {
     this.#tooLarge = tooLarge
   }
 
-  /** From now on the rest of the body must arrive at this pace. */
+  /** The rest of the body must arrive at this pace. */
   watch(pace: BodyPace, monotonicNow: number): void {
     if (this.#hasLast) return
     this.#pace = pace
     pace.start(monotonicNow)
   }
 
-  /** The body is complete, or no longer needed. */
+  /** Call it when the body is complete or no longer needed. */
   unwatch(): void {
     this.#pace?.stop()
     this.#pace = undefined
   }
 
-  /** Pauses the sender; the pace check is off during the pause. Undefined: the client disconnected. */
+  /** Pauses the sender, and the pace check with it. `response` is undefined if the client disconnected. */
   hold(response: HttpResponse | undefined): void {
     this.#pace?.stop()
     response?.pause()
@@ -75,14 +75,14 @@ export class BodyReader {
     response?.resume()
   }
 
-  /** The bytes are not needed: they are counted against the limit and dropped. */
+  /** Drops the bytes, which are not needed. They still count against the limit. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
     this.#stream?.drop(false)
   }
 
-  /** The client disconnected. Bytes that arrived are still delivered to a reader. */
+  /** Call it when the client disconnected. A reader still gets the bytes that arrived. */
   cut(): void {
     this.unwatch()
     if (this.#stream) this.#stream.drop(true)
@@ -90,8 +90,8 @@ export class BodyReader {
   }
 
   /**
-   * Calls once with the bytes when the body is complete, or with undefined when it exceeds the limit. `isKept`: the
-   * bytes can be read again.
+   * Calls `listener` once: with the bytes when the body is complete, or with undefined when it exceeds the limit.
+   * `isKept`: the bytes can be read again.
    */
   whenSettled(listener: (bytes: Uint8Array | undefined) => void, isKept = false): void {
     const settled = () => listener(this.#state === 'complete' ? this.#bytes(isKept) : undefined)
@@ -99,7 +99,7 @@ export class BodyReader {
     else settled()
   }
 
-  /** Calls once when the rest of the body, or `bytesMax` more of it, was dropped. */
+  /** Drops the rest of the body. Calls `listener` once when all of it, or `bytesMax` more of it, was dropped. */
   drain(bytesMax: number, listener: () => void): void {
     this.discard()
     this.#settled = undefined

@@ -2,12 +2,13 @@ import type { BodyStream } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Above this number of unread bytes the sender is paused; below the next one it continues. */
+/** Above this number of unread bytes the sender is paused. It continues below `unreadBytesLow`. */
 const unreadBytesMax = 1024 * 1024
 const unreadBytesLow = 256 * 1024
 /**
- * The limit for all bodies together. uWebSockets.js keeps reading from a paused socket as long as each read fills its
- * buffer of 512 KiB: a sender that is faster than the copy would fill the memory. Above this limit it is refused.
+ * The limit of unread bytes of all bodies together. uWebSockets.js keeps reading from a paused socket as long as each
+ * read fills its buffer of 512 KiB, so a fast sender would fill the memory. Above this limit a paused sender is
+ * refused.
  */
 export const allUnreadBytesMax = 128 * 1024 * 1024
 /** Smaller pieces are joined: a sender of tiny pieces must not cost an object for each. */
@@ -66,7 +67,7 @@ export class ReceivedBody implements BodyStream {
   #gathering: Uint8Array | undefined
   #gatheredBytes = 0
   #unreadBytes = 0
-  /** Counted in `unread` of all bodies. */
+  /** Whether the unread bytes count for all bodies. */
   #isCounted = true
   #isHeld = false
   /** How the body ended; undefined while more may arrive. */
@@ -118,11 +119,11 @@ export class ReceivedBody implements BodyStream {
   }
 
   /**
-   * No more bytes arrive. `isStillReadable`: stored bytes can still be read, and are the whole body if all of it
+   * No more bytes arrive. `isStillReadable`: stored bytes can still be read; they are the whole body if all of it
    * arrived.
    */
   drop(isStillReadable: boolean): void {
-    // The stored bytes may never be read; none are added.
+    // The stored bytes may never be read, and none are added: they no longer count for all bodies.
     this.#countForAll(-this.#unreadBytes)
     this.#isCounted = false
     if (!isStillReadable) this.#clear()

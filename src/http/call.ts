@@ -18,7 +18,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   /** The user that a request without a session is about, for the audit. */
   identified(user: Principal): void
   /**
-   * Method, path and query as sent: GET's entry also answers HEAD; links to further pages are made of path and query.
+   * Method, path and query as sent. The entry of GET also answers HEAD. Path and query are used for links to further
+   * pages.
    */
   readonly target: { readonly method: string; readonly path: string; readonly query: string }
   readonly requestId: string
@@ -29,13 +30,11 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   /** Aborts when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal
   /**
-   * 16 random bytes. Ids derived from them (with `seededRandom`: of new resources and messages) are the same when the request
-   * is repeated under its `Idempotency-Key`. Not for secrets: the seed is stored in clear.
+   * 16 random bytes. `seededRandom` derives the ids of new resources and messages from them, so the ids are the same
+   * when the request is repeated under its `Idempotency-Key`. Not for secrets: the seed is stored in clear.
    */
   readonly seed: Uint8Array
-  /**
-   * The request was begun before under its `Idempotency-Key`, and may have taken effect: the client received no answer.
-   */
+  /** The request was sent before under its `Idempotency-Key`, without an answer. It may have taken effect. */
   readonly isRepeated: boolean
 }
 
@@ -48,7 +47,7 @@ export interface BodyStream extends AsyncIterable<Uint8Array> {
   /** From the header; undefined for a chunked body. */
   readonly lengthBytes: number | undefined
   /**
-   * The caller with the present permissions: to be called after the last piece.
+   * The caller with the present permissions. Call it after the last piece.
    * @throws Problem `unauthorized`, `forbidden`, `not_found`
    */
   stillPermitted(): Caller
@@ -56,14 +55,14 @@ export interface BodyStream extends AsyncIterable<Uint8Array> {
 
 /**
  * The answer of a route. The server stringifies `json`; `text` is JSON already; `chunks` is streamed: each chunk is
- * written when the client has taken the one before, and the iterator is returned when the client disconnects. With a
- * `Content-Length` among the headers the chunks must add up to it; without one they are sent chunked.
+ * written when the client has taken the previous one, and the iterator is returned when the client disconnects. The
+ * chunks must add up to the `Content-Length` if the headers have one; otherwise they are sent chunked.
  */
 export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
-  /** A repeat under the `Idempotency-Key` gets this, because `json` contains a secret, which is stored nowhere. */
+  /** A request repeated under its `Idempotency-Key` gets this answer: `json` contains a secret, which is not stored. */
   readonly repeatedJson?: unknown
   readonly text?: string
   readonly chunks?: AsyncIterable<string | Uint8Array>

@@ -8,9 +8,9 @@ import { requestOriginOf } from '#http/forwarding-headers'
  * - `allowed`: the server's own origin or a configured one.
  * - `foreign`: any other origin, and always `null` (sandboxed frames, files).
  *
- * The server's own origin is that of a public URL, or that of the request's `Host`. With IAM off, `Host` counts only if it
- * is `localhost` or an IP address. Any other name could be made to resolve to this machine (DNS rebinding), and a page of
- * that site would then look like the server's own.
+ * The server's own origin is that of a public URL, or that of the request's `Host`. With authentication off, `Host`
+ * counts only if it is `localhost` or an IP address: any other name could be made to resolve to this machine (DNS
+ * rebinding), and a page of that name would then look like the server's own.
  */
 export type OriginVerdict = 'none' | 'allowed' | 'foreign'
 
@@ -61,14 +61,14 @@ export function corsOf(options: CorsOptions): Cors {
 function originOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { origin, protocol } = new URL(url)
-  // For other schemes the origin is the text `null`; a page inside an app (`app://…`) has to be configured by its text.
+  // For other schemes the origin is `null`. So for a page inside an app (`app://…`), the configured text itself counts.
   if (origin !== 'null') return origin
   return protocol === 'null:' ? undefined : url.toLowerCase()
 }
 
 /** A name has at most 253 characters (RFC 1035 §2.3.4), followed by a port. */
 const hostCharactersMax = 260
-/** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
+/** There are few hosts. A client that sends many others costs time to parse each, but no memory. */
 const hostsMax = 1024
 
 /** Names that no public name server has. RFC 6761, RFC 6762, RFC 8375, and names reserved by ICANN. */

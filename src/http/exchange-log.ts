@@ -16,7 +16,9 @@ export function logBug(exchange: LoggedExchange, error: unknown): void {
   log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
 }
 
-/** An answer that was cut off after its beginning. Overload and a stop of the server are no bugs; other errors are. */
+/**
+ * Logs an answer that was cut off. If the server was overloaded or stopping, this is no bug; any other error is one.
+ */
 export function logAbortedAnswer(exchange: LoggedExchange, error: unknown): void {
   const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
   if (!isForNow) logBug(exchange, error)
@@ -26,10 +28,10 @@ export function logAbortedAnswer(exchange: LoggedExchange, error: unknown): void
   }
 }
 
-/** `body`: its text or its length; undefined when the client disconnected. */
+/** `body`: the text of the body or its length; undefined when the client disconnected. */
 export function logLine(exchange: LoggedExchange, status: number, body: number | string | undefined, ms: number): void {
   const { server: log, overloads } = exchange.context.log
-  // 504: a device did not answer, which is no fault of the server.
+  // 504 means that a device did not answer, which is no fault of the server.
   const isFault = status >= 500 && status !== 504
   if (!isFault && !log.isLevelEnabled('debug')) return
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body

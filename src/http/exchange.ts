@@ -15,9 +15,9 @@ import type { Caller } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 
-/** An unread body is dropped up to this size as it arrives; a larger one closes the connection. */
+/** An unread body up to this size is dropped as it arrives; a larger one closes the connection. */
 const drainBytesMax = 16 * 1024 * 1024
-/** If a request is answered early, a chunked body is received and dropped up to this size, and for this long. */
+/** After an early answer, a chunked body is received and dropped up to this size, and for this long. */
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
 /** How long a sender is paused before its connection is closed. */
@@ -216,7 +216,7 @@ export class Exchange implements PendingRequest {
     else this.#begin(reply, false)
   }
 
-  /** Answers a `Problem` with its status, and any other error with 500; logs the latter in full. */
+  /** Answers a `Problem` with its status, and any other error with 500. Only other errors are logged, in full. */
   fail(error: unknown, isCutting = false): void {
     // The handler failed only because the body was cut off.
     if (error instanceof RequestEnded && !this.isOpen) return
@@ -248,8 +248,8 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Runs a step that ends the connection one tick later, at a moment when the connection may be closed. Until then no
-   * data is read from it. Otherwise, if a client closed its sending side after the request, the parser would see this
+   * Runs a step that ends the connection one tick later, when the connection may be closed. Until then no data is read
+   * from the connection. Otherwise, if a client closed its sending side after the request, the parser would see this
    * and close the connection without an answer.
    */
   closeInNextTick(step: () => void): void {

@@ -33,7 +33,7 @@ export interface Forwarding {
   headersForNode(headers: ForwardingHeaders, peer: () => string): readonly string[]
 }
 
-/** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
+/** There are few hosts. A client that sends many others costs time to parse each, but no memory. */
 const hostsMax = 1024
 
 export function forwardingOf(options: ForwardingOptions): Forwarding {
@@ -105,12 +105,12 @@ class LazyForwardedRequest implements ForwardedRequest {
   }
 }
 
-/** The last one: earlier ones are those that the client sent to the proxy. */
+/** The last item of the list: the client may have sent the earlier ones to the proxy. */
 function lastOf(list: string): string {
   return list.slice(list.lastIndexOf(',') + 1).trim()
 }
 
-/** A name or an address, with an optional port: no text that would change the host of a URL. */
+/** A name or an address, with an optional port, without characters that would change the host of a URL. */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|[^\s/?#@\\:[\]]+)(?::\d{1,5})?$/i
 
 /** The origin made of a `Host`; none if the host is not valid. */

@@ -14,7 +14,7 @@ export class RouteMetrics {
   readonly name: string
   /** By the indexes of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
-  /** From the first byte read to the last one written; without aborted ones. */
+  /** From the first byte read to the last one written. Aborted requests do not count. */
   readonly seconds = new Histogram(requestSecondsBounds)
 
   constructor(name: string) {

@@ -5,30 +5,30 @@ export interface ForwardableRequest {
   /** The path of the route, with its parameters as `:name`. */
   readonly path: string
   readonly method: string
-  /** Whether a second owner may handle it after another one may have done so. */
+  /** Whether a second owner may handle the request, although the first one may have done so. */
   readonly mayRepeat: boolean
-  /** World.monotonic from which on it has waited for an owner. */
+  /** Since when the request has waited for an owner, by `World.monotonic`. */
   readonly since: number
   /** Path and query as sent. */
   readonly target: string
   /** Names and values, alternating: those of the request, and those about its client. */
   readonly headers: readonly string[]
-  /** Bytes can be sent again, a stream can't. */
+  /** Bytes can be sent again; a stream cannot. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
   readonly signal: AbortSignal
 }
 
 /** The other nodes of a cluster, as the HTTP server uses them. Implemented in `src/cluster`. */
 export interface OtherNodes {
-  /** Whether this node answers all requests itself now. */
+  /** Whether this node answers all requests itself at present. */
   readonly isOwner: boolean
   /** Whether another node sent this request. */
   isFromNode(headers: { get(name: string): string }): boolean
-  /** Whether another node asks for the state as this node has it, and this one may answer. */
+  /** Whether another node asks for this node's own state, and this node may answer. */
   mayAnswerFromOwnState(headers: { get(name: string): string }): boolean
   /** The answer of the owner; undefined if this node has to answer itself. @throws Problem `storage` */
   forward(request: ForwardableRequest): Promise<Reply | undefined>
-  /** Calls if a state read still waits when this node stops being the owner: another node can answer it. */
+  /** Calls `task` if a state read still waits when this node is no longer the owner: another node can answer it. */
   onReadStuck(request: Pick<ForwardableRequest, 'method' | 'path'>, isWaiting: () => boolean, task: () => void): void
   /**
    * The answer to another node that takes this one for the owner; undefined if this node becomes the owner in time.

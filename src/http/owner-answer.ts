@@ -13,8 +13,8 @@ function headersForNode({ context, headers, remoteAddress, requestId }: Exchange
 }
 
 /**
- * Lets the owner answer, or this node if it becomes the owner meanwhile. If this node stops being the owner before it has
- * stored the change of a request that may be handled twice, the next owner answers.
+ * Lets the owner answer, or this node if it becomes the owner meanwhile. A request that may be handled twice is passed
+ * to the next owner if this node stops being the owner before the change is stored.
  */
 export function answerByOwner(
   exchange: Exchange,
@@ -48,7 +48,7 @@ export function answerByOwner(
     if (reply) exchange.respond(reply)
     else if (exchange.isOpen) answerHere()
   }
-  /** `since`: World.monotonic from which on it has waited; undefined: from the end of its body. */
+  /** `since`: when the request began to wait, by `World.monotonic`; undefined: at the end of its body. */
   const forward = (since?: number) => {
     exchange.onFailure = undefined
     if (isFromNode) {
@@ -71,7 +71,7 @@ export function answerByOwner(
   else forward()
 }
 
-/** Contract 11. By count: an empty header is an invalid key. */
+/** Contract 11. The header lines are counted, because an empty header is an invalid key. */
 function isRepeatable(exchange: Exchange, entry: RouteEntry): boolean {
   if (exchange.method === 'GET' || exchange.method === 'HEAD') return true
   return takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0

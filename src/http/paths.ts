@@ -85,7 +85,7 @@ function allowOf(methods: readonly string[]): readonly string[] {
   return [...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']
 }
 
-/** Returns to the parameter if the static branch has no match: `/updates/:id/log` next to `/updates/projects`. */
+/** Tries the parameter if the static branch has no match: `/updates/:id/log` next to `/updates/projects`. */
 function find<T>(
   place: PathNode<T>,
   segments: readonly string[],

@@ -13,8 +13,8 @@ export interface PendingRequest {
 }
 
 /**
- * Requests that are not fully answered, and their common deadline: the first has waited longest. One timer is enough:
- * the deadline is the same for all, so only the first can be due.
+ * Requests that are not fully answered. They have the same deadline, so only the first one, which has waited longest,
+ * can be due, and one timer is enough.
  */
 export class PendingRequests {
   readonly #world: World
@@ -40,12 +40,12 @@ export class PendingRequests {
     this.#setTimer(this.#deadlineMs)
   }
 
-  /** Its caller became known while it waits. */
+  /** The caller of a waiting request became known. */
   callerKnown(waiting: PendingRequest): void {
     if (waiting.caller && this.#waiting.has(waiting)) this.#limit?.enter(waiting.caller)
   }
 
-  /** The request made progress and gets its whole time again. Does nothing for one that does not wait. */
+  /** The request made progress and gets its whole time again. Has no effect on a request that is not waiting. */
   renew(waiting: PendingRequest): void {
     if (!this.#waiting.delete(waiting)) return
     waiting.waitsSince = this.#world.monotonic()
@@ -61,7 +61,7 @@ export class PendingRequests {
     for (const callback of emptied) callback()
   }
 
-  /** Calls once when no request waits; at once if none does. */
+  /** Calls `callback` once when no request waits; at once if none does. */
   whenEmpty(callback: () => void): void {
     if (this.#waiting.size === 0) callback()
     else this.#emptied.push(callback)

@@ -71,7 +71,7 @@ interface ReplyTarget {
   begin(status: number): void
   /** Runs the task with the response corked. Does nothing after the client has disconnected. */
   write(task: (response: HttpResponse) => void): void
-  /** The answer is complete; `body`: its text or its length. */
+  /** The answer is complete. `body`: the text of the body or its length. */
   finish(body: string | number): void
   fail(error: unknown): void
   onDisconnect(task: () => void): void
@@ -100,13 +100,13 @@ export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boole
     exchange.begin(reply.status)
     writeHead(response, reply.status, headers)
     if (hasNoBody || exchange.method === 'HEAD') {
-      // A header: if endWithoutBody got the length, the parser would wait for that many bytes and never read the next
-      // request.
+      // As a header: given to endWithoutBody, the length would make the parser wait for that many bytes and never read
+      // the next request.
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
     } else if (isLong(body) && !isCutting) {
-      // Only an answer written in one piece can close the connection after it.
+      // The connection can be closed right after an answer only if that is written in one piece.
       if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
     } else {
@@ -116,7 +116,7 @@ export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boole
   })
 }
 
-/** Ends after the headers. The parser only closes the connection after them if it is given a length of 0. */
+/** Ends an answer without a body. The parser closes the connection after it only if it is given a length of 0. */
 function endBodiless(exchange: ReplyTarget, response: HttpResponse, isCutting: boolean): void {
   if (isCutting) response.endWithoutBody(0, true)
   else {
@@ -194,7 +194,7 @@ function writePieces(exchange: ReplyTarget, response: HttpResponse, body: Buffer
     if (isDone) exchange.finish(body.byteLength)
     return isTaken
   }
-  // Before the first call: the response is invalid once all bytes were taken.
+  // Before the first call of `offer`: the response is invalid once all bytes were taken.
   response.onWritable(offer)
   offer(0)
 }
@@ -202,8 +202,8 @@ function writePieces(exchange: ReplyTarget, response: HttpResponse, body: Buffer
 /**
  * Writes an answer that is made in chunks.
  *
- * Obligations: no byte is sent before the first chunk is available, so that an error until then gets a proper answer;
- * the next chunk is requested when the client has taken the one before; the iterator is returned when the client
+ * Obligations: no byte is sent before the first chunk is available, so that an earlier error gets a proper answer; the
+ * next chunk is requested when the client has taken the previous one; the iterator is returned when the client
  * disconnects; an error after the first chunk closes the connection, so that no client takes the part for the whole.
  */
 export function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
@@ -274,8 +274,8 @@ const pieceBytesMax = 64 * 1024
  */
 const chunkBytesMax = 16_000
 /**
- * The same while the last chunk was not fully taken. When the kernel reports that it takes bytes, it takes more than
- * this (a third of its smallest buffer), so the backlog shrinks.
+ * The same while the last chunk was not fully taken. The kernel reports space only for more bytes than this (a third of
+ * its smallest buffer), so the backlog shrinks.
  */
 const behindBytesMax = 1_000
 

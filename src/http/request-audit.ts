@@ -22,18 +22,18 @@ export interface Audit {
   resourceOf(entry: RouteEntry, call: Call): string | undefined
   /** The CRN of a resource that the answer names. */
   resourceIn(entry: RouteEntry, call: Call, reply: Reply): string | undefined
-  /** Resolves when the request is stored, or could not be stored; a refused one at once. */
+  /** Resolves when the request is stored or could not be stored. For a refused request, at once. */
   add(request: AuditedRequest): Promise<void>
 }
 
-/** Changes by people and programs, and sign-ins: not the reports of devices, nor the reads that need a body. */
+/** Audited are changes by people and programs, and sign-ins; not reports of devices, and not reads that need a body. */
 export function isAudited(entry: RouteEntry): boolean {
   const { method, access } = entry
   if (method === 'GET') return access === 'none' && isSignIn(entry)
   return access !== 'link' && (typeof access === 'string' || access.action !== 'read')
 }
 
-/** Records one request once, whatever its outcome is, and also if the client does not wait for the answer. */
+/** Records a request once, whatever its outcome, and even if the client does not wait for the answer. */
 export class RequestAudit {
   readonly #audit: Audit
   readonly #entry: RouteEntry
@@ -42,7 +42,7 @@ export class RequestAudit {
   #isHandled = false
   #stored: Promise<void> | undefined
 
-  /** Call before the first await: then the address is known. */
+  /** Call it before the first await, while the address is known. */
   constructor(
     audit: Audit,
     entry: RouteEntry,
@@ -53,7 +53,7 @@ export class RequestAudit {
     this.#request = { method, path, address }
   }
 
-  /** The user that the request is from, or that it tries to be. */
+  /** The user that sent the request, or as which its sender tries to sign in. */
   identified(user: Principal): void {
     if (user.user !== '') this.#user = user
   }
@@ -65,7 +65,7 @@ export class RequestAudit {
     const resource = this.#audit.resourceOf(this.#entry, call)
     try {
       const reply = await answer(call)
-      // No change by a person: these entries would soon displace those that are.
+      // Not a change by a person: such entries would soon displace the others.
       if (isTokenRefresh(this.#entry)) return reply
       this.#stored = this.#add(reply.status, this.#audit.resourceIn(this.#entry, call, reply) ?? resource)
       return reply
@@ -81,7 +81,10 @@ export class RequestAudit {
     return made
   }
 
-  /** Refused before its handler ran; other errors were recorded. A challenge is a step of a request that follows. */
+  /**
+   * Records a request that was refused before its handler ran; other errors are recorded already. A challenge for a
+   * nonce is not recorded, because the same request follows.
+   */
   refused(error: unknown): void {
     if (this.#isHandled || isNonceChallenge(error)) return
     this.#isHandled = true

@@ -30,9 +30,9 @@ const oneTurnBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
 /**
- * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before any check
- * of the caller), method, authentication, permission, path parameters, their scope, query, body, idempotency key,
- * answer.
+ * The wrapper around every request. The order of its steps is part of the contract: framing, origin, path (404 before
+ * any check of the caller), method, authentication, permission, path parameters, their scope, query, body, idempotency
+ * key, answer.
  */
 export function httpHandler(
   context: ServerContext,
@@ -44,7 +44,7 @@ export function httpHandler(
   }
 }
 
-/** Runs a handler and answers with its exceptions: outside they would end the process. */
+/** Runs a handler and answers its exceptions: if they left this function, they would end the process. */
 export function openExchange(
   context: ServerContext,
   response: HttpResponse,
@@ -76,7 +76,7 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
   if (exchange.context.otherNodes?.isFromNode(exchange.headers)) return true
   const { cors, forwarding } = exchange.context.origins
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
-  // Also logged if the request itself is permitted, and the browser only keeps the answer from the page.
+  // Logged even if the request is permitted: the browser then keeps the answer from the page.
   if (exchange.origin === 'foreign') exchange.context.log.refusedOrigins.add(exchange.headers.get('origin'))
   if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
   if (cors.allowedHosts) {
@@ -87,8 +87,9 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
 }
 
 /**
- * Browsers send no `Origin` with `<img src>`, or with a `fetch` whose answer the page may not read, but they send these
- * headers. A link to this server on another site may be followed. W3C Fetch Metadata §2.
+ * Without an `Origin`, these headers show a request from a page of another site: browsers send no `Origin` with `<img
+ * src>`, or with a `fetch` whose answer the page may not read. Links from other sites to this server are permitted. W3C
+ * Fetch Metadata §2.
  */
 function isForeignFetch({ origin, headers }: Exchange): boolean {
   const site = headers.get('sec-fetch-site')
@@ -97,8 +98,8 @@ function isForeignFetch({ origin, headers }: Exchange): boolean {
 }
 
 /**
- * For requests with an ambiguous end. Not at once: the parser would read the next request from the same packet before
- * it closes, and that is the smuggled one. While a request waits it reads none, and then it closes.
+ * Refuses a request with an ambiguous end, one tick later. An answer now would let the parser read the next request
+ * from the same packet, which is the smuggled one, before it closes. While this request waits, the parser reads none.
  */
 export function refuseAndCut(exchange: Exchange, message: string): void {
   exchange.closeInNextTick(() => exchange.fail(new Problem('bad_request', message), true))
@@ -127,7 +128,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   const { entry } = binding
   const { body } = entry
   if (!body && exchange.bodyLength === 'chunked') {
-    // Some of these routes stream their answer, and a stream can't close the connection after it.
+    // Some of these routes stream their answer, and the connection cannot be closed after a streamed answer.
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
   exchange.expectBody(bytesMaxOf(exchange.context.limits, entry), body !== undefined)
@@ -148,12 +149,12 @@ function authenticated(
 ): void {
   const { access } = binding.entry
   if (exchange.caller) {
-    // This node answers once more: it was not the owner for a time.
+    // The second attempt on this node, which meanwhile was not the owner.
     answer(exchange, binding, stillPermitted(exchange, binding, rawParameters), rawParameters, upload)
     return
   }
   exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
-    // The request may have ended while a signature was checked: aborted, or past its deadline.
+    // The request may have ended during a signature check: aborted, or past its deadline.
     if (!exchange.isOpen) return
     exchange.audit?.identified(caller)
     const { requests, work, pending } = exchange.context.load
@@ -246,8 +247,8 @@ function answer(
 }
 
 /**
- * The body with identifiers for names, and the binding that answers. For an unknown name it is one that refuses the
- * request: not earlier, because a repeated request gets its stored answer, even if names have changed since.
+ * Replaces names in the body by identifiers. Returns the body and the binding that answers. An unknown name is only
+ * refused by this binding: a repeated request gets its stored answer, even if names have changed since.
  */
 function withIdentifiers(binding: Binding, caller: Caller, raw: unknown): { identified: unknown; answering: Binding } {
   try {
@@ -294,8 +295,8 @@ function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destina
 }
 
 /**
- * A body may take a long time to arrive. A caller who was signed out meanwhile is refused, and changed permissions
- * apply: an early start of the request preserves no right.
+ * The caller with present permissions. A body may take a long time to arrive: callers that were signed out meanwhile
+ * are refused, and changed permissions apply.
  */
 function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
   const { caller = unauthenticated } = exchange
@@ -318,7 +319,7 @@ function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: Exchan
     if (begun) call.continue(begun)
     return audit ? audit.run(call, answer) : answer(call)
   }
-  // By count: an empty header is an invalid key.
+  // The header lines are counted, because an empty header is an invalid key.
   const isKeyed = takesIdempotencyKey(entry) && exchange.headerCount(idempotencyKeyHeader) > 0
   // A stored answer is no change, and is not recorded again.
   const reply = isKeyed && context.idempotency ? context.idempotency.run(call, entry, proceed) : proceed()

@@ -12,8 +12,8 @@ export interface ServerLog {
 const countingMs = 1000
 
 /**
- * Logs requests that an overloaded server refused (503) or broke off. There may be very many. The first one is logged;
- * those of the next second are counted, and their number is logged at its end.
+ * Logs requests that an overloaded server refused (503) or broke off. There may be very many, so the first one is
+ * logged, those of the next second are counted, and their number is logged.
  */
 export class OverloadLog {
   readonly #world: World

@@ -200,7 +200,7 @@ function rowsOf(routes: ServerRoutes, basePath: string, metrics: HttpMetrics): r
     return { method, template, binding: { template, metrics: metrics.route(name), binding } }
   }
   const rows = [...routes.bindings.map(row(basePath)), ...(routes.rootBindings ?? []).map(row(''))]
-  // If a route answers plain requests on the path of a socket, it keeps them.
+  // A route that answers plain requests on the path of a socket keeps that path.
   const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
   const free = socketRoutesOf(routes, basePath).filter(({ template }) => !isTaken(template))
   return [...rows, ...free.map(({ template }) => ({ method: 'GET', template, binding: 'socket' as const }))]
@@ -211,7 +211,7 @@ function socketRoutesOf({ sockets = [], rootSockets = [] }: ServerRoutes, basePa
   return [...sockets.map(row(basePath)), ...rootSockets.map(row(''))]
 }
 
-/** With a host and options: the binary accepts both, but its declarations only one of them. */
+/** The call with a host and options: the binary accepts it, but its declarations only have one of the two. */
 type ListenExclusively = (host: string, port: number, options: number, listener: (socket: unknown) => void) => void
 
 function listen(app: uws.TemplatedApp, { host, port }: ServerOptions['address']): Promise<uws.us_listen_socket> {

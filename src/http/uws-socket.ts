@@ -28,13 +28,13 @@ const lingerMs = 10_000
 
 /**
  * The port over one websocket. After `closed` every method does nothing: uWebSockets.js throws on any call then, and
- * both sides may call `end` at once.
+ * both sides may call `end` at the same time.
  */
 export class UwsSocket implements Socket {
   readonly remoteAddress: string
   /** The id of its upgrade request. */
   readonly requestId: string
-  /** The code for `closed`: uWebSockets.js gives 1006 for a socket that it had to close by force. */
+  /** The code for `closed`. Needed because uWebSockets.js gives 1006 for a socket that it had to close by force. */
   endCode: number | undefined
   /** A message was lost, and the buffer has not shrunk since. */
   isBehind = false
@@ -54,14 +54,14 @@ export class UwsSocket implements Socket {
     return this.#websocket !== undefined
   }
 
-  /** From the close handler: the websocket must not be used from here on. */
+  /** Called by the close handler. The websocket must not be used from here on. */
   disconnected(code: number): void {
     this.#ending?.cancel()
     this.#ending = undefined
     this.#release(this.endCode ?? code)
   }
 
-  /** From the drain handler. */
+  /** Called by the drain handler. */
   drained(): void {
     const ending = this.#ending
     if (ending?.websocket.getBufferedAmount() === 0) ending.websocket.end(this.endCode, ending.reason)
@@ -72,7 +72,7 @@ export class UwsSocket implements Socket {
     return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
   }
 
-  /** An exception must not pass through uWebSockets.js, so it is carried around it. */
+  /** An exception must not pass through uWebSockets.js, so it is caught inside and thrown again outside. */
   cork(task: () => void): void {
     this.#route.dropReport.refuse('cork')
     if (!this.#websocket) {
@@ -119,8 +119,8 @@ export class UwsSocket implements Socket {
   }
 
   /**
-   * The close frame is sent when the buffer is empty. If uWebSockets.js ends a socket with unsent data, it waits for
-   * its reader for ever, and above the limit it loses the frame like any message.
+   * Sends the close frame when the buffer is empty. If uWebSockets.js ended a socket with unsent data, it would wait
+   * for the reader for ever, and above the limit it would lose the frame like any message.
    */
   #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
     const { world } = this.#route
@@ -141,10 +141,10 @@ export class UwsSocket implements Socket {
   }
 }
 
-/** uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
+/** The result of a send in uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
 const lost = 2
 
-/** At the border of a character: half a character is invalid UTF-8, and the client must fail on it. */
+/** Cuts at the border of a character: half a character is invalid UTF-8, with which the client must fail. */
 function cut(reason: string): string {
   const bytes = Buffer.from(reason)
   if (bytes.byteLength <= reasonBytesMax) return reason
@@ -200,8 +200,8 @@ export class OpenSockets {
   }
 
   /**
-   * Closes all sockets that are open now, in batches, so that timers and answers run in between. Over a copy: ending a
-   * socket runs the `closed` of its handler at once, which may end others.
+   * Closes all sockets that are open now, in batches, so that timers and answers run in between. It uses a copy of the
+   * list: ending a socket calls `closed` of its handler at once, which may end others.
    */
   async closeAll(code: number, reason: string): Promise<void> {
     const sockets = [...this.#open]

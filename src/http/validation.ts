@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { detailsMax, Problem, type ProblemDetail } from '#model/problem'
 
-/** The limit of a path, and of a message: both contain keys that the caller sent, up to a hundred times. */
+/** The limit of a path, and of a message. Both contain keys that the caller sent, up to a hundred in one answer. */
 const detailCharactersMax = 256
 
 /** The value as parsed by the schema, or 400 Validation Error with paths and messages. Contract 1.3. */
@@ -31,7 +31,7 @@ function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[
   return details
 }
 
-/** For a body that may have several forms: the issues of the form that it fits best. */
+/** For a body that may have several forms: the issues of the form with the fewest. */
 function issuesOf(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0) return [issue]
   return issue.errors.reduce((best, each) => (each.length < best.length ? each : best))
@@ -45,8 +45,8 @@ function clipped(text: string): string {
 const depthMax = 64
 
 /**
- * In all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields around them. Parsing
- * and validating this many different keys takes about 15 ms.
+ * The limit of keys in all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields
+ * around them. Parsing and validating this many different keys takes about 15 ms.
  */
 export const keysMax = 16_500
 /** Objects and arrays together: two keys in each on average. */

@@ -10,8 +10,8 @@ export interface UpgradeRequest extends AuthenticationRequest {
 }
 
 /**
- * One path for websockets. `upgrade` decides on each request and returns the data with which the handler opens; a Problem
- * thrown is the answer instead.
+ * One path for websockets. `upgrade` decides on each request and returns the data for the handler's `opened`. If it
+ * throws a Problem, this is the answer.
  */
 export interface WebsocketRoute<Opening> {
   /** Below the base path, parameters as `:name`. */

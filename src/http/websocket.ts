@@ -23,7 +23,8 @@ interface SocketData extends SocketSource {
  * Accepts websockets at one path for their handler.
  *
  * Pings, idle limits and compression of uWebSockets.js are off: handlers ping themselves, and compression costs most of
- * the throughput. An exception of a handler ends that socket with 1011, but later: during a report it must not.
+ * the throughput. An exception of a handler ends its socket with 1011, but in a later tick: during a report of a lost
+ * message no socket may end.
  */
 export function serveSockets(
   app: TemplatedApp,
@@ -87,7 +88,7 @@ export function serveSockets(
     },
     dropped(websocket) {
       whenOpen(websocket, (socket) => {
-        // Fires again for later losses before the buffer shrinks.
+        // The event fires again for each later loss until the buffer shrinks.
         if (socket.isBehind) return
         socket.isBehind = true
         dropReport.during(() => handler.dropped(socket))
@@ -118,12 +119,12 @@ function upgrade(
 ): void {
   if (!isAcceptable(exchange, 'upgrade')) return
   if (exchange.bodyLength !== 0) {
-    // A proxy may read it as a body, while this server would read it as frames.
+    // A proxy may read the data as a body, while this server would read it as frames.
     refuseAndCut(exchange, 'an upgrade has no body')
     return
   }
   const match = path.match('GET', exchange.path)
-  // The parser matches the pattern before decoding.
+  // The parser matches the pattern before decoding, so the path may have no match here.
   if (!match || !('binding' in match)) throw new Problem('not_found')
   exchange.route = template
   exchange.metrics = exchange.context.metrics.route(route.path)
@@ -166,8 +167,8 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
 }
 
 /**
- * RFC 6455 §4.2.1. `Connection` is checked too: a proxy that leaves it out has not agreed to leave HTTP, and would send
- * the next request of another client to a websocket.
+ * RFC 6455 §4.2.1. `Connection` is checked too: a proxy that leaves it out has not agreed to the upgrade, and would
+ * send the next request of another client to a websocket.
  */
 function isHandshake(exchange: Exchange): boolean {
   return (
