@@ -36,7 +36,8 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
   const { caller, body, seed, isRepeated } = call
   const { tenant, user: author } = caller
   const id = randomId(seededRandom(seed))
-  // The client repeats the request because it missed the answer: the action continues, even if its groups have changed.
+  // A repeated request only means that the client missed the answer: the action continues, even if its groups have
+  // changed.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body
     const desired = body.desired ? { desired: true as const } : {}
@@ -68,7 +69,7 @@ function targetDevices(caller: Caller, tenant: TenantState, body: ActionBody): r
 /** Keys in error answers are cut at this length, the maximum of a name. */
 const keyCharactersMax = 256
 
-/** A group that the caller may read, or one whose devices the caller may all name one by one. */
+/** Whether the caller may read a group with these devices, or may name all of them one by one. */
 function mayName({ scope }: Caller, devices: readonly string[], service: string): boolean {
   return (
     isBindingWithin(scope, 'functions', 'read', devices) || reachesEvery(scope, 'service', 'update', devices, service)
@@ -95,10 +96,10 @@ interface PageQuery {
 type Rows = ReadonlyMap<string, DeviceOutcome | undefined>
 
 /**
- * An action as its requester may see it: with the devices whose service the requester may read now; only these are
- * counted. The counts are read first, so devices of a running action may be further than the counts.
+ * The answer about an action. It contains and counts only devices whose service the requester may read now. The counts
+ * are read first, so the listed devices of a running action may show more progress than the counts.
  *
- * @throws Problem `not_found` if it is for devices and the requester may read none of them
+ * @throws Problem `not_found` if the action has devices, but the requester may read none of them
  */
 async function shownAction(
   context: RouteContext,
@@ -146,7 +147,7 @@ class ActionDevices implements Pages {
     this.#after = nameOfCursor(call.query.cursor)
   }
 
-  /** All devices that the requester may see, and as many as the limit asks for. */
+  /** Counts all devices that the requester may see, and reads the first ones, up to the limit. */
   async readCounts(): Promise<{ readonly counts: ActionCounts; readonly first: Rows; readonly isMore: boolean }> {
     const { world, system } = this.#context
     const { caller, query } = this.#call
@@ -175,7 +176,7 @@ class ActionDevices implements Pages {
       this.#rows = this.#rowsOf(this.#next++)
       const names = [...this.#rows.keys()].filter((device) => device > this.#after)
       if (names.length > 0) return names
-      // Few devices of a large action may be visible to the requester.
+      // There may be many pages without a visible device.
       await readTurnsOf(this.#context.world).next(this.#call.caller)
     }
     return []

@@ -47,9 +47,9 @@ interface StatusRow {
 }
 
 /**
- * The devices on which alarms are or were active: the state that results from their events, for callers that receive
- * these. A row depends on its device only, as the events do, so a client that applies the events to the list has the
- * later list.
+ * The devices on which alarms are or were active: the state that results from the events of the alarms, for callers
+ * that receive these events. Like an event, a row depends only on its device. So a client that applies the events to
+ * the list gets the list as it is afterwards.
  */
 function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
   const { caller, query } = call
@@ -77,7 +77,7 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
 /** Up to this many devices are read one by one; for more, the index is scanned in slices. */
 const singleReadsMax = 100
 
-/** `<alarm>/<device>`, in order. For many devices it also contains others. */
+/** Names `<alarm>/<device>`, in order. If many devices are requested, other devices are included too. */
 function rowNames(
   context: RouteContext,
   tenant: string,
@@ -92,7 +92,7 @@ function rowNames(
   return namesOf(names.filter((name) => name > after).sort())
 }
 
-/** Undefined if the alarm was never active, or ended. */
+/** Undefined if the alarm was never active on the device, or its state was removed. */
 function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
   const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
   const state = context.system.peek(deviceAddress(tenant, device))?.alarms.get(alarm)
@@ -115,7 +115,7 @@ function entryOf({ system }: RouteContext, tenant: string, { alarm, device, stat
   }
 }
 
-/** Newest first. It contains devices and alarms that were deleted since. */
+/** The history of alarms, newest first. It also contains devices and alarms that were deleted since. */
 function historyList(context: RouteContext, call: Call<unknown, AlarmHistoryQuery>): Promise<Reply> {
   const { alarmId, deviceIdentifier } = call.query
   const isWithin = devicesWithin(call.caller.scope, 'alarms', 'read')

@@ -77,7 +77,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** @throws Problem `not_found`, also for an alarm that is not all within the caller's scope */
+/** @throws Problem `not_found`, also for an alarm that is not entirely within the caller's scope */
 function existingAlarm(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
   const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
   if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
@@ -88,7 +88,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isVisible(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** A condition must not reveal whether a schema contains a name. @throws Problem `invalid`, with or without a schema */
+/** Refuses names of a schema that the caller may not read, whether it has them or not. @throws Problem `invalid` */
 function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: AlarmBody): void {
   if (servicesWithin(scope, 'schemas', 'read')(serviceIdentifier)) return
   const details = unknownNamesIn(condition, undefined, 'condition')

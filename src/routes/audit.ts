@@ -10,7 +10,7 @@ import { logReply } from '#routes/log-reply'
 export function auditRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listAudit, async (call) => {
-      // A refusal is answered before its entry is stored.
+      // Refused requests are answered before their entries are stored.
       if (context.system.gate.isOpen) await context.system.gate.whenStored()
       return logReply(context, call, auditIndex, {
         isShown: isOf(call.query.user),

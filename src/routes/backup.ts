@@ -33,9 +33,9 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
 }
 
 /**
- * A backup contains the key that signs sessions, all hashes and all second factors of every tenant, so its holder can
+ * A backup contains the key that signs sessions, and all hashes and second factors of every tenant, so its holder can
  * impersonate every user. Therefore only callers with all permissions get one. With authentication off every caller has
- * these, but the store may still contain secrets from before; the backup then stays on the local machine.
+ * these, but the store may contain secrets from before; then only a request from this machine gets a backup.
  *
  * @throws Problem `forbidden`
  */

@@ -120,7 +120,7 @@ export function socketsOf(
 
 /** How websockets differ on a node of a cluster. */
 export interface ClusterSockets extends Partial<Omit<EventSocketParts, 'handler'>> {
-  /** Sends device connections to the owner, and takes those of other nodes. */
+  /** Carries device connections to the owner, and accepts those that other nodes carry. */
   readonly tunnelled?: (link: AnyWebsocketRoute) => readonly AnyWebsocketRoute[]
 }
 

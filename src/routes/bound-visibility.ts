@@ -6,11 +6,11 @@ import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
 
 /**
- * Access to objects that are bound to devices. Invisible objects read as not found, also if only a request's body names
- * them. Contract 1.4, 5.1.
+ * Access to objects that are bound to devices. Invisible objects read as not found, even if only the body of a request
+ * names them. Contract 1.4, 5.1.
  */
 
-/** Whether everything it is bound to is within the scope for the action. Services do not narrow it. */
+/** Whether all devices to which an object is bound are within the scope for the action. Services do not narrow it. */
 export function isBindingWithin(scope: Scope, resource: Resource, action: Action, bound: BindingDevices): boolean {
   return reachesEvery(scope, resource, action, bound)
 }
@@ -27,10 +27,10 @@ export function isVisible(
 }
 
 /**
- * Whether the caller may bind an object to it: only callers that may read devices may create objects that send their
- * data. Devices that do not exist yet count like others.
+ * Whether the caller may bind an object to these devices: only callers that may read devices may create objects that
+ * send their data. Devices that do not exist yet count like others.
  *
- * @param service the service whose values it sends; without one, the device itself must be readable
+ * @param service the service whose values the object sends; without one, the device itself must be readable
  */
 export function mayBind(
   scope: Scope,
@@ -43,7 +43,7 @@ export function mayBind(
 }
 
 /**
- * @throws Problem `not_found` if the caller may not bind an object to everything named, with values of each of these
+ * @throws Problem `not_found` if the caller may not bind an object to all these devices, with values of all these
  * services
  */
 export function checkBindings(
@@ -60,7 +60,7 @@ export function checkBindings(
   if (!allOf(bound, membersOf, may)) throw new Problem('not_found')
 }
 
-/** Checks first whether it holds for any device: an object may name a million of them. */
+/** Checks the set of all devices first: an object may name a million of them. */
 function allOf(bound: DeviceBinding, membersOf: MembersOf, isIncluded: (devices: BindingDevices) => boolean): boolean {
   if (isIncluded('*')) return true
   const lists = bindingLists(bound, membersOf)
@@ -84,7 +84,7 @@ export function replyToChange<Entry extends object>(mayRead: boolean, entry: Ent
   return { status: 200, json: mayRead ? entry : { [name]: entry[name] } }
 }
 
-/** The author of a new object, for the tenant's quotas. */
+/** The author of a new object, for the quotas. `isNarrow`: the author may not create it for all devices. */
 export function authorOf(
   { user, scope }: Caller,
   resource: Resource,

@@ -8,7 +8,7 @@ import type { Caller, SessionKey } from '#model/caller'
 import { Problem, type ProblemCode } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** What a client sends to open an event websocket. */
+/** The credentials with which a client opens an event websocket. */
 const Credentials = z.union([
   z.object({ ticket: z.string().max(256) }),
   z.object({
@@ -132,7 +132,7 @@ function callerHere(
   )
 }
 
-/** `begin` undefined: this server is not a node of a cluster. The owner answers. */
+/** The owner answers this route. `begin` is undefined if this server is not a node of a cluster. */
 export function handOverRoute(begin: ((node: string) => void) | undefined): Binding {
   return bind(api.handOver, ({ body }) => {
     if (!begin) throw new Problem('not_found', 'this server is not a node of a cluster: NATS_URL is not set')
@@ -150,8 +150,8 @@ export interface OwnersCallersOptions extends CallerOptions {
 }
 
 /**
- * Finds callers of event websockets on a node that may not be the owner: the owner knows all tickets, nonces and used
- * proofs. @throws the Problem with which the owner refuses them; Problem `storage`
+ * Finds callers of event websockets on a node that may not be the owner. It asks the owner, which knows all tickets,
+ * nonces and used proofs. @throws the Problem with which the owner refuses them; Problem `storage`
  */
 export function ownersCallers(options: OwnersCallersOptions) {
   const { otherNodes, context, reach, callerOf, anonymous } = options
@@ -182,7 +182,7 @@ export function ownersCallers(options: OwnersCallersOptions) {
       if (request.header('dpop') === '') return options.authenticate(request, access)
       const { path, query, requestId } = request
       const { origins, host, address } = request.forwarded
-      // Read now: the request is valid only until the first wait.
+      // Copied at once: the request is valid only until the first wait.
       const headers = credentialHeaders.map((name) => ({
         name,
         value: request.header(name),

@@ -7,7 +7,7 @@ import type { RouteContext } from '#routes/context'
 /** How long an answer waits for the mail server. */
 const mailAnswerMsMax = 10_000
 
-/** A code for a user: an invitation, or for a user with a password a new one. */
+/** A code for a user: an invitation, or a way to a new password. */
 export interface MailedCode {
   readonly row: UserRow
   readonly code: string
@@ -16,9 +16,9 @@ export interface MailedCode {
 }
 
 /**
- * Mails a link with the code to the user. Undefined if no mail is meant: without a mail server, without `PUBLIC_URL`, or
- * without an address that can receive mail. Otherwise whether the mail server accepted it in time; a mail without an
- * answer may still arrive. It is sent once: the caller has the code too.
+ * Mails a link with the code to the user, once. Resolves to whether the mail server accepted the mail in time; later it
+ * may still accept it. Undefined if no mail is sent: there is no mail server, no `PUBLIC_URL`, or no address that can
+ * receive mail. The caller has the code too.
  */
 export async function mailCode(
   context: RouteContext,

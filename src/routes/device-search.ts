@@ -13,7 +13,7 @@ import { type Listing, type Pages, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** Without a search for this long, the texts of a tenant are dropped: about 200 bytes a device. */
+/** If a tenant is not searched for this long, its texts are dropped. They take about 200 bytes a device. */
 const unusedMs = 900_000
 
 const namesAtATime = 512
@@ -28,10 +28,10 @@ interface Parts {
 }
 
 /**
- * Devices by words of their identifier, `meta.name`, `meta.site`, `meta.tags` and versions. Contract 12, Names.
+ * Finds devices by words of their identifier, `meta.name`, `meta.site`, `meta.tags` and versions. Contract 12, Names.
  *
- * The texts of a tenant's devices are in memory from its first search on. An event about one of them removes its text,
- * and the next search reads the device again.
+ * The first search of a tenant creates the texts of its devices, which then stay in memory. An event about a device
+ * removes its text, and the next search reads the device again.
  */
 export class DeviceSearch {
   readonly #parts: Parts
@@ -41,19 +41,19 @@ export class DeviceSearch {
     this.#parts = parts
   }
 
-  /** An event was published. Values of properties are not searched. */
+  /** Call it for each published event. Values of properties are not searched. */
   published(tenant: string, entry: EntryExceptReport): void {
     this.#tenants.get(tenant)?.published(entry)
   }
 
-  /** Some events may not have been published: rebuilds all lists. */
+  /** Call it when some events may not have been published: all texts are dropped. */
   reloaded(): void {
     this.#tenants.clear()
   }
 
   /**
-   * The identifiers of devices that match, in order, beginning after `after`. Read in slices of the caller. `among`:
-   * no other devices.
+   * The identifiers of the matching devices after `after`, in order. Read in slices of the caller. `among`: only these
+   * devices can match.
    */
   matches(caller: Caller, search: string, after: string, among?: ReadonlySet<string>): Pages {
     const words = wordsOf(search)
@@ -61,7 +61,7 @@ export class DeviceSearch {
     const mayReadMeta = devicesWithin(scope, 'meta', 'read')
     const mayReadUpdates = devicesWithin(scope, 'updates', 'read')
     const slices = new ReadSlices(this.#parts.world, caller)
-    /** Most words occur in no part of the text, or in one that the caller may read. */
+    /** Two searches are mostly enough: most words occur nowhere, or in a part that the caller may read. */
     const occurs = (word: string, { all, metaAt, versionsAt }: DeviceText, device: string): boolean => {
       const at = all.indexOf(word)
       if (at < metaAt) return at >= 0
@@ -90,7 +90,7 @@ export class DeviceSearch {
           }
           const row = rows[at] as TextRow
           last = row.device
-          // Reading a device takes far longer than searching its text: the clock is read after it.
+          // Reading a device takes far longer than searching its text, so the clock is read after it.
           if (!row.text) seen = 0
           if (isMatch(row)) found.push(row.device)
         }
@@ -100,7 +100,7 @@ export class DeviceSearch {
     }
   }
 
-  /** The number of existing devices among these. Counted in slices of the caller. */
+  /** The number of existing devices among these names. Counted in slices of the caller. */
   async countOf(caller: Caller, among: Names): Promise<number> {
     const { system, world } = this.#parts
     if (among === '*') return system.wake(tenantAddress(caller.tenant)).counters.devices
@@ -161,7 +161,7 @@ export class DeviceSearch {
   }
 }
 
-/** Folded, and separated by line breaks, which no word contains. */
+/** The searched text of a device: folded, with line breaks between its parts. No word contains a line break. */
 interface DeviceText {
   /** The identifier, then texts of the metadata, then versions. */
   readonly all: string
@@ -226,7 +226,7 @@ function placeAfter(rows: readonly TextRow[], device: string): number {
   return low
 }
 
-/** More tags, and the ends of longer texts, are not searched: otherwise one device could have as much text as 1 000. */
+/** Further tags, and the rest of longer texts, are not searched: one device could have as much text as 1 000 others. */
 const tagsMax = 32
 const textCharactersMax = 256
 
@@ -257,7 +257,7 @@ function wordsOf(search: string): readonly string[] {
 
 const ascii = /^[\0-\x7f]*$/
 
-/** Independent of case and accents: `straße` and `STRASSE` are equal. */
+/** Makes texts equal that differ only in case or accents: `straße` and `STRASSE`. */
 function folded(text: string): string {
   return ascii.test(text) ? text.toLowerCase() : foldName(text.normalize('NFKD').replace(/\p{M}+/gu, ''))
 }

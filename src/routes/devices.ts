@@ -59,7 +59,7 @@ export function deviceRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** The device with the text that the caller may read; otherwise 404. */
+/** A device, and the text of its state for the caller. @throws Problem `not_found` */
 function readable(
   context: RouteContext,
   { caller }: Call,
@@ -139,7 +139,7 @@ async function create(
 ): Promise<Reply> {
   const { system } = context
   const { tenant } = caller
-  // Outside the caller's devices the answer is the same for an existing device. Contract 1.4.
+  // Outside the caller's devices, the answer does not show whether the device exists. Contract 1.4.
   if (!reachesDevice(caller.scope, 'device', 'create', device)) throw new Problem('not_found')
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
@@ -156,11 +156,11 @@ async function create(
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   const { system } = context
   const to = deviceAddress(caller.tenant, device)
-  // The removal ends all active alarms of the device; a device that keeps reporting may activate some again.
+  // Ends all active alarms of the device. A device that keeps reporting may activate some again.
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
     if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
-  // The key that admitted the device may admit one more afterwards, and its token is free.
+  // Afterwards the key that admitted the device may admit another one, and its token may be used again.
   const removed = await system.askAtOnce(() => {
     const registrar = system.recordOf(to, registrarRecord) as string | undefined
     const token = system.recordOf(to, tokenRecord) as string | undefined
@@ -181,7 +181,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
 
-/** Contract 10. Connections end that were opened with the token before. */
+/** Contract 10. Connections that were opened with the previous token are closed. */
 async function setToken(
   context: RouteContext,
   { caller }: Call,
@@ -213,7 +213,7 @@ export function existingDevice({ system }: RouteContext, tenant: string, device:
   return state
 }
 
-/** Enough for a few clients that alternate; up to about 10 KB each. */
+/** Enough for a few clients that alternate. A filter takes up to about 10 KB. */
 const filtersMax = 64
 
 /** Recently used filters: the next page and a repeated request use the same one. */
@@ -224,15 +224,15 @@ export class DeviceFilters {
   of(condition: Condition): DeviceFilter {
     const text = JSON.stringify(condition)
     const filter = this.#compiled.get(text) ?? compileFilter(condition)
-    // A renewed entry is the youngest.
+    // Added again, so that it is the last one to be dropped.
     this.#compiled.set(text, filter)
     return filter
   }
 }
 
 /**
- * Finds devices: the current state, or undefined if the device does not exist or does not match the filter. Does not
- * wake it.
+ * Returns a function that finds a device: its current state, or undefined if it does not exist or does not match the
+ * filter. The device is not activated.
  */
 export function deviceFinder(
   context: RouteContext,

@@ -23,9 +23,9 @@ type Sessions = Pick<SessionSockets, 'add' | 'remove'>
  * sockets.
  */
 const defaultSocketsPerUserMax = 1_000
-/** A tenant may have this number of times the sockets of one user. */
+/** The sockets of a tenant are limited to this many times those of one user. */
 const socketUsersMax = 100
-/** A name costs about 320 bytes, so this is 32 MB; enough for 1 000 sockets with 100 names each. */
+/** A name costs about 320 bytes, so this is 32 MB: enough for 1 000 sockets with 100 names each. */
 const filterNamesPerUserMax = 100_000
 const filterUsersMax = 10
 
@@ -123,7 +123,7 @@ export class EventSocketHandler implements SocketHandler<EventsOpening> {
   }
 
   /**
-   * A socket with a full buffer gets nothing, and one with a pending RESYNC has no position: the answer is sent later.
+   * Sends the position, now or later: a socket with a full buffer gets nothing, and one with a pending RESYNC has none.
    */
   #pong(socket: Socket): void {
     const position = this.#hub.positionOf(socket)

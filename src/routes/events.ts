@@ -14,15 +14,15 @@ import type { RouteContext } from '#routes/context'
 import type { EventSocketHandler, EventsOpening } from '#routes/event-socket-handler'
 
 /**
- * Unsent bytes of one subscriber above which messages are lost, which costs it a RESYNC. The hub usually stops far
- * below, at half a megabyte; the rest is for the last events of one release.
+ * The limit of unsent bytes of one subscriber. Above it messages are lost, and the subscriber gets a RESYNC. The hub
+ * usually stops far below, at half a megabyte; the rest is for the last events of one release.
  */
 const backpressureBytesMax = 16 * 1024 * 1024
 
 /** Above the limit for client messages, so that a message that is too large can be answered with our close code. */
 const payloadBytesMax = 256 * 1024
 
-/** Names in one filter: each may be a separate topic. */
+/** The limit of names in one filter: each may be a separate topic. */
 const filterNamesMax = 1_000
 
 export function eventRoutes(context: RouteContext): Binding[] {
@@ -91,14 +91,14 @@ function resumeOf({ epoch, offset }: EventsQuery): Resume {
 
 function filterOf({ types, devices, services }: EventsQuery): EventFilter {
   return {
-    // An empty list is ignored: a filter that matches nothing is of no use.
+    // An empty list counts as none: a filter that matches nothing would be of no use.
     ...(types?.length && { types: names('types', types, (name) => name) }),
     ...(devices?.length && { devices: names('devices', devices, deviceIdentifierOf) }),
     ...(services?.length && { services: names('services', services, serviceIdentifierOf) }),
   }
 }
 
-/** In their normal form. @throws Problem `invalid` for invalid names */
+/** Names in their normal form. @throws Problem `invalid` for invalid names */
 function names(
   field: string,
   given: readonly string[],

@@ -158,7 +158,7 @@ class Trial {
   }
 }
 
-/** Null: triggered by any event. */
+/** The value that fires a trigger; null if any event does. */
 function waitedFor(trigger: TriggerNode): TriggerValue {
   const { to } = trigger
   if (to === undefined) return null

@@ -73,7 +73,8 @@ export function functionRoutes(context: RouteContext): Binding[] {
         const before = existingFunction(context, caller, 'update', id)
         const body = bodyAfter(before, change)
         mustBind(context, caller, 'update', body)
-        // An existing function may refer to deleted alarms, and to receivers that are not allowed any more.
+        // Checked only for a new graph: an existing one may name deleted alarms, and receivers that are no longer
+        // allowed.
         if (!isDeepStrictEqual(body.graph, before.graph)) {
           mustSeeAlarms(context, caller, body.graph)
           mustReachReceivers(context, body.graph)
@@ -114,7 +115,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
 
 const resource = 'functions'
 
-/** @throws Problem `not_found`, also for a function that is not all within the caller's scope */
+/** @throws Problem `not_found`, also for a function that is not entirely within the caller's scope */
 function existingFunction(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
   const stored = context.system.wake(tenantAddress(caller.tenant)).functions.get(id)
   if (!stored || !isThere(context, caller, action, stored)) throw new Problem('not_found')
@@ -141,7 +142,10 @@ function mustReachReceivers({ notifications: { receivers } }: RouteContext, grap
   if (details.length > 0) throw new Problem('invalid', undefined, { details })
 }
 
-/** The command, without secrets in clear, and the secrets that were made for it. A repeated request keeps the first ones. */
+/**
+ * The command, without secrets in clear, and the secrets that were made for it. A repeated request keeps the secrets of
+ * the first one.
+ */
 function putOf(
   context: RouteContext,
   caller: Caller,
@@ -156,7 +160,9 @@ function putOf(
   return { command: { type: 'put_function', id, isNew: !before, body, ...(secrets && { secrets }), ...author }, made }
 }
 
-/** The answer with the secrets that were made. It is the only one with them, so no copy of it is stored. */
+/**
+ * The only answer with the new secrets. A repeated request gets it without them, because no copy of a secret is stored.
+ */
 function withSecrets(reply: Reply, entry: FunctionEntry, made: SealedBody['made']): Reply {
   if (made.size === 0) return reply
   const json = { ...entry, graph: withMadeSecrets(entry.graph, made) }

@@ -75,7 +75,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** @throws Problem `not_found`, also for a group that is not all within the caller's scope */
+/** @throws Problem `not_found`, also for a group that is not entirely within the caller's scope */
 function existingGroup(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
   const group = context.system.wake(tenantAddress(caller.tenant)).groups.get(id)
   if (!group || !isVisible(caller, action, group)) throw new Problem('not_found')
@@ -95,8 +95,8 @@ function mustBind({ scope }: Caller, action: Action, devices: readonly string[])
 }
 
 /**
- * Members of a group that a grant names have its rights, so an edit requires these rights: those of the grant, and on each
- * new member. Contract 12.
+ * If a grant names a group, its holders have the rights of the grant on all members. So an edit of the group requires
+ * these rights, also on each new member. Contract 12.
  *
  * @throws Problem `forbidden`
  */

@@ -11,7 +11,7 @@ import type { RouteContext } from '#routes/context'
 export interface HealthOptions {
   readonly dataDirectory: string
   readonly databaseStatus: () => HealthStatus['database']['status']
-  /** Proves which data folder this is, to callers that may read it. */
+  /** Proves to callers that may read the data folder that this server uses it. */
   readonly proofOf: (challenge: string) => string
   /** Absent: this server is not a node of a cluster. */
   readonly cluster?: { readonly answersReads: boolean; status(): HealthStatus['cluster'] } | undefined
@@ -46,7 +46,7 @@ async function status(
 ): Promise<HealthStatus> {
   const disk = await statfs(dataDirectory)
   const { counters } = system.wake(tenantAddress(tenant))
-  // Connections of other tenants are for callers that manage tenants.
+  // Only callers that manage tenants may see connections of other tenants.
   const isOfAll = isPermitted(scope, 'tenants', 'read')
   return {
     cpu: cpu.sinceLast(),

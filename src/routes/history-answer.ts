@@ -9,7 +9,8 @@ import { ReadSlices } from '#routes/read-slices'
 import type { Position } from '#runtime/journal'
 
 /**
- * Asks when history has reached the present position. `firstPosition`: from the link to a following page.
+ * Asks history once it has reached the present position. `firstPosition`: the position of the first page, from the link
+ * to a further one.
  *
  * @throws Problem `not_found`, `invalid`, `history_behind`, `overloaded`
  */
@@ -51,7 +52,7 @@ function nextLink({ target }: Call, span: { readonly from: number; readonly to: 
   return { Link: `<${target.path}?${query}>; rel="next"` }
 }
 
-/** Breaks off when the caller loses the right to it. */
+/** Breaks off when the caller loses the right to the answer. */
 async function* whilePermitted(
   context: RouteContext,
   { caller }: Pick<Call, 'caller'>,

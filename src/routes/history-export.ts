@@ -17,7 +17,10 @@ type ExportCall = Call<unknown, api.HistoryExportQuery>
 
 const defaultAggregates = ['min', 'avg', 'max'] as const
 
-/** The rows of one service of one device after the other, each read when the client has taken those before. */
+/**
+ * The rows of all services of the devices, one service after the other. Each is read when the client has taken the
+ * previous rows.
+ */
 export async function exportHistory(context: RouteContext, call: ExportCall): Promise<Reply> {
   const { caller, query } = call
   const reads = historyOf(context)
@@ -51,7 +54,7 @@ export async function exportHistory(context: RouteContext, call: ExportCall): Pr
   const position = await reads.reach(caller.tenant)
   const columns = interval === undefined ? ['value'] : aggregates
   const pieces = rows()
-  // A fault is answered before the file begins.
+  // Read before the file begins, so that a fault can still be answered.
   const first = await pieces.next()
   return {
     status: 200,
@@ -80,7 +83,7 @@ export async function exportHistory(context: RouteContext, call: ExportCall): Pr
       const service = queriedService(state, schema, names, { keys: known, path: 'properties' }, [])
       for await (const piece of rowsOfService(reads, principalKey(caller), { ...asked, ...span }, service)) {
         yield piece
-        // The client may have taken long for it.
+        // The client may have taken long to receive it.
         await slices.next()
       }
     }

@@ -14,9 +14,9 @@ import type { RouteContext } from '#routes/context'
 import { historyOf, propIdOf } from '#routes/history-parameters'
 import { ReadSlices } from '#routes/read-slices'
 
-/** As JSON, and with quotation marks, a value has at most twice its length. */
+/** JSON may double the length of a value, and quotation marks may double it again. */
 const rowCharactersMax = 4 * valueBytesMax
-/** Rows are stored in batches: each is a write that waits for the disk. */
+/** Rows are stored in batches, because each write waits for the disk. */
 const batchRows = 20_000
 const batchCharacters = 4 * 1024 * 1024
 const detailsMax = 100
@@ -25,8 +25,9 @@ const detailsMax = 100
 const futureMsMax = 86_400_000
 
 /**
- * Stores the rows of a CSV file as points. They replace reported values, so the caller needs the right to report for the
- * device: `update` on `device`, which also allows a new secret. Rows of other devices are refused as unknown.
+ * Stores the rows of a CSV file as points. They replace reported values, so the caller needs the right to report for
+ * the device: `update` on `device`, which also allows setting a new secret. Rows of other devices are refused as
+ * unknown.
  */
 export async function importHistory(context: RouteContext, call: Call): Promise<Reply> {
   const { upload: body, caller } = call
@@ -51,7 +52,7 @@ export async function importHistory(context: RouteContext, call: Call): Promise<
   return { status: 200, json: imported.result() }
 }
 
-/** Without a piece: the end. @throws Problem `bad_request` */
+/** `piece` is undefined at the end of the file. @throws Problem `bad_request` */
 function textOf(decoder: InstanceType<typeof TextDecoder>, piece?: Uint8Array): string {
   try {
     return piece ? decoder.decode(piece, { stream: true }) : decoder.decode()
@@ -142,7 +143,7 @@ class Import {
   async store(): Promise<void> {
     const series = [...this.#targets.values()].flatMap((target) => (target?.series.times.length ? [target.series] : []))
     const rows = this.#batchRows
-    // A device may be gone by the next batch.
+    // Found again for the next batch, because a device may be deleted by then.
     this.#targets = new Map()
     this.#batchRows = 0
     this.#batchCharacters = 0

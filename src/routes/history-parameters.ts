@@ -92,7 +92,7 @@ export function intervalOf<Interval extends number | undefined>(
   const found = intervals.find((interval) => countOf(interval) <= points)
   if (found !== undefined) return found
   let days = Math.max(1, Math.ceil((to - from) / dayMs / points))
-  // One bucket lies on each side of the span.
+  // Buckets at both ends may lie partly outside the span, so there may be one more.
   while (countOf(days * dayMs) > points && days * dayMs < to) days++
   return days * dayMs
 }

@@ -17,7 +17,7 @@ import { compileFilter } from '#rules/device-filter'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import { namesOf, type Pages, pagesIn } from '#runtime/storage'
 
-/** Each holds a batch of rows in memory. */
+/** Each import holds a batch of rows in memory. */
 const importLimits = { things: 'imports', perUserMax: 1, perTenantMax: 2 }
 
 /** Routes for the history of several devices. */

@@ -18,14 +18,14 @@ import { checkCurrent } from '#routes/read-slices'
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { System } from '#runtime/system'
 
-/** Concurrent requests with a key. Above this: 503. */
+/** The limit of concurrent requests with a key; further ones get 503. */
 const runningMax = 100_000
 /** The default maximum of a body: the answer of a creation is hardly larger than its request. */
 export const storedBytesMax = 1024 * 1024
 
 /**
- * Disk space for the keys of one user: a million without an answer, or 8 000 with one of 64 KiB. The allowance renews
- * over the 24 hours for which keys are stored, so at most twice as much is stored.
+ * The limit of disk space for the keys of one user: a million keys without an answer, or 8 000 with an answer of 64
+ * KiB. The allowance renews over the 24 hours for which keys are stored, so at most twice as much is stored.
  */
 const userBytesMax = 512 * 1024 * 1024
 /** A key and its index entry on disk, without the answer. */
@@ -42,8 +42,8 @@ const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
 /**
  * Executes a request once for each `Idempotency-Key`, in two stored steps: the start, before its handler runs, and the
- * answer, before it is sent. A repeated request, also after a crash in between, gets the same answer; or it runs again
- * with the seed of the first attempt and finds what that created. Contract 1.10.
+ * answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If none was
+ * stored, it runs again with the seed of the first attempt, and finds what that created. Contract 1.10.
  */
 export function idempotencyOf(
   { system, world }: Pick<RouteContext, 'system' | 'world'>,
@@ -69,7 +69,7 @@ class IdempotentRequests implements IdempotencyGuard {
   readonly #system: System<Entry>
   /** Key of the request hashes: a plain hash would allow guessing a password in a request. */
   readonly #processKey: Uint8Array
-  /** Running requests: the request hash, by the address of the key. */
+  /** The hashes of running requests, by the address of the key. */
   readonly #running = new Map<string, string>()
   readonly #runningMax: number
   readonly #stored: ByteAllowance
@@ -98,14 +98,15 @@ class IdempotentRequests implements IdempotencyGuard {
     checkCurrent(call.caller)
     if (begun.outcome === 'other') throw otherRequest()
     if (begun.outcome === 'answered') return repeated(begun.reply)
-    // After the gate, where answers keep the order of the turns: each one sees requests that run or are stored.
+    // Only after the commit gate, which releases answers in the order of the turns: each request sees earlier ones
+    // running or stored.
     return this.#alone(address, print, async () => {
       const reply = await finalReply(() => proceed(begun))
       return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply
     })
   }
 
-  /** Refuses other requests with a key while one is running. */
+  /** Refuses another request with the same key while one is running. */
   async #alone(address: ActorAddress, print: string, work: () => Reply | Promise<Reply>): Promise<Reply> {
     const name = addressKey(address)
     const running = this.#running.get(name)

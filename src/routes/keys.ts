@@ -44,7 +44,7 @@ function validKeys<Key extends StoredKey>(
     .sort(([a, one], [b, other]) => one.createdAt - other.createdAt || (a < b ? -1 : 1))
 }
 
-/** Converts a lifetime in seconds to Unix ms; null: never. */
+/** Converts a lifetime in seconds to the time of expiry, Unix ms; null: never. */
 function expiryIn({ world }: RouteContext, seconds: number | undefined): number | null {
   return seconds === undefined ? null : world.now() + seconds * 1000
 }
@@ -102,8 +102,8 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
 }
 
 /**
- * Each use of a key checks its creator's rights, and so on up to a person, so this chain must be short. @throws Problem
- * `conflict`
+ * Keeps the chain from a key to its creators short: each use of a key checks the rights of its creator, and so on, up
+ * to a person. @throws Problem `conflict`
  */
 function refuseChainOfKeys(context: RouteContext, { session }: Caller): void {
   const key =

@@ -15,7 +15,9 @@ import type { LinkOpening } from '#link/link'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** Unsent bytes of one device connection: many times a full window of acknowledgements and other messages. */
+/**
+ * The limit of unsent bytes of one device connection: many times a full window of acknowledgements and other messages.
+ */
 const backpressureBytesMax = 1024 * 1024
 
 /** Identifies a device's credentials; absent with authentication off. */
@@ -64,7 +66,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
   ]
 }
 
-/** The first post of an unknown device. @throws Problem if this post may not create it */
+/** Checks the first post of an unknown device. @throws Problem if the post may not create the device */
 function mustBegin(
   { memory }: RouteContext,
   { tenant, device: own }: ConnectionCredentials,
@@ -77,7 +79,7 @@ function mustBegin(
   }
   const fault = faultOfFirstPost(device, post, tenant, memory)
   if (fault) throw fault
-  // A device with its own credentials existed before, so it was removed.
+  // The credentials belong to a device that existed before, so it was deleted.
   if (own !== undefined) throw new Problem('forbidden')
 }
 
@@ -101,10 +103,7 @@ export function linkSocket(
   })
 }
 
-/**
- * With authentication off no credentials are required, and any that are sent are ignored. @throws Problem
- * `unauthorized`
- */
+/** With authentication off, no credentials are required, and sent ones are ignored. @throws Problem `unauthorized` */
 function credentialsOf(
   identity: LinkIdentity | undefined,
   request: { header(name: string): string },

@@ -12,7 +12,7 @@ export interface Page {
 
 const namesAtATime = 512
 
-/** The first `limit` names that match, searched in slices: only few of very many names may match. */
+/** The first `limit` names that match. Searched in slices, because very few of many names may match. */
 export async function pageOf(
   { world }: RouteContext,
   call: Call,

@@ -11,15 +11,15 @@ import { namesOf, type Pages } from '#runtime/storage'
 export interface ListOf {
   readonly limit: number | undefined
   readonly names: Pages
-  /** Whether the caller may see it. */
+  /** Whether the caller may see this object. */
   readonly isShown: (name: string) => boolean
   /**
    * Whether a visible entry currently matches the query; undefined: all match. Only matching entries count for a page.
    */
   readonly isMatching?: ((name: string) => boolean) | undefined
-  /** Undefined if it was deleted meanwhile or does not match. */
+  /** Undefined if the object was deleted meanwhile or does not match. */
   readonly textOf: (name: string) => TextOrParts | undefined
-  /** The place of a name in cursors, which are short. Default: the name. */
+  /** A shorter text for the place of a name, for cursors. Default: the name. */
   readonly placeOf?: (name: string) => string
 }
 
@@ -42,11 +42,11 @@ export async function listReply(
 /** Named objects in memory. */
 export interface ResourceList<Thing> {
   readonly isShown: (thing: Thing) => boolean
-  /** Undefined if it was deleted meanwhile. */
+  /** Undefined if the object was deleted meanwhile. */
   readonly textOf: (name: string, thing: Thing) => string | undefined
 }
 
-/** A list of them by name: all, or one page. */
+/** A list of such objects by name: all, or one page. */
 export function resourceListReply<Thing>(
   context: RouteContext,
   call: Call<unknown, { readonly limit?: number | undefined; readonly cursor?: string | undefined }>,
@@ -73,14 +73,14 @@ export function resourceListReply<Thing>(
 }
 
 /**
- * The position that an answer includes at least: events already published. Read it first, and resume from there; then
- * no event is missed. Contract 3.4.
+ * A position up to which all events are included in the answer. Read it before the objects: a client that resumes from
+ * it misses no event. Contract 3.4.
  */
 export function streamHeaders({ reader, system }: RouteContext, tenant: string): Record<string, string> {
   return { 'Stream-Epoch': reader.epoch, 'Stream-Offset': String(system.registry.head(tenant).released) }
 }
 
-/** Weak; made of everything that determines the answer: the position, the caller and the request. */
+/** A weak entity tag of everything that determines the answer: the position, the caller and the request. */
 export function etagOf(context: RouteContext, call: Call): string {
   const { 'Stream-Epoch': epoch, 'Stream-Offset': offset } = streamHeaders(context, call.caller.tenant)
   const { tenant, scope } = call.caller

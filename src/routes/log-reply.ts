@@ -28,7 +28,7 @@ export function logReply(
   return listReply(context, call, {}, { limit, names, placeOf: placeOfEntry, ...list })
 }
 
-/** The names before the first one that is over. */
+/** The names before the first one for which `isOver` is true. */
 function until(names: Pages, isOver: (name: string) => boolean): Pages {
   let hasEnded = false
   return {

@@ -34,7 +34,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
 
     bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
       const state = existingDevice(context, caller.tenant, deviceIdentifier)
-      // Weak: the rest of the record may have changed.
+      // A weak tag, because the rest of the record may have changed.
       return textReply(context, text(state, query.depth ?? 1), { ETag: `W/${tagOf(metaText(state))}` })
     }),
 

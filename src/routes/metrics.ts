@@ -39,7 +39,7 @@ const readMetrics = defineRoute('readMetrics', {
   example: { status: 200 },
 })
 
-/** Metrics are made for at most this time and up to this size before they are sent and the loop continues. */
+/** After this time, or at this size, what was made so far is sent, and the loop continues. */
 const sliceMs = 0.5
 const pieceCharacters = 16 * 1024
 
@@ -80,8 +80,8 @@ function preferredForm(accept: string): MetricsForm {
 }
 
 /**
- * Alternates with other long answers and sends no faster than the client reads: for a client that does not read, a few
- * kilobytes are buffered.
+ * Alternates with other long answers, and sends no faster than the client reads. So only a few kilobytes are buffered
+ * for a client that does not read.
  */
 async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenerator<string> {
   const turns = readTurnsOf(world)

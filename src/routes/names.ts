@@ -51,7 +51,7 @@ class Names {
     return resolved
   }
 
-  /** Longer lists are refused by validation. */
+  /** Validation refuses longer lists. */
   #graph(graph: Fields): Fields {
     const { nodes } = graph
     if (!Array.isArray(nodes) || nodes.length > graphNodesMax) return graph

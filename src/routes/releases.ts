@@ -47,7 +47,7 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       mustReachAll(caller, 'delete')
       const key = releaseKeyOf(firmware, query)
       const { size } = existingRelease(context, caller, project, key)
-      // A killed server may have left its parts; a later upload would create the release again.
+      // A killed server may have left parts of the image. With them, a later upload would create the release again.
       await context.firmware.images.discard(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
       return { status: 204 }
@@ -66,7 +66,7 @@ function existingRelease(context: RouteContext, { tenant }: Caller, project: str
   return release
 }
 
-/** By index, then hardware with those for any hardware first, then precedence. */
+/** By index, then by hardware, then by precedence. Releases for any hardware come first. */
 function inOrder(one: StoredRelease, next: StoredRelease): number {
   const byHardware = () => byText(one.hardware ?? '', next.hardware ?? '')
   const byFirmware = () => byPrecedence(one.firmware, next.firmware) || byText(one.firmware, next.firmware)
@@ -80,8 +80,8 @@ function byText(one: string, next: string): number {
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
 
 /**
- * The image of a release, whole or a part of it. A release is created when its image is stored durably, and never
- * changes: an upload of the same image succeeds again, any other is refused. Contract 6.
+ * Receives the image of a release, whole or in part. A release is created when its image is stored durably. It never
+ * changes: an upload of the same image succeeds again, any other image is refused. Contract 6.
  */
 async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey): Promise<Reply> {
   const { caller, upload: body } = call
@@ -101,8 +101,8 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
     const isComplete = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
     const received = isComplete ? range.size : await context.firmware.images.receivedOf(name)
     if (isComplete || received !== range.size) return uploadProgress(body, received, range.size)
-    // All of it is stored without a release, because the request with the last byte could not create it. There is
-    // nothing left to send.
+    // All bytes are stored, but the request with the last one could not create the release. Nothing is left to send,
+    // and this request creates it.
   }
   const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
@@ -118,7 +118,10 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   return reply ?? { status: 202, json: { received: upload.received, size } }
 }
 
-/** The bytes received so far: all if the release exists, perhaps by a request whose answer was lost. */
+/**
+ * Answers with the number of bytes received so far: all, if the release exists because the answer to its upload was
+ * lost.
+ */
 async function uploadProgress(body: BodyStream, received: number, size: number): Promise<Reply> {
   for await (const piece of body)
     if (piece.byteLength > 0) throw new Problem('bad_request', 'the body must be empty: the image is complete')
@@ -143,12 +146,12 @@ function lengthOf({ part }: ContentRange): number {
   return part ? part.to - part.from : 0
 }
 
-/** An image is the bytes that a device installs: a content coding would change them. RFC 9110 §8.4. */
+/** Refuses a content coding: an image consists of exactly the bytes that a device installs. RFC 9110 §8.4. */
 function mustBePlain(call: UploadCall): void {
   if (!/^(identity)?$/i.test(call.header('content-encoding'))) throw new Problem('unsupported_media_type')
 }
 
-/** Checks that need no byte of the body. @throws Problem `bad_request`, `too_large`, `conflict` */
+/** Checks that are possible before the body is read. @throws Problem `bad_request`, `too_large`, `conflict` */
 function checkSize(
   { firmware: { imageBytesMax } }: RouteContext,
   size: number | undefined,
@@ -160,7 +163,7 @@ function checkSize(
   if (before && before.size !== size) throw otherImage()
 }
 
-/** The pieces of a body as received, and after the last one the checks of the whole. */
+/** The pieces of a body as received. After the last piece, the body as a whole is checked. */
 async function* checked(
   context: RouteContext,
   call: UploadCall,
@@ -183,7 +186,7 @@ async function* checked(
   mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
 }
 
-/** The image is stored durably: creates its release. */
+/** Creates the release of an image that is stored durably. */
 function createRelease(
   context: RouteContext,
   { caller: { tenant, user }, parameters: { project }, query }: UploadCall,

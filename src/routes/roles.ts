@@ -22,7 +22,7 @@ import { namesOf } from '#runtime/storage'
 export function roleRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
-    // A thousand roles of a quarter of a megabyte each, so the answer is sent in pieces.
+    // Sent in pieces: there may be a thousand roles of a quarter of a megabyte each.
     bindForTenant(context, api.listRoles, (call, tenant) => {
       const { roles } = context.system.wake(tenantAddress(tenant))
       const names = namesOf([...Object.keys(builtInRoles), ...roles.keys()].sort())
@@ -100,7 +100,7 @@ export function mayGive(context: RouteContext, caller: Caller, tenant: string, r
   mustCover(caller, grantsOfRoles(state, roles))
 }
 
-/** Callers may not give, edit or reset beyond their own grants. Contract 2. @throws Problem `forbidden` */
+/** Callers may not give or change more than their own grants. Contract 2. @throws Problem `forbidden` */
 export function mustCover({ scope }: Caller, grants: readonly Grant[]): void {
   if (!covers(scope, grants)) throw new Problem('forbidden')
 }

@@ -35,7 +35,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       await checkProjectLimit(context, caller, project)
       const { rollout } = context.system.peek(projectAddress(caller.tenant, project))
       mayPut(caller, 'updates', rollout !== undefined)
-      // The existing rollout too: callers that may not change it may not replace it.
+      // The existing rollout is checked too: callers that may not change it may not replace it.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
       mustReach(context, caller, rollout ? 'update' : 'create', body)
       mustKnow(context, caller, body)
@@ -75,9 +75,9 @@ function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>)
 }
 
 /**
- * A rollout for groups is visible to callers that may access all their devices; a deleted group may have contained any
- * device.
- * @throws Problem `not_found`; `forbidden` for one that concerns any device
+ * A rollout for groups is visible to callers that may access all devices of the groups. A deleted group may have had
+ * any device.
+ * @throws Problem `not_found`; `forbidden` for a rollout that concerns any device
  */
 function mustReach(context: RouteContext, caller: Caller, action: Action, { groups }: RolloutBody): void {
   if (!groups) {

@@ -59,7 +59,7 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 
-/** Yields the services in order, each with its devices. */
+/** Yields the text of the services in order, each with its devices. */
 async function* listed(
   context: RouteContext,
   call: Call,
@@ -154,7 +154,7 @@ class ShownServices {
     this.#text = new StateText(call.caller, context.system.wake(tenantAddress(call.caller.tenant)), formOf({}, 0))
   }
 
-  /** Identifiers of services with at least one visible device. */
+  /** The identifiers of services with at least one visible device. */
   services(after: string): Pages {
     const { listing } = this.#context
     const { tenant } = this.#call.caller
@@ -186,7 +186,7 @@ class ShownServices {
     }
   }
 
-  /** Identifiers of the devices of one service. */
+  /** The identifiers of the devices of one service. */
   devices(service: string): Pages {
     const { listing } = this.#context
     const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)
@@ -209,7 +209,7 @@ class ShownServices {
   }
 }
 
-/** Sorts after all entries of a service: no device name starts with this. */
+/** A text that sorts after all entries of a service: no device name starts with U+FFFF. */
 function afterService(service: string): string {
   return `${service}/\uffff`
 }

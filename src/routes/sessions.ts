@@ -51,7 +51,7 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
   ]
 }
 
-/** Bare id of a signed-in person. Other callers have no sessions. */
+/** The bare id of a signed-in person. Other callers have no sessions. */
 function userIdOf({ user }: Caller): string {
   const id = idOfCrn(user, 'user')
   if (id === undefined) throw new Problem('forbidden')

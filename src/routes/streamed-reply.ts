@@ -12,8 +12,8 @@ const pieceCharacters = 64 * 1024
 const namesAtATime = 256
 
 /**
- * Streams a long answer in pieces, and reads each object just before its piece is sent. The last piece waits until all
- * state that was read is stored. When the session of the caller ends or their rights change, no further piece is sent.
+ * Streams a long answer in pieces. Each object is read just before its piece is sent. The last piece waits until all
+ * state that was read is stored. No piece is sent after the caller's session ended or the caller's rights changed.
  * Architecture, Reading all devices.
  */
 export async function* streamObjects(
@@ -70,7 +70,7 @@ export function partsReply(context: RouteContext, { caller }: Call, text: TextOr
   return { status: 200, chunks }
 }
 
-/** Answers with JSON text when the state it was just read from is stored. */
+/** Answers with JSON text once the state from which it was just made is stored. */
 export async function textReply(
   { system }: RouteContext,
   text: string,

@@ -94,14 +94,17 @@ function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic
   return fn
 }
 
-/** An existing subscription is reported before the limit. @throws Problem `bad_request_message` */
+/**
+ * Refuses a function with too many subscriptions, unless the caller has one already: that is reported first. @throws
+ * Problem `bad_request_message`
+ */
 function checkSubscriberLimit(context: RouteContext, caller: Caller, fn: string): void {
   if (ownOf(context, caller).some((stored) => stored.function === fn)) return
   if (context.notifications.deliveries.countOf(caller.tenant, fn) < subscribersMax) return
   throw new Problem('bad_request_message', `a function has at most ${subscribersMax} subscriptions`)
 }
 
-/** The last request so far: the subscriber gets those after it. */
+/** The number of the last request so far: the subscriber gets later ones. */
 function headOf({ system }: RouteContext, tenant: string, fn: string): number {
   return system.peek(deliveryAddress(tenant, fn)).head.seq
 }
@@ -131,7 +134,7 @@ function askSubscriber(
   return system.askAtOnce(() => ({ to, command: prepare(), bytes }))
 }
 
-/** In the order of their creation. */
+/** Sorts subscriptions in the order of their creation. */
 function nameOf({ createdAt, id }: StoredSubscription): string {
   return `${String(createdAt).padStart(16, '0')}/${id}`
 }

@@ -27,9 +27,9 @@ export function bindForTenant<
 }
 
 /**
- * Callers that name a tenant need the permission on `tenants`, also for their own tenant. Others get 403 and do not
- * learn which tenants exist. For a PUT that may create an object, the actual effect decides the required permission;
- * this is checked with the other rights.
+ * Callers that name a tenant need the permission on `tenants`, even for their own tenant. Others get 403 and do not
+ * learn which tenants exist. For a PUT that may create an object, the required permission depends on its actual effect,
+ * which is checked with the other rights.
  *
  * @throws Problem `forbidden`; `not_found` for a missing tenant
  */

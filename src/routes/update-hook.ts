@@ -48,11 +48,14 @@ function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call:
 
 interface HookTarget {
   readonly tenant: string
-  /** Null: all of the project. */
+  /** Null: all devices of the project. */
   readonly devices: readonly string[] | null
 }
 
-/** Missing fields mean the whole project; they are never a reason to refuse. An unknown tenant has no devices. */
+/**
+ * Missing fields mean the whole project; the request is never refused because of them. An unknown tenant has no
+ * devices.
+ */
 function hookTarget(bytes: Uint8Array, ownTenant: string): HookTarget {
   const { tenant = ownTenant, devices } = fieldsOf(bytes)
   return { tenant: typeof tenant === 'string' ? tenant : '', devices: namesOf(devices) }
@@ -74,7 +77,7 @@ function namesOf(devices: unknown): readonly string[] | null {
   return names.includes(undefined) ? null : [...known]
 }
 
-/** A scan is stored only for a project with devices. */
+/** Whether the project has devices. Without devices no scan is stored. */
 async function hasDevices({ listing }: RouteContext, tenant: string, project: string): Promise<boolean> {
   const pages = listing.entries(projectDeviceIndex, tenant, `${project}/`)
   try {

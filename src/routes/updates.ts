@@ -126,7 +126,7 @@ function firmwareEntryOf(
   return { ...firmware, updateAvailable, ...(summary && { update: updateEntryOf(summary) }) }
 }
 
-/** The state that results from its events. */
+/** The state of an update, in the form of its events. */
 function updateEntryOf({ index: _, status, ...summary }: PublishedUpdate): UpdateEntry {
   return { ...summary, status: status.toUpperCase() as UpdateStatus }
 }
@@ -135,7 +135,7 @@ function queriesOf(tenant: string, { device, project, firmwares }: DeviceState):
   return project === null ? [] : firmwares.map((firmware) => questionOf(tenant, device, project, firmware))
 }
 
-/** An update is available if a request by hand would start one. */
+/** The question to the update server. An update is available if a manual request would start one. */
 function questionOf(tenant: string, device: string, project: string, of: Firmware): UpdateQuery {
   const { firmware, hardware, index } = of
   return { tenant, device, project, firmware, index, isAutomatic: false, ...(hardware !== undefined && { hardware }) }

@@ -42,7 +42,7 @@ async function write(
     isWaiting,
     isRepeated: call.isRepeated,
   })
-  // Some devices have no answer to a write. Contract 10.
+  // Some devices do not answer writes. Contract 10.
   const isAnswered = isWaiting && outcome.updates.every(({ status }) => status !== 'SENT')
   return { status: isAnswered ? 200 : 202, json: outcome }
 }

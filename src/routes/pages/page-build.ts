@@ -11,9 +11,9 @@ import type { AsyncDocument } from '#routes/pages/socket-chapters'
 import { apiPage, socketsPage } from '#routes/pages/viewer-pages'
 
 /**
- * A build step that runs separately: writes the API description and its viewer into the pages folder and compresses all
- * pages. With `--description` it also writes the documents into `docs`. Unchanged files are not written again, so that
- * they are not compressed again.
+ * A separate build step: writes the API description and its viewer into the pages folder, and compresses all pages.
+ * With `--description` it also writes the documents into `docs`. Unchanged files are not written again, so that they
+ * are not compressed again.
  */
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
