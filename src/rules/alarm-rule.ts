@@ -16,7 +16,7 @@ export interface ValueSource {
 
 /**
  * Whether a condition holds. Undefined if there is no result: a property that it names has no value, or its evaluation
- * failed. `skipped`: its author has used up their share of the turn. Both are counted as errors.
+ * failed. `skipped` if its author has used up their share of the turn. Undefined and `skipped` count as errors.
  */
 type Verdict = boolean | undefined | 'skipped'
 
@@ -26,7 +26,9 @@ export interface EvaluationCounts {
   errors: number
 }
 
-/** Values by slot for the current evaluation: it is synchronous, so there is never a second one at the same time. */
+/**
+ * Values by slot for the current evaluation. Evaluation is synchronous, so no other one needs them at the same time.
+ */
 const values: unknown[] = []
 
 /**
@@ -39,19 +41,20 @@ export class AlarmRule {
   /** How long the condition has to hold, in ms. */
   readonly forMs: number
   /**
-   * Since when it has this condition, Unix ms; 0: always. The time during which an earlier condition held does not
+   * Since when the alarm has this condition, Unix ms; 0: always. The time for which an earlier condition held does not
    * count.
    */
   readonly conditionAt: number
   /** The resource name of the last editor. */
   readonly author: string
-  /** A unique number, never reused: rule lists are found by these. */
+  /** A unique number that is never reused, by which rule lists are found. */
   readonly serial: number
   /** The meaning of its property names. */
   readonly #resolved: ResolvedNames
   readonly #counts: EvaluationCounts
   /**
-   * For the last requested shape and author position. After an edit, the new list of a device shares all rules but one.
+   * The rule for the shape and author position that were requested last. It stays usable after an edit of another
+   * alarm: the new list of a device then shares this rule.
    */
   #shaped: ShapedRule | undefined
 
@@ -74,7 +77,7 @@ export class AlarmRule {
     this.#counts = parts.counts
   }
 
-  /** The meaning of the names in its condition; equal conditions with equal meanings have equal results. */
+  /** The meaning of the names in the condition. Equal conditions with equal meanings have equal results. */
   get resolved(): ResolvedNames {
     return this.#resolved
   }

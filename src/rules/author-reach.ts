@@ -34,7 +34,7 @@ function reachOfAuthor(scope: Scope, resource: Resource, service?: string): Auth
 
 /**
  * The reaches of many authors at one time. Each is computed once, because thousands of alarms have few authors.
- * `forget` discards them after a change of permissions.
+ * `forget` must be called after a change of permissions.
  */
 export class AuthorReaches {
   readonly #scopeOf: (author: string) => Scope

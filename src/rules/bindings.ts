@@ -14,15 +14,15 @@ export interface BindingChange {
 /** Calls the step repeatedly until it returns false, and yields to the event loop in between. */
 export type RunInSlices = (step: () => boolean) => void
 
-/** Devices changed before the event loop may run other work. */
+/** The number of devices to change before the event loop may run other work. */
 const devicesAtOnce = 256
 
-/** A device is named by rules (alarms or functions), and by groups that rules name. */
+/** What names a device: rules (alarms or functions), and groups that rules name. */
 export type BindingKind = 'rules' | 'groups'
 
 /**
- * Shared by all devices that the same rules and groups name: there are thousands of devices, and few profiles. Callers
- * cache here what they compute for a device.
+ * The rules and groups that name a device. All devices with the same ones share a profile: there are thousands of
+ * devices, and few profiles. Callers cache here what they compute for a device.
  */
 export class Profile<T> {
   readonly key: string
@@ -41,8 +41,7 @@ export class Profile<T> {
 }
 
 /**
- * The rules and groups that name each device: one entry per device, 40–50 bytes, independent of the number of rules
- * that name it together with others.
+ * The rules and groups that name each device. A device takes one entry of 40–50 bytes, however many rules name it.
  *
  * A rule may name a million devices by its groups, so changes run in slices. Until a change is complete, `of` applies
  * it to each entry that it reads, so results do not depend on the progress of the slices.
@@ -50,13 +49,13 @@ export class Profile<T> {
 export class Bindings<T> {
   readonly #profiles = new Map<string, Profile<T>>()
   readonly #byDevice = new Map<string, Profile<T>>()
-  /** For devices that no rule or group names. */
+  /** The profile of devices that no rule or group names. */
   readonly #unnamed = new Profile<T>(keyOf([], []), [], [])
   readonly #runInSlices: RunInSlices
-  /** In order; slices work on the first. */
+  /** Changes in order. Slices work on the first one. */
   readonly #pending: PendingChange<T>[] = []
   #isRunning = false
-  /** Profiles created during pending changes: `of` may have created some that no device uses. */
+  /** Profiles created during pending changes. `of` may have created some that no device uses. */
   readonly #created = new Set<Profile<T>>()
 
   constructor(runInSlices: RunInSlices) {
@@ -65,8 +64,7 @@ export class Bindings<T> {
 
   of(device: string): Profile<T> {
     let profile = this.#profileNow(device)
-    // Applies the change again if the slices have changed the entry already: the last change of a group or rule
-    // decides.
+    // If the slices have changed the entry already, this applies the change again, without effect.
     for (const change of this.#pending) {
       const isNamed = isMember(change.after, device)
       if (isNamed || isMember(change.before, device)) profile = this.#profileAfter(change, profile, isNamed)
@@ -170,8 +168,8 @@ class PendingChange<T> implements BindingChange {
   readonly before: readonly string[]
   after: readonly string[]
   /**
-   * Maps the profile before to the profile after the change, for devices that it names and for those that it no longer
-   * names.
+   * The profile after the change, by the profile before it: for devices that the rule or group newly names
+   * (`entering`), and for devices that it no longer names (`leaving`).
    */
   readonly entering = new Map<Profile<T>, Profile<T>>()
   readonly leaving = new Map<Profile<T>, Profile<T>>()

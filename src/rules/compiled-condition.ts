@@ -38,7 +38,7 @@ const formsMax = 1_024
 
 const nothing: readonly unknown[] = Object.freeze([])
 
-/** Shared: evaluation is synchronous, and conditions do not evaluate others. */
+/** Shared by all evaluations: they are synchronous, and no condition evaluates another one. */
 const context: Context = { values: nothing, constants: nothing }
 
 /** Expects conditions that `Condition` has validated. */
@@ -57,7 +57,7 @@ export function compile(condition: Condition): CompiledCondition {
 export class CompiledCondition {
   /** The names that it reads; the index of a name is its slot. */
   readonly names: readonly string[]
-  /** Number of first slots that must have a value before evaluation: those read without a default. */
+  /** The number of slots, from the first on, that must have a value: their names are read without a default. */
   readonly neededCount: number
   readonly #form: Form
   readonly #constants: readonly unknown[]
@@ -79,13 +79,14 @@ export class CompiledCondition {
     this.#nodes = parts.nodes
   }
 
-  /** The next evaluation may make V8 compile it, and then costs as much as `compile`. */
+  /** The next evaluation may make V8 compile the form, and then costs as much as `compile`. */
   get isCold(): boolean {
     return this.#form.coldRunsLeft > 0
   }
 
   /**
-   * Whether the condition holds for these values by slot, null for none. Neither modifies nor retains them.
+   * Whether the condition holds for these values, which are given by slot, null for none. They are not modified or
+   * retained.
    *
    * @throws if there is no result: an operand is not a number, `in` exceeds its limit, or the turn exceeds its work
    * limit. The error has no details: the caller only counts it and keeps the previous result.

@@ -16,14 +16,14 @@ import { filterUnitsMax, ruleBudget, serviceUnits } from '#rules/rule-budget'
  * (`meta.site.floor`), properties (`services.<serviceIdentifier>.<name or 0x-id>`), and whether the device has a service
  * (`services.<serviceIdentifier>`). Contract 3.7.
  *
- * Identifiers, names and keys may contain dots. After `services.` follows the longest service identifier of the device
- * that is followed by a dot, and then one whole name. In `meta`, at every level, the whole rest is tried as a key
- * first, then the longest key that is followed by a dot.
+ * Identifiers, names and keys may contain dots. So `services.` is followed by the longest identifier of a service of
+ * the device after which a dot comes, and then by one whole name. In `meta`, at every level, the whole rest is tried as
+ * a key first, then the longest key after which a dot comes.
  */
 export interface DeviceFilter {
-  /** False if it reads only names: `deviceWithName` is enough for it. */
+  /** False if the condition reads only device identifiers: then `deviceWithName` is enough. */
   readonly needsState: boolean
-  /** False also if a named property has no value, or if the condition fails or exceeds its limit. */
+  /** Also false if a named property has no value, or if the condition fails or exceeds its limit. */
   matches(device: FilteredDevice, source: FilterSource): boolean
 }
 
@@ -41,8 +41,8 @@ interface FilteredService {
 }
 
 /**
- * The permissions of the caller: unreadable data counts as missing. Otherwise a caller could find it out by filters,
- * one bit at a time.
+ * The permissions of the caller. Unreadable data counts as missing: otherwise filters would reveal it, one bit at a
+ * time.
  */
 export interface FilterSource {
   readonly tenant: { readonly schemas: Pick<ReadonlyMap<string, ServiceSchema>, 'get'> }
@@ -54,7 +54,7 @@ type Get = (device: FilteredDevice, source: FilterSource) => PropertyValue | Jso
 
 const noMeta: JsonObject = Object.freeze({})
 
-/** A device of which only the name is known. */
+/** A device of which only the identifier is known. */
 export function deviceWithName(device: string): FilteredDevice {
   return { device, status: '', meta: noMeta, services: [] }
 }
@@ -116,7 +116,7 @@ function getterOf(name: string): Get | undefined {
   return rest !== '' && !rest.startsWith('.') && !rest.endsWith('.') ? serviceGetter(rest) : undefined
 }
 
-/** A property; for the identifier of a service, whether the device has it. */
+/** Reads a property. For the identifier of a service, reads whether the device has this service. */
 function serviceGetter(path: string): Get {
   const property = propertyGetter(path)
   return (device, source) => {
@@ -124,7 +124,7 @@ function serviceGetter(path: string): Get {
     if (value !== null) return value
     const isService = ({ shape }: FilteredService) => shape.serviceIdentifier === path
     const has = device.services.some(isService) && source.mayReadService(device.device, path)
-    // With a dot it may also be a property without a value.
+    // A path with a dot may also name a property without a value.
     return has || (path.includes('.') ? null : false)
   }
 }

@@ -1,9 +1,9 @@
-/** Since the process started. */
+/** Counts since the process started. */
 export interface FunctionCounts {
   runs: number
   /** Conditions without a result. */
   errors: number
-  /** Of mails. */
+  /** Requests of mails. */
   requests: number
   /** Requests of mails that were only counted. */
   overflown: number

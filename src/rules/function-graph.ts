@@ -7,19 +7,21 @@ import type { CompiledCondition } from '#rules/compiled-condition'
 import { ruleBudget, throttleUnits } from '#rules/rule-budget'
 
 /**
- * The graph of a function, for running. From a trigger, all later nodes are visited in topological order; a node is
- * entered once if an earlier node let the run through to it. Contract 5.4.
+ * The graph of a function, in the form in which it runs. After a trigger, nodes are visited in topological order. A
+ * node is entered, once, if an earlier node let the run through to it. Contract 5.4.
  *
- * A run allocates nothing. Expects graphs that `Graph` has validated.
+ * A run allocates nothing. The graph must have been validated by `Graph`.
  */
 export class FunctionGraph {
   /** The function's id. */
   readonly id: string
-  /** Keys of its throttles, `<function>/<node>`, under which devices store when each last let something through. */
+  /**
+   * Keys of its throttles, `<function>/<node>`. With them devices store when each throttle last let something through.
+   */
   readonly throttles: ReadonlySet<string>
   readonly #nodes: readonly GraphNode[]
   readonly #steps: readonly Step[]
-  /** By index of a node: its step. */
+  /** The step of each node, by the node's index. */
   readonly #positions: readonly number[]
 
   constructor(id: string, { nodes, edges }: Graph) {
@@ -42,11 +44,11 @@ export class FunctionGraph {
     return node.on === 'alarm' ? value === (node.to === 'active') : value === node.to
   }
 
-  /** `trigger`: its index among the nodes. Does not check its `to`: callers check `fits` first. */
+  /** `trigger`: its index among the nodes. Its `to` is not checked: callers check `fits` first. */
   run(trigger: number, input: RunInput, sink: RunSink, trace?: RunTrace): void {
     const start = this.#steps[this.#positions[trigger] as number] as Step
     trace?.entered(start.node)
-    // Entered steps that were not taken yet, as bits; the lowest one precedes all of its successors.
+    // Steps that were entered and not run yet, as bits. The lowest one precedes all of its successors.
     let { low, high } = start
     while ((low | high) !== 0) {
       let step: Step
@@ -147,15 +149,15 @@ function inOrder(nodes: readonly GraphNode[], edges: Graph['edges']): readonly n
 /** The value of an event: a property value, an alarm's state, or a status. */
 export type TriggerValue = PropertyState | boolean
 
-/** The input of a run. One object, reused for each, because runs are synchronous. */
+/** The input of a run. One object is reused for all runs, because they are synchronous. */
 export interface RunInput {
   value: TriggerValue
-  /** Null: there was none. */
+  /** Null: there was no previous value. */
   previous: TriggerValue
   device: string
   /** Unix ms, of the server. */
   time: number
-  /** Called only if a condition reads it. Null: the author may not, see `mayReadMeta`. */
+  /** Called only if a condition reads metadata. Null: the author may not read it, see `mayReadMeta`. */
   meta: () => JsonObject | null
   /** When a throttle last let something of this device through, Unix ms. `key`: `<functionId>/<nodeId>`. */
   passedAt: (key: string) => number | undefined
@@ -176,12 +178,12 @@ export interface RunTrace {
   stopped(node: GraphNode, because: string): void
 }
 
-/** `no value`: a name that is read without a default has none. `error`: there is no result. */
+/** `no value`: a name that is read without a default has no value. `error`: there is no result. */
 type Verdict = 'true' | 'false' | 'no value' | 'error'
 
 /**
- * Values by slot for the current evaluation: it is synchronous, so there is never a second one at the same time. Begins
- * with null, because V8 would store only numbers unboxed and box each at every read.
+ * Values by slot for the current evaluation. Evaluation is synchronous, so no other one needs them at the same time.
+ * The first value is null, because V8 would store a list of only numbers unboxed, and box each at every read.
  */
 const values: unknown[] = [null]
 

@@ -5,7 +5,7 @@ import type { RequestRate } from '#rules/request-rate'
 
 /** Limits the stored requests of a function. */
 export interface FunctionRates {
-  /** Of mails. */
+  /** The rate of mails. */
   readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
   readonly webhookRate: Pick<RequestRate, 'mayTake' | 'take'>
 }
@@ -58,9 +58,9 @@ export class FunctionList {
   /** The position of each author. */
   readonly #authors: ReadonlyMap<string, number>
   readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
-  /** Null: no trigger matches. */
+  /** The triggers by shape; null if none matches. */
   readonly #byShape = new WeakMap<Shape, ByPlace | null>()
-  /** The last requested shape: devices of a list are mostly alike. */
+  /** The shape that was requested last: most devices of a list are alike. */
   #lastShape: Shape | undefined
   #last: ByPlace | undefined
 
@@ -86,7 +86,7 @@ export class FunctionList {
     this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
   }
 
-  /** Number of authors of its functions. */
+  /** The number of authors of the functions. */
   get authorCount(): number {
     return this.#authors.size
   }
@@ -109,7 +109,7 @@ export class FunctionList {
     return this.#byAlarm.get(alarm) ?? none
   }
 
-  /** Whether its author may read the device's metadata. */
+  /** Whether the function's author may read the device's metadata. */
   mayReadMeta(rule: FunctionRule): boolean {
     return this.#metaReaders.has(rule)
   }

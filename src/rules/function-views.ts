@@ -11,7 +11,7 @@ import { turnUnitsMax } from '#rules/rule-budget'
 import { TenantFunctions } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
-  /** Maximum number of mails to one subscriber; determines the rate of requests. */
+  /** The maximum number of mails to one subscriber. It determines the rate of requests. */
   readonly mailsPerHourMax: number
   /** Stored requests of one function; by default derived from the mails. */
   readonly storedRequestsMax?: number
@@ -44,9 +44,12 @@ export class FunctionViews {
   readonly #tenants = new Map<string, TenantEntry>()
   /** Tenants with enabled functions. */
   readonly #active = new Map<string, TenantFunctions>()
-  /** For all functions together. */
+  /** The rate for all functions together. */
   readonly #rate = rateOfAll()
-  /** Unique across tenants and reloads: versions and rules are compared by it. */
+  /**
+   * The last number of a version or rule. Numbers are unique across tenants and reloads, because versions and rules are
+   * compared by them.
+   */
   #last = 0
   #isLoaded = false
   /** By tenant: the version of its functions at the last log of skipped runs. */
@@ -70,8 +73,8 @@ export class FunctionViews {
   }
 
   /**
-   * Runs of a device's functions were skipped. Logged once until the tenant's functions change, because it may happen
-   * in every turn.
+   * Logs that functions of a device were skipped: once until the tenant's functions change, because it may happen in
+   * every turn.
    */
   skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
     const version = this.#active.get(tenant)?.version
@@ -108,7 +111,7 @@ export class FunctionViews {
     }
   }
 
-  /** Undefined if it was deleted; the next two are alike. */
+  /** `stored` is undefined if the function was deleted. The next two methods work in the same way. */
   functionChanged(tenant: string, id: string, stored: StoredFunction | undefined): void {
     if (!stored) this.overflows.forget(tenant, id)
     this.#change(tenant, ({ view }) => view.functionChanged(id, stored))
@@ -142,7 +145,7 @@ export class FunctionViews {
   #change(tenant: string, change: (entry: TenantEntry) => void): void {
     if (!this.#isLoaded) return
     const entry = this.#entryOf(tenant)
-    // Not cached across changes: another author's permissions may have changed without a notice yet.
+    // Not cached across changes: permissions of another author may have changed although no notice has arrived yet.
     entry.reaches.forget()
     change(entry)
     this.#settle(tenant, entry)

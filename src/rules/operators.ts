@@ -116,13 +116,16 @@ function calling(apply: Apply): { compile: Compile } {
   return { compile: (args, state) => call(apply, args, state) }
 }
 
-/** Two arguments, or three: the second must be between the others. All are evaluated before the comparison. */
+/**
+ * Compares two arguments, or three: then the second must be between the others. All are evaluated before the
+ * comparison.
+ */
 function ordering(isBefore: (left: unknown, right: unknown) => boolean): { compile: Compile } {
   const isBetween = (low: unknown, value: unknown, high: unknown) => isBefore(low, value) && isBefore(value, high)
   return { compile: (args, state) => call(args.length > 2 ? isBetween : isBefore, args, state) }
 }
 
-/** Any number of arguments, from left to right. */
+/** Combines any number of arguments, from left to right. */
 function folding(fold: (left: number, right: number) => number): { compile: Compile } {
   const step = (left: unknown, right: unknown) => fold(numberOf(left), numberOf(right))
   return {
@@ -139,7 +142,7 @@ function call(apply: Apply, args: readonly unknown[], state: BuildState): Compil
   return state.compile`${text})`
 }
 
-/** Otherwise the library would await the function. */
+/** Marks a function as synchronous; otherwise the library would await it. */
 function synchronous(apply: Apply): Apply {
   return Object.assign(apply, { [Constants.Sync]: true })
 }
@@ -226,7 +229,10 @@ function isListed(item: unknown, list: readonly unknown[]): boolean {
   return false
 }
 
-/** For each searched character, at most 4 ns a unit: V8 takes at most 6 ns for short texts and 4 ns for others. */
+/**
+ * The cost of each searched character, in units of at most 4 ns: V8 takes at most 6 ns for short texts, and 4 ns for
+ * others.
+ */
 function searchUnitsOf(text: string): number {
   return text.length < 7 ? 2 : 1
 }

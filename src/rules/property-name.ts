@@ -7,8 +7,8 @@ import { propIdOfName, type ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 
 /**
- * The property names in conditions: `0x2000` and `0x2000.FLOAT` are ids, the second only while the property has that
- * type. All others are names of the service's schema. Contract 5.3.
+ * The property names in conditions. `0x2000` and `0x2000.FLOAT` are ids; the second one only has a meaning while the
+ * property has that type. All others are names of the service's schema. Contract 5.3.
  */
 export interface PropertyReference {
   readonly propId: number
@@ -34,7 +34,7 @@ export function indexIn(shape: Shape, place: PropertyReference | undefined): num
   return place?.type === undefined || shape.properties[index]?.type === place.type ? index : -1
 }
 
-/** Names in a validated condition that this schema lacks, each a detail with its place below `path`. */
+/** Names in a validated condition that this schema lacks, as details of a Problem, with their places below `path`. */
 export function unknownNamesIn(
   condition: Condition,
   schema: ServiceSchema | undefined,

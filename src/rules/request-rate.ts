@@ -1,13 +1,13 @@
 /**
- * A token bucket for requests: a number at once, and then a number per second, by the server time of turns. Also checks
- * the limit of all functions together.
+ * A token bucket for requests: `atOnce` requests at once, and then `perSecond`, by the server time of turns. It also
+ * checks the limit of all functions together.
  */
 export class RequestRate {
   readonly #all: RequestRate | undefined
   readonly #atOnce: number
   readonly #perSecond: number
   #left: number
-  /** Time of `left`, Unix ms. */
+  /** The time to which `#left` refers, Unix ms. */
   #at = Number.NEGATIVE_INFINITY
 
   constructor(all: RequestRate | undefined, atOnce: number, perSecond: number) {
@@ -18,8 +18,8 @@ export class RequestRate {
   }
 
   /**
-   * Whether one more request is allowed now, Unix ms, after the requests of the same turn by this function and by all
-   * functions. Changes nothing.
+   * Whether one more request is allowed now, Unix ms. `ofFunction` and `ofAll`: requests of the same turn, by this
+   * function and by all functions. Changes nothing.
    */
   mayTake(now: number, ofFunction: number, ofAll: number): boolean {
     return this.#leftAt(now) - ofFunction >= 1 && this.#all?.mayTake(now, ofAll, ofAll) !== false
@@ -34,7 +34,7 @@ export class RequestRate {
 
   #leftAt(now: number): number {
     const refill = ((now - this.#at) * this.#perSecond) / 1_000
-    // The clock was set back by more than the fill time: requests need not wait until it catches up.
+    // The clock was set back by more than the fill time, so requests do not wait until it catches up.
     if (refill < -this.#atOnce) return this.#atOnce
     return Math.min(this.#atOnce, this.#left + Math.max(0, refill))
   }
@@ -43,13 +43,15 @@ export class RequestRate {
 /** The number of requests by the rate that limits them. */
 export type RequestedCounts = ReadonlyMap<Pick<RequestRate, 'take'>, number>
 
-/** For all functions together: storing and mailing requests has to keep up, and devices have priority. */
+/**
+ * The limit of all functions together: storing and mailing must keep up with the requests, and devices have priority.
+ */
 const allAtOnce = 8_192
 const allPerSecond = 500
 
 /**
- * Minimum for one function, independent of its subscribers' mail limits. Subscribers with a low limit get the number of
- * the remaining requests.
+ * The minimum rate of one function, independent of its subscribers' mail limits. Subscribers with a low limit get the
+ * number of the remaining requests instead.
  */
 const perSecondMin = 16
 
@@ -57,14 +59,14 @@ export function rateOfAll(): RequestRate {
   return new RequestRate(undefined, allAtOnce, allPerSecond)
 }
 
-/** `storedMax`: maximum number of stored requests of one function. */
+/** `storedMax`: the maximum number of stored requests of one function. */
 export function rateOfFunction(all: RequestRate, storedMax: number, mailsPerHourMax: number): RequestRate {
   return new RequestRate(all, storedMax, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
 }
 
 /**
- * Webhooks of a tenant, and of a function. A burst may contain more than may wait; then the oldest ones are dropped.
- * The number per second is about what can be sent.
+ * Limits of webhooks, of a tenant and of a function. A burst may contain more webhooks than can wait; then the oldest
+ * ones are dropped. The number per second is about what can be sent.
  */
 const webhooks = { ofTenantAtOnce: 40_000, ofTenantPerSecond: 1_000, atOnce: 20_000, perSecond: 200 }
 
@@ -76,7 +78,7 @@ export function webhookRateOfFunction(ofTenant: RequestRate): RequestRate {
   return new RequestRate(ofTenant, webhooks.atOnce, webhooks.perSecond)
 }
 
-/** Requests of a function above its rate. `webhook`: the node that requested webhooks; undefined: they are mails. */
+/** Requests of a function above its rate. `webhook`: the node that requested webhooks; undefined for mails. */
 export interface Overflow {
   readonly tenant: string
   readonly function: string
@@ -84,7 +86,7 @@ export interface Overflow {
   readonly count: number
 }
 
-/** Number of requests above the rate, by function; drained periodically. */
+/** The number of requests above the rate, by function; drained periodically. */
 export class Overflows {
   #counts = new Map<string, Map<string, Map<string | undefined, number>>>()
 

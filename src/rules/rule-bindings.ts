@@ -6,7 +6,7 @@ import { type BindingChange, Bindings, type Profile, type RunInSlices } from '#r
 export class RuleBindings<T> {
   readonly #groups = new Map<string, StoredGroup>()
   readonly #bindings: Bindings<T>
-  /** Rules bound to all devices, and rules by the groups they name. */
+  /** The rules bound to all devices. `#byGroup`: the rules that name each group. */
   readonly #common = new OrderedIds()
   readonly #byGroup = new Map<string, OrderedIds>()
 
@@ -18,7 +18,7 @@ export class RuleBindings<T> {
     return this.#bindings.of(device)
   }
 
-  /** The rules of its devices, in the order of their ids. */
+  /** The rules of the devices of a profile, in the order of their ids. */
   rulesOf(profile: Profile<T>): readonly string[] {
     if (profile.rules.length + profile.groups.length === 0) return [...this.#common.inOrder()]
     const ids = new Set([...this.#common.inOrder(), ...profile.rules])
@@ -60,7 +60,7 @@ export class RuleBindings<T> {
     })
   }
 
-  /** Undefined: bound to nothing, before or after. */
+  /** `before` or `after` is undefined if the rule was, or is, bound to nothing. */
   bind(id: string, before: DeviceBinding | undefined, after: DeviceBinding | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
@@ -72,7 +72,7 @@ export class RuleBindings<T> {
     ])
   }
 
-  /** @returns the rules that name it. */
+  /** @returns the rules that name the group. */
   groupChanged(id: string, stored: StoredGroup | undefined): readonly string[] {
     const before = this.#groups.get(id)
     if (stored) this.#groups.set(id, stored)

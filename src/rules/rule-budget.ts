@@ -1,5 +1,5 @@
 /**
- * Limits the work of rules in one device turn. Costs are counted in units of about one nanosecond, at most four
+ * Limits the work of rules in one device turn. A unit of cost is about one nanosecond, and at most four
  * (`test/actors/rule-budget.test.ts` measures the most expensive turns).
  *
  * Each author of rules on the device has an equal share, so that the rules of one author cannot prevent those of others
@@ -7,14 +7,14 @@
  */
 class RuleBudget {
   #share = Number.POSITIVE_INFINITY
-  /** Units spent by the current author; those of the others by author position. */
+  /** Units spent by the current author. `#spentBefore`: those of the other authors, by position. */
   #spent = 0
   #author = 0
   #spentBefore: number[] = []
   /** Units spent on compiling, by the rules of all authors. */
   #compiled = 0
 
-  /** `authors`: their number; positions begin at 0. */
+  /** `authors`: the number of authors; positions begin at 0. */
   begin(unitsMax: number, authors: number): void {
     if (authors > 1) this.#spentBefore = new Array<number>(authors).fill(0)
     this.#share = unitsMax / authors
@@ -28,7 +28,7 @@ class RuleBudget {
     this.#share = Number.POSITIVE_INFINITY
   }
 
-  /** Work from here on belongs to this author. False: their share is used up. */
+  /** The next work belongs to this author. Returns false if the author's share is used up. */
   turnTo(author: number): boolean {
     if (author !== this.#author) {
       this.#spentBefore[this.#author] = this.#spent
@@ -47,18 +47,20 @@ class RuleBudget {
     this.#spent += units
   }
 
-  /** Called after compiling: the next turn finds the code, even if this turn has no units left. */
+  /** Call it after compiling. The next turn finds the code, even if this turn has no units left. */
   chargeCode(units: number): void {
     this.#compiled += units
     this.#spent += units
   }
 
-  /** Whether code was compiled since `begin`; the next turn then has more units left. */
+  /** Whether code was compiled since `begin`. The next turn then has more units left. */
   get hasCompiled(): boolean {
     return this.#compiled > 0
   }
 
-  /** Whether one more condition may be compiled in this turn: that takes up to 5 ms, and there may be many authors. */
+  /**
+   * Whether one more condition may be compiled in this turn. Compiling takes up to 5 ms, and there may be many authors.
+   */
   get mayCompile(): boolean {
     return this.#compiled < turnUnitsMax || this.#share === Number.POSITIVE_INFINITY
   }
@@ -77,32 +79,33 @@ const usedUp = new Error('the rules of this author have used up their share of t
 export const ruleBudget = new RuleBudget()
 
 /**
- * For the alarms of one device turn, and the same for its functions: two milliseconds, like a slice of a long answer.
+ * The limit for the alarms of one device turn, and again for its functions: two milliseconds, like a slice of a long
+ * answer.
  */
 export const turnUnitsMax = 2_000_000
 
-/** For a filter on one device. */
+/** The limit for a filter on one device. */
 export const filterUnitsMax = 1_000_000
 
-/** For each evaluation, and for each node of its condition. */
+/** The cost of each evaluation, and of each node of its condition. */
 export const evaluationUnits = 50
 export const nodeUnits = 40
-/** For comparing a name with a service identifier. */
+/** The cost of comparing a name with a service identifier. */
 export const serviceUnits = 30
-/** For compiling a node of a known form, which differs only in names and literals, and of a new form. */
+/** The cost of compiling a node: of a known form, with other names and literals, and of a new form. */
 export const knownNodeUnits = 1_000
 export const newNodeUnits = 20_000
 /**
- * For each of the first runs of new code, per node. V8 parses it at the first run and optimizes it some runs later: for
- * a condition of 250 nodes, these runs take up to 0.9 ms each, all others 0.03 ms.
+ * The cost of each of the first runs of new code, per node. V8 parses the code at the first run and optimizes it some
+ * runs later: for a condition of 250 nodes, these runs take up to 0.9 ms each, all others 0.03 ms.
  */
 export const coldNodeUnits = 1_000
 export const coldRuns = 16
-/** For a changed alarm: its entry, its event and its index row. */
+/** The cost of a changed alarm: its entry, its event and its index row. */
 export const transitionUnits = 5_000
 /**
- * For a checked trigger, for a request above the rate, for a throttle that lets a run through, and for a mail request,
- * which is a turn of another actor.
+ * The cost of each checked trigger, request above the rate, throttle that lets a run through, and mail request, which
+ * is a turn of another actor.
  */
 export const triggerUnits = 50
 export const overflowUnits = 200

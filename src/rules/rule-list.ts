@@ -4,7 +4,10 @@ import type { AlarmRule, ShapedRule } from '#rules/alarm-rule'
 /** Rules for one shape. */
 export interface ServiceRules {
   readonly rules: readonly ShapedRule[]
-  /** By property position in the shape: indexes in `rules` of the rules that read it, without duplicates. */
+  /**
+   * For each property, by its position in the shape: the indexes in `rules` of the rules that read it, without
+   * duplicates.
+   */
   readonly readers: readonly (readonly number[] | undefined)[]
 }
 
@@ -16,7 +19,7 @@ export class RuleList {
   readonly rules: readonly AlarmRule[]
   /** The position of each author. */
   readonly #authors: ReadonlyMap<string, number>
-  /** Null: no rule reads it. */
+  /** The rules by shape; null if none reads it. */
   readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
   /** The last requested shape, cached because devices with the same list mostly have the same shapes. */
   #lastShape: Shape | undefined
@@ -29,7 +32,7 @@ export class RuleList {
     this.#authors = new Map(names.map((author, place) => [author, place]))
   }
 
-  /** Number of authors of its rules. */
+  /** The number of authors of the rules. */
   get authorCount(): number {
     return this.#authors.size
   }
@@ -59,7 +62,7 @@ export const noRules = new RuleList([])
 export class RuleLists {
   readonly #lists = new InternedLists<RuleList>()
 
-  /** Equal rules must be in the same order. `version`: the time of this use, for `sweep`. */
+  /** Equal rules must be in the same order. `version` is the time of use, for `sweep`. */
   of(rules: readonly AlarmRule[], version: number): RuleList {
     if (rules.length === 0) return noRules
     const key = rules.map(({ serial }) => serial).join()
@@ -98,7 +101,7 @@ export class InternedLists<List> {
   readonly #lists = new Map<string, { readonly list: List; usedAt: number }>()
   #sizeMax = listsMin
 
-  /** `version` is the time of use. */
+  /** `version` is the time of use, for `sweep`. */
   of(key: string, version: number, make: () => List): List {
     let known = this.#lists.get(key)
     if (!known) {
@@ -120,5 +123,5 @@ export class InternedLists<List> {
   }
 }
 
-/** Minimum number of cached lists: a few hundred KB. */
+/** The minimum number of cached lists, which take a few hundred KB. */
 const listsMin = 1_024

@@ -10,7 +10,7 @@ import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 export interface RuleViewsParts {
   /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
-  /** Called when devices have to be evaluated again by this alarm, or lose its state. */
+  /** Called for an alarm by which devices must be evaluated again, or whose state they must lose. */
   sweep(tenant: string, alarm: string): void
   readonly runInSlices: RunInSlices
   readonly log: { info(fields: object, message: string): void }
@@ -21,8 +21,8 @@ export interface LoadedRules extends StoredRules {
 }
 
 /**
- * The rules of all tenants. Loaded at the start and updated after each commit, in the order of commits, so that the
- * rules behind every published evaluation are stored.
+ * The rules of all tenants. Loaded at the start, and updated after each commit in the order of commits, so that every
+ * published evaluation is based on stored rules.
  *
  * `sweep` is called for every alarm whose evaluations may have changed. The first loading does not call it, because the
  * sweeper then compares `digestOf` with its stored progress.
@@ -40,7 +40,7 @@ export class RuleViews {
   #isLoaded = false
   /** By tenant: the version of its rules when skipped rules were last logged. */
   readonly #loggedAt = new Map<string, number>()
-  /** Since the start; device turns count `transitions`. */
+  /** Counts since the start. Device turns count `transitions`. */
   readonly counts = { evaluated: 0, errors: 0, transitions: 0 }
 
   constructor(parts: RuleViewsParts) {

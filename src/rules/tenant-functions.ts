@@ -21,9 +21,9 @@ export interface TenantFunctionsParts {
   readonly runInSlices: RunInSlices
   /** A number that was never used before. */
   next(): number
-  /** For one function. */
+  /** The rates of one function. */
   newRates(): FunctionRates
-  /** An enabled function whose author cannot read its subject on any device. */
+  /** Called for an enabled function whose author cannot read its subject on any device. */
   reportSilenced(fn: string, stored: StoredFunction): void
 }
 
@@ -42,9 +42,9 @@ interface FunctionView {
   readonly everywhere: ListedFunction | undefined
 }
 
-/** One object per graph and author; other edits of the function keep it. */
+/** There is one object for each graph and author. Other edits of the function keep it. */
 interface Rule extends FunctionRule {
-  /** A unique number, never reused: lists are found by these. */
+  /** A unique number that is never reused, by which lists are found. */
   readonly serial: number
 }
 
@@ -52,17 +52,17 @@ interface Rule extends FunctionRule {
 interface ProfileFunctions {
   /** In the order of their ids, without silenced ones. */
   readonly views: readonly FunctionView[]
-  /** Their list, if every one of them is the same on every device. */
+  /** Their list, if each of these functions is the same on every device. */
   readonly list: FunctionList | undefined
 }
 
 /** The functions of one tenant, as device turns read them. Updated after each commit. Contract 5.1, 5.4. */
 export class TenantFunctions {
   readonly #parts: TenantFunctionsParts
-  /** Including disabled ones. */
+  /** Stored functions, including disabled ones. */
   readonly #stored = new Map<string, StoredFunction>()
   readonly #views = new Map<string, FunctionView>()
-  /** Kept across edits, so that an edit does not allow more mails. */
+  /** Kept across edits, because new rates would allow more mails. */
   readonly #rates = new Map<string, FunctionRates>()
   readonly #bindings: RuleBindings<ProfileFunctions>
   readonly #lists = new InternedLists<FunctionList>()

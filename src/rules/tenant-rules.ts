@@ -38,7 +38,7 @@ export interface TenantRulesParts {
   readonly runInSlices: RunInSlices
   /** A number that was never used before. */
   next(): number
-  /** An alarm whose author cannot read its service on any device. */
+  /** Called for an alarm whose author cannot read its service on any device. */
   reportSilenced(alarm: string, stored: StoredAlarm): void
 }
 
@@ -69,7 +69,7 @@ export class TenantRules {
     return this.#alarms.size === 0
   }
 
-  /** The rules of a device: bound to it, by authors who may read the service there. */
+  /** The rules of a device: those bound to it whose authors may read the service there. */
   listOf(device: string): RuleList {
     const profile = this.#bindings.profileOf(device)
     const isCached = profile.cachedAt === this.#version
@@ -82,7 +82,7 @@ export class TenantRules {
     return this.#alarms.get(alarm)?.digest
   }
 
-  /** The devices to which an alarm is bound, independent of its author: as a list of lists, or all. */
+  /** The devices to which an alarm is bound, whoever its author is: a list of lists, or all. */
   boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined {
     const view = this.#alarms.get(alarm)
     return view && this.#bindings.boundOf(view.stored)
@@ -114,7 +114,7 @@ export class TenantRules {
     return before?.digest !== this.digestOf(id)
   }
 
-  /** @returns the alarms that name it. */
+  /** @returns the alarms that name the group. */
   groupChanged(id: string, stored: StoredGroup | undefined): readonly string[] {
     return this.#renew(this.#bindings.groupChanged(id, stored))
   }
