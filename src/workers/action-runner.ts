@@ -44,32 +44,32 @@ export interface ActionRunnerParts {
   readonly failed: (error: unknown) => void
 }
 
-/** Devices with an unanswered request, over all actions. */
+/** The number of devices with an unanswered request, over all actions. */
 const pace = { sliceMs: 1, underWayMax: 256 }
 /**
- * Requests to connected devices. Each costs about 40 µs, half of it when the device answers, and devices asked together
- * answer together: without this rate limit a full burst would delay all other work.
+ * The rate of requests to connected devices. Each request costs about 40 µs, half of it when the device answers.
+ * Devices that are asked together also answer together, so without this limit a full burst would delay all other work.
  */
 const requestRate = { countMax: 16, withinMs: 4 }
-/** Pages being written to the store, of one action after the other. */
+/** The number of pages that are being written to the store. Actions are stored one after the other. */
 const storingPace = { sliceMs: 1, underWayMax: 64 }
 /** Outcomes are collected for this long and stored together. */
 const outcomeDelayMs = 50
 const retryMs = 1_000
 const listedAtATime = 256
-/** The overhead of a device name while it waits to be stored. */
+/** The overhead of a device name that waits to be stored. */
 const deviceBytes = 32
 
 /**
- * Runs actions: one device of each action in turn, in small steps, each with the author's permissions and the schema at
- * that moment. Contract 3.6.
+ * Runs actions, in small steps. Actions take turns: one device of an action, then one of the next. Each device is asked
+ * with the permissions that the author has at that moment, and with the present schema. Contract 3.6.
  *
- * - An action is stored before it is acknowledged, and the outcome of each device within moments. After a crash the action
- *   resumes: a device without an outcome is asked again, under the same id (that of the action and the device's address),
- *   and a device never executes the same id twice.
- * - After a start, devices that were online before have the presence's grace period to reconnect.
- * - A request that is refused because of overload is retried later, and so is a device that did not answer while nothing
- *   could be stored.
+ * - An action is stored before it is acknowledged, and the outcome of each device within moments. After a crash the
+ *   action resumes: a device without an outcome is asked again, under the same id (that of the action and the device's
+ *   address), and a device never executes the same id twice.
+ * - After a start, devices that were online before may reconnect within the grace period of presence.
+ * - A request that is refused because of overload is retried later. So is a request without an answer if nothing could
+ *   be stored meanwhile.
  */
 export class ActionRunner {
   readonly #parts: ActionRunnerParts
@@ -80,10 +80,10 @@ export class ActionRunner {
   readonly #running = new Map<string, RunningAction>()
   /** Actions that may have a device to ask, in round-robin order. */
   readonly #ready = new Set<RunningAction>()
-  /** Accepted and not stored yet. */
+  /** Actions that are accepted and not stored yet. */
   readonly #unstored = new Set<NewAction>()
   #lastStored: Promise<unknown> = Promise.resolve()
-  /** World.monotonic. */
+  /** The end of the grace period, by `World.monotonic`. */
   #graceUntil = 0
   #isRunning = false
   #isStopped = false
@@ -148,7 +148,10 @@ export class ActionRunner {
     for (const action of [...this.#running.values()]) if (action.tenant === tenant) this.#end(action)
   }
 
-  /** Call before connections are closed: refusals from then on are not about devices. Stores the outcomes so far. */
+  /**
+   * Call it before connections are closed: from then on, refusals say nothing about devices. Stores the outcomes so
+   * far.
+   */
   stop(): void {
     this.#isStopped = true
     for (const action of [...this.#running.values()]) void this.#storeOutcomes(action).then(() => this.#end(action))
@@ -169,7 +172,7 @@ export class ActionRunner {
     }
   }
 
-  /** The pages come first, so that a stored action is complete. */
+  /** The pages are stored first, so that a stored action is complete. */
   async #store({
     tenant,
     id,
@@ -244,7 +247,7 @@ export class ActionRunner {
     }
   }
 
-  /** Runs without end: an idle worker is woken when there is work. */
+  /** Yields tasks without end. If there is none, it waits until it is woken. */
   async *#tasks(): AsyncGenerator<ActionTask> {
     while (!this.#isStopped) {
       const [action] = this.#ready
@@ -266,7 +269,7 @@ export class ActionRunner {
     try {
       return action.next()
     } catch (error) {
-      // This page cannot be read now; the rest of the action continues.
+      // The page cannot be read now. The action continues later.
       if (!(error instanceof Problem)) this.#parts.failed(error)
       void this.#pause(retryMs).then(() => this.#setReady(action))
       return undefined
@@ -291,7 +294,7 @@ export class ActionRunner {
     this.#setReady(action)
   }
 
-  /** False after a failed write, which closes the connections of devices, or if another node became the owner. */
+  /** False after a failed write, which closes the connections of devices, and if another node became the owner. */
   get #mayStore(): boolean {
     const { isServing, gate } = this.#parts.system
     return isServing && gate.isOpen
@@ -301,13 +304,13 @@ export class ActionRunner {
     return this.#parts.links.statusOf(tenant, device) !== 'offline'
   }
 
-  /** Undefined: retry later. */
+  /** Asks one device. Undefined: the device must be retried later. */
   async #outcomeOf(action: RunningAction, device: string): Promise<DeviceOutcome | undefined> {
     const { tenant, id, stored } = action
     const { system, links, scopeOf } = this.#parts
     const { serviceIdentifier: service, updates: values, createdBy } = stored
     try {
-      // The tenant ended while the action was accepted.
+      // The tenant may have ended while the action was being accepted.
       if (!isTenantActive(system, tenant)) this.#end(action)
       if (action.isEnded) return undefined
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
@@ -338,12 +341,12 @@ export class ActionRunner {
     }
   }
 
-  /** The device was online before the start and is still within its grace period. */
+  /** Whether the device was online before the start and is still within its grace period. */
   #mayReconnect({ status }: DeviceState): boolean {
     return status !== 'offline' && this.#parts.system.world.monotonic() < this.#graceUntil
   }
 
-  /** False if some outcomes could not be stored; they are kept for the next attempt. */
+  /** Resolves to false if some outcomes could not be stored; they are kept for the next attempt. */
   #storeOutcomes(action: RunningAction): Promise<boolean> {
     action.storing = action.storing.then(() => this.#storeNow(action))
     return action.storing
@@ -386,7 +389,7 @@ function absenceOf({ unanswered }: RunningAction, device: string): DeviceOutcome
   return { status: unanswered.has(device) ? 'DEVICE_TIMEOUT' : 'DEVICE_OFFLINE' }
 }
 
-/** The device did not answer, which is only an outcome as long as its answer would have been received. */
+/** Whether the device did not answer. This is only an outcome if an answer could have been received. */
 function isAbsence(outcome: DeviceOutcome | undefined): boolean {
   return outcome?.status === 'DEVICE_OFFLINE' || outcome?.status === 'DEVICE_TIMEOUT'
 }

@@ -7,7 +7,7 @@ const times = { firstMs: 1_000, longestMs: 5 * 60_000, spread: 0.5 }
 export class BackOff {
   readonly #world: World
   #failures = 0
-  /** World.monotonic. */
+  /** The end of the pause, by `World.monotonic`. */
   #until = Number.NEGATIVE_INFINITY
 
   constructor(world: World) {
@@ -19,12 +19,12 @@ export class BackOff {
     return this.#failures > 0
   }
 
-  /** 0: it may be asked now. */
+  /** The time until the server may be asked again; 0: now. */
   waitMs(): number {
     return Math.max(this.#until - this.#world.monotonic(), 0)
   }
 
-  /** Failures of requests that were sent before the pause began do not extend it. */
+  /** A failure starts a pause. Failures during a pause do not extend it: their requests were sent before. */
   failed(retryAfterMs: number | undefined): void {
     if (this.waitMs() > 0 && retryAfterMs === undefined) return
     if (this.waitMs() === 0) this.#failures++

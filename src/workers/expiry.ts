@@ -9,12 +9,15 @@ import type { Entry } from '#model/entry'
 import { type Listing, pagesIn } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
-/** A key is valid for 24 hours and removed within an hour and this interval after. Expired keys are never returned. */
+/**
+ * A key is valid for 24 hours, and is removed within an hour and this interval afterwards. Expired keys are never
+ * returned.
+ */
 export const expireKeysEveryMs = 10 * 60_000
-/** Each costs a read and a record: together less than a millisecond. */
+/** Each removal costs a read and a record; this many take less than a millisecond. */
 const expiredAtATime = 64
 
-/** A million entries are read in a second or two. At full load, four million more are stored meanwhile. */
+/** Reading a million entries takes a second or two. At full load, four million more are stored within this interval. */
 export const expireLogsEveryMs = 10 * 60_000
 const logs = [alarmLogIndex, auditIndex]
 const entriesAtATime = 512
@@ -26,7 +29,7 @@ export interface ExpiryParts {
   readonly failed: (error: unknown) => void
 }
 
-/** Removes what is too old from each tenant, regularly. */
+/** Regularly removes expired data from each tenant. */
 export class Expiry {
   readonly #parts: ExpiryParts
   readonly #everyMs: number
@@ -82,7 +85,7 @@ export async function expireKeys(
   }
 }
 
-/** Removes entries that are too old, or too many, from the logs of a tenant. It counts their entries. */
+/** Removes entries from the logs of a tenant that are too old, or more than `entriesMax`. */
 export async function expireLogs(
   { system, listing }: ExpiryParts,
   tenant: string,

@@ -5,7 +5,7 @@ import { RateLimit } from '#workers/rate-limit'
 const fullFrom = 9 / 10
 
 /**
- * How many pieces of work may start, by the load of the event loop: in 100 ms while it is idle or busy, and in 250 ms
+ * How many pieces of work may start, for each load of the event loop: in 100 ms while it is idle or busy, and in 250 ms
  * while it is full.
  */
 export interface LoadLimits {
@@ -14,7 +14,7 @@ export interface LoadLimits {
   readonly full: number
 }
 
-/** Limits work that costs more than a change of a property, so that it does not delay those. */
+/** Limits work that costs more than the change of a property, so that it does not delay such changes. */
 export class LoadLimit {
   readonly #world: World
   readonly #idle: RateLimit

@@ -2,7 +2,7 @@ import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 export interface PaceOptions {
-  /** The CPU time after which the event loop is yielded to. */
+  /** The CPU time after which other work may run. */
   readonly sliceMs: number
   /** The number of concurrent promises. */
   readonly underWayMax: number
@@ -17,7 +17,7 @@ export class WorkStopped extends Error {
   }
 }
 
-/** Processes a long list in slices: other work waits for one slice at most. */
+/** Processes a long list in slices, so that other work waits for one slice at most. */
 export class Pace {
   readonly #options: PaceOptions
   #isStopped = false
@@ -70,7 +70,7 @@ export class Pace {
     this.#isStopped = true
   }
 
-  /** Returns without a pause while the slice lasts. */
+  /** Returns at once while the slice lasts. */
   async #yield(): Promise<void> {
     if (this.#slices.isOver) await this.#slices.next()
     if (this.#isStopped) throw new WorkStopped()

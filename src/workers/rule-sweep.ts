@@ -22,11 +22,11 @@ export interface RuleSweepParts {
 /** The sweep's progress is stored after this many devices. */
 const devicesPerProgress = 4_096
 const listedAtATime = 1_024
-/** Alarms that share one pass through the devices: each has its own progress record. */
+/** The number of alarms that share one pass through the devices. Each has its own progress record. */
 const alarmsPerPass = 256
 /**
- * Up to this number, the start of a sweep is stored when the sweep is requested. Further starts are stored when their
- * pass begins.
+ * For up to this many requests, the start of a sweep is stored with its request. For further ones it is stored when
+ * their pass begins.
  */
 const startsAtOnce = 256
 const pace = { sliceMs: 1, underWayMax: 256 }
@@ -35,7 +35,7 @@ const retryMs = 1_000
 /** One request to sweep an alarm; each further request gets a new ticket. */
 interface SweepRequest {
   readonly alarm: string
-  /** '' for a deleted alarm. */
+  /** The alarm's digest; '' if it was deleted. */
   readonly digest: string
   readonly ticket: number
 }
@@ -51,13 +51,13 @@ interface Pass {
 }
 
 /**
- * Evaluates the alarms of devices without waiting for their next report: after a change of an alarm, a group, a schema or a
- * role, and after a crash for the unfinished part. Contract 5.3.
+ * Evaluates the alarms of devices without waiting for their next report: after a change of an alarm, a group, a schema
+ * or a role. After a crash it continues. Contract 5.3.
  *
- * A digest identifies everything that affects the evaluation of an alarm. The tenant stores the digest by which all devices
- * were last evaluated, and the digest by which some may have been evaluated since: if either differs from the present
- * digest, the devices are due. A device evaluates all its alarms at once; therefore alarms share a pass. Devices are read
- * without being activated; only those whose state would change are asked to evaluate.
+ * A digest identifies everything that affects the evaluation of an alarm. The tenant stores the digest by which all
+ * devices were last evaluated, and the digest by which some devices may have been evaluated since. If either differs
+ * from the present digest, the devices are due. A device evaluates all its alarms at once, so alarms share a pass.
+ * Devices are read without being activated; only those whose state would change are asked to evaluate.
  */
 export class RuleSweep {
   readonly #parts: RuleSweepParts
@@ -74,7 +74,7 @@ export class RuleSweep {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** The evaluation of an alarm changed. Call this in the same turn, before any device is evaluated by it. */
+  /** The evaluation of an alarm has changed. Call it in the turn of the change, before any device is evaluated. */
   request(tenant: string, alarm: string): void {
     if (this.#isStopped || !isTenantActive(this.#parts.system, tenant)) return
     this.#add(tenant, alarm)
@@ -133,7 +133,7 @@ export class RuleSweep {
   /** The requests remain queued. */
   #retryLater(error: unknown): void {
     if (this.#isStopped || error instanceof WorkStopped) return
-    // A failed write, which is logged where it happened: the work continues when the store takes writes again.
+    // A Problem is a failed write, which is logged elsewhere. The work continues when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#cancelRetry = this.#parts.system.world.after(retryMs, () => {
       this.#cancelRetry = undefined
@@ -143,7 +143,7 @@ export class RuleSweep {
 
   async #run(): Promise<void> {
     const { gate } = this.#parts.system
-    // Waits for the commit gate before each pass: changes evaluated by the previous rules may not be in the index yet.
+    // Waits for the commit gate before each pass: changes that the previous rules caused may not be in the index yet.
     for (await gate.whenStored(); this.#requests.size > 0; await gate.whenStored()) {
       // While the store takes no writes, no evaluation could be stored.
       if (!gate.isOpen) throw new Problem('storage')
@@ -187,7 +187,7 @@ export class RuleSweep {
   async #runPass(pass: Pass): Promise<void> {
     const { tenant, alarms } = pass
     for (const { alarm } of alarms) this.#storeStart(tenant, alarm)
-    // All devices where the alarm is active, also those to which it is not bound any more.
+    // All devices where the alarm is active, including those to which it is no longer bound.
     for (const { alarm } of alarms) {
       const rows = this.#parts.listing.entries(alarmIndex, tenant, `${alarm}/`)
       await this.#evaluateIn(pass, rows, (row) => row.slice(alarm.length + 1))
@@ -227,7 +227,7 @@ export class RuleSweep {
     }
   }
 
-  /** Ends early if all its alarms were requested again. */
+  /** Ends early if all alarms of the pass were requested again. */
   async #evaluateIn(
     pass: Pass,
     pages: Pages,
@@ -245,7 +245,9 @@ export class RuleSweep {
     }
   }
 
-  /** The turns of all earlier devices have run, so the progress is stored in the same commit or a later one. */
+  /**
+   * Stores the progress in the same commit as the evaluations of earlier devices, or a later one: their turns have run.
+   */
   #storeProgress(pass: Pass, cursor: string): void {
     for (const { alarm, digest } of this.#currentRequests(pass)) {
       this.#store(pass.tenant, { type: 'sweep_progress', alarm, digest, cursor })
@@ -286,7 +288,7 @@ export class RuleSweep {
     this.#store(tenant, { type: 'sweep_progress', alarm, digest, cursor: '' })
   }
 
-  /** If a failed write discards this, the sweep is due again when the store was read. */
+  /** If a failed write discards this, the sweep is due again once the store is read. */
   #store(tenant: string, command: SweepProgress): void {
     this.#ask(tenant, command).catch(() => {})
   }

@@ -6,10 +6,7 @@ import type { Entry } from '#model/entry'
 import type { Problem, ProblemDetail } from '#model/problem'
 import type { System } from '#runtime/system'
 
-/**
- * The number of concurrent requests of one action. It is limited so that slow devices of one action do not stop other
- * actions.
- */
+/** The limit of concurrent requests of one action, so that its slow devices do not stop other actions. */
 const underWayMax = 64
 
 /** The pause before devices are retried; it doubles after each pass without an outcome. */
@@ -28,8 +25,8 @@ export interface ActionTask {
 }
 
 /**
- * A running action: the devices to ask next, and outcomes that are not stored yet. It scans the devices in passes; those
- * without an outcome are retried in the next pass.
+ * A running action: the devices to ask next, and outcomes that are not stored yet. It scans the devices in passes. A
+ * device without an outcome is retried in the next pass.
  */
 export class RunningAction {
   readonly tenant: string
@@ -39,7 +36,7 @@ export class RunningAction {
   isEnded = false
   /** Pages with devices that have no outcome. */
   readonly open: Set<number>
-  /** Devices that did not answer, and may have executed the write, although this could not be stored. */
+  /** Devices that once did not answer: they may have executed the write, even if this outcome was not stored. */
   readonly unanswered = new Set<string>()
   /** Serializes the writes. */
   storing: Promise<boolean> = Promise.resolve(true)
@@ -60,7 +57,7 @@ export class RunningAction {
     this.open = new Set(Array.from({ length: Math.ceil(stored.total / pageDevicesMax) }, (_, page) => page))
   }
 
-  /** Resolves when every device without an outcome was tried once. */
+  /** Resolves when every device without an outcome was tried once more. */
   beginPass(): Promise<void> {
     this.#pages = [...this.open].reverse()
     this.#outcomes = 0
@@ -89,7 +86,10 @@ export class RunningAction {
     else this.#unstored.set(page, [[place, outcome]])
   }
 
-  /** Removes and returns the outcomes to store, by page; the caller returns those that could not be stored by `putBack`. */
+  /**
+   * Removes and returns the outcomes to store, by page. The caller gives back those that could not be stored, with
+   * `putBack`.
+   */
   takeOutcomes(): readonly (readonly [page: number, outcomes: readonly PlacedOutcome[]])[] {
     const unstored = [...this.#unstored]
     this.#unstored.clear()
@@ -116,7 +116,7 @@ export class RunningAction {
     const stored = this.#system.recordOf(address, pageRecord) as StoredPage | undefined
     const tasks = (stored?.devices ?? []).map((device, place) => ({ action: this, page, place, device }))
     this.#tasks = tasks.filter(({ place }) => stored?.outcomes[place] === null).reverse()
-    // Finished by another process, or expired.
+    // Another process finished it, or it has expired.
     if (this.#tasks.length === 0) this.open.delete(page)
   }
 
@@ -131,7 +131,7 @@ const messagesCharactersMax = 1_024
 
 /** The outcome of a device's answer. Lists properties only if it rejected some of them. */
 export function outcomeOfWrite({ updates }: WriteOutcome): DeviceOutcome {
-  // In some protocols devices do not answer a write: then it is done when it was sent.
+  // In some protocols devices do not answer a write; then it is done once it is sent.
   if (updates.every(({ status }) => status !== 'REJECTED')) return { status: 'OK' }
   let left = messagesCharactersMax
   const shown = updates.map(({ propId, status, message = '' }) => {
