@@ -13,7 +13,7 @@ export interface FreeMessage {
   readonly payload: Uint8Array
   readonly qos: Qos
   readonly properties?: Properties | undefined
-  /** World.monotonic. MQTT 5.0 §3.3.2.3.3. */
+  /** When it expires, by `World.monotonic`. MQTT 5.0 §3.3.2.3.3. */
   readonly expiresAt: number
 }
 
@@ -23,18 +23,18 @@ interface Subscriber {
   /** Undefined: disconnected. */
   client: Client | undefined
   readonly subscriptions: Map<string, FreeSubscription>
-  /** Of the session while its client is away. */
+  /** The messages that the session keeps while its client is away. */
   unacknowledged: UnacknowledgedMessages | undefined
   readonly queue: FreeDelivery[]
   bytes: number
-  /** World.monotonic. */
+  /** When the session ends if its client stays away, by `World.monotonic`. */
   endsAt: number
 }
 
 interface FreeSubscription {
   readonly subscriber: Subscriber
   readonly subscription: Subscription
-  /** Of a shared subscription: its name and filter. */
+  /** The name and filter of a shared subscription. */
   readonly share: string | undefined
 }
 
@@ -43,7 +43,7 @@ interface RetainedMessage {
   readonly message: FreeMessage
 }
 
-/** Retained messages that are compared with a new subscription. */
+/** A comparison of the retained messages with a new subscription. */
 interface RetainedScan {
   readonly client: Client
   readonly subscription: Subscription
@@ -62,10 +62,10 @@ const bytesMax = 64 * 1024 * 1024
 /** Publishing one message to this many clients takes up to 20 ms. */
 const subscriptionsMax = 50_000
 const levelsMax = 200_000
-/** Comparing a topic with this many takes some milliseconds. */
+/** Comparing a topic with this many levels takes some milliseconds. */
 const openLevelsMax = 20_000
 const queuedMax = 10_000
-/** Messages with QoS 0 are left out for a client with more unread bytes. */
+/** A client with more unread bytes gets no messages with QoS 0. */
 const unreadBytesMax = 512 * 1024
 const sharedPattern = /^\$share\/([^/+#]+)\/(.+)$/
 
@@ -89,16 +89,16 @@ export class Broker {
   readonly #scans: RetainedScan[] = []
   /** Messages that are not delivered to all receivers yet. */
   readonly #publications: Iterator<undefined, void>[] = []
-  /** Of these, of retained messages, and of those for sessions whose clients are away. */
+  /** The memory of these messages, of retained messages, and of messages for sessions whose clients are away. */
   #bytes = 0
-  /** The last member of each shared subscription that got a message. */
+  /** For each shared subscription a counter, by which its members take turns. */
   readonly #turns = new Map<string, number>()
 
   constructor(options: BrokerOptions) {
     this.#options = options
   }
 
-  /** Returns false if there are too many. */
+  /** Returns false if there are too many subscriptions. */
   subscribe(key: string, client: Client, subscription: Subscription): boolean {
     const { topic } = subscription
     const subscriber = this.#subscriberOf(key, client)
@@ -125,7 +125,7 @@ export class Broker {
     if (subscriber.subscriptions.size === 0 && !subscriber.unacknowledged) this.#subscribers.delete(key)
   }
 
-  /** A client continues its session: it gets what it missed. */
+  /** Continues the session of a client, and sends what it missed. */
   resume(key: string, client: Client): void {
     const subscriber = this.#subscribers.get(key)
     if (!subscriber) return
@@ -140,7 +140,7 @@ export class Broker {
     }
   }
 
-  /** `endsAt` undefined: its session ends now. */
+  /** The client disconnected. `endsAt` undefined: its session ends now. */
   left(key: string, endsAt: number | undefined): void {
     const subscriber = this.#subscribers.get(key)
     if (!subscriber) return
@@ -153,7 +153,7 @@ export class Broker {
     subscriber.endsAt = endsAt
   }
 
-  /** Leaves out messages for which there is no space, as those that arrive while the client is away. */
+  /** Leaves out messages for which there is no space, like messages that arrive while the client is away. */
   #withinLimit(subscriber: Subscriber, kept: UnacknowledgedMessages | undefined): UnacknowledgedMessages | undefined {
     const hasSpace = ({ delivery }: { readonly delivery: Delivery }) => {
       const bytes = bytesOf(delivery)
@@ -184,7 +184,7 @@ export class Broker {
       if (message.expiresAt <= now) this.#dropRetained(message.topic)
   }
 
-  /** An empty message deletes. Returns false if there is no space. MQTT-3.3.1-5, MQTT-3.3.1-6. */
+  /** Retains a message; an empty one deletes. Returns false if there is no space. MQTT-3.3.1-5, MQTT-3.3.1-6. */
   retain(message: FreeMessage): boolean {
     const { topic, payload } = message
     const before = this.#retained.get(topic)
@@ -205,10 +205,10 @@ export class Broker {
     if (this.#scans.length === 1) runInSlices(this.#options.world, () => this.#scanNext())
   }
 
-  /** A message that changes during the scan moves to its end, so no old message is sent after a newer one. */
+  /** A message that changes during the scan moves to the end, so no older message is sent after a newer one. */
   #scanNext(): boolean {
     const { client, subscription, levels, retained } = this.#scans[0] as RetainedScan
-    // Unsubscribed, or subscribed again.
+    // The client has unsubscribed, or subscribed again.
     const isOver = client.isClosed || client.subscriptions.get(subscription.topic) !== subscription
     const next = isOver || !this.#options.mayReceive(client) ? undefined : retained.next()
     if (!next || next.done) this.#scans.shift()
@@ -220,8 +220,8 @@ export class Broker {
   }
 
   /**
-   * Delivers a message in slices: each receiver of a large one costs some milliseconds. Later messages wait behind it.
-   * Returns false if too many wait.
+   * Delivers a message in slices, because each receiver of a large message costs some milliseconds. Later messages wait
+   * until it is delivered. Returns false if too many wait.
    */
   publish(message: FreeMessage, from: Client | undefined, isRetained: boolean, delivered: () => void): boolean {
     const bytes = bytesOf(message)
@@ -241,7 +241,7 @@ export class Broker {
     return this.#publications.length > 0
   }
 
-  /** Each step delivers to one receiver. */
+  /** Delivers a message. Each step delivers to one receiver. */
   *#publication(message: FreeMessage, from: Client | undefined, isRetained: boolean, delivered: () => void) {
     const bySubscriber = new Map<Subscriber, Subscription[]>()
     const shares = new Map<string, FreeSubscription[]>()
@@ -270,7 +270,9 @@ export class Broker {
     delivered()
   }
 
-  /** Members take turns. A disconnected member is only chosen if all are disconnected. */
+  /**
+   * The member of a shared subscription whose turn it is. Disconnected members are only chosen if all are disconnected.
+   */
   #next(share: string, members: readonly FreeSubscription[]): FreeSubscription | undefined {
     const present = members.filter(({ subscriber: { client } }) => client && this.#options.mayReceive(client))
     const among = present.length > 0 ? present : members.filter(({ subscriber }) => !subscriber.client)
@@ -328,7 +330,7 @@ export class Broker {
   }
 }
 
-/** One message for all subscriptions that match, with the highest QoS. MQTT-3.3.4-2. */
+/** One delivery for all matching subscriptions of a client, with the highest QoS. MQTT-3.3.4-2. */
 function deliveryOf(message: FreeMessage, subscriptions: readonly Subscription[], isRetained: boolean): Delivery {
   const { topic, payload, properties } = message
   const identifiers = subscriptions.flatMap(({ identifier }) => identifier ?? [])

@@ -10,20 +10,20 @@ import type { CloseReason } from '#runtime/close-codes'
 import type { LocalTopics } from '#runtime/local-topics'
 import type { Socket } from '#runtime/socket'
 
-/** The device, gateway or program that signed in. With authentication off, a client may act as each of them. */
+/** The device, gateway or program that signed in. With authentication off, a client may act as any of these. */
 export interface Principal {
-  /** Names the principal among all tenants: a client identifier belongs to one principal. */
+  /** Identifies the principal among those of all tenants. A client identifier belongs to one principal. */
   readonly key: string
   readonly tenant: string
   /** A device, or a gateway for many. */
   readonly link?: LinkCaller
-  /** With authentication off: the device of the user name. */
+  /** With authentication off: the device that the user name names. */
   readonly me?: string
   /** A person or a program. */
   readonly caller?: Caller
 }
 
-/** A refused message: the reason for version 5, and a sentence. */
+/** Why a message was refused: a reason code for version 5, and a sentence. */
 export interface Refusal {
   readonly reason: Reason
   readonly message: string
@@ -39,15 +39,15 @@ export interface ClientParts {
   readonly clientId: string
   /** The largest packet that the client takes. */
   readonly packetBytesMax: number
-  /** Messages with QoS 1 that the client takes before it acknowledges one. */
+  /** The number of messages with QoS 1 or 2 that the client takes before it acknowledges one. */
   readonly receiveMaximum: number
-  /** Topics that the client remembers by a number. */
+  /** The number of topics that the client remembers by an alias. */
   readonly topicAliasMaximum: number
   /** Ends the connection later. */
   readonly end: (reason: Reason, message: string) => void
 }
 
-/** Bytes that one client has not read, above which it is disconnected. */
+/** If a client has not read more than this number of bytes, it is disconnected. */
 const unsentBytesMax = 1024 * 1024
 
 /** A client that has signed in, until its connection ends. */
@@ -55,20 +55,20 @@ export class Client {
   readonly principal: Principal
   readonly clientId: string
   readonly version: ProtocolVersion
-  /** The same connection for modules that know sockets. */
+  /** The same connection as a socket, for modules that use sockets. */
   readonly socket: ClientSocket
   /** Packet identifiers of QoS 2 between PUBREC and PUBREL. */
   readonly open = new Set<number>()
-  /** By topic filter. */
+  /** Subscriptions by topic filter. */
   readonly subscriptions = new Map<string, Subscription>()
   readonly outgoing: OutgoingMessages
-  /** Messages that are not acknowledged yet. */
+  /** The number of messages of the client that are not acknowledged yet. */
   inFlight = 0
   /** Called when the client has read what was sent. */
   onDrained: () => void = () => {}
   isClosed = false
   readonly #parts: ClientParts
-  /** The first topics that were sent. MQTT 5.0 §3.3.2.3.4. */
+  /** Aliases of the topics that were sent first. MQTT 5.0 §3.3.2.3.4. */
   readonly #aliases = new Map<string, number>()
 
   constructor(parts: ClientParts) {
@@ -88,7 +88,7 @@ export class Client {
     return this.#parts.transport.unsentBytes()
   }
 
-  /** Returns false if the packet is too large for the client: it gets no part of it. MQTT-3.1.2-24. */
+  /** Returns false, and sends nothing, if the packet is too large for the client. MQTT-3.1.2-24. */
   send(packet: Uint8Array, mayWait = false): boolean {
     if (this.isClosed || packet.length > this.#parts.packetBytesMax) return false
     this.#parts.transport.send(packet, mayWait)
@@ -100,7 +100,7 @@ export class Client {
     this.end(reasons.quotaExceeded, 'the client does not read')
   }
 
-  /** PUBREL. */
+  /** Sends PUBREL. */
   release(packetId: number, reason: Reason): void {
     this.send(writeAcknowledgement(packetTypes.pubrel, packetId, this.version, reason))
   }
@@ -120,7 +120,7 @@ export class Client {
     return isSent
   }
 
-  /** PUBACK or PUBREC. In 3.1.1 a refusal is a message on `v1/errors`. Contract 10. */
+  /** Sends PUBACK or PUBREC. In 3.1.1 a refusal is also a message on `v1/errors`. Contract 10. */
   acknowledge({ packetId, qos, topic }: Pick<ClientMessage, 'packetId' | 'qos' | 'topic'>, refusal?: Refusal): void {
     if (refusal && this.version === 4) {
       const payload = JSON.stringify({ topic, message: refusal.message })
@@ -136,10 +136,10 @@ export class Client {
   }
 }
 
-/** Messages with QoS 1 in flight to one client: each may be as large as an event. */
+/** The number of messages in flight to one client. Each may be as large as an event. */
 const windowMax = 1_024
 
-/** Where a client of 3.1.1 receives refusals. */
+/** The topic on which a client of 3.1.1 receives refusals. */
 const errorsTopic = 'v1/errors'
 
 /** The reasons of the close codes that websockets get. */
@@ -154,8 +154,8 @@ const reasonsByCode: Readonly<Record<CloseReason['code'], Reason>> = {
 }
 
 /**
- * A client as a socket of `src/runtime`: messages become publications on one topic. MQTT has no pings of the server, so
- * a ping is answered here: the keep alive detects a client that has gone.
+ * A client as a socket of `src/runtime`: messages become publications on one topic. A server cannot ping in MQTT, so
+ * the module that uses the socket answers pings. The keep alive detects a client that has gone.
  */
 export class ClientSocket implements Socket {
   readonly #client: Client
@@ -197,7 +197,7 @@ export class ClientSocket implements Socket {
     this.topics?.unsubscribe(topic, this)
   }
 
-  /** As if the socket were closed. */
+  /** Ends all subscriptions, as if the socket were closed. */
   unsubscribeAll(): void {
     for (const topic of [...this.#subscribed]) this.unsubscribe(topic)
   }

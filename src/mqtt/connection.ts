@@ -32,7 +32,10 @@ const connectMsMax = 10_000
 const packetBytesMax = 256 * 1024
 const receiveMaximum = 1_024
 const topicAliasMaximum = 64
-/** With this many unanswered messages, reading stops until half are answered. At least the window of a connection. */
+/**
+ * With this many unanswered messages, reading stops until half of them are answered. At least the window of a
+ * connection.
+ */
 const inFlightMax = 1_000
 /** Shared by all connections. */
 export interface ConnectionContext {
@@ -40,7 +43,7 @@ export interface ConnectionContext {
   readonly topics: Topics
   /** @throws Problem `unauthorized`, `too_many_requests`, `storage`, `stopping` */
   readonly principalOf: (connect: Connect, address: string) => Principal | Promise<Principal>
-  /** The client signed in: an older connection with its identifier ends. */
+  /** Called when a client has signed in. An older connection with its identifier ends. */
   readonly accepted: (connection: Connection, client: Client) => void
   readonly closed: (connection: Connection) => void
   readonly afterCommit: (callback: CommitCallback) => void
@@ -54,12 +57,12 @@ export class Connection {
   readonly #reader: PacketReader
   #version: ProtocolVersion = 4
   #client: Client | undefined
-  /** CONNACK was sent. */
+  /** Whether CONNACK was sent. */
   #isConnected = false
   #will: Connect['will']
   readonly #aliases = new TopicAliases(topicAliasMaximum)
   #isClosed = false
-  /** World.monotonic; the connection ends then, unless a packet arrives. */
+  /** When the connection ends if no packet arrives, by `World.monotonic`. */
   deadlineMs: number
   #keepAliveMs = 0
 
@@ -84,7 +87,7 @@ export class Connection {
     if (!this.#isClosed) this.#attempt(() => this.#reader.received(chunk))
   }
 
-  /** A text frame of a websocket. MQTT-6.0.0-1. */
+  /** Ends the connection after a text frame of a websocket. MQTT-6.0.0-1. */
   notBinary(): void {
     this.end(reasons.malformedPacket, 'MQTT needs binary frames')
   }
@@ -95,8 +98,8 @@ export class Connection {
   }
 
   /**
-   * A packet was dropped, because the client does not read. The connection ends in a later task: it may not be closed
-   * while a packet is sent.
+   * Ends the connection after a packet was dropped, because the client does not read. In a later task: a connection may
+   * not be closed while a packet is sent.
    */
   unread(): void {
     this.#context.world.soon(() => this.end(reasons.quotaExceeded, 'the client does not read'))
@@ -122,7 +125,7 @@ export class Connection {
     this.#close()
   }
 
-  /** A message was answered: reading goes on if it was stopped. */
+  /** A message was answered: continues to read if reading was stopped. */
   #answered(client: Client): void {
     client.inFlight--
     if (this.#reader.isPaused && client.inFlight <= inFlightMax / 2) this.#resume()
@@ -132,7 +135,7 @@ export class Connection {
     if (!this.#isClosed) this.#attempt(() => this.#reader.resume())
   }
 
-  /** A fault of the client ends its connection. */
+  /** Runs a task, and ends the connection if it throws. */
   #attempt(task: () => void): void {
     try {
       task()
@@ -218,7 +221,7 @@ export class Connection {
     }
   }
 
-  /** Keeps later packets while a signature is checked. */
+  /** Keeps later packets until a signature is checked. */
   #awaitPrincipal(connect: Connect, principal: Promise<Principal>): void {
     this.#reader.pause()
     principal.then(
@@ -229,7 +232,7 @@ export class Connection {
     )
   }
 
-  /** Refuses the client if its session cannot be read, as while a start loads the store. */
+  /** Refuses the client if its session cannot be read, for example while the store is loaded at a start. */
   #tryAccept(connect: Connect, principal: Principal): void {
     try {
       this.#accept(connect, principal)
@@ -272,7 +275,7 @@ export class Connection {
       ...(expiryS > expiryMs / 1_000 && { sessionExpiryInterval: Math.floor(expiryMs / 1_000) }),
       ...(!isNamed && { assignedClientIdentifier: clientId }),
     }
-    // The client relies on its session from CONNACK on, so the session is stored before.
+    // The client relies on its session from CONNACK on, so the session is stored first.
     this.#reader.pause()
     const connack = writeConnack(this.#version, reasons.success, isPresent, properties)
     const connected = () => {
@@ -310,7 +313,7 @@ export class Connection {
     const message: ClientMessage = topic === publication.topic ? publication : { ...publication, topic }
     if (!isTopicName(message.topic)) throw new PacketFault(reasons.topicNameInvalid, 'not a topic name')
     client.inFlight++
-    // MQTT 3.1.1 has no receive maximum, so its limit is the number of packet identifiers.
+    // MQTT 3.1.1 has no receive maximum, so only the number of packet identifiers limits its messages.
     const isNew = message.qos === 2 && !client.open.has(message.packetId)
     if (client.version === 5 && isNew && client.open.size >= receiveMaximum) {
       throw new PacketFault(reasons.receiveMaximumExceeded, `more than ${receiveMaximum} messages in flight`)
@@ -344,7 +347,7 @@ export class Connection {
     const { messageId, subscriptions, properties } = readSubscribe(first, body, this.#version)
     const identifier = properties?.subscriptionIdentifier
     const granted = subscriptions.map((subscription, place) => {
-      // Repeated topics count too, because each subscription takes time.
+      // Repeated topics count too, because each of them takes time.
       if (place >= subscriptionsMax) return reasons.quotaExceeded
       return isTopicFilter(subscription.topic)
         ? this.#context.topics.subscribe(client, { ...subscription, ...(identifier && { identifier }) })
@@ -353,7 +356,7 @@ export class Connection {
     this.#whenSaved(client, () => client.send(writeSuback(this.#version, messageId, granted)))
   }
 
-  /** Answers when the session is stored, because the client relies on it from then on. */
+  /** Answers when the session is stored, because the client relies on the stored session after the answer. */
   #whenSaved(client: Client, answer: () => void): void {
     const { topics, afterCommit } = this.#context
     topics.saveSubscriptions(client)
@@ -369,7 +372,7 @@ export class Connection {
     this.#whenSaved(client, () => client.send(writeUnsuback(this.#version, messageId, codes)))
   }
 
-  /** The will is deleted, unless the client wants it published. MQTT-3.14.4-3. */
+  /** Handles DISCONNECT. The will is deleted, unless the client wants it published. MQTT-3.14.4-3. */
   #disconnect(client: Client, first: number, body: Uint8Array): void {
     const { reasonCode = reasons.success, properties } = readDisconnect(first, body, this.#version)
     const expiryS = properties?.sessionExpiryInterval
@@ -391,10 +394,10 @@ export class Connection {
   }
 }
 
-/** To a client of version 5. */
+/** Sent to a client of version 5 at another node if that node stops or does not reach this one. */
 const farewell = writeDisconnect(reasons.serverStopping, 'connect again: this node stops or cannot reach the owner')
 
-/** MQTT 5.0 §3.1.2.11.2: no expiry. */
+/** The value that means no expiry. MQTT 5.0 §3.1.2.11.2. */
 const foreverS = 0xffff_ffff
 
 const pingResponse = Uint8Array.of(0xd0, 0)

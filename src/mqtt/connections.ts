@@ -14,10 +14,10 @@ export interface ConnectionsOptions
   readonly sessions?: Pick<SessionSockets, 'add' | 'remove'> | undefined
 }
 
-/** Connections of all clients together: each may hold some kilobytes before it has signed in. */
+/** The limit of connections of all clients together. Each may hold some kilobytes before it has signed in. */
 export const connectionsMax = 100_000
 const tickMs = 1_000
-/** Connections closed before other work runs. */
+/** The number of connections closed before other work runs. */
 const endedAtOnceMax = 200
 
 /** All MQTT connections of this process, over any transport. */
@@ -27,7 +27,7 @@ export class Connections {
   readonly #sessions: ConnectionsOptions['sessions']
   readonly #isWritable: () => boolean
   readonly #open = new Set<Connection>()
-  /** By principal and client identifier. */
+  /** Connections by principal and client identifier. */
   readonly #clients = new Map<string, Connection>()
   #cancelTick: (() => void) | undefined
   #isStopping = false
@@ -52,7 +52,7 @@ export class Connections {
     return this.#open.size
   }
 
-  /** Undefined if there are too many: the transport is closed. */
+  /** Undefined if there are too many connections; the transport is then closed. */
   opened(transport: Transport): Connection | undefined {
     if (this.#isStopping || this.#open.size >= connectionsMax) {
       transport.close()
@@ -71,7 +71,7 @@ export class Connections {
     await this.#endAll('the server is stopping')
   }
 
-  /** All clients have to connect to the new owner. */
+  /** Disconnects all clients: they have to connect to the new owner. */
   async ownerChanged(): Promise<void> {
     await this.#endAll('another node answers now')
     if (!this.#isWritable()) this.#context.topics.clear()
@@ -85,7 +85,7 @@ export class Connections {
     }
   }
 
-  /** Takes over from the connection of the same principal with the same client identifier. MQTT-3.1.4-3. */
+  /** Ends an older connection of the same principal with the same client identifier. MQTT-3.1.4-3. */
   #accepted(connection: Connection, client: Client): void {
     const name = nameOf(client)
     const before = this.#clients.get(name)

@@ -4,8 +4,8 @@ import type { ProtocolVersion, Qos } from '#mqtt/packet'
 import { malformed, PacketFault, protocolError, type Reason, reasons, returnCodeOf } from '#mqtt/reason-codes'
 
 /**
- * All packets but PUBLISH and its acknowledgements: they are rare. A package unpacks them after our own framing, and a
- * schema checks the result, because the package accepts misplaced and repeated properties, and any bytes as text.
+ * All packets except PUBLISH and its acknowledgements. They are rare, so a package unpacks them after our own framing.
+ * A schema checks the result, because the package accepts misplaced and repeated properties, and any bytes as text.
  */
 
 /** Unpacking 32 KiB of the shortest strings or properties takes some milliseconds. */
@@ -18,7 +18,7 @@ const uint32 = z.int().min(0).max(0xffff_ffff)
 const uint16 = z.int().min(0).max(0xffff)
 const packetIdentifier = z.int().min(1).max(0xffff)
 const bytes = z.instanceof(Uint8Array)
-/** The package replaces invalid UTF-8 by U+FFFD, which no client has a reason to send. */
+/** The package replaces invalid UTF-8 by U+FFFD, which is therefore refused too: no client has a reason to send it. */
 const text = z.string().refine((value) => !/[\0\uFFFD]/.test(value), 'must be UTF-8 without U+0000')
 const userProperties = z.record(text, z.union([text, z.array(text)])).optional()
 
@@ -31,7 +31,7 @@ const PublishProperties = z.strictObject({
   contentType: text.optional(),
   userProperties,
 })
-/** Of PUBLISH. A subscription identifier is only sent by servers. */
+/** The properties of PUBLISH. A subscription identifier is only sent by servers. */
 export type Properties = z.infer<typeof PublishProperties> & { readonly subscriptionIdentifier?: number[] }
 
 const Connect = z.object({
@@ -87,7 +87,7 @@ const Subscribe = z.object({
 })
 export type Subscribe = Readonly<z.infer<typeof Subscribe>>
 export type Subscription = Subscribe['subscriptions'][number] & {
-  /** Of the client, sent with each message. MQTT 5.0 §3.8.2.1.2. */
+  /** The client's identifier of the subscription, which is sent with each of its messages. MQTT 5.0 §3.8.2.1.2. */
   readonly identifier?: number | undefined
 }
 
@@ -153,7 +153,7 @@ export function readDisconnect(first: number, body: Uint8Array, version: Protoco
 }
 
 /**
- * The properties of a PUBLISH, which begin at `at`, and where they end.
+ * Reads the properties of a PUBLISH, which begin at `at`. Returns them and where they end.
  * @throws PacketFault
  */
 export function readPublishProperties(body: Uint8Array, at: number): { properties: Properties; end: number } {
@@ -167,7 +167,7 @@ export function readPublishProperties(body: Uint8Array, at: number): { propertie
   }
   const end = at + place + 1 + length
   if (end > body.length) throw malformed('properties beyond the packet')
-  // A PUBLISH with an empty topic and these properties only.
+  // A PUBLISH with an empty topic and only these properties.
   const alone = Buffer.concat([Buffer.of(0, 0), body.subarray(at, end)])
   return { properties: unpack(Publish, 0x30, alone, 5).properties ?? {}, end }
 }
@@ -188,7 +188,7 @@ function unpack<S extends z.ZodType>(schema: S, first: number, body: Uint8Array,
   try {
     reader.parse(Buffer.concat([Buffer.of(first), lengthOf(body), body]))
   } catch {
-    // The package reads beyond the end of a packet that is too short.
+    // The package reads beyond the end of a packet that is too short, and throws.
     throw malformed('the packet is too short')
   }
   if (fault || !packet) throw malformed(fault?.message ?? 'the packet is too short')
@@ -222,7 +222,7 @@ export interface ConnackProperties {
   readonly reasonString?: string
 }
 
-/** In the form of 3.1.1 for version 4. */
+/** For version 4, writes the form of 3.1.1. */
 export function writeConnack(
   version: ProtocolVersion,
   reason: Reason,

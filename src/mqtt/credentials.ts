@@ -14,7 +14,7 @@ import type { Connect } from '#mqtt/control-packets'
 const tokenName = 'token'
 const keyName = 'key'
 
-/** Authentication off: everyone may act as any device, and as a program. */
+/** The principal of all clients while authentication is off: it may act as any device, and as a program. */
 const everyone: Principal = {
   key: '',
   tenant: defaultTenant,
@@ -26,7 +26,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Finds the principal of a CONNECT. `identity` undefined: authentication is off. Wrong credentials count as a failed
- * sign-in; those of programs are in the audit. Contract 10.
+ * sign-in; wrong credentials of programs are also in the audit. Contract 10.
  * @throws Problem `unauthorized`, `too_many_requests`
  */
 export function principalFinder(

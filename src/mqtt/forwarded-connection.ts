@@ -2,7 +2,7 @@ import type { Transport } from '#mqtt/transport'
 import { closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 
-/** Where the packets of a client are answered: on another node. */
+/** The connection to the node that answers the packets of a client. */
 interface Carrier {
   /** Returns false if too many bytes wait. */
   send(data: Uint8Array, isBinary: boolean): boolean
@@ -11,13 +11,16 @@ interface Carrier {
   leave(code: number): void
 }
 
-/** A client of a port of this node, whose packets the owner of the cluster answers. It looks like a websocket there. */
+/**
+ * A client of an MQTT port of this node, whose packets the owner of the cluster answers. To the owner it looks like a
+ * websocket.
+ */
 export class ForwardedConnection implements Socket {
   readonly #transport: Transport
   #carrier: Carrier | undefined
   #isClosed = false
 
-  /** `carry` resolves with undefined if this node is the owner now: then the client has to connect again. */
+  /** `carry` resolves to undefined if this node has become the owner. Then the client has to connect again. */
   constructor(transport: Transport, carry: (client: Socket) => Promise<Carrier | undefined>) {
     this.#transport = transport
     transport.pause()
@@ -25,7 +28,7 @@ export class ForwardedConnection implements Socket {
   }
 
   async #open(carry: (client: Socket) => Promise<Carrier | undefined>): Promise<void> {
-    // After a refusal, too, the client has to connect again.
+    // After a refusal, the client has to connect again, too.
     this.#carrier = await carry(this).catch(() => undefined)
     if (!this.#carrier) this.#transport.close()
     else if (this.#isClosed) this.#carrier.leave(closeCodes.tryLater.code)
@@ -74,13 +77,13 @@ export class ForwardedConnection implements Socket {
   }
 
   end(): void {
-    // The transport may still deliver bytes, of which the owner must get none after a lost one.
+    // The transport may still deliver bytes. After a lost one, the owner must not get any of them.
     this.#carrier?.leave(closeCodes.tryLater.code)
     this.#carrier = undefined
     this.#transport.close()
   }
 
-  /** MQTT has pings of its own, and no published messages of websockets. */
+  /** Pings and topics of websockets have no meaning here: MQTT has its own. */
   ping(): void {}
 
   subscribe(): void {}

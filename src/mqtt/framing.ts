@@ -2,7 +2,10 @@ import { malformed, PacketFault, reasons } from '#mqtt/reason-codes'
 
 /** Type and flags, and up to four bytes of the remaining length. */
 const headBytesMax = 5
-/** The first size of the buffer for an unfinished packet. It grows with the bytes that arrive, not with the announced ones. */
+/**
+ * The first size of the buffer for an unfinished packet. The buffer grows with the bytes that arrive, whatever length
+ * was announced.
+ */
 const heldBytesMin = 256
 
 /**
@@ -20,7 +23,7 @@ export class PacketFraming {
   bytesMax: number
   #held: Uint8Array | undefined
   #heldBytes = 0
-  /** Of the packet whose head was read last. */
+  /** The length of the head that was read last. `#packetBytes`: the length of its packet. */
   #headBytes = 0
   #packetBytes = 0
 
@@ -34,8 +37,8 @@ export class PacketFraming {
   }
 
   /**
-   * Passes on all packets that are complete now. Returns the bytes after the last packet that was taken, if `take`
-   * asked for a break; otherwise undefined.
+   * Passes on all packets that are complete now. If `take` asks for a break, returns the bytes after the last packet
+   * that was taken; otherwise undefined.
    * @throws PacketFault for a remaining length of more than four bytes, or above the limit
    */
   add(chunk: Uint8Array, take: TakePacket): Uint8Array | undefined {
@@ -81,7 +84,9 @@ export class PacketFraming {
     return count
   }
 
-  /** Sets the lengths of the packet that begins here; its length is 0 if more bytes are needed to know it. */
+  /**
+   * Sets the lengths of the packet that begins here. The length of the packet is 0 if more bytes are needed to know it.
+   */
   #readHead(bytes: Uint8Array, from: number, end: number): void {
     this.#packetBytes = 0
     let length = 0

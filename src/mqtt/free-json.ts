@@ -7,7 +7,7 @@ import { schemaNameCharactersMax } from '#model/service-schema'
 
 /** JSON of devices that declare nothing: names with any values. Contract 10. */
 
-/** An object or an array is its JSON text. */
+/** An object or an array is represented by its JSON text. */
 export type FreeValue = boolean | number | string
 
 /** Values of one time. */
@@ -17,7 +17,7 @@ export interface FreeValues {
   readonly values: readonly (readonly [name: string, value: FreeValue])[]
 }
 
-/** In one message. Each is compared with rules, and each time is an event. */
+/** The limit of values in one message: each is compared with rules, and each time is an event. */
 const valuesMax = 2_048
 const timesMax = 256
 
@@ -28,7 +28,7 @@ export function readJsonObject(payload: Uint8Array): Readonly<Record<string, unk
   return json
 }
 
-/** `{k: v}`, `{ts, values}`, or a list of both. @throws Problem `bad_request` */
+/** Reads `{k: v}`, `{ts, values}`, or a list of both. @throws Problem `bad_request` */
 export function telemetryOf(json: unknown): FreeValues[] {
   const list = Array.isArray(json) ? json : [json]
   if (list.length > timesMax) throw notValid(`more than ${timesMax} times`)
@@ -42,7 +42,7 @@ export function telemetryOf(json: unknown): FreeValues[] {
   return withinLimit(times)
 }
 
-/** `{k: v}`. @throws Problem `bad_request` */
+/** Reads `{k: v}`. @throws Problem `bad_request` */
 export function attributesOf(json: unknown): FreeValues[] {
   if (!isJsonObject(json)) throw notValid('values must be in an object')
   return withinLimit([freeValues(undefined, json)])
@@ -55,7 +55,7 @@ function withinLimit(times: FreeValues[]): FreeValues[] {
   return times
 }
 
-/** The type of a property whose first value this is. */
+/** The type of a property that has this value first. */
 export function freeTypeOf(value: FreeValue): PropertyType {
   const name = typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string'
   return propertyTypeOf(name) as PropertyType

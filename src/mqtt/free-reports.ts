@@ -30,8 +30,8 @@ const publishedEveryMs = 1_000
 const overheadBytes = 200
 
 /**
- * Reports free-form JSON as properties of a device: a new name gets the next id of its tenant, and the first value of a
- * device decides the type there. Contract 10.
+ * Reports free-form JSON as properties of a device. A new name gets the next id in its tenant. The type of a property
+ * is decided by its first value on the device. Contract 10.
  */
 export class FreeReports {
   readonly #parts: FreeReportsParts
@@ -42,12 +42,15 @@ export class FreeReports {
     this.#parts = parts
   }
 
-  /** Ids by name, of all devices of the tenant. */
+  /** The ids of the names of all devices of the tenant. */
   idsOf(tenant: string, service: string): ReadonlyMap<string, number> {
     return this.#parts.system.wake(tenantAddress(tenant)).jsonNames.get(service)?.ids ?? noIds
   }
 
-  /** Everything is one commit. `refused` is called after it. @throws Problem for a message that is refused as a whole */
+  /**
+   * Reports a message in one commit. `refused` is called after the commit. @throws Problem for a message that is
+   * refused as a whole
+   */
   report(
     { tenant, device }: LinkedDevice,
     service: FreeService,
@@ -82,7 +85,7 @@ export class FreeReports {
     this.#publishNames(tenant, service)
   }
 
-  /** @throws Problem if the tenant has too many */
+  /** @throws Problem if the tenant has too many names */
   #addNames(tenant: string, service: FreeService, names: readonly string[]): void {
     const known = this.idsOf(tenant, service)
     const added = names.filter((name) => !known.has(name))
@@ -124,7 +127,7 @@ export class FreeReports {
     )
   }
 
-  /** Publishes new names at once, but then not for some time: names that are added until then are published together. */
+  /** Publishes new names at once if none were published lately. Otherwise they are published later, together. */
   #publishNames(tenant: string, service: FreeService): void {
     const { system } = this.#parts
     const names = system.wake(tenantAddress(tenant)).jsonNames.get(service)
@@ -139,7 +142,7 @@ export class FreeReports {
     }
     if (last === undefined || now - last >= publishedEveryMs) publish()
     else if (last <= now) {
-      // In the future, so that no second publication is planned before it.
+      // A time in the future, so that no second publication is planned before it.
       this.#published.set(key, last + publishedEveryMs)
       system.world.after(last + publishedEveryMs - now, publish)
     }
@@ -149,13 +152,13 @@ export class FreeReports {
 const noAnswer = { answered: () => {}, refused: () => {} }
 const noIds: ReadonlyMap<string, number> = new Map()
 
-/** All services of the device, with this one in its new shape. */
+/** All services of the device, this one with its new shape. */
 function declared({ services }: DeviceState, shape: Shape): NonNullable<Post['services']> {
   const others = services.filter((service) => service.shape.serviceIdentifier !== shape.serviceIdentifier)
   return [...others.map((service) => service.shape), shape].map((each) => ({ shape: each, items: [] }))
 }
 
-/** A value of another type is an error of its property. */
+/** A value of another type becomes an error of its property. */
 function updatesOf(shape: Shape, times: readonly FreeValues[], ids: ReadonlyMap<string, number>): PostedUpdate[] {
   const { serviceIdentifier } = shape
   return times.flatMap(({ timestamp, values }) =>

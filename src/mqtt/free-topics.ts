@@ -23,26 +23,26 @@ interface DelayedWill {
 export interface FreeTopicsParts {
   readonly world: World
   readonly isOn: boolean
-  /** A message with QoS 2 was taken: its session remembers the identifier, and then it is answered. */
+  /** Called for an accepted message with QoS 2: its identifier is stored with the session, then `answer` runs. */
   readonly received: (client: Client, packetId: number, answer: () => void) => void
 }
 
-/** MQTT 5.0 §4.7.2. */
+/** Topics that only servers use. MQTT 5.0 §4.7.2. */
 const serverTopic = /^\$(?:SYS|share)(?:\/|$)/
 
-/** Wills that wait for their delay. Others are published at once. */
+/** The limit of wills that wait for their delay. Further ones are published at once. */
 const delayedMax = 10_000
 const delayedBytesMax = 64 * 1024 * 1024
 
 /**
- * Topics outside `v1/`, if they are on: a broker for each tenant. Devices may use all of them, others need rights on
- * `service`. Contract 10.
+ * The topics outside `v1/`, if they are enabled: a broker for each tenant. Devices may use all of them; others need
+ * permissions on `service`. Contract 10.
  */
 export class FreeTopics {
   readonly #world: World
   readonly #isOn: boolean
   readonly #brokers = new Map<string, Broker>()
-  /** By session. */
+  /** Delayed wills by session. */
   readonly #wills = new Map<string, DelayedWill>()
   #willBytes = 0
   readonly #received: FreeTopicsParts['received']
@@ -75,8 +75,8 @@ export class FreeTopics {
   }
 
   /**
-   * Ends the delay of a will: drops it if the client is back in time, publishes it if the session has ended.
-   * MQTT-3.1.3-9.
+   * Ends the delay of a will. The will is dropped if the client came back in time, and published if its session has
+   * ended. MQTT-3.1.3-9.
    */
   #endDelay(key: string, isContinued: boolean): void {
     const will = this.#takeWill(key)
@@ -91,13 +91,13 @@ export class FreeTopics {
     return will
   }
 
-  /** `expiryMs`: how long its session lasts from now on; 0: it ends. */
+  /** `expiryMs`: how long the session lasts from now on; 0: it ends. */
   disconnected(client: Client, expiryMs: number): void {
     const broker = this.#brokers.get(client.principal.tenant)
     broker?.left(keyOf(client), expiryMs > 0 ? this.#world.monotonic() + expiryMs : undefined)
   }
 
-  /** Drops all messages and subscriptions: another node answers now. */
+  /** Drops all messages and subscriptions, because another node answers now. */
   clear(): void {
     this.#brokers.clear()
     for (const { cancel } of this.#wills.values()) cancel()
@@ -129,7 +129,7 @@ export class FreeTopics {
     this.#brokers.get(client.principal.tenant)?.unsubscribe(keyOf(client), topic)
   }
 
-  /** A repetition of a message with QoS 2 is not published again. */
+  /** Publishes a message. A repeated message with QoS 2 is not published again. */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, qos, packetId } = message
     if (qos === 2 && client.open.has(packetId)) {
@@ -144,7 +144,7 @@ export class FreeTopics {
     } else answer({ reason: reasons.quotaExceeded, message: 'too many messages are retained, or wait' })
   }
 
-  /** MQTT-3.1.2-8, MQTT-3.1.3-9. */
+  /** Publishes a will, after its delay. MQTT-3.1.2-8, MQTT-3.1.3-9. */
   publishWill(client: Client, { delayMs, ...will }: FreeWill): void {
     if (!mayPublish(client) || serverTopic.test(will.topic)) return
     const bytes = bytesOf(will)
@@ -162,7 +162,7 @@ export class FreeTopics {
     this.#wills.set(key, { bytes, cancel: this.#world.after(delayMs, publish), publish })
   }
 
-  /** `delivered` is not called if it returns false. */
+  /** If it returns false, `delivered` is not called. */
   #publish(client: Client, message: Omit<FreeWill, 'delayMs'>, delivered = () => {}): boolean {
     const broker = this.#brokerOf(client)
     const { topic, qos, isRetained, properties } = message
@@ -193,7 +193,7 @@ function mayReceive(client: Client): boolean {
   return isAllowed(client, 'read')
 }
 
-/** While the store is closed, the rights of programs are unknown: they are allowed nothing. */
+/** While the store is closed, the permissions of programs are unknown, so programs may do nothing. */
 function isAllowed({ principal: { link, caller } }: Client, action: 'read' | 'update'): boolean {
   if (link) return true
   try {

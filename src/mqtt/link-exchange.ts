@@ -7,7 +7,7 @@ import type { Sessions } from '#mqtt/sessions'
 /** Answers a message once, when it is stored or refused. */
 export type Answer = (refusal?: Refusal) => void
 
-/** A client as a link of `src/link`. */
+/** A client as a device connection of `src/link`. */
 export interface ClientLink {
   readonly link: Link
   readonly frames: PublishedFrames
@@ -25,14 +25,14 @@ export class LinkExchange {
     this.#sessions = sessions
   }
 
-  /** Whether the message was taken before: it is only answered. */
+  /** Whether the message was accepted before: then it is only answered. */
   isRepeated(client: Client, { qos, packetId }: ClientMessage): boolean {
     return qos === 2 && client.open.has(packetId)
   }
 
   /**
-   * Answers a message that its device took, or that is repeated. Never answered if the connection ends before the
-   * commit: the client sends the message again.
+   * Answers a message that was handed to its device, or that is repeated. If the connection ends before the commit, it
+   * is never answered: the client sends the message again.
    */
   answer(client: Client, { link, frames, taken }: ClientLink, message: ClientMessage, answer: Answer): void {
     const { qos, packetId } = message
@@ -57,8 +57,8 @@ export class LinkExchange {
   }
 
   /**
-   * Frees an identifier of QoS 2. `released` runs when that is stored, also after a repeated PUBREL: the client then uses
-   * the identifier for another message.
+   * Frees an identifier of QoS 2. `released` runs when that is stored, even after a repeated PUBREL, because the client
+   * then uses the identifier for another message.
    */
   release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
     const isKnown = client.open.delete(packetId)

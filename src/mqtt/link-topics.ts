@@ -17,8 +17,8 @@ export interface LinkTopicsParts {
 }
 
 /**
- * Native devices: messages of the device link as publications on `v1/link`, and those of the server on `v1/link/down`.
- * The client enters `Links` as a socket. Contract 10.
+ * Native devices. They publish the messages of the device link on `v1/link`, and receive those of the server on
+ * `v1/link/down`. To `Links` the client is a socket. Contract 10.
  */
 export class LinkTopics {
   readonly #parts: LinkTopicsParts
@@ -28,7 +28,7 @@ export class LinkTopics {
     this.#parts = parts
   }
 
-  /** `devices`: those that were connected in the session of the client. */
+  /** `devices`: those that the session of the client had connected. */
   connected(client: Client, devices: SessionDevices): void {
     const { world, links } = this.#parts
     const { link: credentials } = client.principal
@@ -61,7 +61,7 @@ export class LinkTopics {
     exchange.answer(client, known, message, answer)
   }
 
-  /** Devices were added or removed: the session has to store them before their next message. */
+  /** Devices were added or removed: the session must be stored with the change, before their next message. */
   #noteDevices(client: Client, { link, frames }: ClientLink): void {
     const { sessions } = this.#parts
     frames.hasNewDevices = false

@@ -31,9 +31,9 @@ export interface Listener {
   close(): void
 }
 
-/** A TLS handshake costs a millisecond: a client that does not finish it is cut off. */
+/** A TLS handshake costs a millisecond. A client that does not finish it in this time is cut off. */
 const handshakeMsMax = 10_000
-/** Connections that wait to be accepted, after a restart of a site. */
+/** The number of connections that may wait to be accepted, for example when many devices reconnect at once. */
 const backlog = 4_096
 
 /** Listens for MQTT over TCP or TLS. Rejects with `CannotListen` if the address is not available. */
@@ -46,7 +46,7 @@ export function listen({ world, opened, host, port, tls }: ListenerOptions): Pro
     accept(opened, socket, new TcpTransport(world, socket, packetFlush)),
   )
   server.maxConnections = connectionsMax
-  // A client that does not speak TLS.
+  // Emitted for a client that does not speak TLS.
   server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
   return new Promise((resolve, reject) => {
     server.once('error', () => {

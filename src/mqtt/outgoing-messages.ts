@@ -2,11 +2,11 @@ import type { Delivery, Properties } from '#mqtt/control-packets'
 import { packetTypes } from '#mqtt/packet'
 import { type Reason, reasons } from '#mqtt/reason-codes'
 
-/** The client, as far as its messages need it. */
+/** The methods of a client that its messages need. */
 interface Receiver {
   /** Returns false if the packet is too large for the client. */
   deliver(message: Delivery): boolean
-  /** PUBREL. */
+  /** Sends PUBREL. */
   release(packetId: number, reason: Reason): void
   endUnread(): void
   onDrained(): void
@@ -15,11 +15,11 @@ interface Receiver {
 /** A message until its client has acknowledged it. */
 interface Unacknowledged {
   readonly delivery: Delivery
-  /** Of its event in the stream. */
+  /** The offset of its event in the stream. */
   readonly offset?: number | undefined
-  /** The session keeps it: it cannot be read again elsewhere. */
+  /** The session keeps the message, because it cannot be read again from elsewhere. */
   readonly isKept?: boolean
-  /** PUBREC was received. */
+  /** Whether PUBREC was received. */
   isReleased?: boolean
 }
 
@@ -29,29 +29,29 @@ export interface UnacknowledgedMessages {
   readonly queue: readonly Unacknowledged[]
 }
 
-/** Bytes that were sent and are not acknowledged, above which further messages wait: each may be as large as a packet. */
+/** If more bytes than this are sent and not acknowledged, further messages wait. Each may be as large as a packet. */
 const sentBytesMax = 1024 * 1024
-/** Bytes that wait for acknowledgements, above which the client is disconnected. */
+/** If more bytes than this wait, the client is disconnected. */
 const queuedBytesMax = 4 * 1024 * 1024
-/** Memory of a message, and of each of its user properties, besides their bytes. */
+/** The memory of a message, and of each of its user properties, besides their bytes. */
 const messageOverheadBytes = 200
 const propertyOverheadBytes = 100
 const packetIdentifierMax = 0xffff
 const firstFailure = 0x80
 
 /**
- * Messages with QoS 1 and 2 to one client. No more are sent than the client takes at once (receive maximum); the others
- * wait here, in order. MQTT 5.0 §4.3, §4.9.
+ * Messages with QoS 1 and 2 to one client. At most as many are unacknowledged as the client takes at once (receive
+ * maximum); the others wait here, in order. MQTT 5.0 §4.3, §4.9.
  */
 export class OutgoingMessages {
   readonly #client: Receiver
   readonly #windowMax: number
-  /** By packet identifier, in the order of sending. */
+  /** Sent messages by packet identifier, in the order of sending. */
   readonly #sent = new Map<number, Unacknowledged>()
   #queue: Unacknowledged[] = []
   #lastIdentifier = 0
   #sentBytes = 0
-  /** Of the messages that were not sent yet. */
+  /** The memory of messages that were not sent yet. */
   queuedBytes = 0
 
   constructor(client: Receiver, windowMax: number) {
@@ -64,7 +64,7 @@ export class OutgoingMessages {
     else this.#enqueue({ delivery, ...more })
   }
 
-  /** PUBACK, PUBREC or PUBCOMP. */
+  /** PUBACK, PUBREC or PUBCOMP was received. */
   acknowledged(type: number, packetId: number, reason: number): void {
     const message = this.#sent.get(packetId)
     if (type === packetTypes.pubrec && (!message || reason < firstFailure)) {
@@ -94,13 +94,13 @@ export class OutgoingMessages {
     return this.#queue.find(({ offset }) => offset !== undefined)?.offset
   }
 
-  /** Whether there are unacknowledged messages that belong to no event, and that the session does not keep. */
+  /** Whether there are unacknowledged messages that belong to no event and are not kept by the session. */
   get hasOthers(): boolean {
     const messages = [...this.#sent.values(), ...this.#queue]
     return messages.some(({ offset, isKept }) => offset === undefined && !isKept)
   }
 
-  /** For the next connection of the session. */
+  /** The messages that the session keeps for its next connection. */
   kept(): UnacknowledgedMessages {
     return {
       sent: [...this.#sent].filter(([, { isKept }]) => isKept),
@@ -108,7 +108,7 @@ export class OutgoingMessages {
     }
   }
 
-  /** Sends everything again that the session kept, under the same identifiers. MQTT-4.4.0-1. */
+  /** Sends all kept messages again, under the same identifiers. MQTT-4.4.0-1. */
   resume({ sent, queue }: UnacknowledgedMessages): void {
     for (const [packetId, message] of sent) {
       this.#add(packetId, message)
@@ -156,7 +156,7 @@ export function bytesOf({ topic, payload, properties }: MessageContent): number 
   return topic.length + payload.length + messageOverheadBytes + (properties ? propertiesBytesOf(properties) : 0)
 }
 
-/** By user properties: all deliveries of a message share them. */
+/** The memory of user properties. All deliveries of a message share the same object. */
 const userPropertiesBytes = new WeakMap<object, number>()
 
 function propertiesBytesOf({ responseTopic = '', contentType = '', ...others }: Properties): number {

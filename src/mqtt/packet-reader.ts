@@ -3,9 +3,9 @@ import type { PacketTurns } from '#mqtt/packet-turns'
 import { PacketFault, reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 
-/** Bytes that a client may send while nothing is read: websockets cannot be paused. */
+/** The limit of bytes that a client may send while nothing is read: websockets cannot be paused. */
 const backlogBytesMax = 2 * 1024 * 1024
-/** Memory of a part of the backlog, besides its bytes. */
+/** The memory of a part of the backlog, besides its bytes. */
 const partOverheadBytes = 200
 
 export interface PacketReaderParts {
@@ -51,7 +51,7 @@ export class PacketReader {
     const mustWait = this.#isPaused || this.#isWaiting || this.#parts.turns.isOver
     const rest = mustWait ? chunk : this.framing.add(chunk, this.#take)
     if (!rest || rest.length === 0) return
-    // A copy: the bytes are valid only now.
+    // Copied, because the bytes are valid only during this call.
     this.#keep(Uint8Array.from(rest), false)
     this.#wait()
   }
@@ -61,7 +61,7 @@ export class PacketReader {
     this.#parts.transport.pause()
   }
 
-  /** Takes the packets that arrived meanwhile. @throws PacketFault, and what `take` throws */
+  /** Reads again, first the bytes that arrived meanwhile. @throws PacketFault, and what `take` throws */
   resume(): void {
     this.#isPaused = false
     if (!this.#isWaiting) this.takeBacklog()
@@ -87,7 +87,7 @@ export class PacketReader {
     if (!this.#isPaused) this.#parts.transport.resume()
   }
 
-  /** Takes nothing any more. */
+  /** No packet is taken any more. */
   close(): void {
     this.#isPaused = true
     this.#backlog = []

@@ -2,9 +2,12 @@ import type { World } from '#runtime/world'
 
 /** How long packets are processed before other work of the event loop runs. */
 const sliceMs = 8
-/** A longer turn had an expensive packet. The next one waits as long as it took, so packets use half of the CPU at most. */
+/**
+ * A longer turn had an expensive packet. The next one then waits as long as this one took, so packets use at most half
+ * of the CPU.
+ */
 const expensiveMs = 2 * sliceMs
-/** A pause of the process during the turn must not delay the next one for long. */
+/** The longest wait: a pause of the process during a turn must not delay the next one for long. */
 const waitMsMax = 50
 
 /** A connection with packets that wait. */
@@ -15,13 +18,16 @@ export interface WaitingPackets {
 
 /**
  * Shares the time for packets among all connections. Node reads up to 2 MiB of one connection in a cycle of the event
- * loop: in packets of two bytes, or in those that cost most, this is some seconds of work.
+ * loop. In packets of two bytes, or in the most expensive ones, this would be some seconds of work.
  */
 export class PacketTurns {
   readonly #world: World
   readonly #waiting = new Set<WaitingPackets>()
   #isScheduled = false
-  /** World.monotonic: the first packet of this cycle of the event loop, or of the turns that run. */
+  /**
+   * When the first packet of this cycle of the event loop, or of the running turns, was processed, by
+   * `World.monotonic`.
+   */
   #startedAt: number | undefined
 
   constructor(world: World) {
@@ -47,7 +53,7 @@ export class PacketTurns {
     this.#world.soon(() => this.#run())
   }
 
-  /** Connections take turns. */
+  /** Processes waiting packets. Connections take turns. */
   #run(): void {
     const startedAt = this.#world.monotonic()
     this.#startedAt = startedAt
@@ -67,7 +73,7 @@ export class PacketTurns {
 
 const turnsOfWorlds = new WeakMap<World, PacketTurns>()
 
-/** All connections of one process share the turns. */
+/** The turns of a process, which all its connections share. */
 export function packetTurnsOf(world: World): PacketTurns {
   let turns = turnsOfWorlds.get(world)
   if (!turns) {

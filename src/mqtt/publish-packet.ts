@@ -5,7 +5,7 @@ import { readUtf8 } from '#mqtt/utf8'
 
 /** A message of a client. The payload is valid as long as the bytes of its packet. */
 export interface Publication {
-  /** Empty: the topic of the alias. */
+  /** Empty if only an alias names the topic. */
   readonly topic: string
   readonly payload: Uint8Array
   readonly qos: Qos
@@ -56,7 +56,7 @@ export interface Acknowledgement {
   readonly reason: number
 }
 
-/** PUBACK, PUBREC, PUBREL or PUBCOMP. MQTT 5.0 §3.4 to §3.7. @throws PacketFault */
+/** Reads PUBACK, PUBREC, PUBREL or PUBCOMP. MQTT 5.0 §3.4 to §3.7. @throws PacketFault */
 export function readAcknowledgement(body: Uint8Array, version: ProtocolVersion): Acknowledgement {
   if (version === 4 && body.length !== 2) throw malformed('an acknowledgement has two bytes')
   const packetId = wordAt(body, 0)
@@ -66,7 +66,7 @@ export function readAcknowledgement(body: Uint8Array, version: ProtocolVersion):
 
 const reasonCharactersMax = 1_024
 
-/** `message`: only with a reason other than success, and only in version 5. */
+/** `message` is only sent in version 5, with a reason other than success. */
 export function writeAcknowledgement(
   type: 4 | 5 | 6 | 7,
   packetId: number,
@@ -86,7 +86,7 @@ export function writeAcknowledgement(
   ])
 }
 
-/** Of low packet identifiers, which most clients use again and again. */
+/** Packets for low packet identifiers, which most clients reuse all the time. */
 const shortAcknowledgements: (Uint8Array | undefined)[] = []
 const sharedIdentifiers = 1_024
 
@@ -125,7 +125,7 @@ export function writeDelivery(message: Delivery, version: ProtocolVersion): Uint
   return packet
 }
 
-/** By message, the last packet: many clients get the same message. */
+/** The packet that was written last, by message: many clients get the same message. */
 const packets = new WeakMap<Delivery, { readonly version: ProtocolVersion; readonly packet: Uint8Array }>()
 
 /** The same for a message without packet identifier, which is encoded once for all clients of a version. */

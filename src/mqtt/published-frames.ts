@@ -10,20 +10,20 @@ const brace = 0x7b
 const bracket = 0x5b
 
 /**
- * The codec of one client: messages may be in JSON or msgpack, and those of the server are in the form of the client's
- * last one. PUBACK and PUBREC replace ACK. Contract 10.
+ * The codec of one client. Its messages may be in JSON or msgpack; the server uses the form of the client's last one.
+ * PUBACK and PUBREC replace ACK. Contract 10.
  */
 export class PublishedFrames implements LinkCodec {
   /** Why the last message of the client was refused. */
   refusal: Refusal | undefined
-  /** HELLO or BYE was read. */
+  /** Whether HELLO or BYE was read. */
   hasNewDevices = false
   #codec: LinkCodec = jsonCodec
 
   decode(data: Uint8Array): DeviceFrame {
     const isJson = data[0] === brace || data[0] === bracket
     this.#codec = isJson ? jsonCodec : msgpackCodec
-    // Repetitions are recognised by their packet identifiers.
+    // No sequence numbers are expected: repeated messages are recognised by their packet identifiers.
     const frame = this.#codec.decode(data, !isJson, false)
     if (frame.kind === 'other' && isAboutDevices(frame.message)) this.hasNewDevices = true
     return frame
@@ -36,7 +36,10 @@ export class PublishedFrames implements LinkCodec {
 
   acknowledge(): undefined {}
 
-  /** An error about a device alone is no answer: the device was removed, or is on another connection now. */
+  /**
+   * An error that only names a device by its address is no answer: the device was removed, or is on another connection
+   * now.
+   */
   #refuse(error: ServerFrame): void {
     const isAnswer = 'seq' in error || 'deviceIdentifier' in error || !('flakeAddress' in error)
     if (!isAnswer) return

@@ -1,7 +1,7 @@
 import type { EventFilter } from '#events/audience'
 import { isMatchingLevels } from '#mqtt/topic'
 
-/** Topics of people and programs: events, values, and the status of devices. Contract 10. */
+/** The topics of people and programs: events, values (`state`), and the status of devices (`meta`). Contract 10. */
 export type ReaderKind = 'events' | 'state' | 'meta'
 
 const pattern = /^v1\/(events|state|meta)\//
@@ -10,15 +10,15 @@ export function readerKindOf(filter: string): ReaderKind | undefined {
   return pattern.exec(filter)?.[1] as ReaderKind | undefined
 }
 
-/** Instead of a device or a service that an event does not have. */
+/** Stands for the device or service of an event that has none. */
 export const absentLevel = '~'
 
-/** A name as one level of a topic. Inverse of `nameOfLevel`. */
+/** A name as one level of a topic. The inverse of `nameOfLevel`. */
 export function levelOf(name: string): string {
   return name.replace(/[/+#%]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Undefined if it is no name in this form. */
+/** Undefined if the level is not a name in this form. */
 export function nameOfLevel(level: string): string | undefined {
   try {
     return decodeURIComponent(level)

@@ -36,16 +36,16 @@ interface Filter {
 /** A client that subscribes to events. Its socket is one of the event sockets of the hub. */
 interface Reader {
   readonly client: Client
-  /** By topic filter. */
+  /** Filters by their text. */
   readonly filters: Map<string, Filter>
   /** The tenant, the filters and their options: readers with the same key and rights get the same deliveries. */
   key: string
   /** Whether a filter matches topics of values or of the status. */
   hasValues: boolean
   isListening: boolean
-  /** Resolves when the current values for all filters so far are sent: filters are processed in turn. */
+  /** Resolves when the present values for all filters so far are sent. Filters are processed one after the other. */
   scans: Promise<void>
-  /** Scans that have not ended. */
+  /** The number of scans that have not ended. */
   scanCount: number
 }
 
@@ -58,9 +58,9 @@ interface ReceivedEvent {
 
 const resyncLevels = ['v1', 'events', '$resync']
 const namesAtOnce = 64
-/** Subscriptions of a client that wait for their present values. */
+/** The limit of subscriptions of one client that wait for their present values. */
 const scansMax = 100
-/** With more unread bytes, a client gets no more of the present values. */
+/** While a client has more unread bytes, it gets no more of the present values. */
 const unreadBytesMax = 128 * 1024
 const unreadPauseMs = 100
 
@@ -71,7 +71,7 @@ const unreadPauseMs = 100
 export class ReaderTopics {
   readonly #parts: ReaderParts
   readonly #readers = new Map<Client, Reader>()
-  /** Clients with the same rights get the same text, one after another. */
+  /** The last event. Clients with the same rights get the same text, one after another. */
   #last: ReceivedEvent | undefined
 
   constructor(parts: ReaderParts) {
@@ -97,7 +97,7 @@ export class ReaderTopics {
     if (reader?.filters.delete(filter)) this.#listen(reader)
   }
 
-  /** Continues a session after this position; without one everything was missed. */
+  /** Continues a session after this position. Without a position, everything counts as missed. */
   resume(client: Client, position: Position | undefined): void {
     const filters = [...client.subscriptions.values()].filter(({ topic }) => readerKindOf(topic)).map(filterOf)
     if (filters.length === 0) return
@@ -106,7 +106,7 @@ export class ReaderTopics {
     this.#listen(reader, position ?? 'lost')
   }
 
-  /** Everything up to this position is acknowledged. Undefined: the present values must be sent again. */
+  /** The position up to which everything is acknowledged. Undefined: the present values must be sent again. */
   positionOf(client: Client): Position | undefined {
     const reader = this.#readers.get(client)
     const position = reader && this.#parts.hub.positionOf(client.socket)
@@ -152,7 +152,7 @@ export class ReaderTopics {
     reader.hasValues = [...reader.filters.keys()].some((filter) => readerKindOf(filter) !== 'events')
     const before = reader.isListening ? (hub.positionOf(socket) ?? 'lost') : from
     this.#leave(reader)
-    // A session that is over ends the connection.
+    // If the session has ended, its connection is ended elsewhere.
     const caller = principal.caller?.now()
     if (reader.filters.size === 0 || !caller) return
     reader.isListening = true
@@ -186,7 +186,7 @@ export class ReaderTopics {
     for (const delivery of this.#deliveriesOf(reader, this.#last)) reader.client.outgoing.send(delivery, { offset })
   }
 
-  /** The event itself, and the values that it changes. */
+  /** The deliveries of the event itself and of the values that it changes. */
   #deliveriesOf(reader: Reader, { text, event, byKey }: ReceivedEvent): readonly Delivery[] {
     const caller = reader.hasValues ? reader.client.principal.caller?.now() : undefined
     const known = byKey.get(reader.key)
@@ -199,7 +199,7 @@ export class ReaderTopics {
     return deliveries
   }
 
-  /** The client reads everything again. */
+  /** Makes the client read everything again. */
   #resync(reader: Reader, text: string): void {
     const filters = [...reader.filters.values()]
     const ofEvents = filters.filter(({ text: filter }) => readerKindOf(filter) === 'events')
@@ -221,7 +221,7 @@ export class ReaderTopics {
       })
   }
 
-  /** In slices, at the pace of the client. Changes meanwhile are sent as events. */
+  /** Sends the present values, in slices, and no faster than the client reads. Changes meanwhile are sent as events. */
   async #sendPresent(reader: Reader, filters: readonly Filter[]): Promise<void> {
     const { system, listing, port } = this.#parts
     const { world } = system
@@ -249,7 +249,7 @@ export class ReaderTopics {
         const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
         if (!state?.exists) continue
         const messages = [...this.#present(caller, state, levels)]
-        // The state may not be stored yet.
+        // After the commit: the state may not be stored yet.
         if (messages.length > 0) {
           port.whenStored(() => {
             for (const delivery of messages.flatMap((message) => deliveryTo(reader, message, true) ?? []))
@@ -276,7 +276,7 @@ function keyOf({ client, filters }: Reader): string {
   return JSON.stringify([client.principal.tenant, subscriptions])
 }
 
-/** Once for all filters that match, with the highest QoS. MQTT-3.3.4-2. */
+/** One delivery for all matching filters, with the highest QoS. MQTT-3.3.4-2. */
 function deliveryTo(reader: Reader, { levels, payload }: StateMessage, isPresent = false): Delivery | undefined {
   const matching = [...reader.filters.values()].filter((filter) => isMatchingLevels(filter.levels, levels))
   if (matching.length === 0) return undefined

@@ -46,7 +46,7 @@ export function returnCodeOf(reason: Reason): number {
   return returnCodes.get(reason) ?? serverUnavailable
 }
 
-/** Why a client is not accepted. */
+/** The reasons for which a client is not accepted. */
 export const connectRefusals: Partial<Record<Problem['code'], Reason>> = {
   unauthorized: reasons.badCredentials,
   forbidden: reasons.notAuthorized,
@@ -66,7 +66,7 @@ const refusalReasons: Partial<Record<Problem['code'], Reason>> = {
   too_many_requests: reasons.quotaExceeded,
 }
 
-/** Why a message is refused. */
+/** The reason for which a message is refused. */
 export function reasonOf({ code, kind }: Problem): Reason {
   return refusalReasons[code] ?? (kind.isTemporary ? reasons.implementationError : reasons.payloadInvalid)
 }

@@ -16,15 +16,18 @@ import { tenantKey } from '#model/tenant'
 import type { Client, Principal } from '#mqtt/client'
 import type { System } from '#runtime/system'
 
-/** Contract 10. If the process ends while the client is connected, the session is kept for this time too. */
+/**
+ * The longest time for which a session is kept without its client. Also used if the process ends while the client is
+ * connected. Contract 10.
+ */
 const expiryMsMax = 7 * 24 * 60 * 60_000
 /** A connected session is saved again after this time at the latest, so that it does not expire. */
 const renewedEveryMs = 24 * 60 * 60_000
-/** Sessions renewed in one second. */
+/** The number of sessions renewed in one second. */
 const renewedAtOnceMax = 100
 /** The number of sessions that one principal may begin while this process runs. */
 const sessionsOfOneMax = 10_000
-/** Devices that a continued session connects before their HELLO. Limited, because each HELLO stores all their names. */
+/** The limit of devices that a continued session connects before their HELLO. Each HELLO stores all their names. */
 export const sessionDevicesMax = 128
 
 /** A persistent session whose client is connected. */
@@ -41,8 +44,8 @@ export interface Session {
 }
 
 /**
- * Persistent sessions, stored by their actors. A command to the actor belongs to the commit of the message that caused
- * it, because both turns run synchronously. Contract 10, Delivery.
+ * Persistent sessions, which their actors store. A change of a session is in the commit of the message that caused it,
+ * because both turns run synchronously. Contract 10, Delivery.
  */
 export class Sessions {
   readonly #system: System<Entry>
@@ -71,8 +74,8 @@ export class Sessions {
   }
 
   /**
-   * Continues the stored session of the client, or begins another one. `isPresent`: it was continued. `expiryMs` 0: the
-   * session ends with the connection. @throws Problem `storage`
+   * Continues the stored session of the client, or begins another one. `isPresent`: a session was continued. `expiryMs`
+   * 0: the session ends with the connection. @throws Problem `storage`
    */
   begin(client: Client, isClean: boolean, expiryMs: number): { isPresent: boolean; session: Session } {
     const { principal, clientId } = client
@@ -115,7 +118,7 @@ export class Sessions {
     if (session?.stored.delete(packetId)) this.#save(client, session)
   }
 
-  /** The devices of the client, by their services. */
+  /** The devices that the client has connected have changed. */
   connected(client: Client, devices: SessionDevices): void {
     const session = this.#open.get(client)
     if (!session) return
@@ -129,7 +132,7 @@ export class Sessions {
     if (session) this.#save(client, session, { subscriptions: [...client.subscriptions.values()] })
   }
 
-  /** The client has received the events up to this position. Stored with the next change, or by `renew`. */
+  /** The client has received the events up to this position, which is stored with the next change or by `renew`. */
   positioned(client: Client, position: StoredPosition | undefined): void {
     const session = this.#open.get(client)
     if (!session || session.position?.offset === position?.offset) return
@@ -143,14 +146,14 @@ export class Sessions {
     if (!session) return
     this.#open.delete(client)
     this.#moved.delete(client)
-    // If the end cannot be stored, the session ends after the longest time.
+    // If the end cannot be stored, the session ends after the longest possible time.
     if (!this.#system.isServing || !this.#system.gate.isOpen) return
     session.endsAt = this.#system.world.now() + session.expiryMs
     if (session.expiryMs === 0) this.#turn(client, { type: 'forget' })
     else this.#save(client, session)
   }
 
-  /** Called every second. */
+  /** Stores new positions, and sessions that would expire. Called every second. */
   renew(): void {
     const due = this.#system.world.now() + expiryMsMax - renewedEveryMs
     let count = 0

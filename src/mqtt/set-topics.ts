@@ -22,7 +22,7 @@ export interface SetParts {
   readonly system: System<Entry>
   readonly links: Links
   readonly audit: Audit
-  /** A message with QoS 2 took effect. `answer` runs when its identifier is stored with the session. */
+  /** Called for a message with QoS 2 that took effect. `answer` runs when its identifier is stored with the session. */
   readonly received: (client: Client, packetId: number, answer: () => void) => void
 }
 
@@ -45,8 +45,8 @@ export class SetTopics {
   }
 
   /**
-   * The answer is sent when the write was sent to the device. A repeated message with QoS 2 is not written again, even
-   * in a later connection of the session, unless the process died before the identifier was stored.
+   * Answers when the write was sent to the device. A repeated message with QoS 2 is not written again, even in a later
+   * connection of the session, unless the process died before the identifier was stored.
    */
   publish(client: Client, message: ClientMessage, answer: Answer): void {
     const { topic, payload, qos, packetId } = message

@@ -13,7 +13,7 @@ import type { System } from '#runtime/system'
 /** A message on a topic of a value or a status. */
 export interface StateMessage {
   readonly levels: readonly string[]
-  /** Empty: there is no value any more. */
+  /** Empty if there is no value any more. */
   readonly payload: string
 }
 
@@ -47,7 +47,7 @@ export function* stateMessages(
   }
 }
 
-/** An event of `src/events/wire-format`, as far as topics need it. */
+/** The fields of an event of `src/events/wire-format` that topics need. */
 export interface StateEvent {
   readonly type: string
   readonly offset?: number
@@ -60,7 +60,7 @@ export interface StateEvent {
   }[]
 }
 
-/** The changes of an event. A property that is removed, or in error, has no value any more. */
+/** The changes of an event. A property that is removed or in error has no value any more. */
 export function* changeMessages(system: System<Entry>, caller: Caller, event: StateEvent): Generator<StateMessage> {
   const { type, deviceIdentifier = '', serviceIdentifier = '' } = event
   const device = levelOf(deviceIdentifier)
@@ -74,7 +74,7 @@ export function* changeMessages(system: System<Entry>, caller: Caller, event: St
   }
 }
 
-/** Names in the schema, for callers that may read it. */
+/** Names by the schema if the caller may read it. */
 function namesFor(system: System<Entry>, { tenant, scope }: Caller, service: string): (propId: number) => string {
   const mayRead = servicesWithin(scope, 'schemas', 'read')(service)
   const schema = mayRead ? system.wake(tenantAddress(tenant)).schemas.get(service) : undefined

@@ -26,10 +26,13 @@ export interface ThingsBoardParts {
   readonly reports: FreeReports
 }
 
-/** A client that uses these topics. It has a link of its own: messages of `v1/link` have another form. */
+/**
+ * A client that uses these topics. It has a device connection of its own, because messages on `v1/link` have another
+ * form.
+ */
 interface Peer extends ClientLink {
   readonly socket: ClientSocket
-  /** How the gateway writes the names of its devices. */
+  /** The names of the gateway's devices as the gateway writes them. */
   readonly names: Map<string, string>
   /** Writes that the client has not answered, by the number in their topic, the oldest first. */
   readonly requests: Map<number, PendingRequest>
@@ -54,11 +57,11 @@ const gatewayPrefix = 'v1/gateway/'
 const attributeRequest = 'attributes/request/'
 const rpcResponse = 'rpc/response/'
 const requestsMax = 1_024
-/** Each may be connected, and stored. */
+/** The limit of devices in a message: each may be connected, and stored. */
 const devicesMax = 128
 const keysMax = 1_024
 
-/** The topics of ThingsBoard: a device moves by changing host and token. Contract 10. */
+/** The topics of ThingsBoard. A device moves to this server by a change of host and token. Contract 10. */
 export class ThingsBoardTopics {
   readonly #parts: ThingsBoardParts
   readonly #peers = new Map<Client, Peer>()
@@ -88,7 +91,7 @@ export class ThingsBoardTopics {
     if (!peer) return false
     if (!filter.startsWith(devicePrefix)) return true
     this.#attempt(peer, () => this.#own(client, peer))
-    // A refusal here is no answer to a message.
+    // A refusal here must not become the answer to a message.
     this.#parts.links.port.inOrder(() => {
       peer.frames.refusal = undefined
     })
@@ -118,7 +121,7 @@ export class ThingsBoardTopics {
     return peer
   }
 
-  /** A refusal is kept for the answer to the message, behind those of earlier ones. */
+  /** Runs a task. A refusal is kept for the answer to the message, after those of earlier messages. */
   #attempt(peer: Peer, task: () => void): void {
     try {
       task()
@@ -183,7 +186,10 @@ export class ThingsBoardTopics {
     }
   }
 
-  /** Every device is read before the first is stored; a refused one does not keep the others from being stored. */
+  /**
+   * Reads the values of all devices before it stores the first ones. If a device is refused, the others are stored
+   * nevertheless.
+   */
   #reportAll(
     client: Client,
     peer: Peer,
@@ -200,7 +206,7 @@ export class ThingsBoardTopics {
     }
   }
 
-  /** `linked` undefined: it was refused, and the reason is known. */
+  /** `linked` is undefined if the device was refused; the reason is noted already. */
   #report(
     peer: Peer,
     linked: LinkedDevice | undefined,
@@ -261,7 +267,7 @@ export class ThingsBoardTopics {
     this.#send(client, `${gatewayPrefix}attributes/response`, () => ({ id, device, ...values() }))
   }
 
-  /** Sent when everything before the request is stored. */
+  /** Sends a message once everything before the request is stored. */
   #send(client: Client, topic: string, payload: () => unknown): void {
     this.#parts.links.port.whenStored(() => this.#deliver(client, topic, payload()))
   }
@@ -273,7 +279,7 @@ export class ThingsBoardTopics {
     return isSubscribed
   }
 
-  /** Present values by name; all without `keys`. */
+  /** The present values by name; without `keys`, all of them. */
   #attributes({ tenant, device }: LinkedDevice, keys: readonly string[] | undefined): Record<string, PropertyValue> {
     const { system, reports } = this.#parts
     const state = system.peek(deviceAddress(tenant, device)) as DeviceState | undefined
@@ -287,7 +293,7 @@ export class ThingsBoardTopics {
     return Object.fromEntries(values)
   }
 
-  /** Attributes have no answer, so a write to them is done when it is sent. Contract 10. */
+  /** Attributes are not answered, so a write to them is done once it is sent. Contract 10. */
   #write(client: Client, peer: Peer, { flakeAddress, id, serviceIdentifier: service, updates }: WriteMessage): void {
     const linked = peer.link.devices.get(flakeAddress)
     if (!linked) return
@@ -322,7 +328,7 @@ export class ThingsBoardTopics {
     if (requests.size > requestsMax && oldest !== undefined) requests.delete(oldest)
   }
 
-  /** An answer that comes too late is not an error. */
+  /** An answer that comes too late is ignored. */
   #result({ requests }: Peer, number: number, body: unknown): void {
     const request = requests.get(number)
     if (!request) return
@@ -332,7 +338,7 @@ export class ThingsBoardTopics {
     this.#answer(request, text)
   }
 
-  /** With a message: the device refused the write. */
+  /** Passes on the result of a write. `message` is undefined if the device accepted it. */
   #answer({ linked, id, propIds }: PendingRequest, message: string | undefined): void {
     const results = propIds.map((propId): WriteResultOf => {
       if (message === undefined) return { propId, status: 'OK' }
@@ -355,7 +361,7 @@ function keysOf(text: string): string[] {
   return text.split(',', keysMax)
 }
 
-/** Devices expect a number. A repeated write has the same one. */
+/** The number of a request, because devices expect one. A repeated write has the same number. */
 function numberOf(id: string): number {
   return hash('sha256', id, 'buffer').readUInt32BE(0) >>> 1
 }

@@ -3,7 +3,7 @@ interface Node<Value> {
   readonly values: Set<Value>
 }
 
-/** Values by topic filter. A topic costs time for its own levels, and for those of filters with `+`. */
+/** Values by topic filter. A search takes time for the levels of its topic, and for those of filters with `+`. */
 export class TopicTree<Value> {
   readonly #root: Node<Value> = emptyNode()
   #size = 0
@@ -14,12 +14,15 @@ export class TopicTree<Value> {
     return this.#size
   }
 
-  /** Levels of all filters, each once. Each takes half a kilobyte. */
+  /** The number of levels of all filters, equal ones counted once. A level takes half a kilobyte. */
   get levels(): number {
     return this.#levels
   }
 
-  /** Levels of all filters from their first `+` on, each once. A topic may cost time for all of them. */
+  /**
+   * The number of levels of all filters from their first `+` on, equal ones counted once. A search may visit all of
+   * them.
+   */
   get openLevels(): number {
     return this.#openLevels
   }

@@ -25,11 +25,11 @@ export interface TopicsOptions extends Pick<ReaderParts, 'hub' | 'listing' | 'lo
   readonly links: Links
   readonly intern: InternShape
   readonly audit: Audit
-  /** Topics outside `v1/`. */
+  /** Whether topics outside `v1/` are enabled. */
   readonly hasFreeTopics: boolean
 }
 
-/** What each topic means. */
+/** Passes each message to the module for its topic. */
 export class Topics {
   readonly #sessions: Sessions
   readonly #exchange: LinkExchange
@@ -39,7 +39,7 @@ export class Topics {
   readonly #writes: SetTopics
   readonly #free: FreeTopics
   readonly hasFreeTopics: boolean
-  /** Messages of clients. */
+  /** Counts of messages of clients. */
   readonly counts = { received: 0, refused: 0 }
   #ticks = 0
 
@@ -96,12 +96,12 @@ export class Topics {
     this.#sessions.setExpiry(client, expiryMs)
   }
 
-  /** PUBREL of the client. */
+  /** The client sent PUBREL. */
   release(client: Client, packetId: number, released: (isKnown: boolean) => void): void {
     this.#exchange.release(client, packetId, released)
   }
 
-  /** Another node answers now, and no client is connected here. */
+  /** Drops everything: another node answers now, and no client is connected here. */
   clear(): void {
     this.#free.clear()
   }
@@ -146,7 +146,7 @@ export class Topics {
     }
   }
 
-  /** The granted QoS, or the reason of the refusal. */
+  /** Returns the granted QoS, or the reason of the refusal. */
   subscribe(client: Client, subscription: Subscription): number {
     const { topic } = subscription
     const { subscriptions } = client
@@ -168,7 +168,7 @@ export class Topics {
     return reasons.topicFilterInvalid
   }
 
-  /** Whether the client had this subscription. */
+  /** Returns whether the client had this subscription. */
   unsubscribe(client: Client, topic: string): boolean {
     this.#readers.unsubscribe(client, topic)
     this.#free.unsubscribe(client, topic)
@@ -185,7 +185,7 @@ export class Topics {
 const linkTopic = 'v1/link'
 /** Contract 10. */
 export const subscriptionsMax = 100
-/** After a kill of the process, events of this time are sent again. */
+/** Positions are stored at this interval. After a kill of the process, the events since then are sent again. */
 const positionedEveryTicks = 10
 
 /** Topics that clients receive without a subscription; subscribing to them is accepted. */

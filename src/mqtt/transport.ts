@@ -8,7 +8,7 @@ import type { World } from '#runtime/world'
  * After `close`, or after the client has gone, `send` does nothing.
  */
 export interface Transport {
-  /** Of the client, as far as it is known. */
+  /** The address of the client, as far as it is known. */
   readonly address: string
   /** `mayWait`: later packets may be sent together with it. */
   send(packet: Uint8Array, mayWait?: boolean): void
@@ -17,7 +17,7 @@ export interface Transport {
   /** Stops reading, if the transport can: packets that still arrive have to be kept. */
   pause(): void
   resume(): void
-  /** See `Socket`. */
+  /** Sets the last packet to a client at another node. See `Socket`. */
   setFarewell?(packet: Uint8Array): void
   /** Sends everything, then closes. Never calls back before it returns. */
   close(): void
@@ -26,23 +26,23 @@ export interface Transport {
 /** The time for a client to read what was sent before the connection was closed. */
 const lingerMs = 5_000
 
-/** Bytes of packets that wait, above which they are sent at once. */
+/** When more bytes than this wait, they are sent at once. */
 const waitingBytesMax = 16 * 1024
 const waitPerWriteTime = 3
-/** A pause of the process during the writes must not delay the next ones for long. */
+/** The longest wait: a pause of the process during the writes must not delay the next ones for long. */
 const waitMsMax = 100
-/** Between two reads of the clock. */
+/** The number of connections to flush between two reads of the clock. */
 const flushedAtOnce = 16
 
 /**
- * Sends packets that may wait, of all connections together. A write costs as much as some hundred packets in it, so the
- * next packets wait three times as long as the last writes took. With few connections this wait is negligible.
+ * Sends packets that may wait, for all connections together. A write costs as much as some hundred packets in it. So
+ * the next packets wait three times as long as the last writes took. With few connections this wait is negligible.
  */
 export class PacketFlush {
   readonly #world: World
   readonly #waiting = new Set<TcpTransport>()
   #isScheduled = false
-  /** World.monotonic. */
+  /** The earliest time of the next writes, by `World.monotonic`. */
   #dueAt = 0
 
   constructor(world: World) {
@@ -90,7 +90,7 @@ export class TcpTransport implements Transport {
   readonly #world: World
   readonly #packetFlush: PacketFlush
   #packets: Uint8Array[] = []
-  /** Of these packets. */
+  /** The bytes of these packets. */
   #packetBytes = 0
   #isFlushDue = false
   #isClosing = false
@@ -133,8 +133,8 @@ export class TcpTransport implements Transport {
     this.#isClosing = true
     this.#world.soon(() => {
       this.flush()
-      // Continues to read: unread bytes would turn the end of the connection into a reset, which discards the last
-      // packet.
+      // Continues to read: unread bytes would turn the end of the connection into a reset, and the client would lose
+      // the last packet.
       this.#socket.resume()
       this.#socket.end()
     })
@@ -186,7 +186,7 @@ export class WebsocketTransport implements Transport {
     return this.#socket.bufferedBytes()
   }
 
-  /** Websockets of this node cannot be paused, those of other nodes can if they are TCP there. */
+  /** A websocket of this node cannot be paused. One of another node can, if the client uses TCP there. */
   pause(): void {
     this.#socket.pause?.()
   }

@@ -8,9 +8,9 @@ interface Opening {
   readonly address: string
 }
 
-/** One message may hold many packets, or a part of one. MQTT-6.0.0-2. */
+/** The largest message. It may hold many packets, or a part of one. MQTT-6.0.0-2. */
 const messageBytesMax = 512 * 1024
-/** Above what one client may leave unread before it is disconnected. */
+/** Larger than the limit of unread bytes at which a client is disconnected. */
 const backpressureBytesMax = 4 * 1024 * 1024
 
 /** MQTT over websockets, at `/mqtt`. MQTT 5.0 §6. */
@@ -38,7 +38,7 @@ class WebsocketHandler implements SocketHandler<Opening> {
     if (connection) this.#bySocket.set(socket, connection)
   }
 
-  /** MQTT-6.0.0-1. */
+  /** A text frame ends the connection. MQTT-6.0.0-1. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     const connection = this.#bySocket.get(socket)
     if (isBinary) connection?.received(data)
