@@ -36,7 +36,7 @@ export class DeviceTunnels {
     })
   }
 
-  /** The websocket at which other nodes reach those routes of this node that `carry` was called with. */
+  /** The websocket by which other nodes reach the routes that were passed to `carry`. */
   get host(): AnyWebsocketRoute {
     const { world, node, bug } = this.#options
     return tunnelHost({ world, node, routes: this.#routes, bug })

@@ -145,7 +145,8 @@ export class Forwarder implements OtherNodes {
     more: readonly string[] = [],
   ): Promise<IncomingMessage> {
     const { method, target, body, signal } = request
-    // The length of what is sent, not of what the client announced: otherwise the next request would be read as a body.
+    // The length that is sent, not the one that the client announced: otherwise the next request would be read as a
+    // body.
     const framing =
       body instanceof Uint8Array ? ['Content-Length', `${body.byteLength}`] : ['Transfer-Encoding', 'chunked']
     const headers = [...passedOn(request.headers, 'content-length'), ...framing, ...more, nodeKeyHeader, this.#node.key]

@@ -13,9 +13,9 @@ import type { Operation } from '#runtime/storage'
  * So messages of an earlier owner, repeated messages, and the second of two competing claims have no effect, even if
  * the servers of the log accept them.
  *
- * An owner appends each part after the one before it has come back, and claims only after what counts. So a part that
- * is ahead of the chain, or a claim after one that does not count here, shows that a message was lost or changed: in
- * the log, or in the copy of this node.
+ * An owner appends each part only after the previous one has come back, and a claim always follows the last message
+ * that counts. So a part that is ahead of the chain, or a claim after one that does not count here, shows that a
+ * message was lost or changed: in the log, or in the copy of this node.
  */
 
 /** A position of the chain: the last message that counts. */

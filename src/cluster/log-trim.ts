@@ -24,7 +24,7 @@ export interface LogTrimOptions {
 }
 
 const trimEveryMs = 10_000
-/** A node that needs more fetches an image instead. */
+/** The limit of the log. A node that lacks earlier messages fetches an image instead. */
 const logBytesMax = 4 * 1024 * 1024 * 1024
 
 /**

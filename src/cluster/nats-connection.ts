@@ -16,7 +16,7 @@ import { ClusterFailure } from '#cluster/cluster-failure'
 export interface NatsServers {
   /** As `NATS_URL` names them. Contract 11. */
   readonly servers: readonly string[]
-  /** For the log of the servers. */
+  /** Names this node in the logs of the servers. */
   readonly node: { readonly name: string }
 }
 

@@ -88,12 +88,15 @@ export function natsLog({ world, connection, stream, subject }: NatsLogOptions):
   }
 }
 
-/** The library waits much longer for a consumer whose server is gone. */
+/** Stops at missed heartbeats: the library itself waits much longer for a consumer whose server is gone. */
 async function stopIfSilent(messages: ConsumerMessages): Promise<void> {
   for await (const { type } of messages.status()) if (type === 'heartbeats_missed') messages.stop()
 }
 
-/** The library creates two errors for each request in advance. Their stacks would cost more than the rest of it. */
+/**
+ * Runs a call without stack traces. The library creates two errors for each request in advance, and their stacks would
+ * cost more than the rest of it.
+ */
 function withoutStacks<Result>(call: () => Result): Result {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

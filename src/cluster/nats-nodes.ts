@@ -24,7 +24,7 @@ export class NatsNodes {
   readonly #others = new Map<string, { readonly state: NodeState; readonly seenAt: number }>()
   #cancelTimer: (() => void) | undefined
   #stopWatching: (() => void) | undefined
-  /** World.monotonic of the last answer of the servers. */
+  /** When the servers last answered, by `World.monotonic`. */
   #answeredAt: number
   readonly #lag = new LagClock()
   /** The last message of the log that is in the store of this node. */

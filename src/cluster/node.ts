@@ -31,7 +31,7 @@ type ClusterStatus = NonNullable<HealthStatus['cluster']>
 /** How long a request waits for an owner. Contract 11. */
 const ownerMsMax = 15_000
 const askAgainMs = 20
-/** How long requests from a node that takes this one for the owner wait for it to become the owner. */
+/** If another node takes this one for the owner: how long its request waits for this node to become the owner. */
 const becomeOwnerMsMax = 1_000
 /** How long a node answers reads while the servers of the log are silent. Contract 11. */
 const silentMsMax = 60_000

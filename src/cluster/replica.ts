@@ -190,7 +190,7 @@ export class Replica {
     return new LogChain(this.#chain.position).accept(0, claim).kind === 'claim'
   }
 
-  /** The returned promise: wait for it before the next message. */
+  /** The caller must await the returned promise before it passes the next message. */
   #receive(sequence: number, message: Uint8Array): Promise<void> | undefined {
     this.#handle(sequence, message)
     if (this.#unwrittenBytes < unwrittenBytesMax) return undefined

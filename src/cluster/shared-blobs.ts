@@ -94,7 +94,7 @@ export class SharedBlobs implements BlobStore {
     await running
   }
 
-  /** What arrives is stored under the hash of its bytes, so damage cannot be taken for the image. */
+  /** Received bytes are stored under their own hash, so damaged ones cannot be taken for the image. */
   async #fetch(sha256: string): Promise<void> {
     const { local, bucket } = this.#options
     const [found, pieces] = [await bucket.find(sha256), await bucket.get(sha256)]

@@ -31,7 +31,7 @@ const batchSpareBytes = 64 * 1024
 export interface TunnelHostOptions {
   readonly world: World
   readonly node: ClusterNode
-  /** The websockets of devices, which answer their messages. By path. */
+  /** The websocket routes of devices, by path. They answer the messages of devices. */
   readonly routes: ReadonlyMap<string, AnyWebsocketRoute>
   readonly bug: (error: unknown) => void
 }
@@ -77,7 +77,7 @@ class HostedTunnel {
   /** Devices whose request is being decided. */
   readonly #opening = new Set<number>()
   #isClosed = false
-  /** World.monotonic of the last sign of the other node. */
+  /** When the other node last sent something, by `World.monotonic`. */
   #receivedAt: number
   #cancelPing: () => void = () => {}
 

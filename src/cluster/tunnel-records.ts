@@ -6,7 +6,7 @@ export const recordKinds = {
   open: 0,
   /** From the owner: the device may connect (JSON of the headers for its answer). */
   accepted: 1,
-  /** From the owner: it may not (JSON of `TunnelRefusal`), or another node is the owner (nothing). */
+  /** From the owner: the device may not connect (JSON of `TunnelRefusal`), or another node is the owner (no data). */
   refused: 2,
   text: 3,
   binary: 4,

@@ -38,7 +38,7 @@ export class Tunnel {
   readonly #batches: RecordBatches
   readonly #links = new Map<number, TunnelledLink>()
   #lastId = 0
-  /** World.monotonic of the last sign of the owner. */
+  /** When the owner last sent something, by `World.monotonic`. */
   #receivedAt: number
   #cancelPing: () => void = () => {}
 
@@ -80,7 +80,7 @@ export class Tunnel {
     this.#receivedAt = this.#world.monotonic()
   }
 
-  /** Detects a network that drops everything: it closes no connection. */
+  /** Detects a network that drops everything, and therefore does not close the connection either. */
   #ping(): void {
     const isSilent = this.#world.monotonic() - this.#receivedAt > silenceMsMax
     if (isSilent) this.#owner.terminate()

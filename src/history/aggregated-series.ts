@@ -51,7 +51,7 @@ export async function aggregateSeries(
 interface SeriesFeed {
   readonly store: Pick<HistoryStore, 'storage' | 'pause'>
   readonly series: number
-  /** The points that are not in blocks yet. `marks`: the same of the marks. */
+  /** The points, and in `marks` the marks, that are not in blocks yet. */
   readonly values: readonly Piece[]
   readonly marks: readonly Piece[]
   readonly buckets: Buckets

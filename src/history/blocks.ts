@@ -9,7 +9,7 @@ import { pagesOf } from '#store/pages'
 /** A scan takes about as long as reading this number of rows one by one. */
 const daysGot = 32
 
-/** The points of one column of a block: a query decodes at least this many. */
+/** The number of points in one column of a block: a query decodes at least this many. */
 const columnPoints = 1024
 
 /** Some points of a series, and their place in the order in which points replace each other. */

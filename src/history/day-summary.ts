@@ -146,8 +146,8 @@ export function encodeDay(day: DaySummary, writer: ByteWriter): void {
 }
 
 /**
- * Reads a day into `day`, which is cleared first. With `isShort`, only the times and each summary's number, sum,
- * minimum and maximum of points are read; the other fields mean nothing.
+ * Reads a day into `day`, which is cleared first. With `isShort`, only the times, and the number, sum, minimum and
+ * maximum of the points are read; the other fields mean nothing.
  *
  * @throws StorageFailure `damaged`
  */

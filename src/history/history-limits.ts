@@ -6,7 +6,7 @@ export interface HistoryLimits {
   /** The number of runs of one level at which they are merged. */
   readonly runsMax: number
   readonly blockPointsMin: number
-  /** How long points are kept. `hoursMs`: the same of summaries of hours. */
+  /** How long points are kept, and (`hoursMs`) summaries of hours. */
   readonly rawMs: number
   readonly hoursMs: number
   /** The size of all history on the disk. Infinity: no limit. */

@@ -35,7 +35,10 @@ export interface QueriedBuckets {
 export interface HistoryQuery {
   readonly tenant: string
   readonly services: readonly QueriedService[]
-  /** `series` names the device and service of each series; the status of a device is its only series; others are rows. */
+  /**
+   * `series`: each series with its device and service. `status`: the only series is the status of a device. `csv`,
+   * `ndjson`: rows.
+   */
   readonly form: 'service' | 'series' | 'status' | 'csv' | 'ndjson'
   readonly from: number
   readonly to: number

@@ -91,7 +91,7 @@ class SeriesInRuns {
     return (this.#runs.at(next < 0 ? -1 : next - 1) as Run).sequence
   }
 
-  /** Takes the next series of the cursors that are at it. `isKept`: its points are needed. */
+  /** Takes the points of a series from the cursors that are at it. `isKept`: its points are needed. */
   take(cursors: readonly RunCursor[], series: number, isKept: boolean): void {
     this.#points.clear()
     for (let place = 0; place < cursors.length; place++) {

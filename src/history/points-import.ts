@@ -16,7 +16,7 @@ export interface ImportedSeries {
   readonly values: readonly PropertyValue[]
 }
 
-/** Adds the points of a series to the columns. Returns how many are older than what is kept, and left out. */
+/** Adds the points of a series to the columns. Returns how many were left out because they are too old. */
 export function addImported(
   { tenant, device: name, flakeAddress, service, propId, type, times, values }: ImportedSeries,
   target: WalkTarget,

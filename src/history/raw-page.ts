@@ -6,9 +6,9 @@ import { Points } from '#history/points'
 export interface PageRange {
   readonly from: number
   readonly to: number
-  /** Points of each series. */
+  /** The limit of points of each series. */
   readonly limit: number
-  /** Characters of the texts of each series; one point may have more. */
+  /** The limit of characters in the texts of each series. One point may have more. */
   readonly charactersMax: number
   readonly isDescending: boolean
 }

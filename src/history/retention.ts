@@ -5,8 +5,8 @@ import type { SeriesKind } from '#history/series-table'
 import { type HistoryRetention, type ServiceRetention, spanMs } from '#model/history-retention'
 
 /**
- * How long the points of a series are kept, and its summaries of hours and of days, ms. Summaries are kept at least as
- * long as the finer values that they summarize.
+ * How long the points of a series, its summaries of hours, and its summaries of days are kept, in ms. Summaries are
+ * kept at least as long as the finer values that they summarize.
  */
 export interface Retention {
   readonly rawMs: number

@@ -13,7 +13,7 @@ export interface TimedCheckpoint extends Checkpoint {
 /** A list of pages with the points of many series, sorted by series. */
 export interface Run {
   readonly name: string
-  /** The sequence of its newest part. Points with a later sequence replace those with an earlier one. */
+  /** The sequence of its newest part. Of points at one time, those with the latest sequence count. */
   readonly sequence: number
   /** 0: stored from memory. A merge of runs makes one of the next level. */
   readonly level: number

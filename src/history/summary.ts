@@ -29,7 +29,7 @@ export class Summary {
     this.count = 0
   }
 
-  /** For texts. */
+  /** Clears the numbers of a series of texts. */
   clearNumbers(): void {
     this.min = Number.NaN
     this.max = Number.NaN

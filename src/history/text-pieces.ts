@@ -104,7 +104,7 @@ export class TextPieces {
     this.#at += digits
   }
 
-  /** Returns false, and adds nothing, if it has another character. */
+  /** Returns false, and adds nothing, if a character is not ASCII. */
   #addAscii(text: string): boolean {
     const bytes = this.#bytes
     const at = this.#at

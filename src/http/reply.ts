@@ -106,7 +106,7 @@ export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boole
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
     } else if (isLong(body) && !isCutting) {
-      // The connection can be closed right after an answer only if that is written in one piece.
+      // Only an answer that is written in one piece can close the connection right after it.
       if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
     } else {

@@ -26,7 +26,9 @@ export interface Audit {
   add(request: AuditedRequest): Promise<void>
 }
 
-/** Audited are changes by people and programs, and sign-ins; not reports of devices, and not reads that need a body. */
+/**
+ * Changes by people and programs, and sign-ins, are audited; reports of devices, and reads that need a body, are not.
+ */
 export function isAudited(entry: RouteEntry): boolean {
   const { method, access } = entry
   if (method === 'GET') return access === 'none' && isSignIn(entry)

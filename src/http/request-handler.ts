@@ -87,9 +87,9 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
 }
 
 /**
- * Without an `Origin`, these headers show a request from a page of another site: browsers send no `Origin` with `<img
- * src>`, or with a `fetch` whose answer the page may not read. Links from other sites to this server are permitted. W3C
- * Fetch Metadata §2.
+ * Without an `Origin`, these headers show a request from a page of another site: browsers send no `Origin` for images,
+ * or for a `fetch` whose answer the page may not read. Links from other sites to this server are permitted. W3C Fetch
+ * Metadata §2.
  */
 function isForeignFetch({ origin, headers }: Exchange): boolean {
   const site = headers.get('sec-fetch-site')

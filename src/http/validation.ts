@@ -49,13 +49,13 @@ const depthMax = 64
  * around them. Parsing and validating this many different keys takes about 15 ms.
  */
 export const keysMax = 16_500
-/** Objects and arrays together: two keys in each on average. */
+/** The limit of objects and arrays together: two keys in each on average. */
 export const containersMax = 8_250
-/** Commas: four arrays of the longest property values, of 32 768 elements each. */
+/** The limit of commas: four arrays of the longest property values, of 32 768 elements each. */
 export const elementsMax = 131_072
 /**
- * Texts, keys included: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3 µs on each
- * new short text, ten times as much as on a number.
+ * The limit of texts, keys included: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3
+ * µs on each new short text, ten times as much as on a number.
  */
 export const textsMax = 40_000
 

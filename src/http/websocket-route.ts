@@ -14,7 +14,7 @@ export interface UpgradeRequest extends AuthenticationRequest {
  * throws a Problem, this is the answer.
  */
 export interface WebsocketRoute<Opening> {
-  /** Below the base path, parameters as `:name`. */
+  /** The path below the base path, with parameters as `:name`. */
   readonly path: string
   readonly handler: SocketHandler<Opening>
   upgrade(request: UpgradeRequest): Opening | Promise<Opening>

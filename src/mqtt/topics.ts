@@ -141,7 +141,7 @@ export class Topics {
       const delayMs = Math.min(willDelayInterval * 1_000, this.#sessions.expiryMsOf(client))
       this.#free.publishWill(client, { ...will, delayMs })
     } catch (error) {
-      // The store is closed; the connection ends without it.
+      // The store is closed; the connection ends without the will.
       if (!(error instanceof Problem)) throw error
     }
   }

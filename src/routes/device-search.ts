@@ -179,7 +179,7 @@ class TenantTexts {
   /** In order of the identifiers. */
   readonly rows: TextRow[] = []
   loaded: Promise<void> = Promise.resolve()
-  /** World.monotonic. */
+  /** When the texts were last used, by `World.monotonic`. */
   usedAt = 0
   /** Events that were published while the rows were loaded. */
   #waiting: EntryExceptReport[] | undefined = []

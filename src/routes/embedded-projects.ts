@@ -25,8 +25,8 @@ export function existingProject(context: RouteContext, tenant: string, project: 
 }
 
 /**
- * Above this many projects, only callers that may access all devices create new ones. Otherwise other callers could use
- * up all projects with pins.
+ * Above this many projects, only callers that may access all devices create new ones. Otherwise other callers could
+ * reach the limit of projects by pins alone.
  */
 const narrowProjectsMax = projectsMax / 2
 

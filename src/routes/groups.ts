@@ -95,7 +95,7 @@ function mustBind({ scope }: Caller, action: Action, devices: readonly string[])
 }
 
 /**
- * If a grant names a group, its holders have the rights of the grant on all members. So an edit of the group requires
+ * If a grant names a group, the holders of the grant have its rights on all members. So an edit of the group requires
  * these rights, also on each new member. Contract 12.
  *
  * @throws Problem `forbidden`

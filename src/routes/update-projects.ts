@@ -97,7 +97,7 @@ function namesAfter(names: Iterable<string>, after: string): readonly string[] {
   return [...names].filter((name) => name > after).sort()
 }
 
-/** The version. @throws Problem `not_found` */
+/** The firmware version to which a device is pinned. @throws Problem `not_found` */
 function existingPin(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
   const firmware = context.system.peek(projectAddress(tenant, project)).pins.get(device)
   if (firmware === undefined) throw new Problem('not_found')

@@ -40,7 +40,7 @@ export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
   return isUnresumable(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
 }
 
-/** Whether the part is complete. To be called after the last piece. */
+/** Whether the part is complete. Call it after the last piece. */
 export function isWhole(received: number, part: BlobPart): boolean {
   return part.size === null || received === part.size
 }

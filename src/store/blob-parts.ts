@@ -40,7 +40,7 @@ export class BlobParts {
     return join(this.#folder, `${createHash('sha256').update(name).digest('hex')}.part`)
   }
 
-  /** 0 if the part does not exist or is too old. */
+  /** The number of synced bytes of a part; 0 if it does not exist or is too old. */
   async receivedOf(name: string): Promise<number> {
     const file = this.fileOf(name)
     const found = await this.#statOf(file)
@@ -189,9 +189,9 @@ function partOf(file: string): string {
   return ending === undefined ? file : file.slice(0, -ending.length)
 }
 
-/** A length and an end of line. */
+/** The size of a row: a length and an end of line. */
 const rowBytes = 16
-/** More rows than power losses can leave unreadable in sequence. */
+/** The number of rows to read from the end: more than power losses can leave unreadable in sequence. */
 const rowsRead = 64
 
 /**

@@ -20,8 +20,8 @@ import { freeBytes } from '#store/headroom'
 /** Free space required in addition to the headroom, because the database grows during uploads. */
 const roomBytes = 64 * 1024 * 1024
 /**
- * After each such amount the bytes are synced and free space is checked again: other uploads write too, and a length
- * may be unknown.
+ * After this many bytes, they are synced and free space is checked again: other uploads write too, and the length of
+ * this one may be unknown.
  */
 const stretchBytes = 16 * 1024 * 1024
 /** Old parts are deleted when the next one begins, but not more often than this. */

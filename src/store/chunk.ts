@@ -142,7 +142,7 @@ export class ChunkPacker implements EventPacker<Entry> {
   }
 }
 
-/** msgpack. */
+/** msgpack: an array of two elements. */
 const arrayOfTwo = 0x92
 
 function arrayHead(length: number): readonly number[] {
@@ -178,7 +178,7 @@ export function readChunk<Value>(
   })
 }
 
-/** Chunks are read one at a time. */
+/** One reader for all chunks, because they are read one at a time. */
 const reader = new EntryReader()
 
 export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: ShapesById): Chunk<Entry> {
@@ -246,7 +246,7 @@ function replayNext<Known extends KnownDevice>(
   else if (found.entry) replay.report(found.known, found.entry, offset)
 }
 
-/** With the general decoder. */
+/** Reads entries with the general decoder. */
 function unpackEntries(body: Uint8Array, count: number, shapes: ShapesById): readonly Entry[] {
   const [ids, packed] = unpack(body) as [string[], Parameters<typeof unpackEntry>[0][]]
   if (packed.length !== count)

@@ -7,9 +7,9 @@ import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
 
 /**
- * The stored form of entries: an array whose first element is the number of the kind. It is compact because one is
  * The stored form of entries: an array whose first element is the number of the kind. It is compact because every
  * change writes an entry: field names are not stored, and a shape is given by its index in the chunk's list.
+ *
  * The numbers are on disk. A new field goes to the end and is optional when it is read. A kind whose meaning changes
  * gets a new number, and the code that reads the old one stays.
  */

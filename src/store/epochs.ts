@@ -5,7 +5,7 @@ import { packRecord, unpackRecord } from '#store/record-codec'
 
 export const epochFormat = { name: 'epoch', version: 1, upgrades: {} }
 
-/** Remembered epochs: a client that was away for longer reads the full state. */
+/** The number of remembered epochs. A client that was away for longer reads the full state. */
 const epochsMax = 256
 
 interface Epoch {

@@ -9,7 +9,7 @@ const ownerOnly = 0o600
 
 export interface KeyFile {
   readonly bytes: Uint8Array
-  /** Created by this call. */
+  /** Whether this call created the file. */
   readonly isNew: boolean
   /** For the log: wrong file permissions, and whether they could be corrected. */
   readonly warning?: string

@@ -32,7 +32,7 @@ const tuning = {
    * ms, with 16 MiB 40 ms.
    */
   writeBufferSize: 16 * MIB,
-  /** A seventh of the files of the default of 2 MiB, so 16 GB of data stay within `maxOpenFiles`. */
+  /** A seventh of the files that the default of 2 MiB would give, so 16 GB of data stay within `maxOpenFiles`. */
   maxFileSize: 8 * MIB,
   /** Twice as much, or blocks of 8 and 16 KiB, made no measurable difference: the pages are mapped anyway. */
   cacheSize: 32 * MIB,
@@ -62,7 +62,7 @@ export interface LevelStorageOptions {
   readonly roomBytes?: number
   /** Called with a text when an opening drops the end of a log, whose write was interrupted. */
   readonly torn?: (message: string) => void
-  /** The folder of a node of a cluster. Default: false. */
+  /** Whether the folder is that of a node of a cluster. Default: false. */
   readonly isShared?: boolean
 }
 

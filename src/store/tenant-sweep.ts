@@ -64,8 +64,8 @@ export class TenantSweep {
   }
 
   /**
-   * No actor of the tenant is awake, and a start applies no entry again. Returns the offset that the next entry would
-   * get.
+   * Ends the stream. Afterwards no actor of the tenant is awake, and a start applies none of its entries again. Returns
+   * the offset that the next entry would get.
    */
   async #endStream(tenant: string, closedCount: number): Promise<number> {
     const { system, journal } = this.#parts
