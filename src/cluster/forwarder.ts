@@ -226,7 +226,7 @@ async function replyOf({ method }: ForwardableRequest, answer: IncomingMessage):
   return { status, headers, text: Buffer.concat(pieces).toString() }
 }
 
-/** UTF-8 as the parser has read it: Node.js sends each character of a head as one byte. */
+/** The UTF-8 bytes of a text, each as one character, because Node.js sends each character of a head as one byte. */
 function wireText(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

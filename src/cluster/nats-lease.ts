@@ -7,7 +7,7 @@ export interface NodeAddress {
   readonly url: string
 }
 
-/** `isHandedOver`: another node has written it, and this one has to renew it. */
+/** `isHandedOver`: another node has written the entry, and the node that it names has to renew it. */
 interface LeaseEntry extends NodeAddress {
   readonly isHandedOver?: true
 }

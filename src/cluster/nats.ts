@@ -28,7 +28,7 @@ export interface NatsSettings extends NatsServers {
 
 export interface NatsCluster {
   readonly log: SharedLog
-  /** How much of the log there is, and its removal from the beginning. */
+  /** The extent of the log, and the removal of its beginning. */
   readonly logStore: LogTrimOptions['log']
   /** Firmware images. */
   readonly objects: ObjectBucket

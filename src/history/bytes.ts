@@ -54,7 +54,7 @@ export class ByteWriter {
 
 /** Reads the bytes of a `ByteWriter`. Reading past the end throws, because the row must be damaged. */
 export class ByteReader {
-  /** With the checksum behind the end: a reader of bits may look at some bytes more than it needs. */
+  /** Includes the checksum after the end, because a reader of bits may look at some bytes more than it needs. */
   readonly bytes: Buffer
   readonly #end: number
   at = 0

@@ -1,8 +1,8 @@
 import { sortableHex } from '#store/key-space'
 
 /**
- * The key space of the history's own database. Series, days since 1970 and sequences are numbers that sort as such; a
- * sequence orders everything about a series as it came in the stream.
+ * The key space of the history's own database. Series, days since 1970 and sequences are numbers that sort as such.
+ * Sequences give the order in which the data of a series came in the stream.
  *
  * | key | value |
  * |---|---|

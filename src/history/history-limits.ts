@@ -9,7 +9,7 @@ export interface HistoryLimits {
   /** How long points are kept, and (`hoursMs`) summaries of hours. */
   readonly rawMs: number
   readonly hoursMs: number
-  /** The size of all history on the disk. Infinity: no limit. */
+  /** The largest size of all history on the disk. Infinity: no limit. */
   readonly bytesMax: number
 }
 

@@ -102,7 +102,7 @@ function unpackGroup(
   }
 }
 
-/** At least 25 bits from this one on, in a row with a checksum behind them. */
+/** At least 25 bits from this one on. A checksum must follow the packed bytes, because bytes after them may be read. */
 function bitsAt(bytes: Uint8Array, bit: number): number {
   const at = bit >>> 3
   const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8)

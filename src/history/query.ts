@@ -20,7 +20,7 @@ import { type Series, statusKind } from '#history/series-table'
 import { TextPieces } from '#history/text-pieces'
 
 const limits = { pointsMax: 100_000, pointsDefault: 10_000, marksMax: 20_000, seriesMax: 100 } as const
-/** The cells of one part of an export, whose rows are in memory together. */
+/** The limit of cells in one part of an export, whose rows are in memory together. */
 const exportCellsMax = 200_000
 
 export async function answerQuery(store: HistoryStore, query: HistoryQuery): Promise<HistoryAnswer> {

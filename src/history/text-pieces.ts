@@ -129,7 +129,7 @@ export class TextPieces {
   }
 }
 
-/** Not from the pool of buffers: it is given away as a whole. */
+/** A buffer outside of the pool of buffers, because it is given to another thread as a whole. */
 function pieceOf(length: number) {
   return Buffer.allocUnsafeSlow(length)
 }

@@ -85,7 +85,8 @@ export function isContentType(header: string, wanted: readonly string[]): boolea
 }
 
 /**
- * `application/json`, `application/merge-patch+json`: the text is parsed. Bodies of other types are passed on as bytes.
+ * Whether a body is parsed as JSON: `application/json`, `application/merge-patch+json`. Other bodies are passed on as
+ * bytes.
  */
 export function isJsonType(header: string): boolean {
   const type = (header.split(';')[0] ?? '').trim().toLowerCase()

@@ -3,9 +3,9 @@ import type { Row, Scan, ScanRange, StorageFailure } from '#runtime/storage'
 import { closedFailure, failureFrom } from '#store/failure'
 
 /**
- * Rows of the first page. A scan keeps memory for a whole page, 64 bytes a row, and the rows of its last page, until
- * the garbage collector finds it; V8 does not count that memory, and collects late. So pages begin small and grow: most
- * scans find few rows.
+ * The number of rows in the first page. Until the garbage collector finds a scan, it keeps memory for a whole page, 64
+ * bytes a row, and the rows of its last page. V8 does not count that memory, and collects late. So pages begin small
+ * and grow: most scans find few rows.
  */
 const firstRows = 32
 const growTimes = 4
@@ -65,8 +65,8 @@ export class LevelScan implements Scan {
   async #read(count: number): Promise<readonly Entry[]> {
     const { hasValues } = this.#range
     const { entries, isCut } = await this.#entries(count, hasValues)
-    // The size limit cut the page, so its iterator did not reach an end and reported no errors. One that ends after
-    // these rows does.
+    // The size limit cut the page, so its iterator did not reach an end and reported no errors. A second iterator,
+    // which ends after these rows, does.
     if (isCut && (await this.#entries(entries.length, false)).entries.length !== entries.length) {
       throw new Error('rows are missing that were there before')
     }

@@ -81,7 +81,7 @@ export class Retention {
     const neededFrom = this.#neededFrom(stream.tenant)
     const isOver = (key: string) => {
       const { bytesBefore, time } = this.#headOf(key)
-      // The last chunk that may be deleted can hold the first entry that is needed: it stays.
+      // A chunk stays if it may hold the first entry that is needed.
       if (numberOf(key) + chunkEntriesMax <= neededFrom) return bytesBefore < bytesFrom || time < timeFrom
       return bytesBefore < bytesFrom - this.#limits.bytesMax
     }
@@ -102,7 +102,7 @@ export class Retention {
     } finally {
       await scan.close()
     }
-    // The stream may begin at the last of these chunks at most.
+    // The last of these chunks stays, so that the stream can begin with it.
     const count = countOf(found.slice(0, -1), isOver)
     const first = found[count]
     if (count === 0 || first === undefined) return false
@@ -118,7 +118,7 @@ export class Retention {
   }
 }
 
-/** The number of items at the beginning that meet the condition; items after the first other one never do. */
+/** The number of items at the beginning that meet the condition. After the first item that does not, none does. */
 function countOf(items: readonly string[], isMet: (item: string) => boolean): number {
   let low = 0
   let high = items.length

@@ -220,9 +220,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   /**
-   * With the next commit that touches the stream of the tenant, all stored entries are forgotten, and none of them is
-   * applied again at a start. Its redo queue must be empty; its chunks may be deleted after that commit. Returns false
-   * if the stream is empty.
+   * Forgets all stored entries of the tenant with the next commit that touches its stream: a start then applies none of
+   * them again. The tenant's redo queue must be empty; its chunks may be deleted after that commit. Returns false if
+   * the stream is empty.
    */
   dropStream(tenant: string): boolean {
     const { retainedFrom, last } = this.stream(tenant)
@@ -231,7 +231,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return true
   }
 
-  /** A tenant was deleted: forgets its entries. The first entry of the next one of this name has this offset. */
+  /** Forgets the entries of a deleted tenant. The first entry of the next tenant of this name has this offset. */
   beginAt(tenant: string, offset: number): void {
     const stream = this.stream(tenant)
     stream.beginsAt = offset
