@@ -15,7 +15,10 @@ export interface Buckets {
   startOf(index: number): number
 }
 
-/** All buckets that touch the span, at multiples of the interval since 1970; whole days begin at midnight of the zone. */
+/**
+ * All buckets that touch the span. They begin at multiples of the interval since 1970; whole days begin at midnight of
+ * the zone.
+ */
 function bucketsOf(from: number, to: number, interval: number, zone: string): Buckets {
   if (interval % dayMs === 0 && zone !== 'UTC') return localBuckets(from, to, interval / dayMs, zone)
   const first = Math.floor(from / interval)

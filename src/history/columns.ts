@@ -1,8 +1,8 @@
 import type { Points } from '#history/points'
 
 /**
- * Points of all series in the order in which they came: columns for the series, the time and the value. The fastest form
- * to append to; a full one is sorted by series and stored.
+ * Points of all series in the order in which they came: columns for the series, the time and the value. This is the
+ * fastest form to append to. When it is full, it is sorted by series and stored.
  */
 export class Columns {
   #series: Int32Array

@@ -1,12 +1,12 @@
 import { numberOfValue, type Points, riseOf, type SeriesValue } from '#history/points'
 
 /**
- * A summary of the points in one span of a series. The numbers are NaN for a series of texts. Without points, `count` is 0,
- * and the other fields mean nothing.
+ * A summary of the points in one span of a series. The numbers are NaN for a series of texts. Without points, `count`
+ * is 0, and the other fields mean nothing.
  *
- * For averages weighted by time, a value holds until the next point or mark. `held` is the sum of value × ms between the
- * first and the last point, and `heldMs` is the time in which a value held. If a mark ended the last value, `until` is the
- * time of that mark.
+ * For averages weighted by time, a value holds until the next point or mark. `held` is the sum of value × ms between
+ * the first and the last point, and `heldMs` is the time in which a value held. If a mark ended the last value, `until`
+ * is the time of that mark.
  */
 export class Summary {
   count = 0

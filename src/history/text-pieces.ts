@@ -13,8 +13,8 @@ const scale = 1e6
 const wholeMax = 1e15
 
 /**
- * A long text as UTF-8, in pieces that can be given to another thread without a copy. Numbers are written as JSON, most of
- * them without a string.
+ * A long text as UTF-8, in pieces that can be given to another thread without a copy. Numbers are written as JSON, most
+ * of them without making a string.
  */
 export class TextPieces {
   #bytes = pieceOf(pieceBytesMin)

@@ -6,8 +6,8 @@ import { Problem } from '#model/problem'
 /**
  * Collects a request's body up to a limit, or passes it on as it arrives.
  *
- * Obligations: it must be created before the first `await`, or bytes are lost; it stores at most `bytesMax` bytes; above
- * the limit it drops all chunks and only counts the rest. A listener is called at most once.
+ * Obligations: create it before the first `await`, or bytes are lost. It stores at most `bytesMax` bytes; above the
+ * limit it drops all chunks and only counts the rest. A listener is called at most once.
  */
 export class BodyReader {
   #chunks: Uint8Array[] = []

@@ -18,7 +18,7 @@ export interface PacketReaderParts {
   readonly turn: () => void
 }
 
-/** Cuts the bytes of a connection into packets, and keeps them while reading is paused or other connections are read. */
+/** Cuts the bytes of a connection into packets. Keeps them while reading is paused or other connections are read. */
 export class PacketReader {
   readonly framing: PacketFraming
   readonly #parts: PacketReaderParts

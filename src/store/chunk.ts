@@ -68,7 +68,9 @@ class PackedEntries implements ShapePlaces {
 const initialPackerBytes = 4 * 1024
 const packerBytesKeptMax = 1024 * 1024
 
-/** Packs the entries that one commit appends to a stream, in chunks of at most `chunkEntriesMax` and about `chunkBytesMax`. */
+/**
+ * Packs the entries that one commit appends to a stream, in chunks within `chunkEntriesMax` and about `chunkBytesMax`.
+ */
 export class ChunkPacker implements EventPacker<Entry> {
   readonly #writer = new EntryWriter(packerBytesKeptMax, initialPackerBytes)
   readonly #shapeNamed: (id: string) => void
@@ -163,8 +165,8 @@ export interface ShapesById {
 }
 
 /**
- * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries. Undefined if the general decoder
- * must read the chunk.
+ * Reads a chunk with `read`, which gets the ids of its shapes and reads `count` entries. Undefined if the general
+ * decoder must read it.
  */
 export function readChunk<Value>(
   reader: EntryReader,

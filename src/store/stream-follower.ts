@@ -11,7 +11,7 @@ export interface StreamFollowerOptions {
   /** Called to log an error, and to log that the projection starts empty. */
   readonly failed: (error: unknown) => void
   readonly begunAnew: () => void
-  /** Gives the projection the present state, before the first chunk and after a gap, because it lacks earlier entries. */
+  /** Gives the projection the present state, before the first chunk and after a gap: it lacks earlier entries. */
   readonly prepare?: () => Promise<void>
 }
 

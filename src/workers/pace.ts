@@ -30,7 +30,8 @@ export class Pace {
   }
 
   /**
-   * Calls `one` for each item, in order. Resolves after all returned promises; at most `underWayMax` of them are pending.
+   * Calls `one` for each item, in order. Resolves after all returned promises. At most `underWayMax` of them are
+   * pending.
    * @throws WorkStopped, or the first error of `one`, after all pending promises have settled
    */
   async each<T>(items: Iterable<T> | AsyncIterable<T>, one: (item: T) => void | Promise<void>): Promise<void> {

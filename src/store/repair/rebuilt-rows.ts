@@ -42,7 +42,10 @@ const flakeField = 0
 const servicesField = 11
 const countersFormat = { name: 'tenant counters', version: 1, upgrades: {} }
 
-/** Reads all rows of a repaired database in the order of their keys, shapes first. Finds which rows stay and which are added. */
+/**
+ * Reads all rows of a repaired database in the order of their keys, shapes first. It decides which rows stay, and which
+ * rows are added.
+ */
 export class RebuiltRows {
   readonly #stored = new Map<string, Uint8Array>()
   readonly #shapes = new Shapes((key) => this.#stored.get(key))
