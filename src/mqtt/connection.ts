@@ -32,10 +32,7 @@ const connectMsMax = 10_000
 const packetBytesMax = 256 * 1024
 const receiveMaximum = 1_024
 const topicAliasMaximum = 64
-/**
- * With this many unanswered messages, reading stops until half of them are answered. At least the window of a
- * connection.
- */
+/** Reading stops at this many unanswered messages until half are answered. At least the window of a connection. */
 const inFlightMax = 1_000
 /** Shared by all connections. */
 export interface ConnectionContext {

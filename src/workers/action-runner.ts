@@ -148,10 +148,7 @@ export class ActionRunner {
     for (const action of [...this.#running.values()]) if (action.tenant === tenant) this.#end(action)
   }
 
-  /**
-   * Call it before connections are closed: from then on, refusals say nothing about devices. Stores the outcomes so
-   * far.
-   */
+  /** Call it before connections are closed: later refusals say nothing about devices. Stores the outcomes so far. */
   stop(): void {
     this.#isStopped = true
     for (const action of [...this.#running.values()]) void this.#storeOutcomes(action).then(() => this.#end(action))
