@@ -1,7 +1,7 @@
 /**
  * Finds the row for a method and a path: a tree of path segments. Pure.
  *
- * - A static segment wins over a parameter, whatever the order of adding; a parameter takes one non-empty segment.
+ * - A static segment wins over a parameter, in any order of the rows; a parameter takes one non-empty segment.
  * - Segments are compared as sent, undecoded; parameters are percent-decoded, and one that can't be decoded makes the
  *   path unknown.
  * - A path that is known for other methods returns `allow`, the content of the `Allow` header (HEAD goes with GET,

@@ -35,7 +35,7 @@ export function isAudited(entry: RouteEntry): boolean {
   return access !== 'link' && (typeof access === 'string' || access.action !== 'read')
 }
 
-/** Records a request once, whatever its outcome, and even if the client does not wait for the answer. */
+/** Records a request once, with any outcome, and even if the client does not wait for the answer. */
 export class RequestAudit {
   readonly #audit: Audit
   readonly #entry: RouteEntry

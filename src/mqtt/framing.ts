@@ -3,8 +3,8 @@ import { malformed, PacketFault, reasons } from '#mqtt/reason-codes'
 /** Type and flags, and up to four bytes of the remaining length. */
 const headBytesMax = 5
 /**
- * The first size of the buffer for an unfinished packet. The buffer grows with the bytes that arrive, whatever length
- * was announced.
+ * The first size of the buffer for an unfinished packet. It grows with the bytes that arrive, not with the announced
+ * length.
  */
 const heldBytesMin = 256
 

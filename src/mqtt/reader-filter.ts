@@ -10,7 +10,7 @@ export function readerKindOf(filter: string): ReaderKind | undefined {
   return pattern.exec(filter)?.[1] as ReaderKind | undefined
 }
 
-/** Stands for the device or service of an event that has none. */
+/** The level in place of a device or a service that an event does not have. */
 export const absentLevel = '~'
 
 /** A name as one level of a topic. The inverse of `nameOfLevel`. */

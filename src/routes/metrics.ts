@@ -39,7 +39,7 @@ const readMetrics = defineRoute('readMetrics', {
   example: { status: 200 },
 })
 
-/** After this time, or at this size, what was made so far is sent, and the loop continues. */
+/** Finished metrics are sent after this time or at this size, and the loop continues. */
 const sliceMs = 0.5
 const pieceCharacters = 16 * 1024
 

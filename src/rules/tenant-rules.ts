@@ -82,7 +82,7 @@ export class TenantRules {
     return this.#alarms.get(alarm)?.digest
   }
 
-  /** The devices to which an alarm is bound, whoever its author is: a list of lists, or all. */
+  /** The devices to which an alarm is bound, for any author: a list of lists, or all. */
   boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined {
     const view = this.#alarms.get(alarm)
     return view && this.#bindings.boundOf(view.stored)
