@@ -31,7 +31,7 @@ function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[
   return details
 }
 
-/** For a body that may have several forms: the issues of the form with the fewest. */
+/** For a body that may have several forms: the issues of the form that has the fewest. */
 function issuesOf(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0) return [issue]
   return issue.errors.reduce((best, each) => (each.length < best.length ? each : best))

@@ -73,7 +73,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
         const before = existingFunction(context, caller, 'update', id)
         const body = bodyAfter(before, change)
         mustBind(context, caller, 'update', body)
-        // Checked only for a new graph: an existing one may name deleted alarms, and receivers that are no longer
+        // Checked only for a changed graph: the existing one may name deleted alarms, and receivers that are no longer
         // allowed.
         if (!isDeepStrictEqual(body.graph, before.graph)) {
           mustSeeAlarms(context, caller, body.graph)

@@ -119,8 +119,8 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
 }
 
 /**
- * Answers with the number of bytes received so far: all, if the release exists because the answer to its upload was
- * lost.
+ * Answers with the number of bytes received so far. If the release exists, these are all: the answer to its upload may
+ * have been lost.
  */
 async function uploadProgress(body: BodyStream, received: number, size: number): Promise<Reply> {
   for await (const piece of body)
