@@ -59,7 +59,7 @@ export class HistoryStore {
   #table = new SeriesTable()
   readonly #columns: Columns
   readonly retentions: Retentions
-  /** In the order of their sequences. */
+  /** Ordered by their sequences. */
   #runs: readonly Run[] = []
   #base: TimedCheckpoint = checkpointOf(['', []])
   #epoch = ''

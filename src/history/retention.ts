@@ -25,7 +25,7 @@ export class Retentions {
   readonly #ofMost: Retention
   /** Older values were deleted to keep the total size below its limit. */
   cut: Retained = noCut
-  /** By tenant, service and property. */
+  /** The retentions of schemas, by tenant, service and property. */
   #tenants = new Map<string, Map<string, ReadonlyMap<number, Retention>>>()
 
   constructor(limits: HistoryLimits) {

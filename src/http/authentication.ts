@@ -14,7 +14,7 @@ export interface AuthenticationRequest {
   readonly query: string
   readonly forwarded: ForwardedRequest
   readonly requestId: string
-  /** By lower-case name; empty when absent, repeated lines joined by a comma. */
+  /** A header by its lower-case name; empty when absent, repeated lines joined by a comma. */
   header(name: string): string
   /** The number of lines with this name: a second credential must not hide behind the first. */
   headerCount(name: string): number

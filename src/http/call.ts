@@ -44,7 +44,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
  * limit.
  */
 export interface BodyStream extends AsyncIterable<Uint8Array> {
-  /** From the header; undefined for a chunked body. */
+  /** The declared length; undefined for a chunked body. */
   readonly lengthBytes: number | undefined
   /**
    * The caller with the present permissions. Call it after the last piece.

@@ -11,7 +11,7 @@ export interface ForwardingOptions {
 
 /** The headers that show how a request reached the server. */
 interface ForwardingHeaders {
-  /** By lower-case name; empty when absent, repeated lines joined by a comma. */
+  /** A header by its lower-case name; empty when absent, repeated lines joined by a comma. */
   get(name: string): string
 }
 

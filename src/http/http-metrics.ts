@@ -14,7 +14,7 @@ export class RouteMetrics {
   readonly name: string
   /** By the indexes of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
-  /** From the first byte read to the last one written. Aborted requests do not count. */
+  /** The time from the first byte read to the last one written. Aborted requests do not count. */
   readonly seconds = new Histogram(requestSecondsBounds)
 
   constructor(name: string) {
@@ -43,7 +43,7 @@ const otherCode = 'other'
 export class SocketMetrics {
   readonly path: string
   opened = 0
-  /** By code; unknown codes of clients count as `other`. */
+  /** Closed websockets by code. Unknown codes of clients count as `other`. */
   readonly closed: ReadonlyMap<string, { count: number }> = new Map(
     [...knownCloseCodes.map(String), otherCode].map((code) => [code, { count: 0 }]),
   )

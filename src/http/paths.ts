@@ -103,7 +103,7 @@ function find<T>(
   return below
 }
 
-/** In place; returns false if one is malformed. */
+/** Decodes the values in place. Returns false if one is malformed. */
 function decodeAll(values: string[]): boolean {
   for (const [index, value] of values.entries()) {
     if (!value.includes('%')) continue

@@ -10,7 +10,7 @@ export interface AuditedRequest {
   readonly user: Principal | Caller | undefined
   readonly address: string
   readonly method: string
-  /** Without its query, which may contain secrets. */
+  /** The path without its query, which may contain secrets. */
   readonly path: string
   readonly resourceIdentifier: string | undefined
   readonly status: number

@@ -19,7 +19,7 @@ export interface ListenerOptions {
 
 type OpenedConnection = Pick<Connection, 'received' | 'closed'> & Partial<Pick<Connection, 'drained'>>
 
-/** In PEM. */
+/** The certificate and its key, as PEM. */
 export interface TlsFiles {
   readonly cert: Uint8Array
   readonly key: Uint8Array

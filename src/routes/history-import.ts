@@ -76,7 +76,7 @@ class Import {
   readonly #now: number
   /** The place of each column; undefined until the first row. */
   #columns: Partial<Record<ColumnName, number>> | undefined
-  /** By the text of device, service and property. Undefined: unknown. */
+  /** Properties by the text of device, service and property; undefined if a property is unknown. */
   #targets = new Map<string, Target | undefined>()
   #batchRows = 0
   #batchCharacters = 0

@@ -154,7 +154,7 @@ export class ShapedRule {
 
 /** A condition, independent of the schema. Parsed and compiled once: it may have hundreds of nodes. */
 export class ReadCondition {
-  /** By slot; in the order in which `compile` assigns slots. */
+  /** The names by slot, in the order in which `compile` assigns slots. */
   readonly names: readonly string[]
   readonly #condition: StoredAlarm['condition']
   #compiled: CompiledCondition | undefined
@@ -175,7 +175,7 @@ export class ReadCondition {
 /** The meaning of a condition's names under a schema. */
 export interface ResolvedNames {
   readonly condition: ReadCondition
-  /** By slot. */
+  /** The properties by slot. */
   readonly places: readonly (PropertyReference | undefined)[]
   /** Equal if the places are equal. */
   readonly text: string

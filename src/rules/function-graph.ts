@@ -247,7 +247,7 @@ function stateOf(happened: TriggerValue): unknown {
   return typeof happened === 'object' && isPropertyError(happened) ? null : happened
 }
 
-/** For looking up one key in an object. */
+/** The cost of looking up one key in an object. */
 const keyUnits = 100
 
 /**

@@ -143,5 +143,5 @@ export class FunctionList {
   }
 }
 
-/** For devices without functions. */
+/** The list of devices without functions. */
 export const noFunctions = new FunctionList([])

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** In the data folder while a server uses it; readable by its owner only. */
+/** The file is in the data folder while a server uses the folder. Only its owner can read it. */
 const serverFileName = 'server.json'
 const ownerOnly = 0o600
 

@@ -5,7 +5,7 @@ import { brotliCompress, gzip } from 'node:zlib'
 import { endingOf } from '#routes/pages/content-coding'
 import { isCompressible } from '#routes/pages/page-files'
 
-/** For smaller files the headers outweigh the saving. */
+/** Smaller files are not compressed, because the headers would outweigh the saving. */
 const bytesMin = 1024
 
 const compressors = [

@@ -13,7 +13,7 @@ export interface PageFile {
   readonly digest: string
 }
 
-/** By path below the folder, with slashes. */
+/** Files by their path below the folder, with slashes. */
 export type PageFiles = ReadonlyMap<string, PageFile>
 
 /** Served file types; other files are ignored. */
