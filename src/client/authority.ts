@@ -47,7 +47,7 @@ interface TokenClaims {
   readonly exp?: unknown
 }
 
-/** Whether an access token is about to expire, by the server's clock. Tokens without times never are. */
+/** Whether an access token is about to expire, by the server's clock; false for a token without times. */
 function isEnding(accessToken: string, now: number): boolean {
   const { iat, exp } = claimsOf(accessToken)
   if (typeof iat !== 'number' || typeof exp !== 'number') return false

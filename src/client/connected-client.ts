@@ -47,7 +47,7 @@ export class ConnectedClient {
   readonly #store: SessionStore
   readonly #session: ObservableValue<Session>
   readonly #states = new Set<LiveState>()
-  /** Undefined: `credentials` have not signed in yet. */
+  /** Undefined before the sign-in with `credentials`. */
   #authority: Authority | undefined
   #credentialSignIn: Promise<Authority> | undefined
   #restoration: Promise<Session> | undefined
@@ -291,7 +291,7 @@ export class ConnectedClient {
     else if (answer.status !== 200) throw problemOf(answer)
     else {
       const { name, tenant, roles, grants } = answer.body as Answer<'GET /iam/me'>
-      // A name proves nothing, because any user may have it. Real users and keys get their grants from roles.
+      // The name is not checked: any user may be called `anonymous`. Real users and keys get their grants from roles.
       const isAnonymous = this.#authority === unauthenticated || (roles.length === 0 && grants.length > 0)
       const state = isAnonymous ? 'IAM off' : 'signed in'
       this.#session.set({ state, name, tenant, roles, grants, permissions: permissionsOf(grants, tenant) })

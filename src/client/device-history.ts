@@ -61,7 +61,7 @@ async function readPages(source: HistorySource, question: Question, signal?: Abo
   }
 }
 
-/** The second one is later. Where they overlap it replaces the first one. */
+/** Joins two histories. Where they overlap, `after` replaces `before`. */
 function joined(before: History, after: History): History {
   const added = after.series.filter((each) => !before.series.some((other) => isSame(each, other)))
   const series = before.series.map((each) => {
@@ -75,7 +75,7 @@ function isSame(a: Series, b: Series): boolean {
   return a.propId === b.propId && a.type === b.type
 }
 
-/** Columns are cut at a time, and continued. */
+/** Cuts the columns of `before` at `from`, and appends those of `after`. */
 function joinedSeries(before: Series, after: Series, from: number): Series {
   const kept = before.time.filter((time) => time < from).length
   const columns = Object.entries(after).map(([name, column]) => {
@@ -90,7 +90,7 @@ function joinedSeries(before: Series, after: Series, from: number): Series {
 /** Another attempt would get the same answer. */
 const lasting: ReadonlySet<number> = new Set([400, 401, 403, 404])
 
-/** A history with an interval is read again after this time at the earliest: a sixtieth of it would not be visible. */
+/** The minimum time between two reads: a delay of a sixtieth of the interval is not visible. */
 function refreshMsOf(interval: number): number {
   return Math.min(10_000, Math.max(1_000, interval / 60))
 }
@@ -105,7 +105,7 @@ function follow(
   const { interval, tz } = first
   const ended = new AbortController()
   let history = first
-  /** Events that came while the history is read: the answer may lack them. */
+  /** Events received while the history is read, which the answer may lack. */
   let waiting: EventOf<'OBJECT_UPDATED'>[] = []
   let isReading = false
   let isMissed = false

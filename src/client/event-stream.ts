@@ -100,7 +100,7 @@ export class EventStream {
     this.#socket?.close()
   }
 
-  /** Another list is being read: the stream is not live until that is complete. */
+  /** Another list is being read: the stream is not live until that list is complete. */
   listAdded(): void {
     if (!this.#closed.aborted && this.#connected.state === 'live') void this.#catchUp()
   }
@@ -135,7 +135,7 @@ export class EventStream {
   async #reasonToWait(end: ConnectionEnd, running: AbortSignal): Promise<Error | undefined> {
     if ('code' in end && end.code === 4401) {
       try {
-        // Only once: a session that is renewed and refused again must not reconnect without a pause.
+        // Without a pause only once, because the server may refuse the renewed session again.
         if (await this.#context.renew()) return this.#attempt <= 1 ? undefined : new ConnectionLost('the session ended')
       } catch (error) {
         return error as Error

@@ -11,7 +11,7 @@ export interface DeviceMeta {
   readonly meta: Readonly<Record<string, unknown>>
 }
 
-/** Contract 1.8; a page cannot load the schemas of the server. */
+/** Contract 1.8. A copy, because a page cannot load the schemas of the server. */
 const identifierPattern = /^(?!.*[#%*,/:?\\]|.{65})([!-~][ -~])?[A-Z0-9=-]+$/
 
 const noServices: ReadonlyMap<string, ServiceView> = new Map()
@@ -34,7 +34,7 @@ class FleetDevice implements DeviceView {
   readonly numConnects: number
   readonly meta: Readonly<Record<string, unknown>>
   readonly services: ReadonlyMap<string, ServiceView>
-  /** Whether the list of devices contains it, even without services. */
+  /** Whether the list of devices contains this device, even without services. */
   readonly isListed: boolean
 
   constructor(
@@ -72,12 +72,12 @@ export class Fleet {
     return this.#devices
   }
 
-  /** Whether it is known, or watched. */
+  /** Whether the device is known or watched. */
   has(device: string): boolean {
     return this.#devices.has(device) || this.#devices.isWatched(device)
   }
 
-  /** Without texts that no device has as its identifier, such as one that is being typed: they cannot be asked for. */
+  /** Omits invalid identifiers, such as one that is being typed: the server would refuse them. */
   watched(): readonly string[] {
     return [...this.#devices.watched()].filter((device) => identifierPattern.test(device))
   }

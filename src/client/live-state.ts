@@ -224,7 +224,7 @@ export class LiveState implements State, StreamListener {
         if (answer?.status === 200 && offset) return Number(offset)
         statuses.add(answer?.status)
       }
-      // A caller who may read no list has nothing that could be behind.
+      // A caller who may read no list has no data that could be outdated.
       if ([...statuses].every((status) => status === 403)) return read
       await platform.sleep(pauseMs(attempt, platform.random), signal)
     }
@@ -295,7 +295,7 @@ export class LiveState implements State, StreamListener {
     if (this.#isClosed) return true
     const mayAsk = state !== 'signed out' && state !== 'second factor'
     const user = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
-    // A user who is not known yet may be another one.
+    // A user without a known name may be another one.
     const isOtherUser = mayAsk && this.#user !== undefined && user !== this.#user
     this.#user = user ?? this.#user
     if (isOtherUser || (!mayAsk && this.connection.value.state !== 'closed')) this.#clear()

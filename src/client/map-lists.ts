@@ -6,7 +6,7 @@ import type { Severity } from '#model/alarm'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 import type { FirmwareEntry, UpdateEntry } from '#model/firmware'
 
-/** A list that is kept in one map: its entries, or a value of each. */
+/** A list that is kept in one map, which holds its entries or a value of each entry. */
 abstract class MapList<Value, Entry = Value> implements ListKind {
   abstract readonly route: ListName
   abstract readonly types: readonly EventType[]
@@ -85,7 +85,7 @@ export class AlarmList extends MapList<AlarmStatus> {
     'ALARM_CONFIG_UPDATE',
     'DEVICE_DELETE',
   ] as const
-  /** By resource name of the alarm, as far as the caller may know them. Events of its status do not contain it. */
+  /** By resource name of the alarm, as far as the caller may read them. Status events do not contain the severity. */
   readonly #severities = new Map<string, Severity>()
 
   constructor(alarms: LiveMap<string, AlarmStatus>) {

@@ -39,7 +39,7 @@ export class Listeners<A extends readonly unknown[]> {
   }
 
   add(listener: (...args: A) => void): () => void {
-    // A function that subscribes twice is called twice, and each subscription ends by itself.
+    // A function that is added twice is called twice, and each subscription ends separately.
     const own = (...args: A) => listener(...args)
     this.#listeners.add(own)
     return () => {
@@ -187,7 +187,7 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
     for (const key of [...this.#map.keys()]) this.delete(key)
   }
 
-  /** Sets `isComplete`: false when another reading begins for another user. */
+  /** Sets `isComplete`; false when the map is read again for another user. */
   complete(isComplete: boolean): void {
     if (this.#isComplete === isComplete) return
     this.#isComplete = isComplete

@@ -43,7 +43,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** Texts for answers without one. Contract 1.3, 1.4. */
+/** Messages for answers without a text. Contract 1.3, 1.4. */
 const defaultMessages: Readonly<Record<number, string>> = {
   401: 'Not signed in',
   403: 'Not permitted',

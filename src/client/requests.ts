@@ -10,7 +10,7 @@ export interface AnyCall extends CallOptions {
   readonly body?: unknown
 }
 
-/** The server answers these routes only after devices did, or after it has waited for them. */
+/** The server answers these routes only after a device has answered, or after a timeout. */
 const waitsForDevices: ReadonlySet<string> = new Set<RouteName>([
   'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   'PUT /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
@@ -20,7 +20,7 @@ const waitsForDevices: ReadonlySet<string> = new Set<RouteName>([
 /** Servers wait 10 s for devices by default; operators can configure more. */
 const deviceSilenceMs = 120_000
 
-/** `GET /devices/:deviceIdentifier` is method and path at once. @throws TypeError for a parameter that can't stand in a path */
+/** `route`: method and path, `GET /devices/:deviceIdentifier`. @throws TypeError for a parameter that no path can have */
 export function requestOf(route: string, call: AnyCall = {}): Request {
   const [method = '', template = ''] = route.split(' ')
   return {
@@ -73,7 +73,7 @@ function queryOf(query: Readonly<Record<string, unknown>>): string {
 export interface Paged {
   readonly items: readonly unknown[]
   readonly headers: Headers
-  /** 304: the list has not changed since the given `ETag`. Only a first page can be, and then it is the only one. */
+  /** 304: the list has not changed since the given `ETag`. Only a first page can be unchanged, and it is the last. */
   readonly isUnchanged: boolean
 }
 
@@ -107,7 +107,7 @@ export async function* pagesOf(
       const next = isUnchanged ? undefined : nextOf(headers)
       nextPage =
         next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
-      // The caller may stop before it awaits this page: its failure is then unhandled.
+      // Otherwise a failure would be unhandled when the caller stops before it awaits this page.
       nextPage?.catch(() => {})
       yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
     }
@@ -183,7 +183,7 @@ function isFinal({ status, body }: RawAnswer): boolean {
   return status < 300 || status === 400 || status === 404 || status === 422
 }
 
-/** Entity tags of answers, kept apart from the answers, which stay as they were received. */
+/** Entity tags by answer, so that the answers stay as they were received. */
 const tags = new WeakMap<object, string>()
 
 /** Remembers the entity tag of an answer. */

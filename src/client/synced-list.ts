@@ -10,7 +10,8 @@ export interface ListKind {
   readonly route: ListName
   readonly query: Readonly<Record<string, unknown>>
   /**
-   * Entries of the first page; later pages have a weight of about `weightPerPage`. Undefined: the list has no pages.
+   * Entries of the first page. Later pages are sized to a weight of about `weightPerPage`; `store` returns weights.
+   * Undefined: the list has no pages.
    */
   readonly firstPage?: number | undefined
   readonly weightPerPage?: number
@@ -34,13 +35,13 @@ export interface ListKind {
 
 /** The devices of a state of watched devices. */
 export interface WatchedDevices {
-  /** Those with a listener. */
+  /** The devices with a listener. */
   watched(): readonly string[]
-  /** Whether it is one of them, or was. */
+  /** Whether the device is watched, or still known. */
   has(device: string): boolean
 }
 
-/** The means to read a list. */
+/** Reads the pages of a list. */
 export interface ListReader {
   readonly platform: Platform
   pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
@@ -79,14 +80,14 @@ export class SyncedList {
   #nextEtag: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
-  /** Devices that are read again. */
+  /** Devices to read again. */
   readonly #again = new Set<string>()
   /** Devices that are being read one by one. */
   #requested = new Set<string>()
   #readingDevices: Promise<void> | undefined
   #waiters: (() => void)[] = []
 
-  /** @param watched only these devices are read, when they are watched, instead of the whole list */
+  /** @param watched each device is read when it gets a listener, instead of the whole list */
   constructor(kind: ListKind, reader: ListReader, watched?: WatchedDevices) {
     this.kind = kind
     this.#reader = reader
@@ -144,7 +145,7 @@ export class SyncedList {
 
   received(event: StreamEvent): void {
     if (event.offset <= (this.#readAt ?? -1)) return
-    // The caller may not read this list, even if other permissions let its events through.
+    // A caller who may not read this list may still receive its events, because of other permissions.
     if (this.#state === 'idle' || this.#state === 'refused') return
     const { kind } = this
     const key = kind.keyOf(event)
@@ -172,7 +173,7 @@ export class SyncedList {
     return this.isSynced ? Promise.resolve() : new Promise((resolve) => this.#waiters.push(resolve))
   }
 
-  /** The whole list, or single devices. */
+  /** Reads the whole list, or single devices. */
   async #read(round: AbortSignal, isOfDevices: boolean): Promise<void> {
     const { platform } = this.#reader
     for (let attempt = 1; !round.aborted; attempt++) {
@@ -215,11 +216,11 @@ export class SyncedList {
     return false
   }
 
-  /** Returns whether all other entries stay. */
+  /** Reads the devices in `#unread`. Returns whether all other entries stay. */
   async #readEach(signal: AbortSignal): Promise<boolean> {
     const { kind } = this
     for (;;) {
-      // Many are watched in the same turn.
+      // Many devices may get a listener in the same turn.
       await this.#reader.platform.yieldToOthers()
       const devices = this.#unread()
       if (signal.aborted || devices.length === 0) return !this.#watched
@@ -238,7 +239,7 @@ export class SyncedList {
       for (const device of devices) if (!listed.has(device)) kind.removeDevice?.(device)
       for (const device of this.#requested) {
         this.#again.delete(device)
-        // One that is not watched any more was not stored.
+        // A device that is no longer watched was not stored.
         if (this.#watched?.has(device) === false) continue
         this.#seen.add(device)
         this.#applyWaiting(device, offset)
@@ -246,7 +247,7 @@ export class SyncedList {
     }
   }
 
-  /** Some of the devices to read. */
+  /** As many of the devices to read as fit into one request. */
   #unread(): readonly string[] {
     const watched = this.#watched?.watched() ?? []
     return [...this.#again, ...watched.filter((device) => !this.#seen.has(device))].slice(0, devicesPerRequest)

@@ -143,7 +143,7 @@ export function isReplayable(body: unknown): boolean {
   return !isStream(body)
 }
 
-/** Requests to sign in, sign out or prove a second factor can be repeated without a check. */
+/** Whether the request may change something. Requests under `/auth` do not count, as they can simply be repeated. */
 function isChange({ method, path }: Request): boolean {
   return !/^(GET |POST \/auth\/)/.test(`${method} ${path}`)
 }
@@ -156,7 +156,7 @@ function isStream(body: unknown): boolean {
   return body instanceof ReadableStream
 }
 
-/** The error that another proof would fix, now that the answer contained the missing part. §5.2.4, §5.2.5 */
+/** The error, if another proof with the nonce or the time of this answer can fix it. §5.2.4, §5.2.5 */
 function proofError({ status, body }: RawAnswer): string | undefined {
   const error = (body as { readonly error?: unknown } | undefined | null)?.error
   if (status === 400 && error === 'use_dpop_nonce') return error

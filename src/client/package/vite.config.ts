@@ -36,7 +36,7 @@ export default defineConfig(({ mode }) => {
   }
 })
 
-/** Adds the description, the license, and the declarations, which the compiler has written before. */
+/** Adds the description, the license, and the declarations that the compiler wrote. */
 function packageFiles(): Plugin {
   return {
     name: 'package-files',
@@ -75,7 +75,7 @@ function description() {
   }
 }
 
-/** The declarations of these files and of those that they import, by name, importing each other by relative paths. */
+/** By name: the declarations of these files and of the files that they import. Their imports become relative paths. */
 function declarationsFrom(names: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const waiting = [...names]
@@ -97,7 +97,7 @@ function fileOf(module: string, file: string): string {
   return module === 'model' || file === 'route-table' ? 'declarations' : file
 }
 
-/** The compiler writes some types by their names in the model; this file has the same names. */
+/** The compiler writes some types as imports of the model; this file declares types of the same names. */
 function selfContained(declarations: string): string {
   return declarations.replace(/import\("[^"]*"\)\./g, '')
 }
