@@ -20,7 +20,7 @@ const waitsForDevices: ReadonlySet<string> = new Set<RouteName>([
 /** Servers wait 10 s for devices by default; operators can configure more. */
 const deviceSilenceMs = 120_000
 
-/** `route`: method and path, `GET /devices/:deviceIdentifier`. @throws TypeError for a parameter that no path can have */
+/** `route`: method and path, as `GET /devices/:deviceIdentifier`. @throws TypeError for a parameter unfit for a path */
 export function requestOf(route: string, call: AnyCall = {}): Request {
   const [method = '', template = ''] = route.split(' ')
   return {

@@ -4,7 +4,7 @@ import type { World } from '#runtime/world'
 
 /** How long a known answer may be shown without another check. */
 const freshMs = 60_000
-/** How long a device without an update is not checked again when it reconnects. */
+/** For this long, a device without an update is not checked again when it reconnects. */
 const restMs = 10 * 60_000
 /** Rows of one generation; there are two generations. A row takes about 150 bytes. */
 const rowsMax = 100_000

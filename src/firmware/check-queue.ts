@@ -15,7 +15,7 @@ const atOnceMax = 16
  * bytes.
  */
 const waitingMax = 100_000
-/** A query that fails is retried only this often: it may be the only one that fails. */
+/** Limited, because a query may fail for a reason of its own while others succeed. */
 const triesMax = 5
 /** Queue position after all queries with a waiting caller. */
 const lastPosition = Number.MAX_VALUE
@@ -29,7 +29,7 @@ export interface CheckQueueParts {
 
 /**
  * Position in the queue. `random`: so that servers do not ask for devices in the order of their connections.
- * `next`: before all that are not overdue, for a waiting caller. `last`: after all others, because no caller waits.
+ * `next`: for a waiting caller, before all queries that are not overdue. `last`: after all others; no caller waits.
  */
 export type QueuePosition = 'random' | 'next' | 'last'
 
@@ -208,7 +208,7 @@ export class CheckQueue {
     const { query, waiters } = waiting
     const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
     if (this.#waiting.has(keyOf(query))) {
-      // It was asked again meanwhile.
+      // The same query was queued again meanwhile.
       settle(waiting, undefined)
       return
     }

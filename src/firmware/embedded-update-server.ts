@@ -79,7 +79,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
 
 type Window = NonNullable<RolloutBody['window']>
 
-/** Whether a window is open, from a moment until just before another, Unix ms. */
+/** Whether a window is open between two moments, the second one excluded. Unix ms. */
 interface Span {
   readonly isOpen: boolean
   readonly from: number

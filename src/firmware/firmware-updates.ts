@@ -38,10 +38,10 @@ interface UpdatesLog {
   error(fields: object, message: string): void
 }
 
-/** Images in one log line. */
+/** The largest number of images that one log line names. */
 const lostShown = 20
 
-/** The parts of firmware updates, connected: triggers, update server, rollouts and images. */
+/** Connects the parts of firmware updates: triggers, update server, rollouts and images. */
 export class FirmwareUpdates {
   readonly server: UpdateServer
   readonly checks: UpdateChecks

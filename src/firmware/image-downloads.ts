@@ -24,7 +24,7 @@ export interface ImageDownloadsParts {
 }
 
 interface WaitingDownload {
-  /** It has a slot now. */
+  /** The download has a slot now. */
   go(): void
 }
 
@@ -90,7 +90,7 @@ export class ImageDownloads {
     })
   }
 
-  /** Returns the function that undoes it; call it once. */
+  /** Counts a download. Returns the function that ends it; call it once. */
   #count(requester: string): () => void {
     const before = this.#countsByRequester.get(requester) ?? 0
     if (before >= perAskerMax) throw new Problem('overloaded')
@@ -170,7 +170,7 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
   async next(): Promise<IteratorResult<Uint8Array>> {
     const { pieces, pace, reads } = this.#parts
-    // It waits before it reads, so it holds no piece in memory.
+    // Waits before the read, so that no piece stays in memory meanwhile.
     if (!this.#isOver) await pace.take(Math.min(this.#leftBytes, pieceBytesMax))
     try {
       const next = await reads.run(async () => (this.#isOver ? over : await pieces.next()))
@@ -185,7 +185,7 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
   async return(): Promise<IteratorResult<Uint8Array>> {
     this.#leave()
-    // After a running read.
+    // Takes effect after a running read.
     await this.#parts.pieces.return?.()
     return over
   }

@@ -51,8 +51,8 @@ export class ImageUses {
   readonly #holds = new Map<string, number>()
   readonly #removals = new Map<string, Promise<void>>()
   /**
-   * Images to check after the load, or when all images need not be kept any more: their last use may have ended
-   * meanwhile.
+   * Images whose last use may have ended while no image could be removed: to check after the load, or when no caller
+   * needs all images kept.
    */
   readonly #unsure = new Set<string>()
   /** By SHA-256: the expected size, for all images read. */
@@ -113,7 +113,10 @@ export class ImageUses {
     this.#cancelRetry?.()
   }
 
-  /** Whether a release refers to it or is about to; true for all images before the load ends or while all are kept. */
+  /**
+   * Whether a release refers to the image or is about to; true for all images before the load ends or while all are
+   * kept.
+   */
   isNamed(sha256: string): boolean {
     return !this.#isRead || this.#keepers > 0 || this.#names.has(sha256) || this.#holds.has(sha256)
   }
@@ -130,7 +133,7 @@ export class ImageUses {
     if (before !== null && before !== after) this.#drop(before, name)
   }
 
-  /** All of its projects are deleted or being deleted. */
+  /** All projects of the tenant are deleted or being deleted. */
   tenantEnded(tenant: string): void {
     for (const [sha256, names] of [...this.#names]) {
       for (const name of names) if (isOfTenant(name, tenant)) this.#drop(sha256, name)
@@ -160,8 +163,8 @@ export class ImageUses {
   }
 
   /**
-   * From now on, images that are in use stay until the returned function is called, once: data read from the store now
-   * may refer to them.
+   * Keeps the images that are in use, because data read from the store now may refer to them. Call the returned
+   * function once to end this.
    */
   keepAll(): () => void {
     this.#keepers++
@@ -210,7 +213,7 @@ export class ImageUses {
       const bytes = await this.#parts.images.sizeOf(sha256)
       if (isLate()) return
       const names = this.#names.get(sha256)
-      // Its last release may have been deleted, or the image uploaded again.
+      // The last release of the image may have been deleted, or the image uploaded again.
       if (bytes === size || !names || this.#holds.has(sha256)) this.#lost.delete(sha256)
       else {
         this.#lost.add(sha256)

@@ -3,7 +3,7 @@ import type { BlobStore } from '#runtime/blobs'
 
 /** Options of automatic updates. Contract 6, Options. */
 export interface UpdateOptions {
-  /** Whether a new connection starts no update. */
+  /** True: a new connection starts no update. */
   readonly isConnectUpdateDisabled: boolean
   /** Whether the hook updates pinned devices only. */
   readonly isHookForPinsOnly: boolean

@@ -65,7 +65,7 @@ export class ProjectScans {
   readonly #resumed = new Set<string>()
   /** Scans that finished before the resumption of their project. */
   readonly #early = new Map<string, ScanTarget>()
-  /** Number of reads of the store: checks that ran during a reload may have been lost. */
+  /** How often the store was read. Checks that ran during a reload may have been lost. */
   #readings = 0
   #isStopped = false
 
@@ -204,7 +204,7 @@ export class ProjectScans {
     return !isKnown || this.#held.has(key)
   }
 
-  /** Counts one more waiting update. Returns the function for the end of its wait. */
+  /** Counts one more waiting update. Call the returned function when it no longer waits. */
   #hold(target: ScanTarget): () => void {
     const readings = this.#readings
     const key = tenantKey(target.tenant, target.project)
@@ -221,7 +221,7 @@ export class ProjectScans {
     }
   }
 
-  /** Reports that no update waits any more, if so. On failure the scans stay stored and run once more. */
+  /** Reports to the project when no update waits any more. On failure the scans stay stored and run once more. */
   #reportBegun(key: string, target: ScanTarget): void {
     const { system, failed } = this.#parts
     const { tenant, project, isEnded } = target
@@ -255,7 +255,7 @@ export class ProjectScans {
     return this.#parts.system.wake(projectAddress(tenant, project)).scan?.devices?.length === 0
   }
 
-  /** The rollout from the start of the scan, in its current state: its devices are counted. */
+  /** The rollout that the scan started with, in its current state; undefined if another one replaced it. */
   #rolloutOf({ tenant, project }: ScanTarget, scan: StoredScan): StoredRollout | undefined {
     const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
     return rollout?.id === scan.rollout ? rollout : undefined
@@ -298,7 +298,7 @@ export class ProjectScans {
     return reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
   }
 
-  /** Never refused for overload: it follows from an accepted request. */
+  /** Never refused for overload, because the command follows from an accepted request. */
   #ask({ tenant, project }: Pick<ScanTarget, 'tenant' | 'project'>, command: ProjectCommand): Promise<unknown> {
     return this.#parts.system.ask(projectAddress(tenant, project), command, 0)
   }

@@ -120,7 +120,7 @@ export class UpdateChecks {
     }
   }
 
-  /** Queues a query once, however often it is read. */
+  /** Queues the query, unless it is queued already. */
   #refresh(query: UpdateQuery): void {
     if (!this.#queue.has(query)) void this.#resolve(query, 'last')
   }

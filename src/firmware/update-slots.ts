@@ -12,8 +12,8 @@ export const waitingMax = 100_000
 export const silentMs = 60_000
 
 /**
- * Updates started per second, and at once after a pause: the cost of an update, from the offer to the reconnected
- * device, must not delay device reports. Slots of devices with long downloads become free more slowly.
+ * Updates started per second, and at once after a pause. The cost of an update, from the offer to the reconnected
+ * device, must not delay device reports. With long downloads, slots become free more slowly than this.
  */
 export const startsPerSecond = 128
 
@@ -39,7 +39,7 @@ export interface UpdateSlotsOptions<T extends SlotRequest> {
  */
 export class UpdateSlots<T extends SlotRequest> {
   readonly #options: UpdateSlotsOptions<T>
-  /** World.monotonic of the last message of each, by tenant and device, in that order. */
+  /** World.monotonic of the last message of each update, by tenant and device; the oldest first. */
   readonly #slots = new Map<string, number>()
   readonly #waiting = new Map<string, T>()
   /** World.monotonic of the end of all starts at the permitted rate. */

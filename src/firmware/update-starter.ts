@@ -196,7 +196,7 @@ export class UpdateStarter {
     const { project, firmwares } = known
     const { session } = linked
     const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, seed, found }
-    // Never refused for overload: it follows from an accepted request.
+    // Never refused for overload, because the command follows from an accepted request.
     await system.ask(updateAddress(tenant, device), begin, 0)
   }
 

@@ -41,7 +41,7 @@ export interface TriggerRequest {
   readonly signal: AbortSignal
 }
 
-/** Added to the time for an offer: the update server's time limit inside the update, and a margin. */
+/** The update server's time limit and a margin, in addition to the time for an offer. */
 const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
 const listedAtATime = 256
@@ -143,7 +143,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const known = system.peek(deviceAddress(tenant, device))
     const stored = updateNow(system, tenant, device)
     const id = Buffer.from(seed).toString('hex')
-    // Or it was requested before, and may be over.
+    // This request may also have been made before, and its update may be over.
     const isThere = stored !== undefined && (isRunning(stored.state) || stored.context.id === id)
     const linked = links.linkedOf(tenant, device)
     const isLinked = linked?.link.isOpen === true
@@ -171,7 +171,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
           else if (begun.outcome === 'joined' && hasBegunAt(begun.state)) {
             answered({ status: 'STARTED', message: 'already running' })
           } else if (this.#isStopped) refused(new Problem('stopping'))
-          // Synchronous: the result may follow directly.
+          // Added synchronously, because the result may follow directly.
           else this.#pending.add(tenant, device, { signal, late, answered, refused })
         },
         refused,
@@ -182,7 +182,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
   /**
    * Automatic: starts an update if there is one for the device and the trigger applies. Resolves when the update
    * started, waits for its slot or is not needed, so that scans can wait for it.
-   * @throws Problem `overloaded` if too many wait, and the caller holds the device
+   * @throws Problem `overloaded` if `checkOptions` have a `hold` and too many updates wait
    */
   async consider(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): Promise<void> {
     await this.#starter.consider({ ...checkOptions, tenant, device, by })
@@ -198,7 +198,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
       // Two ticks later: by then this update has ended, and the next firmware of the device has been checked.
       const { world } = this.#parts.system
       const settled = () => world.soon(() => world.soon(() => void this.#starter.returned(tenant, device)))
-      // A request by hand has joined it, so the offer counts as by hand.
+      // If a request by hand has joined the update, the offer counts as by hand.
       const isRefusing = !known.isAutoUpdated && !this.#pending.has(tenant, device)
       this.#send(tenant, device, { type: 'reconnected', session, firmwares: reported, isRefusing }, settled)
     } else void this.#starter.returned(tenant, device)
@@ -208,7 +208,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const { link, device } = linked
     const { tenant } = link.opening
     const stored = updateNow(this.#parts.system, tenant, device)
-    // It belongs to no recent offer: too late, or a duplicate.
+    // The message belongs to no recent offer: it is late, or a duplicate.
     if (stored?.context.id !== id) return
     this.#starter.renew(tenant, device)
     const report: UpdateCommand = {

@@ -54,7 +54,7 @@ export type NextMail =
       readonly type: 'mail'
       readonly message: MailMessage
       readonly progress: Progress
-      /** Whether the subscriber may still receive all of it. Checked immediately before the mail is handed over. */
+      /** Whether the subscriber may still receive the whole mail. Checked immediately before it is handed over. */
       readonly isStillWanted: () => boolean
     }
 

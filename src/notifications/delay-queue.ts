@@ -5,7 +5,7 @@ interface Waiter<T> {
   readonly value: T
 }
 
-/** A delay queue: returns things after a time, each once, by key, with one timer for all. */
+/** A delay queue: returns each item once, after its delay. Items have keys, and share one timer. */
 export class DelayQueue<T> {
   readonly #world: World
   readonly #due: (value: T) => void

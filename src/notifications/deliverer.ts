@@ -230,7 +230,7 @@ export class Deliverer {
     ])
   }
 
-  /** Asks all in the same turn, so that they share one commit. Retries while the store takes no writes. */
+  /** Sends all commands in the same turn, so that they share one commit. Retries while the store takes no writes. */
   async #store(
     subscriber: Subscriber,
     asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],

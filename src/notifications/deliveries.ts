@@ -40,7 +40,7 @@ interface Resting {
   readonly mail: MailState | undefined
 }
 
-/** `underWayMax` equals the number of mails that are handed over at the same time. */
+/** `underWayMax` is also the number of mails that are handed over at the same time. */
 const pace = { sliceMs: 1, underWayMax: 4 }
 const retryMs = 1_000
 /** The pause after a failure caused by a bug, so that it is not retried in a loop. */
@@ -135,7 +135,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#counts.subscribed(tenant, fn)
   }
 
-  /** The subscriber may have been the last one that needed some requests. If it is paused, its pause ends. */
+  /** Some requests may have been kept for this subscriber alone. A paused subscriber continues. */
   unsubscribed(tenant: string, fn: string, subscriber: string): void {
     this.#counts.unsubscribed(tenant, fn)
     this.#passes.movedOn(tenant, [fn])

@@ -22,9 +22,9 @@ export interface HttpReceiversOptions {
 
 /** For one attempt in total, from resolving the host to the end of the answer. Contract 12. */
 const attemptMs = 15_000
-/** More of an answer is not read: only its status matters. */
+/** The rest of an answer is not read, because only its status matters. */
 const answerBytesMax = 64 * 1024
-/** Answers before the final one (1xx). */
+/** The largest number of answers before the final one (1xx). */
 const informationMax = 10
 
 /**
@@ -35,12 +35,12 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
   const addresses = new WebhookAddresses(allowed)
   const underWay = new Set<AbortController>()
 
-  /** System lookups share the threads of the database, and a name server may hang: only hosts that the operator named. */
+  /** The system looks up only hosts that the operator named: a lookup that hangs blocks a thread of the database. */
   async function addressesOf(host: string): Promise<readonly Resolved[]> {
     if (resolve) return resolve(host)
     if (addresses.isNamed(host)) return systemLookup(host, { all: true })
     if (/^(.+\.)?localhost$/.test(host)) return loopback
-    // A resolver reads the name servers of the system only when it is made, and they may change while the server runs.
+    // A new resolver each time, because it reads the system's list of name servers only once, and that may change.
     const resolver = new Resolver({ timeout: 3_000, tries: 2 })
     const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     if (four.status === 'rejected' && six.status === 'rejected') throw four.reason
@@ -78,7 +78,7 @@ export function httpReceivers({ world, allowed, resolve }: HttpReceiversOptions)
           bytes += chunk.length
           if (bytes > answerBytesMax) response.destroy()
         })
-        // After the status, it does not matter how the answer ends.
+        // Once the status is known, it does not matter how the answer ends.
         response.on('error', () => {})
       })
       request.on('information', () => {
@@ -126,7 +126,7 @@ function lookupOf(checked: readonly Resolved[]): LookupFunction {
   }
 }
 
-/** The promise, or a rejection when the signal is aborted before. */
+/** Waits for the promise. Rejects if the signal is aborted first. */
 function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })

@@ -57,7 +57,7 @@ export function isHourOver({ from }: MailState['hour'], now: number): boolean {
   return now < from || now >= from + mailHourMs
 }
 
-/** The count of numbers up to `to` that were assigned but whose requests are not stored. */
+/** The number of requests up to `to` that were counted but not stored. */
 export function gapUpTo({ cursor, requests }: PendingSubscription, to: number): number {
   return to - cursor - requests.filter(({ seq }) => seq <= to).length
 }
@@ -102,7 +102,7 @@ function isBefore(
   return subscription.function < other.pending.subscription.function
 }
 
-/** Whether one ordinary mail could not report everything. */
+/** Whether there is more than one event to report. */
 function isMany(pendings: readonly PendingSubscription[]): boolean {
   let count = 0
   for (const pending of pendings) {

@@ -24,7 +24,7 @@ export interface RunContext {
   readonly schema?: ServiceSchema
   /** The alarm that the cause names. */
   readonly alarm?: { readonly name: string; readonly severity: Severity }
-  /** Its acknowledgement on the device. `name`: of the user or key, or `by` if the reader may not read it. */
+  /** The alarm's acknowledgement on the device. `name`: of the user or key; `by` if the reader may not read names. */
   readonly acknowledged?: Acknowledgement & { readonly name: string }
 }
 

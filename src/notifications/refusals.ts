@@ -11,11 +11,11 @@ const restMs = 86_400_000
 /** Whether an address is suspended. An accepted mail or a new address ends the suspension. */
 export function isResting(refusals: Refusals, address: string, now: number): boolean {
   if (!refusals || refusals.address !== markOf(address)) return false
-  // Further ahead than possible: the clock was set back.
+  // A suspension that ends later than possible does not count: the clock was set back.
   return now < refusals.restsUntil && now + restMs >= refusals.restsUntil
 }
 
-/** It refused one for good. */
+/** The state after an address permanently refused one more mail. */
 export function refusalsAfter(refusals: Refusals, address: string, now: number): NonNullable<Refusals> {
   const mark = markOf(address)
   const inRow = refusals?.address === mark ? refusals.inRow + 1 : 1

@@ -33,7 +33,7 @@ export function runContextOf(
   // The reader may have access to this device only.
   const mayReadAlarm = alarm && mayReadAll(scope, 'alarms', alarm, membersOf)
   const state = system.peek(deviceAddress(tenant, device))
-  // The reader reads the status of alarms on this device: otherwise nothing is sent.
+  // No check here: without permission to read the alarm on this device, nothing is sent.
   const acknowledged = cause.on === 'alarm' ? state?.alarms.get(cause.alarm)?.acknowledged : undefined
   const mayReadUsers = isPermitted(scope, 'users', 'read')
   const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)

@@ -152,7 +152,7 @@ const outOfOrder = 503
  */
 function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun: boolean): MailRefused {
   if (responseCode === undefined) {
-    // Refused by nodemailer itself: an unusable address, or a mail above the server's size limit.
+    // nodemailer itself refuses an unusable address (EENVELOPE) and a mail above the server's size limit (EMESSAGE).
     if (code === 'EENVELOPE') return new MailRefused('recipient', 'ADDRESS')
     const kind = code === 'EMESSAGE' ? 'message' : hasBegun ? 'later' : 'transport'
     return new MailRefused(kind, reasonsByCode[code] ?? 'CONNECTION')

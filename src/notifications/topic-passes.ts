@@ -47,8 +47,8 @@ const listedAtATime = 256
  * Scans the subscribers of functions with new requests, by the current index, and finds those that have not been notified
  * of all. Removes requests that all subscribers have been notified of, so that an idle store keeps none.
  *
- * A subscription made after a request starts behind its number. So the index already contains all subscribers to notify
- * of a request that is known here, and all of them have reached the lowest position found.
+ * A subscription that is made after a request starts behind the number of that request. So the index already contains
+ * all subscribers to notify of a known request, and all of them have reached the lowest position found.
  */
 export class TopicPasses {
   readonly #parts: TopicPassesParts
@@ -75,7 +75,7 @@ export class TopicPasses {
     }
   }
 
-  /** A head was stored. */
+  /** The function has stored this head. */
   requested(tenant: string, fn: string, head: DeliveryHead): void {
     const known = this.#topics.get(tenantKey(tenant, fn))
     if (!isWaiting(head)) {
@@ -174,7 +174,7 @@ export class TopicPasses {
         await this.#pass(topic)
       } catch (error) {
         if (this.#isStopped || error instanceof WorkStopped) break
-        // A failed write, logged where it happened: opened again after the store was read, or retried earlier.
+        // A Problem is a failed write, which is logged where it happened. The function is retried.
         if (!(error instanceof Problem)) this.#parts.failed(error)
         if (this.#isKnown(topic)) this.#due(topic)
       }

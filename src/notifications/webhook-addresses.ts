@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** IANA's registries of special-purpose addresses. What is no address of the public internet is refused. */
+/** From IANA's registries of special-purpose addresses: those that are not on the public internet. */
 const privateIpv4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -17,7 +17,7 @@ const privateIpv4 = [
   ['203.0.113.0', 24],
   ['224.0.0.0', 3],
 ] as const
-/** Only this network is assigned to hosts: everything else is private or contains an IPv4 address. */
+/** Public hosts are in this network only: all other addresses are private or contain an IPv4 address. */
 const globalIpv6 = ['2000::', 3] as const
 const privateIpv6 = [
   // Teredo, benchmarks, ORCHID …
@@ -48,7 +48,7 @@ export function isAllowable(text: string): boolean {
   return more.length === 0 && isIP(network) > 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits
 }
 
-/** Where webhooks may be sent: to public addresses over TLS, and to what `WEBHOOK_ALLOW` names. Contract 12. */
+/** Where webhooks may be sent: over TLS to public addresses, and to the entries of `WEBHOOK_ALLOW`. Contract 12. */
 export class WebhookAddresses {
   readonly #hosts: ReadonlySet<string>
   readonly #networks = new BlockList()
@@ -70,7 +70,7 @@ export class WebhookAddresses {
     return this.#hosts.has(host)
   }
 
-  /** Whether this address of a host may be connected to. Without TLS it must be named. */
+  /** Whether a webhook may connect to this address of a host. Without TLS, `WEBHOOK_ALLOW` must name one of them. */
   mayConnect(protocol: string, host: string, address: string): boolean {
     const [plain = ''] = address.split('%')
     if (this.isNamed(host) || this.#networks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6')) return true

@@ -7,7 +7,7 @@ const poolMax = 128
 const tenantMax = 32
 /** Idle slow receivers that a tenant's lanes remember. */
 const slowKeptMax = 1_000
-/** A receiver that took longer is slow, in ms. */
+/** A receiver that takes longer to answer counts as slow, in ms. */
 const slowMs = 2_000
 
 const pools = ['fast', 'slow'] as const
@@ -33,7 +33,7 @@ export interface Started<T> {
 
 /**
  * Chooses the next attempts, so that a receiver that hangs delays no other. Tenants and receivers take turns. Receivers
- * that are slow, or do not answer, compete for places of their own, and each of them takes one.
+ * that are slow or do not answer have a pool of their own, with one attempt at a time for each of them.
  */
 export class WebhookLanes<T> {
   /** By tenant, and then by receiver. Slow ones are remembered while the tenant has any. */
@@ -94,7 +94,7 @@ export class WebhookLanes<T> {
     this.#add(`${startedIn} ${lane.tenant}`, -1)
     lane.underWay--
     const lanes = this.#lanes.get(lane.tenant)
-    // The tenant has gone since.
+    // The lane was removed meanwhile.
     if (lanes?.get(lane.id) !== lane) return
     if (tookMs !== undefined) {
       this.#queues[lane.pool].remove(lane)

@@ -51,7 +51,7 @@ interface TenantQueue {
   bytes: number
 }
 
-/** What follows an attempt. `waitMs`: until the next one; undefined: the webhook is finished. */
+/** The next step after an attempt. `waitMs`: until the next attempt; undefined: the webhook is finished. */
 interface After {
   readonly waitMs?: number
   readonly tookMs?: number
@@ -204,7 +204,7 @@ export class Webhooks implements WebhookNotices {
       if (count <= waitingMax && left <= waitingBytesMax) return
       count--
       left -= oldest.bytes
-      // Its result is stored anyway.
+      // An attempt in progress stores its result anyway.
       if (oldest.isUnderWay) continue
       this.#remove(oldest)
       void this.#end(oldest, 'DROPPED', 'overflow', false).catch((error) => this.#afterError(error))
@@ -236,7 +236,7 @@ export class Webhooks implements WebhookNotices {
     }
   }
 
-  /** Until the next attempt may start. */
+  /** Starts no attempt for this time. */
   #pauseFor(ms: number): void {
     if (ms === 0) return
     this.#isPaused = true
