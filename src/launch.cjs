@@ -40,7 +40,7 @@ const tools = {
 const sourceFolders = ['src', 'actors', 'bench']
 const project = 'tsconfig.build.json'
 const buildInputs = ['tsconfig.json', project, 'package.json', 'package-lock.json']
-/** The packed server contains no sources. */
+/** An installed package contains no sources. */
 const isPackage = !exists(project)
 const dashboard = 'src/dashboard'
 const clientPackage = 'src/client/package'
@@ -70,7 +70,7 @@ const builds = [
     make: () => runTool('the dashboard could not be built', tools.vite, 'build', '-c', viteConfig, '-l', 'warn'),
   },
   {
-    // Compresses the output of both, so it runs after each of them.
+    // Compresses the output of the two builds above, so it runs after each of them.
     stamp: 'dist/pages/.made-from',
     inputs: () => (exists(viewer) ? filesIn('dist/.built-from', 'dist/pages/.built-from', viewer) : []),
     make: () => makePages(),
@@ -119,7 +119,7 @@ async function main() {
     return forward([[at(runtime), __filename, name, ...args]], process.cwd())
   }
   if (!isReady()) withLock(() => isReady() || build())
-  // Native code reads both once: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
+  // Native code reads each of these once: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
   await commands[name](args)
@@ -158,9 +158,9 @@ function stopWithParent() {
 }
 
 async function dev(args) {
-  // The compiler in watch mode writes no stamp: without one, the next start builds.
+  // The compiler writes no stamp in watch mode. Without a stamp, the next start builds.
   remove(builds[0].stamp)
-  // Its native program directly: the script around it does not forward signals, and would leave it running.
+  // Runs the compiler's native program directly: the script around it forwards no signals and would leave it running.
   const { default: compilerPath } = await import(pathToFileURL(at('node_modules/typescript/lib/getExePath.js')).href)
   const node = process.execPath
   return forward([
@@ -284,7 +284,7 @@ function build() {
   for (const each of builds) {
     // One by one, because the output of a build is the input of another.
     if (isUpToDate(each)) continue
-    // Before the compiler reads: a later change is built by the next run.
+    // Computed before the compiler reads the files, so that the next run builds a change made meanwhile.
     const stamp = stampOf(each.inputs())
     remove(each.stamp)
     each.make()
@@ -349,7 +349,7 @@ function takeLock(lock) {
   } catch (error) {
     if (error.code !== 'EEXIST') throw error
   }
-  // Under a lock itself: otherwise a second process would remove the new lock of the first.
+  // The removal needs a lock of its own: otherwise a second process would remove the new lock of the first.
   if (isStale(lock)) withLock(() => isStale(lock) && remove(lock), `${lock}-`)
   return false
 }

@@ -43,13 +43,13 @@ export interface Cluster {
   close(): Promise<void>
 }
 
-/** The space that a message needs in addition to its commit. */
+/** The bytes of a message in addition to its part of a commit. */
 const messageSpareBytes = 1024
 /** How long a node that stops waits for its last commit before another node takes over. */
 const handOverMs = 1_000
 /** How long an event socket waits for events that its client received from another node. */
 const positionMsMax = 1_000
-/** Larger parts would delay each other. */
+/** The largest part of a commit in one message: larger messages would delay others. */
 const partBytesMax = 512 * 1024
 
 /**

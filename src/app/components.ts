@@ -27,7 +27,7 @@ export class Components implements Component {
     this.#list = list
   }
 
-  /** Closes all of them when one can't open. */
+  /** Opens all components. Closes all of them if one of them fails. */
   async open(): Promise<void> {
     try {
       for (const component of this.#list) {

@@ -20,7 +20,7 @@ import {
 export interface Setting<T = unknown> {
   readonly name: string
   readonly kind: SettingKind<T>
-  /** In the form of the environment; read by the same kind. Without one the setting is `undefined` until given. */
+  /** The default, as text in the environment. Without a default, a setting that is not given is `undefined`. */
   readonly fallback?: string
   /** Never printed. */
   readonly isSecret?: boolean

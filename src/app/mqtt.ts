@@ -16,7 +16,7 @@ import { mqttSocket } from '#mqtt/websocket-handler'
 /** A setting for MQTT that cannot be used on this machine; the message names it. */
 export class MqttSettingFailure extends Error {}
 
-/** The exit code for an error of the start. */
+/** The exit code for an error during the start. */
 export function exitCodeOf(error: unknown): number {
   return error instanceof MqttSettingFailure ? configExitCode : 1
 }

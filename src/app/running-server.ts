@@ -53,8 +53,7 @@ const tenantsInHeap = 2
 const stopGraceMs = 10_000
 
 /**
- * The time until an answer begins. A request that waits for a device may take the device's timeout, and some time
- * around it.
+ * The time until an answer must begin. A request that waits for a device may take the device's timeout plus a margin.
  */
 const requestDeadlineMs = 60_000
 const writeMarginMs = 15_000
@@ -252,7 +251,7 @@ async function clusterOf(config: Config, log: Log, backend: StorageBackend, stor
   return await joinCluster(config, log, backend, store)
 }
 
-/** Resolves when the server answers: a node of a cluster also while another one is the owner. */
+/** Resolves when the server answers. A node of a cluster also answers while another node is the owner. */
 async function openAssembly(assembly: Assembly, { dataDirectory }: Config, log: Log): Promise<void> {
   let following = () => {}
   const isFollowing = new Promise<void>((resolve) => {
@@ -300,7 +299,7 @@ function serverFileOf(folder: string, log: Log) {
   }
 }
 
-/** In addition to what the store needs to be opened again: history stops before the store is affected. */
+/** In addition to the space that the store needs to be opened again, so that history stops before the store does. */
 const historyReserveBytes = 256 * 1024 * 1024
 
 function historyOf(config: Config, log: Log, journal: StoreJournal) {

@@ -77,7 +77,7 @@ export async function* readInput(file: string, input: Readable): AsyncGenerator<
   }
 }
 
-/** Also converts errors of the store: a sentence without a stack. */
+/** The error to show: errors of the store and of the file system become a `Refusal`, which is shown without a stack. */
 export function refusalFrom(error: unknown, what: string): unknown {
   if (error instanceof BackupError) return new Refusal(error.message)
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error

@@ -14,8 +14,8 @@ export interface Connection {
 }
 
 /**
- * @param base with the base path of the API, without a slash at the end @param token sent with every request instead of
- * credentials
+ * @param base with the base path of the API, without a slash at the end
+ * @param token sent with every request instead of credentials
  */
 export function connectionTo(
   base: string,
@@ -44,8 +44,8 @@ export function connectionTo(
       await client.call('GET /iam/me')
       yield* exchangeLong(base + path, sent)
     },
-    // Too many sessions of a user would end the oldest ones, so this one is ended. Contract 2, Sessions. It may have
-    // expired.
+    // A user with too many sessions loses the oldest ones, so this session is ended. It may have expired already.
+    // Contract 2, Sessions.
     async uploadCsv(path, text) {
       await client.call('GET /iam/me')
       const headers = { ...sent, 'content-type': 'text/csv' }

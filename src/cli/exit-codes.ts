@@ -10,5 +10,5 @@ export const exitCodes = {
 /** The command failed for the reason in the message. Shown without a stack, because it is not a bug. */
 export class Refusal extends Error {}
 
-/** Nothing was attempted, because the command line or a setting is wrong. */
+/** The command line or a setting is wrong, so the command did nothing. */
 export class Misuse extends Error {}

@@ -59,7 +59,7 @@ async function exportRows(
   for await (const piece of download(`/history/export?${query}`)) if (!out.write(piece)) await once(out, 'drain')
 }
 
-/** Characters of a part of the file. An answered part is stored, even if a later one fails. */
+/** The file is sent in parts of this length. An answered part is stored, even if a later one fails. */
 const partCharacters = 4 * 1024 * 1024
 const detailsMax = 100
 
@@ -82,7 +82,7 @@ async function importRows({ printer, uploadCsv }: CommandContext, file: string):
   }
 }
 
-/** Parts of a file that end with a row, each with the first line. A row ends with a line break outside of quotation marks. */
+/** Splits a file between rows; each part begins with the first line. A line break in quotation marks ends no row. */
 async function* partsOf(file: string) {
   let head: string | undefined
   let rows = ''

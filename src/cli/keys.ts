@@ -96,7 +96,7 @@ async function addProvisioning(
   printer.secret(created, created.key, `This is the provisioning key ${created.id}; it is shown only once.`)
 }
 
-/** The caller need not know the kind of a key: only one of the two requests finds it. */
+/** Tries both kinds of keys, so that the caller need not know the kind: only one of the two requests finds the key. */
 async function remove({ client, query, printer }: CommandContext, id: string): Promise<void> {
   const refusals: Problem[] = []
   for (const route of ['DELETE /iam/api-keys/:id', 'DELETE /iam/provisioning-keys/:id'] as const) {

@@ -20,7 +20,7 @@ export class Printer {
     this.#isJson = isJson
   }
 
-  /** For rows that are printed as they come. */
+  /** For rows that are printed as they arrive. */
   get out(): Writable {
     return this.#streams.out
   }

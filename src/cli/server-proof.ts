@@ -28,8 +28,8 @@ export async function missingProofOf(base: string, config: Config): Promise<stri
 }
 
 /**
- * Whether the server of the file is the only one that can listen at the address. Another process could forward the
- * challenge.
+ * Whether the server of the file is the only one that can listen at the address. Otherwise another process could listen
+ * there and forward the challenge.
  */
 function isOnlyListenerAt(file: ServerFile, config: Config): boolean {
   const asked = localHostOf(config.host)

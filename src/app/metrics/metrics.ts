@@ -54,7 +54,7 @@ function numbersOf(registry: Registry<RegistryContentType>, name: string, row: N
   const metric = row.type === 'counter' ? new Counter(options) : new Gauge(options)
   const setSamples = (samples: readonly Sample[]) => {
     metric.reset()
-    // After the reset, inc sets the value.
+    // After a reset the value is 0, so `inc` sets it.
     for (const { labels, value } of samples) metric.inc(labels, value)
     // An unknown value is left out, not shown as 0.
     if (samples.length === 0 && labelNames.length === 0) metric.remove()

@@ -20,13 +20,13 @@ interface RowBase {
    */
   readonly name: string
   readonly help: string
-  /** The values of each label, in words; a metric has no other labels. */
+  /** All labels of the metric, with a description of their values. */
   readonly labels?: Readonly<Record<string, string>>
   /** The source of the number. */
   readonly from: string
 }
 
-/** A number if there are no labels. No reader blocks the loop, or throws. */
+/** `read` returns a number if there are no labels. It neither blocks the loop nor throws. */
 export interface NumberRow extends RowBase {
   readonly type: 'counter' | 'gauge'
   read(sources: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>

@@ -1,6 +1,6 @@
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 
-/** Versions that run the server. With others from the minimum on, the launcher installs Node 22. */
+/** The versions of Node that run the server. With another version above the minimum, the launcher installs Node 22. */
 export const nodeRange = '^20.19 || ^22.12'
 
 /** `version` has no leading `v`. */
