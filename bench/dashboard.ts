@@ -47,7 +47,7 @@ export class Dashboard {
   #attempts = 0
   #retry: NodeJS.Timeout | undefined
   #isStreaming = false
-  /** Whether the full state was read, if it is needed. */
+  /** Whether the full state was read, or is not needed. */
   #hasState: boolean
   /** The full state must reflect the stream at least up to this offset. */
   #stateFrom = 0
@@ -284,7 +284,7 @@ function parseObject(data: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** The full state, and a position in the stream that it reflects at least. */
+/** The full state, and a position: the state includes all events up to it, perhaps more. */
 export async function readState(
   url: string,
   authorization?: string,

@@ -50,7 +50,7 @@ async function run(demo: Demo): Promise<number> {
   await mkdir(dataFolder, { recursive: true })
   const environment = {
     IAM: iam ? 'on' : 'off',
-    // The image sets it: loopback addresses of a container cannot be reached from outside.
+    // The container image sets HOST, because loopback addresses of a container cannot be reached from outside.
     HOST: process.env.HOST ?? '127.0.0.1',
     ADMIN_NAME: administrator.name,
     ADMIN_PASSWORD: administrator.password,
@@ -112,7 +112,7 @@ async function run(demo: Demo): Promise<number> {
 
 const administrator = { name: demoUsers.administrator, password: demoPassword }
 
-/** Accounts are part of the data. */
+/** A folder of its own for the demo with accounts, which are part of the data. */
 const dataFolderOf = ({ iam }: Demo): string => `${process.env.DATA_DIR ?? './data'}/${iam ? 'demo-iam' : 'demo'}`
 
 interface DemoParts {

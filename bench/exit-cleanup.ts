@@ -19,7 +19,7 @@ export function killAtExit(child: ChildProcess): void {
   child.once('exit', () => children.delete(child))
 }
 
-/** Returns a function to call after removing it earlier. */
+/** Returns a function to call when the folder was removed before the exit. */
 export function removeAtExit(path: string): () => void {
   folders.add(path)
   return () => folders.delete(path)

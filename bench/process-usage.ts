@@ -39,7 +39,7 @@ export interface CpuUse {
   readonly seconds: number
   /** All threads of the server. */
   readonly serverCpuSeconds: number
-  /** CPU time of the load generator. One second per second means that it was the limit, not the server. */
+  /** CPU time of the load generator. If it equals `seconds`, the load was the limit, not the server. */
   readonly loadCpuSeconds: number
 }
 

@@ -49,7 +49,7 @@ function proofCommand(name: string, { about, help, options }: Proof): Command {
   })
 }
 
-/** `asked`: the options that were given, for the report. */
+/** `asked`: the options as they were given, for the report. */
 async function prove(
   name: string,
   given: { seed?: number },

@@ -50,7 +50,7 @@ const app = App()
   })
   .ws('/api/v1/events/:ticket', {
     idleTimeout: 0,
-    // No limit: no message may be dropped, and the load reads as fast as it can.
+    // Without a limit, because no message may be dropped; the load reads as fast as it can.
     maxBackpressure: 0,
     open: (websocket) => {
       websocket.subscribe('events')

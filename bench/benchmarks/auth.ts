@@ -32,7 +32,7 @@ async function measureRequests(start: StartServer, options: SessionOptions, phas
   }
 }
 
-/** Few enough for one minute, for which a proof is valid: making one takes as long as checking it. */
+/** Few enough to be made and sent within the minute of their validity. Making one takes as long as checking it. */
 function proofsOf({ isQuick }: Round): AuthPhase {
   return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
 }
@@ -52,7 +52,7 @@ function byProof(name: string, sessions: number): Case {
   }
 }
 
-/** The same bytes to both; without IAM the server does not read the token. */
+/** Both variants receive the same bytes; without IAM the server does not read the token. */
 const bearer: Case = {
   name: 'Bearer',
   baseline: 'IAM off',

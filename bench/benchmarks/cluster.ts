@@ -11,7 +11,7 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { processUsage } from '#bench/process-usage'
 import { freePort, startServer } from '#bench/server-process'
 
-/** Frames a second: most of what one core can carry in all variants. With few frames, the cost of a commit is shared by few. */
+/** Frames a second: nearly the most that one core can carry in all variants, so that many frames share a commit. */
 const changeRate = 20_000
 const changesLoad = { ...standardLoad, devices: 1_000, dashboards: 0 }
 /** Few frames, so that deliveries are nearly all of the work. */

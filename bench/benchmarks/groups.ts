@@ -41,7 +41,7 @@ interface Fleet {
   readonly person: string
   /** Resource identifiers. */
   readonly groups: readonly string[]
-  /** By user, a subscriber to all that its role permits. */
+  /** One subscriber for each user, to everything that the user's role permits. */
   readonly dashboards: readonly Dashboard[]
 }
 
@@ -99,7 +99,7 @@ async function withFleet<Measured>(
   })
 }
 
-/** All dashboards receive exactly what their roles permit: each device is in one. */
+/** Together the dashboards must receive every change: each device is in a group of exactly one role. */
 async function eventCost(form: 'groups' | 'devices', round: Round): Promise<Figures> {
   return withFleet(sizesOf(round), form, 0, async ({ load, dashboards }) => {
     const received = () => dashboards.reduce((sum, { counts }) => sum + counts.items, 0)
@@ -108,13 +108,13 @@ async function eventCost(form: 'groups' | 'devices', round: Round): Promise<Figu
     const before = received()
     const result = await load.run({ ...timesOf(round, 1_000, 5_000), rate })
     await sleep(500)
-    // The warm-up counts too.
+    // `received` includes the changes of the warm-up.
     if (received() - before < result.changes) throw new Error(`${received() - before} of ${result.changes} received`)
     return costsOf(result)
   })
 }
 
-/** In ms: of the process, until the answer and the work after it. */
+/** The CPU time of the server for a task and the work after its answer, without the idle load, in ms. */
 async function cpuMs({ processId }: RunningServer, task: () => Promise<unknown>): Promise<number> {
   const cpu = () => processUsage(processId)?.cpuSeconds ?? Number.NaN
   await sleep(1_500)

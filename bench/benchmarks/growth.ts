@@ -7,7 +7,7 @@ import { ownServer } from '#bench/harness/servers'
 import { leadLimits } from '#bench/load/lead'
 
 const start = ownServer({ DURABILITY: 'process' })
-/** Every size sustains it easily. */
+/** Changes a second that every size sustains easily. */
 const rate = 30_000
 
 const deviceCounts = { '1 000': 1_000, '10 000': 10_000, '100 000': 100_000, '1 000 000': 1_000_000 }
@@ -15,8 +15,8 @@ const quickDevicesMax = 20_000
 const dashboardCounts = { '1': 1, '10': 10, '100': 100, '1 000': 1_000, '10 000': 10_000 }
 
 /**
- * At full speed until every device has reported: then the memory for unwritten changes and for each device is full.
- * Both measurements last for whole cycles of the garbage collector, which cost more for more devices.
+ * The load first runs at full speed until every device has reported: then the memory for unwritten changes and for each
+ * device is full. Both measurements last for whole cycles of the garbage collector, which cost more for more devices.
  */
 async function changes(asked: number, round: Round): Promise<Figures> {
   const times = timesOf(round, 4_000, 8_000)
@@ -56,11 +56,12 @@ function sizes(counts: Readonly<Record<string, number>>, measure: (count: number
 
 const byDevices: Case = { name: 'devices', baseline: '1 000', variants: sizes(deviceCounts, changes) }
 /**
- * Compared with a hundred: below it the cost of a delivery falls, because more dashboards share the cost of the change.
+ * Compared with 100 dashboards. Up to there the cost of a delivery falls, because more of them share the cost of a
+ * change.
  */
 const byDashboards: Case = { name: 'dashboards', baseline: '100', variants: sizes(dashboardCounts, deliveries) }
 
-/** Logarithmic growth: log 10⁶ ÷ log 10³, and log 10⁴ ÷ log 10². */
+/** Permits logarithmic growth: log 10⁶ ÷ log 10³ and log 10⁴ ÷ log 10² are 2. */
 const doubled = { isRatio: true, atMost: 2 }
 
 export const growth: Benchmark = {

@@ -16,7 +16,7 @@ const end = begin + dayMs
 const shownSeries = 100
 const timeOf = (minute: number) => begin + minute * minuteMs + 1_000
 
-/** By device, the value of each minute. */
+/** For each device, the value of each minute. */
 type Values = readonly Float64Array[]
 
 function valuesOf(devices: number): Values {
@@ -43,12 +43,12 @@ interface History {
   write(values: Values): Promise<void>
   /** The values of one device. */
   raw(): Promise<readonly number[]>
-  /** Of some devices, by 5 minutes. */
+  /** The averages of some devices, by 5 minutes. */
   series(): Promise<readonly (readonly number[])[]>
   /** The average over all devices of their averages, by hour. */
   across(): Promise<readonly number[]>
   cpuMs(): number
-  /** Bytes on the disk. Nothing is asked after it. */
+  /** Returns the bytes on the disk. Must be the last call. */
   end(): Promise<number>
 }
 
@@ -154,7 +154,7 @@ async function victoriaMetrics(): Promise<History> {
     if (!answer.ok) throw new Error(`victoria-metrics: ${path}: ${answer.status} ${text.slice(0, 200)}`)
     return text
   }
-  /** A bucket of theirs ends at its time and contains it. */
+  /** In VictoriaMetrics a bucket ends at its time, which belongs to it. */
   const range = async (query: string, stepMs: number) => {
     const [from, to, step] = [begin + stepMs, end, stepMs].map((ms) => ms / 1000)
     const text = await ask(

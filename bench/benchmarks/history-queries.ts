@@ -60,10 +60,10 @@ function bytesOf(answer: HistoryAnswer): number {
   return answer.pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** The slowest of a hundred is p99, and nearly the slowest of few. */
+/** Measures `count` queries. With few of them, p99 is nearly the slowest. */
 async function timesOf(count: number, ask: () => Promise<HistoryAnswer>): Promise<Figures> {
   const times: number[] = []
-  // The first ones are slower: their code is compiled meanwhile.
+  // The first queries are slower, because the code is compiled meanwhile.
   for (let index = 0; index < count / 4; index++) await ask()
   for (let index = 0; index < count; index++) {
     const before = performance.now()
@@ -159,7 +159,7 @@ export const queries: Case = {
   ],
 }
 
-/** Milliseconds, and points a second. */
+/** `p99` in milliseconds. */
 export const queryTargets: Benchmark['targets'] = [
   { case: queries.name, variant: dayRaw, figure: 'p99', atMost: 10 },
   { case: queries.name, variant: yearOfHours, figure: 'p99', atMost: 10 },

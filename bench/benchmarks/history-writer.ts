@@ -76,11 +76,11 @@ export class HistoryWriter {
     })
   }
 
-  /** `cpuMs`: of all calls. `bytes`: on disk. */
+  /** Closes the history. `cpuMs`: of all calls. `bytes`: on disk. */
   async end(): Promise<{ readonly cpuMs: number; readonly bytes: number }> {
     await this.settle()
     await this.#storage.close()
-    // Opening writes the log of LevelDB as a table. Pages that were merged take space until LevelDB compacts them.
+    // On opening, LevelDB writes its log as a table. Pages that were merged take space until LevelDB compacts them.
     const storage = await levelStorage({ folder: this.#folder.path, headroomBytes: 0 }).open()
     await storage.compact()
     await storage.close()

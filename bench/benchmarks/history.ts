@@ -15,7 +15,7 @@ const starts = {
   on: ownServer({ DURABILITY: 'process', HISTORY: 'on' }),
 } as const
 
-/** Frames a second at which latencies are measured: a server with as many cores as this machine is not full. */
+/** Frames a second at which latencies are measured. A server on this machine can take more. */
 const steadyRate = 20_000
 
 function ingestCase(name: string, changes: number): Case {
@@ -33,7 +33,7 @@ function ingestCase(name: string, changes: number): Case {
           const full = await run(timesOf(round, 3_000, 15_000)).finally(async () => {
             samples = await endSamples()
           })
-          // At full speed a latency is the length of a queue.
+          // At full speed the latency would only show the length of a queue.
           const rate = round.isQuick ? steadyRate / 10 : steadyRate
           const steady = await run({ ...timesOf(round, 2_000, 8_000), rate })
           return { ...costsOf(full), ...latenciesOf(steady), ...samples }
@@ -48,7 +48,7 @@ function ingestCase(name: string, changes: number): Case {
 
 const sampleEveryMs = 1_000
 
-/** Reads the memory of a server, and how far its history is behind, until it is called: the greatest of each. */
+/** Samples the memory of a server and the lag of its history until the returned function is called: the maxima. */
 function sampled({ port, processId }: RunningServer): () => Promise<Figures> {
   const most: Record<string, number> = {}
   const note = (figure: string, value: number) => {
@@ -76,7 +76,7 @@ const periodMs = 10_000
 const jitterMs = 50
 const begin = Date.UTC(2026, 0, 1)
 
-/** Each value from the one before. */
+/** The properties of a device: each computes its next value from the one before. */
 const kinds: readonly ((before: number, random: SeededRandom) => number)[] = [
   ...Array.from({ length: 4 }, () => (before: number, random: SeededRandom) => before + (random.below(7) - 3) / 10),
   ...Array.from({ length: 2 }, () => (before: number, random: SeededRandom) => before + random.below(20)),

@@ -8,7 +8,7 @@ import { processUsage } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 const fleet = { ...standardLoad, changes: 10, dashboards: 0 }
-/** `restMs`: V8 decides by the last five seconds whether it shrinks its young generation. */
+/** `restMs`: more than five seconds, because V8 shrinks its young generation by the allocations of this time. */
 function sizesOf({ isQuick }: Round) {
   return isQuick
     ? { devices: 5_000, sockets: 500, fillMs: 500, reportMs: 500, restMs: 0 }
@@ -17,10 +17,10 @@ function sizesOf({ isQuick }: Round) {
 
 /** Longer than the idle time after which an activation is evicted. */
 const idleMs = 6 * 60_000
-/** Eviction visits all activations, some thousand a second. */
+/** Eviction visits all activations, at some thousand a second. */
 const forgetMsMax = 90_000
 const pollEveryMs = 3_000
-/** Share of a core for its timers and the search for idle activations. */
+/** The share of a core that an idle server uses, for timers and the search for idle activations. */
 const idleShare = 0.05
 
 /**
@@ -56,7 +56,7 @@ async function idle({ processId }: ProbedServer): Promise<void> {
   }
 }
 
-/** A few devices send until everything with a limit is full, and are evicted. */
+/** A few devices send until all memory with a limit is full, and are then evicted. */
 async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryUse> {
   const few = { ...fleet, devices: 1_000, prefix: 'FILL' }
   await withLoad(server, few, ({ run }) => run({ warmupMs: 0, measuredMs: milliseconds }))
@@ -64,8 +64,7 @@ async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryU
 }
 
 /**
- * V8 counts allocations since the last collection for all the time since: so there is a collection before the pause,
- * too.
+ * Collects before the pause, too: V8 computes the allocation rate over all the time since the last collection.
  */
 async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> {
   await server.memory()

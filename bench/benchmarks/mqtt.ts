@@ -55,7 +55,7 @@ function fullSpeed({ start, protocol }: System, load: Load, round: Round): Promi
   const shape = { ...standardLoad, properties: 1, ...load, protocol, drainMsMax: 20_000 }
   return started(start, (server) =>
     withLoad(server, shape, async ({ run }) => {
-      // Subscribers to values get the present ones first; there are none yet.
+      // Gives the server time to look up the present values for new subscribers; there are none yet.
       if (load.dashboards > 0) await sleep(round.isQuick ? 1_000 : 8_000)
       const { changesPerSecond, changesPerCpuSecond, deliveriesPerSecond, deliveriesPerCpuSecond, serverCpu, loadCpu } =
         costsOf(await run(timesOf(round, 2_000, 4_000)))
@@ -68,7 +68,7 @@ function fullSpeed({ start, protocol }: System, load: Load, round: Round): Promi
   )
 }
 
-/** Connections that send CONNECT alone, as devices. */
+/** Opens connections of devices that send CONNECT and nothing else. */
 async function openIdle(server: RunningServer, count: number, isTls: boolean, first: number): Promise<() => void> {
   const { port } = server
   const sockets: Socket[] = []

@@ -93,12 +93,12 @@ const thousand = 'Out: 1 000 dashboards'
 const toTen = 'How late: 5 000 changes/s to 10 dashboards'
 const memory = 'An idle subscribed connection, of 5 000'
 
-/** As many as a fleet of 50 links with 64 unacknowledged changes each has in flight. */
+/** `eventsMax`: the changes in flight of a fleet of 50 links with 64 unacknowledged changes each. */
 const one: Load = { dashboards: 1, lead: { eventsMax: 3_200, napMs: 0, togetherMax } }
 const ten: Load = { dashboards: 10, witnesses: 10 }
 const many: Load = { dashboards: 1_000, lead: { ...leadLimits(1_000), togetherMax } }
 
-/** If it is installed. */
+/** Undefined if it is not installed. */
 const baseline = there.find(({ name }) => name === 'nats-server')?.name
 const target: Target = {
   ...{ case: thousand, variant: ownName, figure: 'deliveriesPerSecond', isRatio: true, atLeast: 1 },

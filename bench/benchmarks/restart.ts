@@ -21,9 +21,9 @@ const ends = ['SIGTERM', 'SIGKILL'] as const
 type End = (typeof ends)[number]
 
 const fleet = { ...standardLoad, changes: 10 }
-/** Divides the sizes in a quick round. */
+/** Sizes are divided by this in a quick round. */
 const quickDivisor = 100
-/** Number of frames after which the log to replay is as long as it gets: half more than the server's limits. */
+/** After this number of frames the log to replay has its maximum length: 1.5 times the server's limits. */
 function floodFramesOf(devices: number): number {
   const { eventsMax, growth = { eventsPerActor: 0, timesMax: 1 } } = redoLimits
   const { eventsPerActor, timesMax } = growth

@@ -13,7 +13,7 @@ import { requests } from '#bench/worst/requests'
 
 const runMsMax = 20
 const sendsEach = 3
-/** Above it the other forms of a body are not tried. */
+/** After a run of this length, the other forms of a body are not tried. */
 const hopelessMs = 10 * runMsMax
 
 /** One server for all inputs: a full tenant is expensive to create. */

@@ -15,7 +15,7 @@ interface DemoState {
   /** The provisioning key of the devices, if authentication is on. Only this key can register them. */
   readonly key?: string
   readonly hasContent?: true
-  /** Up to which time history was generated, Unix ms, and for how many devices. */
+  /** The history that was generated: up to a time, Unix ms, and for a number of devices. */
   readonly history?: { readonly until: number; readonly devices: number }
 }
 
@@ -27,7 +27,7 @@ export function readState(dataFolder: string): DemoState {
 
 export function addToState(dataFolder: string, added: DemoState): void {
   const file = stateFile(dataFolder)
-  // The demo may be killed at any moment.
+  // Renamed when complete, because the demo may be killed at any moment.
   writeFileSync(`${file}.new`, JSON.stringify({ ...readState(dataFolder), ...added }))
   renameSync(`${file}.new`, file)
 }

@@ -6,14 +6,14 @@ import { sleep } from '#bench/time'
 
 const hourMs = 3_600_000
 
-/** The nearer to now, the shorter the chart that shows a point. */
+/** More recent points are closer together, because shorter charts show them. */
 const spans = [
   { ageMsMax: 7 * 24 * hourMs, stepMs: hourMs / 2 },
   { ageMsMax: 24 * hourMs, stepMs: hourMs / 12 },
   { ageMsMax: hourMs, stepMs: hourMs / 120 },
 ] as const
 
-/** An import stores 20 000 rows at once: each device has 5 500. */
+/** An import may have 20 000 rows, and a device has 5 500. */
 const devicesPerImport = 3
 const retryMs = 1_000
 
@@ -75,7 +75,7 @@ async function importCsv({ port, person }: DemoTarget, csv: string, signal: Abor
       if (rejected.unknown + rejected.invalid > 0) throw new Error(`the import of history rejected values: ${text}`)
       return true
     }
-    // The server has other work.
+    // The server is busy: try again.
     if (status !== 429 && status !== 503) throw new Error(`the import of history was answered ${status}: ${text}`)
     await sleep(retryMs)
   }

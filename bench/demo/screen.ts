@@ -24,7 +24,7 @@ export class DemoScreen {
   readonly #properties: ReadonlyMap<string, SimulatedProperty>
   /** The latest values, by device and name. */
   readonly #shown = new Map<string, string>()
-  /** The device that is shown for each kind. */
+  /** By kind, the device that is shown. */
   readonly #devices = new Map<string, string>()
 
   constructor(out: NodeJS.WriteStream, kinds: readonly DeviceKind[]) {
@@ -72,7 +72,7 @@ export class DemoScreen {
       this.#redraw([...lines, '', ...samples])
       return
     }
-    // One sample on each line, in turn.
+    // Each line shows one of the samples, in turn.
     const next = seconds % samplesMax
     this.#out.write(`${[...lines, ...samples.slice(next, next + 1)].join('  ').replace(/ {3,}/g, ' ')}\n`)
   }

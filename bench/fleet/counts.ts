@@ -1,22 +1,22 @@
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 
 /**
- * WRITEs. Each id counts once, except in `received` and `repeated` (an id that was received before). `left`:
- * intentionally never answered. `triggers`: of actionable properties.
+ * Counts of WRITEs. Each id counts once, except in `received` and `repeated` (an id that was received before). `left`:
+ * intentionally never answered. `triggers`: writes of actionable properties.
  */
 const noWrites = { received: 0, repeated: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
 /**
- * FIRMWAREs. Each id counts once, except in `received`, `repeated` and `resumed`. After an installation the device
- * reports the new version (`updated`) or the old one (`wrong`). `failed`: installation failed. `unavailable`: download
- * failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
+ * Counts of FIRMWAREs. Each id counts once, except in `received`, `repeated` and `resumed`. After an installation the
+ * device reports the new version (`updated`) or the old one (`wrong`). `failed`: installation failed. `unavailable`:
+ * download failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
  */
 const noUpdates = {
   ...{ received: 0, repeated: 0, installed: 0, updated: 0, wrong: 0, refused: 0 },
   ...{ failed: 0, unavailable: 0, vanished: 0, resumed: 0, bytes: 0 },
 }
 
-/** Codes come from the server: any more are counted together. */
+/** The server chooses the codes, so their number is limited: all further codes are counted together. */
 const codesMax = 64
 const faultsKeptMax = 50
 
@@ -43,7 +43,7 @@ export class FleetCounts {
     this.#recent.record(ms)
   }
 
-  /** Since the last call. */
+  /** The latencies since the last call. */
   takeRecent(): LatencySummary {
     const summary = this.#recent.summary()
     this.#recent.clear()

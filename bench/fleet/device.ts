@@ -9,7 +9,7 @@ export interface InFlight {
   readonly frame: Frame
   readonly sentAt: number
   readonly timestamp: number | undefined
-  /** Sent more than once: its latency would include the outage. */
+  /** Whether the frame was sent more than once: its latency would include the outage. */
   isResent: boolean
 }
 
@@ -38,7 +38,7 @@ export class SimulatedDevice {
   begunAt = 0
   readonly #session: string
   #starts = 0
-  /** The server does not know its session yet; the frames in flight are of the one before. */
+  /** The server does not know the device's session yet; the frames in flight are of the session before. */
   #isFresh = false
   /** Reports in this session. */
   #sent = 0
@@ -136,7 +136,7 @@ export class SimulatedDevice {
     return place >= 0
   }
 
-  /** The value in HELLO; only of properties that are not reported regularly. */
+  /** The value in HELLO; undefined for properties that are reported regularly. */
   #declared(property: SimulatedProperty): DeviceValue | undefined {
     if (property.isConstant) return reportedValue(property, this.index, 0)
     return property.order === undefined ? undefined : this.controls?.valueOf(property)

@@ -18,7 +18,7 @@ const connectsPerTick = 20
 /** Frames would delay connecting links: the fleet sends nothing until all are connected or this time is over. */
 const gatherMsMax = 10_000
 
-/** The schedule may fall behind by this; then it is shifted. */
+/** A schedule that has fallen behind by more than this is shifted. */
 const behindMsMax = 1_000
 
 /**
@@ -31,7 +31,7 @@ export class Fleet {
   readonly devices: readonly SimulatedDevice[]
   readonly counts = new FleetCounts()
   readonly #links: readonly FleetLink[]
-  /** Between two frames; 0: as fast as the windows allow. */
+  /** The time between two frames; 0: as fast as the windows allow. */
   readonly #intervalMs: number
   #nextAt = 0
   #tick: NodeJS.Timeout | undefined

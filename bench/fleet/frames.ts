@@ -26,12 +26,12 @@ const diagnosticsEvery = 8
 export class FramePlan {
   readonly kind: DeviceKind
   readonly #changesPerFrame: number
-  /** Every how many frames the level crosses its threshold; 0: never. */
+  /** The level crosses its threshold once in this number of frames; 0: never. */
   readonly #flap: number
   /** The reported properties of the measuring service and of the diagnostics. */
   readonly #reported: readonly (readonly SimulatedProperty[])[]
 
-  /** `flap`: with a kind that has a level. */
+  /** `flap` needs a kind with a level. */
   constructor(kind: DeviceKind, changesPerFrame: number, flap = 0) {
     this.kind = kind
     this.#changesPerFrame = changesPerFrame

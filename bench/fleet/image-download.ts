@@ -20,7 +20,7 @@ interface RetryReason {
 /** The downloads of all devices of this process. */
 export const simultaneousDownloads = { now: 0, most: 0 }
 
-/** An answer that no correct server gives. */
+/** The server broke the contract with its answer. */
 export class BadAnswer extends Error {}
 
 export class ImageUnavailable extends Error {}

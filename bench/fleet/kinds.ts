@@ -56,7 +56,7 @@ export const startedAt = Date.now()
 /** A device sends two changes a second, at the default rate. */
 const msPerChange = 500
 
-/** Negative before this run. */
+/** The number of the change at a time; negative before this run. */
 export function changeNumberAt(time: number): number {
   return Math.round((time - startedAt) / msPerChange)
 }
@@ -174,12 +174,12 @@ function service(serviceIdentifier: string, name: string, description: string, r
   return { serviceIdentifier, name, description, properties }
 }
 
-/** Around a level of the device: a wave of a day, two that are seen live, and noise. */
+/** A value around a level of the device: a wave of one day, two shorter waves that are visible live, and noise. */
 function wave(low: number, high: number, decimals: number): ValueModel {
   const salt = Math.round(low * 31 + high)
   return (number, device) => {
     const level = share(device, salt)
-    // Not the level, because then all high devices would peak, and raise their alarms, at the same time.
+    // Independent of the level: otherwise all devices with a high level would peak, and raise alarms, at the same time.
     const phase = share(device, salt + 1)
     const daily = 1 + Math.sin(2 * Math.PI * ((startedAt + number * msPerChange) / 86_400_000 + phase))
     const slow = 1 + Math.sin(2 * Math.PI * (number / 900 + 31 * phase))
@@ -204,19 +204,19 @@ function energy(number: number, device: number): DeviceValue {
   return round(hours * (0.5 + 2 * share(device, 8)), 3)
 }
 
-/** On one device in `oneIn`: true for a third of the time, at different times. On all others: always false. */
+/** True for a third of the time on one in `oneIn` devices, on each at other times; always false on all others. */
 function isExceptional(number: number, device: number, oneIn: number): boolean {
   return Math.floor(share(device, 11) * oneIn) === 0 && Math.floor(number / 240 + 10 * share(device, 12)) % 3 === 0
 }
 
-/** A number from 0 to 1 that looks random, always the same for the same numbers. */
+/** A number from 0 to 1 that looks random, and is always the same for the same arguments. */
 export function share(first: number, second: number): number {
   let hash = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(second + 1, 0xc2b2ae35)
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32
 }
 
-/** From 0, also of negative numbers. */
+/** The remainder, which is at least 0 for negative numbers too. */
 function remainder(number: number, divisor: number): number {
   return number - divisor * Math.floor(number / divisor)
 }

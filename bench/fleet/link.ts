@@ -57,7 +57,7 @@ export class FleetLink {
       counts: settings.counts,
       random: settings.random,
       send: (message) => this.#sendMessage(message),
-      // The next HELLO of an offline device has its values.
+      // An offline device reports its values in its next HELLO.
       report: (device, changes) => device.isWelcome && this.send(device, changes),
     })
     this.#updates = new UpdateAnswers({
@@ -182,7 +182,7 @@ export class FleetLink {
     await pause(afterMs)
     device.isDown = false
     device.begunAt = performance.now()
-    // Otherwise its HELLO is still queued, or the link is closed.
+    // Otherwise the HELLO of the device is still queued, or the link is closed.
     if (this.isOpen && this.devices.indexOf(device) < this.#helloNext) this.#sendHello(device)
   }
 

@@ -26,10 +26,10 @@ interface FirmwareStatus {
 interface Order {
   readonly id: string
   readonly firmware: string
-  /** Everything that must be the same when the offer is repeated. */
+  /** The fields that must be the same when the offer is repeated. */
   readonly text: string
   readonly download: ImageDownload
-  /** Changes with each offer. */
+  /** Differs in each offer. */
   url: string
   reported: FirmwareStatus | undefined
   /** The session in which the device sent the last state; undefined: not sent yet. */
@@ -38,7 +38,7 @@ interface Order {
   hasVanished: boolean
 }
 
-/** The firmware of one device and its offers. It remembers every id for its whole life, and installs none twice. */
+/** The firmware of one device and its offers. The device remembers all ids, and installs none twice. */
 export class DeviceFirmware {
   readonly behaviour: UpdateBehaviour
   readonly orders = new Map<string, Order>()
@@ -65,7 +65,7 @@ export interface UpdateAnswersParts {
   restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
 }
 
-/** Ranges of a download. A slow device pauses between them, and one that vanishes does so there. */
+/** Numbers of ranges of a download. A slow device pauses between ranges, and a device that vanishes does so there. */
 const ranges = { quick: 4, slow: 16 }
 const rangeBytesMin = 16 * 1024
 const restMs = { quick: { low: 0, high: 20 }, slow: { low: 100, high: 1_000 } }
@@ -73,8 +73,8 @@ const installMs = { quick: { low: 50, high: 300 }, slow: { low: 500, high: 2_000
 const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_000 } }
 
 /**
- * Receives the FIRMWAREs of a link (contract 7) and follows the device's behaviour. The same id is repeated when the
- * server is not sure that it arrived, or when the device restarted: the device answers with its progress. A fault: a
+ * Receives the FIRMWAREs of a link (contract 7) and follows the device's behaviour. The server repeats an id when it is
+ * not sure that the message arrived, or when the device restarted: the device answers with its progress. A fault: a
  * repeated id with another image, an offer without a valid image, or an image other than announced.
  */
 export class UpdateAnswers {
@@ -204,7 +204,7 @@ export class UpdateAnswers {
     this.#repeat(device, order)
   }
 
-  /** An offline device reports it when it is back. */
+  /** Sends the last status again. An offline device sends it when it is back. */
   #repeat(device: SimulatedDevice, order: Order): void {
     const { flakeAddress, isWelcome, session } = device
     const { id, reported } = order
@@ -230,7 +230,7 @@ const paceOf = (behaviour: UpdateBehaviour): 'quick' | 'slow' => (behaviour === 
 
 const idCharactersMax = 36
 
-/** The order in an offer; undefined when it cannot be carried out. */
+/** The order in an offer; undefined for an invalid offer. */
 function orderOf(
   { id, firmware, hardware, index, url, sha256, size }: Readonly<Record<string, unknown>>,
   pause: (low: number, high: number) => Promise<void>,

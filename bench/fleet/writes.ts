@@ -33,7 +33,7 @@ interface Update {
   readonly value?: unknown
 }
 
-/** The writes that one device received. It remembers every id for its whole life, and applies none twice. */
+/** The writes that one device received. The device remembers all ids, and applies none twice. */
 export class DeviceControls {
   readonly behaviour: WriteBehaviour
   readonly received = new Map<string, ReceivedWrite>()
@@ -74,9 +74,9 @@ export interface WriteAnswersParts {
 const slowMs = { low: 300, high: 3_000 }
 
 /**
- * Receives the WRITEs of a link (contract 7). The same id is repeated when the server is not sure that it arrived: the
- * device repeats its answer and applies nothing twice. A fault: a repeated id with other content, a property that is
- * not writable, or a value that does not fit. The server must check all of these.
+ * Receives the WRITEs of a link (contract 7). The server repeats an id when it is not sure that the message arrived:
+ * the device repeats its answer and applies nothing twice. A fault: a repeated id with other content, a property that
+ * is not writable, or a value that does not fit. The server must check all of these.
  */
 export class WriteAnswers {
   readonly #parts: WriteAnswersParts
@@ -150,7 +150,7 @@ function changesOf(serviceIdentifier: unknown, updates: readonly Update[]): read
   return changes.length === updates.length ? changes : undefined
 }
 
-/** For a value beyond the range of its property, which the server does not know. */
+/** The reason to refuse a value beyond the range of its property: the server does not know this range. */
 function rangeRefusal(changes: readonly Change[]): string | undefined {
   for (const { property, value } of changes) {
     const [low, high] = property.range ?? [-Infinity, Infinity]

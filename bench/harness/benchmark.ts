@@ -7,13 +7,13 @@ export interface FigureForm {
   readonly digits: number
   /** Compared with the baseline: the ratio of both in the same round. */
   readonly isCompared?: boolean
-  /** A rate or a latency: under a full load it measures the load, not the server. */
+  /** A rate or a latency. It measures the load instead of the server when the load is the limit. */
   readonly isOfLoad?: boolean
 }
 
-/** In every benchmark the figure for the load's CPU, in per cent of a core. */
+/** The name of the figure for the load's CPU, in per cent of a core. Every benchmark has it. */
 export const loadFigure = 'loadCpu'
-/** From here on the load may be the limit: its thread is hardly ever idle. */
+/** From this share on, the load may be the limit, because its thread is hardly ever idle. */
 export const loadFullPercent = 90
 
 /** One way to do the same work: the bare loop, our server, our server with other settings. */
@@ -45,10 +45,10 @@ export interface Target {
 
 export interface Round {
   readonly number: number
-  /** Shorter times, to test the benchmarks themselves: the figures mean nothing. */
+  /** Measures for a shorter time, to test the benchmarks themselves: the figures mean nothing. */
   readonly isQuick: boolean
   /**
-   * A figure that was measured before: of this round, otherwise the median of the other rounds. Throws when there is
+   * A figure that was measured before: in this round, otherwise the median of the other rounds. Throws when there is
    * none.
    */
   earlier(caseName: string, variant: string, figure: string): number

@@ -10,7 +10,7 @@ interface Argon2 {
 
 const cheapest = { memoryCost: 8, timeCost: 1 }
 
-// The same module object that later imports get.
+// Later imports get the same module object.
 const argon2 = createRequire(import.meta.url)('@node-rs/argon2') as Argon2
 const { hashSync } = argon2
 

@@ -24,7 +24,7 @@ const forms = {
   [loadFigure]: { title: 'load CPU, %', digits: 0 },
 } satisfies Readonly<Record<string, FigureForm>>
 
-/** Some of them, in the order of the columns. */
+/** The forms of some figures, in the order of the columns. */
 export function formsOf(...names: readonly (keyof typeof forms)[]): Readonly<Record<string, FigureForm>> {
   return Object.fromEntries(names.map((name) => [name, forms[name]]))
 }

@@ -48,13 +48,13 @@ export interface MeasureOptions {
   readonly print: (line: string) => void
 }
 
-/** After this many disturbed measurements of a variant the last one counts as a failure. */
+/** If this many measurements of a variant are disturbed, the last one counts as a failure. */
 const triesMax = 3
 
 /**
  * Measures in rounds: the variants of a case directly after each other, in alternating order, so that warm-up and
- * disturbances affect all alike. A failure is reported and costs only its own measurement: the others may have taken
- * hours.
+ * disturbances affect all alike. A failure is reported and costs only its own measurement, because the others may have
+ * taken hours.
  */
 export async function measure(benchmark: Benchmark, options: MeasureOptions): Promise<Measured> {
   const failures: Failure[] = []
@@ -182,8 +182,8 @@ export interface Verdict {
 }
 
 /**
- * The median decides; the spread shows its uncertainty. `hasFailed`: some measurement failed; otherwise a target
- * without a figure is a mistake.
+ * The median decides; the spread shows its uncertainty. `hasFailed`: some measurement failed, so that a target may have
+ * no figure; otherwise that is a mistake.
  */
 export function judge(
   targets: readonly Target[],

@@ -15,7 +15,7 @@ export interface MemoryUse {
   readonly bufferBytes: number
   /**
    * Private memory of the process. It excludes the page cache: LevelDB maps its files, and how much of them is resident
-   * depends on reads and writes, not on need. It also excludes V8's young generation: see below.
+   * depends on reads and writes, not on need. It also excludes V8's young generation, see `youngBytes`.
    */
   readonly residentBytes: number
   /**
@@ -29,7 +29,7 @@ export interface MemoryUse {
 
 export type ProbeMessage = { readonly type: 'memory' } | { readonly type: 'pass'; readonly ms: number }
 
-/** An object that one collection frees can release others in the next: buffers, weak references. */
+/** Several, because the objects that one collection frees can release more in the next: buffers, weak references. */
 const collections = 4
 const collectionPauseMs = 50
 

@@ -8,7 +8,7 @@ import { freePort } from '#bench/server-process'
 const program = process.env.NATS_SERVER ?? 'nats-server'
 const startMsMax = 20_000
 
-/** Why nothing with NATS is tested; undefined if it is. With NATS_SERVER set, nothing is skipped. */
+/** The reason to skip tests with NATS; undefined: run them. With NATS_SERVER set, nothing is skipped. */
 export const noNats = reasonOfSkip()
 
 function reasonOfSkip(): string | undefined {
@@ -42,7 +42,7 @@ export class NatsServer {
     return server
   }
 
-  /** Servers that store each message together. */
+  /** Starts the servers of one NATS cluster. */
   static async startCluster(size: number): Promise<readonly NatsServer[]> {
     const ports = await Promise.all(Array.from({ length: 2 * size }, () => freePort()))
     const routes = ports.slice(0, size).map((port) => `nats://127.0.0.1:${port}`)

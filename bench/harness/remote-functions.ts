@@ -1,4 +1,4 @@
-/** The other end of a `Remote`: the functions it can call, by name. The process ends with its parent. */
+/** The other end of a `Remote`: serves the functions that it can call, by name. The process ends with its parent. */
 export function serveFunctions(answers: Readonly<Record<string, (argument: never) => unknown>>): void {
   process.on('message', async ({ id, what, argument }: { id: number; what: string; argument: never }) => {
     try {

@@ -67,7 +67,7 @@ export async function withRemote<Measured>(program: string, use: (remote: Remote
   }
 }
 
-/** Runs the load until every device has reported; `phase`: one attempt. */
+/** Runs the load until every device has reported. Each attempt lasts for `phase`. */
 export async function reported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
   for (let tries = 0; tries < reportTriesMax; tries++) {
     await load.run(phase)

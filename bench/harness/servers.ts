@@ -52,7 +52,7 @@ export function loadedBefore(program: string): readonly string[] {
   return ['--import', pathToFileURL(join(projectRoot, `dist/bench/${program}.js`)).href]
 }
 
-/** This server with such a module, which answers messages. */
+/** This server with a module of `loadedBefore`, which answers messages. */
 export interface OwnServer extends RunningServer {
   ask: ServerProcess['ask']
 }
@@ -79,7 +79,7 @@ async function startOn(
   }
 }
 
-/** The same on its own data folder. */
+/** Starts this server on a new data folder, which is deleted with the server. */
 export function ownServer(
   environment: Environment = {},
   before?: string,

@@ -12,7 +12,7 @@ interface Database {
   batch(...many: readonly unknown[]): ChainedBatch
 }
 
-// The same class that later imports get.
+// Later imports get the same class.
 const { Level } = createRequire(import.meta.url)('level') as { Level: { prototype: Database } }
 const { batch } = Level.prototype
 

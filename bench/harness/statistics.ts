@@ -13,7 +13,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: sorted[0] as number, max: sorted.at(-1) as number }
 }
 
-/** Ratios within the same round: a disturbance affects both values. */
+/** Ratios within the same round, in which a disturbance affects both values. */
 export function pairedRatios(values: readonly number[], baselines: readonly number[]): Spread {
   return spreadOf(values.map((value, round) => value / (baselines[round] as number)))
 }
@@ -21,7 +21,7 @@ export function pairedRatios(values: readonly number[], baselines: readonly numb
 /** The allowed increase of a p99 while the server does other work. */
 const longerMsMax = 10
 
-/** The bound of a p99 during other work: twice the p99 without it, or 10 ms more. */
+/** The limit of a p99 during other work: twice the p99 without that work, or 10 ms more, if that is higher. */
 export function allowedMs(msWithout: number): number {
   return Math.max(2 * msWithout, msWithout + longerMsMax)
 }

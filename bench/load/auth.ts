@@ -9,12 +9,12 @@ import { CpuClock, type CpuUse } from '#bench/process-usage'
 /** Requests of users who have logged in, as many as a few dozen connections can send one after the other. */
 export interface AuthSpec extends ServerTarget {
   readonly scheme: 'DPoP' | 'Bearer'
-  /** Sessions in rotation; with the DPoP scheme each has its own key. */
+  /** The number of sessions in rotation; with the DPoP scheme each has its own key. */
   readonly sessions: number
 }
 
 export interface AuthPhase {
-  /** Requests before and during the measurement. */
+  /** The number of requests before the measurement; `measured`: during it. */
   readonly warmup: number
   readonly measured: number
 }
@@ -89,7 +89,7 @@ const closedError = () => new Error('the server closed a connection')
 async function openConnection(): Promise<RawSocket> {
   let answer = ''
   const received = (bytes: Buffer) => {
-    // One character per byte: lengths count bytes.
+    // Latin-1 has one character per byte, so that lengths count bytes.
     answer += bytes.toString('latin1')
     const end = answer.indexOf(headEnd)
     if (end < 0 || answer.length < end + headEnd.length + Number(lengthPattern.exec(answer)?.[1])) return

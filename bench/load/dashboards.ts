@@ -18,7 +18,7 @@ const offsetName = '"offset":'
 const headBytes = 100
 const zero = 0x30
 const opensAtOnce = 64
-/** Smaller than for links: thousands of sockets are read in turn, a few events each. */
+/** Smaller than for links, because thousands of sockets are read in turn, with a few events each. */
 const readBytes = 64 * 1024
 const answerMsMax = 20_000
 /** Connections of publishers have lower numbers. */
@@ -34,7 +34,7 @@ export interface LoadDashboardsOptions {
   readonly witnesses?: number | undefined
   /** Called for each change that a witness reads, with its number. */
   readonly onChange: (number: number) => void
-  /** Accepts other events and does not count them. With one dashboard. */
+  /** Accepts other events and does not count them. Only with one dashboard. */
   readonly hasOtherEvents?: boolean | undefined
   /** Called often, after some dashboards have read events. */
   readonly moved?: () => void
@@ -48,7 +48,7 @@ export class LoadDashboards {
   #failure: Error | undefined
   readonly #options: LoadDashboardsOptions
   readonly #protocol: Protocol
-  /** By dashboard, the number of its events. */
+  /** The number of events of each dashboard. */
   readonly #counts: Float64Array
   readonly #sockets: RawSocket[] = []
 

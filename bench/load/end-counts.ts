@@ -16,18 +16,18 @@ export function endsText(ends: Readonly<EndCounts>): string {
   return sorted.length === 0 ? 'nothing' : sorted.map(([how, times]) => `${times} × ${how}`).join(', ')
 }
 
-/** Limit for rare ends: a share of all ends of their kind, which is the text before the first colon. */
+/** The limit for rare ends, as a share of all ends of their kind. The kind is the text before the first colon. */
 const rareShareDefault = 0.1
-/** Limit when there are only a few of a kind. */
+/** This number of rare ends of a kind is always permitted. */
 const rareTimes = 2
 
 export interface EndRules {
   /** Ends that may occur any number of times. */
   readonly allowed: readonly string[]
-  /** Ends that may be one in ten of their kind, or `rareShareMax` of it. */
+  /** Ends that may have a share of `rareShareMax` in their kind; default: one in ten. */
   readonly rare?: readonly string[]
   readonly rareShareMax?: number
-  /** One of each of these lists must occur: otherwise the run proves nothing. */
+  /** At least one end of each of these lists must occur: otherwise the run proves nothing. */
   readonly needed: readonly (readonly string[])[]
 }
 

@@ -18,8 +18,8 @@ export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
 
 /**
- * The number that frame `sequence` of a device carries; undefined while it is not due. `isAgain`: it was sent on an
- * earlier connection.
+ * The number that frame `sequence` of a device carries; undefined while the frame is not due. `isAgain`: the frame was
+ * sent on an earlier connection.
  */
 export type NumberOf = (device: number, sequence: number, isAgain: boolean) => number | undefined
 
@@ -42,13 +42,13 @@ export interface FleetLinkOptions {
   readonly first: number
   readonly step: number
   readonly count: number
-  /** HELLO, without its type and identifier. */
+  /** The fields of HELLO without type and identifier. */
   readonly hello: object
   /** Called for each error of the server, and for a closed link that does not reconnect. */
   readonly failed: (error: Error) => void
-  /** It reconnects after a disconnect, and continues after the last stored frame. */
+  /** The link reconnects after a disconnect, and continues after the last stored frame. */
   readonly reconnecting?: Reconnecting | undefined
-  /** For a link whose devices report values. */
+  /** Absent for a link whose devices report no values. */
   readonly template?: UpdateTemplate
   /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
@@ -61,7 +61,7 @@ let scratch = Buffer.alloc(64 * 1024)
 /** A gateway: sends HELLO for its devices, then frames in batches, and counts their acknowledgements. */
 export class FleetLink {
   unacknowledged = 0
-  /** Sequence of the last sent frame of each device, and of the last acknowledged one. */
+  /** For each device, the sequence of the last sent frame, and of the last acknowledged one. */
   readonly sent: Uint32Array
   readonly acknowledged: Uint32Array
   readonly #options: FleetLinkOptions
@@ -133,7 +133,7 @@ export class FleetLink {
       const place = this.#turn
       const sequence = (this.#last[place] as number) + 1
       const number = numberOf(first + place * step, sequence, sequence <= (this.sent[place] as number))
-      // Frames become due in rotation, except those that are sent again.
+      // Frames become due in rotation, so none after this one is due. Frames that are sent again have no such order.
       if (number === undefined && !reconnecting) break
       this.#turn = place + 1 === devices ? 0 : place + 1
       if (number === undefined) {

@@ -21,7 +21,7 @@ export interface LoadFleetOptions {
    * The protocol of another system. Where it acknowledges nothing, a message counts as acknowledged when it is sent.
    */
   readonly protocol?: Protocol | undefined
-  /** At a steady rate each link sends what is due at this interval, in milliseconds; default 5. */
+  /** At a steady rate each link sends its due frames at this interval, in milliseconds; default 5. */
   readonly gatherMs?: number
   /** Maximum number of unacknowledged frames of a link at a steady rate. */
   readonly paceWindow?: number
@@ -55,7 +55,7 @@ export class LoadFleet {
   readonly #links: readonly (FleetLink | PeerLink)[]
   #turn = 0
   #isFilling = false
-  /** Set during a steady rate: frame n was due n intervals after the start. */
+  /** Set while the load has a steady rate: frame n is due n intervals after the start. */
   #pace: { readonly startedAt: number; readonly intervalMs: number; readonly firstNumber: number } | undefined
   /** The last acknowledged sequence of each device, now and before the steady rate began. */
   readonly #last: Uint32Array
@@ -148,7 +148,7 @@ export class LoadFleet {
     if (this.#pace) this.#limit = this.#dueNow()
   }
 
-  /** Makes no new frames. Returns how many were due at the steady rate and are not sent. */
+  /** Makes no new frames, and drops the due ones that were not sent. Returns their number. */
   giveUp(): number {
     this.pause()
     const heldBack =
@@ -169,7 +169,7 @@ export class LoadFleet {
     const { devices, links } = this.options
     if (devices % links !== 0) throw new RangeError('every link must have as many devices')
     this.#before.set(this.#last)
-    // Whole rounds, so that a frame's number determines its device.
+    // The first number is a multiple of the number of devices, so that a frame's number determines its device.
     const firstNumber = Math.ceil(this.sent / devices) * devices
     this.sent = firstNumber
     this.#pace = { startedAt: performance.now(), intervalMs: 1000 / framesPerSecond, firstNumber }

@@ -34,7 +34,7 @@ export function payloadAt(bytes: Buffer, at: number): number {
   return at + (short < 126 ? 2 : short === 126 ? 4 : 10)
 }
 
-/** Text frames are the deliveries. */
+/** The length of a frame. Text frames count as deliveries. */
 export const frameLengthOf: LengthOf = (bytes, at) => {
   if (at + 2 > bytes.length) return 0
   let length = 2 + (bytes[at + 1] as number)

@@ -15,7 +15,7 @@ export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarg
   readonly protocol?: ProtocolName
   readonly dashboards: number
   readonly witnesses?: number
-  /** The server also sends other events, which do not count. With one dashboard. */
+  /** The server also sends other events, which do not count. Only with one dashboard. */
   readonly hasOtherEvents?: boolean
   /** Sends only as fast as the slowest dashboard reads; absent: as fast as the links accept. */
   readonly lead?: LeadLimits & {
@@ -33,7 +33,7 @@ export interface PhaseSpec {
 }
 
 /**
- * Measured from the end of the warm-up until every frame is acknowledged and every dashboard has received every event.
+ * Figures from the end of the warm-up until every frame is acknowledged and every dashboard has received every event.
  */
 export interface PhaseResult extends CpuUse {
   readonly frames: number

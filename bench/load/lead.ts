@@ -24,7 +24,7 @@ interface LeadOptions extends LeadLimits {
   readonly receivedByAll: () => number
 }
 
-/** uWebSockets.js writes up to this number of messages to a socket in one piece; smaller pieces cost more for each. */
+/** uWebSockets.js writes up to this number of messages to a socket in one piece. In smaller pieces each costs more. */
 const pieceEvents = 32
 
 const never = new Int32Array(new SharedArrayBuffer(4))

@@ -6,11 +6,11 @@ export interface AskedLogin {
   readonly who: Credentials
 }
 
-/** Logins that may end alike. */
+/** A kind of logins, which all may have the same results. */
 export interface LoginKind {
-  /** The name under which their ends are counted. */
+  /** The name under which their results are counted. */
   readonly what: string
-  /** Login `number`, if it is of this kind; `users`: with their correct passwords. */
+  /** Login `number` as one of this kind. `users`: with their correct passwords. */
   asks(number: number, users: readonly Credentials[]): AskedLogin
   /** Failed logins before the attack: as many as are allowed in a minute, so that none is left. Contract 2. */
   readonly failures?: { readonly count: number; asks(number: number, users: readonly Credentials[]): AskedLogin }
@@ -21,7 +21,7 @@ const apart = 1_000_000
 const addresses = { ofAll: apart, ofGuesser: apart + 100, ofInsistent: apart + 101 } as const
 /** One address may fail ten times for an account, so a hundred failures need ten addresses. */
 const addressesOfAll = 10
-/** Several, because a user may have only a hundred sessions; the first two are the victims of the guesses. */
+/** Several, because a user may have only a hundred sessions. The attackers guess the passwords of the first two. */
 export const usersCount = 22
 
 const wrong = (user: Credentials | undefined, number: number) => ({

@@ -14,7 +14,7 @@ interface LoginsSpec extends ServerTarget {
 }
 
 const { right, stranger, atOne, fromOne, again } = loginKinds
-/** In rotation. */
+/** The kinds of logins in an attack, in rotation. */
 const attack: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, again]
 
 const timeoutMs = 90_000

@@ -1,6 +1,6 @@
 /**
- * Length of the message at `at` in bytes; 0 while it is unknown. Negative for a complete message that is not a delivery
- * and may need an answer.
+ * Length of the message at `at` in bytes; 0 while the length is unknown. Negative for a complete message that is not a
+ * delivery and may need an answer.
  */
 export type LengthOf = (bytes: Buffer, at: number) => number
 
@@ -8,7 +8,7 @@ export type OtherHandler = (bytes: Buffer, at: number, end: number) => void
 /** Returns whether the delivery counts. */
 export type DeliveryHandler = (bytes: Buffer, at: number, end: number) => boolean
 
-/** In every protocol the head of a message is shorter. */
+/** Longer than the head of a message in every protocol. */
 const headBytesMax = 512
 
 /**

@@ -62,7 +62,7 @@ export const mqttStored: Protocol = {
     return (bytes[at] as number) >> 4 === mqttAcknowledged ? length : -length
   },
   publish(device, payload, { place }) {
-    // Free again when its turn comes: a link has more devices than messages in flight.
+    // A packet id is free again when its device sends next: a link has more devices than messages in flight.
     const packetId = Buffer.of((place + 1) >> 8, (place + 1) & 0xff)
     return mqttPacket(mqttStoredHead, Buffer.concat([mqttText(`devices/${device}/changes`), packetId, payload]))
   },

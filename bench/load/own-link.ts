@@ -5,9 +5,9 @@ import type { Protocol } from '#bench/load/protocol'
 import { type Step, upgradeStep } from '#bench/load/raw-socket'
 import { firstPropId } from '#bench/load/update-template'
 
-/** By device, from its WELCOME. */
+/** The flake address of each device, from its WELCOME. */
 const addresses = new Map<string, string>()
-/** All messages of a load have the same length. */
+/** The fixed length of an address, because all messages of a load have the same length. */
 const addressDigits = 12
 
 /** Sends HELLO of all devices, and waits for each WELCOME. */
@@ -26,7 +26,7 @@ export function hellosStep(devices: readonly string[], packed: (hello: Buffer) =
   }
 }
 
-/** UPDATE of one property. `sequence`: its number, where the connection needs one. */
+/** UPDATE of one property. `sequence`: the field `seq`, where the connection needs one. */
 export function updateOf(device: string, sequence = ''): Buffer {
   const address = addresses.get(device)?.padEnd(addressDigits)
   const updates = `[{"propId":${firstPropId},"value":${sampleDigits}}]`

@@ -13,9 +13,9 @@ export interface PeerLinkOptions {
   readonly first: number
   readonly step: number
   readonly count: number
-  /** Messages that count as acknowledged. */
+  /** Called with the number of further acknowledged messages. */
   readonly acknowledged: (messages: number) => void
-  /** More may be sent. */
+  /** Called when more may be sent. */
   readonly onRead: () => void
   readonly failed: (error: Error) => void
 }

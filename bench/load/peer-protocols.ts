@@ -12,11 +12,12 @@ const zero = 0x30
 /** `MSG <subject> <sid> <bytes>`, a line break, as many bytes, a line break. */
 const letterM = 0x4d
 const letterP = 0x50
+/** Distinguishes `PING` from `PONG`. */
 const letterI = 0x49
-/** The shortest line: an answer to a stored message. */
+/** The length of the shortest line, which answers a stored message. */
 const natsLineBytesMin = 16
 
-/** The second letter distinguishes `PING` and `PONG`. */
+/** The server greets first. */
 const natsHello: Step = { send: '', answered: matching(/^INFO .*\r\n$/) }
 
 function natsConnect(more: string): Step {
@@ -55,7 +56,7 @@ const jetStreamRequest = (link: number) =>
   `PUB $JS.API.STREAM.CREATE.changes ${inbox(link)} ${jetStream.length}\r\n${jetStream}\r\n`
 const letterE = 'e'.charCodeAt(0)
 
-/** Each message is stored in a stream on disk, and answered with its place there. */
+/** NATS stores each message in a stream on disk, and answers with its position there. */
 const natsStored: Protocol = {
   ...nats,
   acknowledges: true,
@@ -70,7 +71,7 @@ const natsStored: Protocol = {
   introduce: ({ number }) => [
     natsHello,
     natsConnect(`SUB ${inbox(number)} 1\r\n`),
-    // Made by the first, and found by all others.
+    // The first connection creates the stream, and all others find it.
     { send: jetStreamRequest(number), answered: matching(/"config":[\s\S]*\}\r\n$/) },
   ],
   publish: (device, payload, { link }) =>

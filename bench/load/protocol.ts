@@ -12,16 +12,16 @@ export interface Protocol {
   /** The first steps of a subscriber to all devices. */
   subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
   introduce(place: Place & { readonly devices: readonly string[] }): readonly Step[]
-  /** Whether the system answers each message when it has it; then only these answers count as deliveries. */
+  /** The system acknowledges each message; only acknowledgements then count as deliveries. */
   readonly acknowledges?: true
-  /** One whole message. `slot`: where the message is among those of its link. */
+  /** One whole message. `slot`: the position of its device. */
   publish(device: string, payload: Buffer, slot: PublishSlot): Buffer
 }
 
 interface PublishSlot {
   /** Number of the link, as in `introduce`. */
   readonly link: number
-  /** Place of the device on its link. */
+  /** Index of the device on its link. */
   readonly place: number
 }
 

@@ -49,7 +49,7 @@ serveFunctions({
     spec = asked
     isReading = true
     reading = readOn()
-    // Reported by `measure`.
+    // `measure` reports the failure.
     reading.catch(() => undefined)
   },
 

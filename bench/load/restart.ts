@@ -56,7 +56,7 @@ serveFunctions({
     fleet.check()
   },
 
-  /** After the server was killed: reads its last bytes. */
+  /** Call it after the server was killed: waits for its last bytes, and closes the links. */
   async leave(): Promise<void> {
     await sleep(100)
     fleet.close()
@@ -72,8 +72,8 @@ serveFunctions({
   },
 
   /**
-   * Reads the full state and checks each device: all are there in order, with their last acknowledged frame or a later
-   * one.
+   * Reads the full state, and checks that all devices are there in order, each with its last acknowledged frame or a
+   * later one.
    */
   async read({ port, spawnedAt }: StartedServer): Promise<ReadSeen> {
     const url = `http://127.0.0.1:${port}/api/v1/devices?depth=2&raw=false`

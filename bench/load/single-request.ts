@@ -72,7 +72,7 @@ export function sendSingleRequest({
   })
 }
 
-/** The status; a temporary refusal must say for how long. RFC 9110 §10.2.3 */
+/** The status, with a note if a temporary refusal has no `Retry-After`. RFC 9110 §10.2.3 */
 function statusOf(head: string): string {
   const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 'not HTTP'
   const isTemporary = status === '429' || status === '503'

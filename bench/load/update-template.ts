@@ -10,8 +10,8 @@ const uint16Tag = 0xcd
 const float64Tag = 0xcb
 
 /**
- * One UPDATE in short form as msgpack, `["U", flakeAddress, seq, 0, [propId, value, …]]`, encoded once; later only its
- * numbers are replaced. Contract 7.
+ * One UPDATE in short form as msgpack, `["U", flakeAddress, seq, 0, [propId, value, …]]`. It is encoded once, and then
+ * only its numbers are replaced. Contract 7.
  */
 export class UpdateTemplate {
   readonly bytes: number

@@ -17,7 +17,7 @@ export interface Peer {
   readonly start: StartServer
 }
 
-/** More than the connections of a load. */
+/** More connections than a load opens. */
 const connectionsMax = 20_000
 
 const mosquitto: InstalledServer = {
@@ -51,7 +51,7 @@ const redisServer: InstalledServer = {
   ].join('\n'),
 }
 
-/** The first group of the expression in the output of a command. */
+/** The version that a command prints: the first group of the pattern. */
 function versionIn(name: string, pattern: RegExp, command: string, ...line: string[]): string {
   const [, version = 'of an unknown version'] = pattern.exec(printed(command, ...line)) ?? []
   return `${name} ${version}`

@@ -9,11 +9,11 @@ export interface DiskFault {
   readonly moment: 'start' | 'serving'
   /** Names as `strace` uses them, separated by commas. */
   readonly call: string
-  /** The highest number of a thread's first failing call: `strace` counts by thread, and the pool has eight threads. */
+  /** The first call of a thread that fails has at most this number. `strace` counts by thread, and there are eight. */
   readonly fromMax: number
   /** Only one call fails. */
   readonly isOnce?: boolean
-  /** Persistent faults of files other than the log: tables and the manifest are written and read in the background. */
+  /** Calls on tables and the manifest fail, but not on the log: the database uses these files in the background. */
   readonly isBackground?: boolean
   /**
    * Activity of the server meanwhile. `write`: the writes of all workloads, which go to the log. `turn`: enough writes
@@ -68,7 +68,7 @@ export function faultText({ moment, call, isOnce, activity }: DiskFault, from: n
   return `EIO from ${call} ${from}${isOnce ? ' once' : ' on'}, while ${moment === 'start' ? 'it starts' : doing}`
 }
 
-/** Files that a server may create in its life, in addition to the existing ones. */
+/** The largest number of files that a server creates in its life. */
 const filesToCome = 24
 const pollMs = 3
 const attachMsMax = 10_000

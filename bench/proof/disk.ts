@@ -26,19 +26,19 @@ export interface DiskProofOptions {
 }
 
 const lifeMs = 700
-/** A higher share of faults without an effect makes the run worthless. */
+/** A run with a higher share of faults without effect proves nothing. */
 const unharmedShareMax = 0.5
 /** At least this share of the faults must hit a serving server. */
 const servingShareMin = 0.5
-/** Written to tables before the first fault, so that there are some that a start does not read. */
+/** The data written before the first fault, so that there are tables that a start does not read. */
 const firstFloodMb = 24
-/** Bytes of values that make the database write a table: 16 MiB together. Most of it is written before the fault. */
+/** Together more than 16 MiB of values, after which the database writes a table. Most are written before the fault. */
 const turnBytes = { before: 14e6, behind: 8e6 }
 const turnMsMax = 10_000
 const turnPieceBytes = 90_000
 /** Devices that never change, in every list of devices. */
 const keptDevices = Array.from({ length: 40 }, (_, place) => `KEPT-${place}`)
-/** Background work of the database after a start has ended by then. */
+/** After this time, the background work of the database after a start has ended. */
 const settledMs = 1_000
 const diskMib = 48
 const ballastMib = 40
@@ -71,7 +71,7 @@ export async function proveDisk(options: DiskProofOptions) {
   }
 }
 
-/** Why it could not be tried; undefined when it was. */
+/** Tries a full disk. Returns the reason if that was not possible. */
 async function filled(folder: string, options: DiskProofOptions, counting: DiskRun): Promise<string | undefined> {
   if (options.fillings === 0) return 'no disk was to be filled'
   const disk = join(folder, 'disk')
@@ -93,9 +93,9 @@ async function filled(folder: string, options: DiskProofOptions, counting: DiskR
 }
 
 /**
- * `serving`: faults of servers that were already serving. `once`: of a single call. Servers that did not start and
- * printed the reason (`stopped`), continued read-only, continued, or were not affected. Full disks after which the
- * server continued by itself (`continued`), and after which it was killed.
+ * `serving`: faults of servers that were already serving. `once`: faults of a single call. Servers that did not start
+ * and printed the reason (`stopped`), continued read-only, accepted writes, or were not affected (`unharmed`). Full
+ * disks after which the server continued by itself (`continued`), or was killed.
  */
 const none = {
   ...{ serving: 0, once: 0, stopped: 0, readOnly: 0, tookWrites: 0, unharmed: 0 },
@@ -109,7 +109,7 @@ class DiskRun {
   readonly #where: { readonly port: number; readonly dataFolder: string }
   readonly #trace: string
   readonly #print: (line: string) => void
-  /** The remaining data cannot be opened. */
+  /** Whether the data can no longer be opened. */
   #isLost = false
   #server: ServerProcess | undefined
   #runner: WorkloadRunner | undefined
@@ -199,7 +199,7 @@ class DiskRun {
   async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
     const label = faultText(fault, from)
     if (fault.activity === 'read') {
-      // Files that were read before are open already, and a start opens the files that it creates.
+      // Files that were read before are open, so the server is restarted. It still opens the files that it creates.
       await this.#server?.kill()
       this.#server = await startServer(this.#settings())
       await sleep(settledMs)
@@ -207,7 +207,7 @@ class DiskRun {
     if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
     const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     await disk.attach(this.#server?.processId ?? 0)
-    // The first failed call, or a time limit: `strace` counts calls for each thread of the server.
+    // Waits for the first failed call, or for a time limit: `strace` counts the calls of each thread separately.
     const refused = until(() => disk.refusals > 0, turnMsMax, 20).then(() => undefined)
     const reading = fault.activity === 'read' ? this.#read(label) : undefined
     const doing = fault.activity === 'turn' ? this.#fillLog(turnBytes.behind) : reading
@@ -277,7 +277,7 @@ class DiskRun {
     const filled = sleep(lifeMs / 2).then(() => fillUp(ballast))
     const received = await this.#live(label)
     await filled
-    // Remaining space is used by these changes.
+    // These changes use up the remaining space.
     received.push(...(await this.#live(label)))
     const isKilled = filling % 2 === 1
     if (isKilled) await this.#server?.kill()

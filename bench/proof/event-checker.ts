@@ -11,12 +11,12 @@ export interface SentFrames {
   readonly acknowledged: readonly number[]
 }
 
-/** `whole`: every frame once. `newest`: a subscriber that falls behind may miss values that a later one overrides. */
+/** `whole`: every frame once. `newest`: a subscriber that falls behind may miss values that later values override. */
 type CheckRule = 'whole' | 'newest'
 
 interface ReceivedFrames {
   readonly prefix: string
-  /** By device, the last received frame, and the frame that was acknowledged at the mark. */
+  /** For each device, the last received frame. `marked`: the last acknowledged frame when `mark` was called. */
   readonly last: Uint32Array
   marked: readonly number[]
 }
@@ -53,7 +53,7 @@ export class FrameComparison {
       return
     }
     const numbers = (updates as readonly { value?: number }[]).map(({ value }) => numberOf(value ?? Number.NaN))
-    // The values of a frame descend to its number.
+    // The values of a frame decrease by one; the last one is the number of the frame.
     const number = numbers.at(-1) as number
     const isWhole = numbers.every((each, place) => each === number + numbers.length - 1 - place)
     const frame = (number - device) / fleet.last.length + 1
@@ -72,7 +72,7 @@ export class FrameComparison {
     for (const [place, fleet] of this.#fleets.entries()) fleet.marked = frames[place]?.acknowledged ?? []
   }
 
-  /** Devices of which a frame that was acknowledged at the mark was not received yet. */
+  /** The devices with a frame that was acknowledged at the last `mark`, and was not received yet. */
   missingSinceMark(): readonly string[] {
     return this.#fleets.flatMap(({ prefix, last, marked }) =>
       marked.flatMap((frame, device) => {
@@ -113,7 +113,7 @@ export interface EventCheckerOptions {
   readonly from: 'state' | StreamPosition
   readonly rule: CheckRule
   readonly authorization?: string | undefined
-  /** Receives all events; returns whether an event is of another device. */
+  /** Called with each event. Returns whether the event is of a device outside of the fleets. */
   readonly others?: (event: StreamEvent) => boolean
 }
 
@@ -126,7 +126,7 @@ export class EventChecker {
   #lastOffset: number | undefined
   /** How often a device was created. */
   readonly #lives = new Map<unknown, number>()
-  /** By flake address: a device, in one of its lives. */
+  /** By flake address: a device between a creation and its deletion. */
   readonly #flakes = new Map<unknown, string>()
 
   constructor({ name, url, sentFrames, from, rule, authorization, others }: EventCheckerOptions) {

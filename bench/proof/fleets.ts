@@ -13,7 +13,7 @@ export interface ProofFleetOptions {
   readonly key: string
 }
 
-/** Changes of a frame, and properties of a device: each frame overrides all values of the one before. */
+/** The changes of a frame and the properties of a device: each frame overrides all values of the frame before. */
 const changes = 4
 const devicesPerGateway = 10
 
@@ -21,7 +21,7 @@ const devicesPerGateway = 10
 export class ProofFleets {
   /** Devices with a link each, and devices behind gateways. */
   readonly fleets: readonly LoadFleet[]
-  /** Errors that the server must not make. */
+  /** Faults of the server. */
   readonly faults: string[] = []
   readonly #framesPerSecond: number
 

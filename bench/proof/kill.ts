@@ -21,7 +21,7 @@ interface KillOptions extends LoadOptions {
 
 /** Minimum time between the start of a round and the kill. */
 const lifeMsMin = 300
-/** Rounds in ten in which the server is also killed during a start, or while clients reconnect. */
+/** In this many of ten rounds, the server is also killed during a start, or while clients reconnect. */
 const earlyKillsOfTen = 2
 /** Enough for an acknowledged write of each kind: a server rotates signing keys once a minute. */
 const roundsForAllKinds = 100
@@ -135,7 +135,7 @@ class KillRun {
     const { url, fleets, runner, problems } = this.#server
     const { authorization, first } = runner
     const { sentFrames } = fleets
-    // With the present epoch: the server forgets old ones after many starts. Contract 4.5.
+    // Uses the present epoch, because the server forgets old epochs after many starts. Contract 4.5.
     const { epoch } = await streamHead(url, authorization)
     const from = { epoch, offset: first.offset }
     const others = (event: StreamEvent) => runner.owns(event)

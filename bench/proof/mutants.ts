@@ -16,7 +16,7 @@ export interface MutantReport {
   readonly found: SeedResult | undefined
   /** The first seed that reported another fault, or whose process died: the mutant does not count as found. */
   readonly other: SeedResult | undefined
-  /** Why it could not be compiled; undefined: it was. */
+  /** The reason if it could not be compiled. */
   readonly broken: string | undefined
   readonly seeds: number
   readonly seconds: number
@@ -26,9 +26,9 @@ const folder = join(projectRoot, 'test/simulation/mutants')
 const copied = ['package.json', 'tsconfig.json', 'src', 'actors', 'bench', 'test']
 /** Large folders that the simulation does not need. */
 const left = ['src/dashboard', 'bench/results', 'test/dashboard'].map((path) => join(projectRoot, path))
-/** A line before the patch: a seed that found the mutant in an earlier version of the sources. */
+/** The line before a patch with the seed that found the mutant in an earlier version of the sources. */
 const notedSeed = /^Seed (\d+)$/m
-/** A line with the expected fault; `…` matches any text within a line. */
+/** The line before a patch with the expected fault; `…` matches any text within a line. */
 const expectedFault = /^Expect: (.*\S)$/m
 
 /** Names of the mutants: each is a patch of the sources, `<name>.patch`. */
@@ -44,7 +44,7 @@ export function checkMutant(name: string): void {
   git(projectRoot, ['apply', '--check', patchOf(name)])
 }
 
-/** The seed that found it last; undefined: none is noted. */
+/** The seed that last found the mutant; undefined: none is noted. */
 function seedOf(name: string): number | undefined {
   const [, seed] = notedSeed.exec(readFileSync(patchOf(name), 'utf8')) ?? []
   return seed === undefined ? undefined : Number(seed)
@@ -58,13 +58,13 @@ export function expectationOf(name: string): string {
   return text
 }
 
-/** Whether the seed reported the expected fault, itself or as its cause. A process that died reports nothing. */
+/** Whether the seed reported the expected fault, or a fault caused by it. A process that died reports nothing. */
 export function isAsExpected({ fault, isDead }: SeedResult, expectation: string): boolean {
   if (fault === undefined || isDead) return false
   return fault.split('\n').some((line) => !isPlaceInCode.test(line) && stands(expectation.split('…'), line))
 }
 
-/** A line of a stack: it names functions and files. */
+/** A line of a stack, which names functions and files. */
 const isPlaceInCode = /^\s+at /
 
 function stands(parts: readonly string[], line: string): boolean {

@@ -10,7 +10,7 @@ import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 const catchUpMsMax = 20_000
 const differencesMax = 3
 
-/** A data folder after an accident, opened by a server. */
+/** A data folder after a crash, opened by a server. */
 export interface OpenedFolder {
   readonly running?: RunningServer
   /** The error text for the operator, if it was not opened. */
@@ -18,8 +18,8 @@ export interface OpenedFolder {
 }
 
 /**
- * Opens it with a server in this process: hundreds can be tried in a minute. `more`: environment. @throws for a bug; a
- * refusal is returned
+ * Opens the folder with a server in this process, so that hundreds can be tried in a minute. `more`: further
+ * environment. Returns a refusal. @throws for a bug
  */
 export async function openFolder(folder: string, more: Readonly<Record<string, string>> = {}): Promise<OpenedFolder> {
   const reading = readConfig({
@@ -40,7 +40,7 @@ export async function openFolder(folder: string, more: Readonly<Record<string, s
 }
 
 export interface ReadStream {
-  /** By fleet and device, the last frame in the stream. */
+  /** For each fleet and device, the last frame in the stream. */
   readonly lastFrames: readonly ArrayLike<number>[]
   readonly faults: readonly string[]
 }

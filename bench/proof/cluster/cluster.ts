@@ -21,7 +21,7 @@ interface ClusterOptions {
   readonly outageSeconds: number
 }
 
-/** Contract 11, and the bars of this proof, in milliseconds. */
+/** The longest permitted interruptions, in milliseconds. Contract 11. */
 const bars = { kill: 5_000, killWithLeader: 12_000, handOver: 2_000 } as const
 const quietMsMax = 60_000
 const problemsMax = 5
@@ -30,7 +30,7 @@ const bulkPrefix = 'BULK'
 const [readsMs, writesMs] = [60_000, 15_000]
 const leaseMs = 2_500
 
-/** The load on a cluster, and what is expected of it. */
+/** The load on a cluster, and the checks. */
 class ClusterRun {
   readonly #options: ClusterOptions
   readonly #print: (line: string) => void
@@ -114,8 +114,8 @@ class ClusterRun {
   }
 
   /**
-   * Ends the owner under load, and measures the longest write at another node until it has ended. `end` may return a task
-   * for the time after.
+   * Ends the owner under load, and measures the longest write at another node meanwhile. `end` may return a task to run
+   * afterwards.
    */
   async #measured(
     what: string,
@@ -172,7 +172,7 @@ class ClusterRun {
       refusedAt = performance.now() - goneAt
     })
     const refusedReads: number[] = []
-    // The owner still has its lease, and reads there wait for the change.
+    // While the owner still has its lease, reads at it wait for the change.
     await sleep(leaseMs)
     const readsUntil = Math.min(readsMs, this.#options.outageSeconds * 1000) - 2_000
     while (performance.now() - goneAt < readsUntil) {
@@ -251,7 +251,7 @@ class ClusterRun {
     return `SIGKILL of ${server.name}`
   }
 
-  /** Long enough for another node to become the owner, or not. */
+  /** Pauses the owner for a random time. Only after a long pause has another node become the owner. */
   async #pauseOwner(): Promise<string> {
     await sleep(this.#random.between(200, 1_500))
     const owner = await this.#cluster.owner()
@@ -261,14 +261,14 @@ class ClusterRun {
     return `SIGSTOP of ${owner.name}`
   }
 
-  /** Every node has everything that was acknowledged, and its dashboard has received it. */
+  /** Checks that the dashboard of each node receives every acknowledged change. */
   async #caughtUp(what: string): Promise<void> {
     await this.#cluster.owner()
     for (const [place, { dashboard, frames }] of this.#checkers.entries()) {
       frames.mark()
       const { name } = this.#cluster.nodes[place] as ClusterNode
       if (!(await dashboard.caughtUp(quietMsMax))) this.#problems.push(`${what}: dashboard ${name} did not catch up`)
-      // Its node may have answered from its own data, because it did not know the new owner yet.
+      // The node may have answered from its own data, because it did not know the new owner yet.
       for (let tries = 0; tries < 100 && frames.missingSinceMark().length > 0; tries++) await sleep(100)
       const missing = frames.missingSinceMark()
       if (missing.length > 0) this.#problems.push(`${what}: dashboard ${name}: ${missing.slice(0, 3).join('; ')}`)

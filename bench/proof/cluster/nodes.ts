@@ -89,7 +89,7 @@ export class ClusterUnderProof {
     return this.#person
   }
 
-  /** Undefined while it opens its store. */
+  /** Undefined while the node opens its store. */
   async statusOf(node: ClusterNode): Promise<ClusterStatus | undefined> {
     const { person } = this
     const answer = callApi<{ cluster: ClusterStatus }>(node.place.port, '/health/status', { person })
@@ -119,7 +119,7 @@ export class ClusterUnderProof {
     throw new Error(`node ${node.name} did not follow`)
   }
 
-  /** The server that leads the log. */
+  /** The NATS server that leads the log. */
   async leader(): Promise<NatsServer> {
     const connection = await connect({ servers: this.servers.map(({ url }) => url) })
     try {

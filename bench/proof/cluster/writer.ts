@@ -2,7 +2,7 @@ import { askApi, authorizationHeader } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
 import { sleep } from '#bench/time'
 
-/** An answer that a client with an `Idempotency-Key` must not see, or a silence longer than a node may wait. */
+/** An answer that a client with an `Idempotency-Key` must not get, or one that took longer than a node may wait. */
 interface Refusal {
   readonly status: number
   readonly ms: number
@@ -14,7 +14,8 @@ const silenceMsMax = 40_000
 const writeMsMax = 120_000
 
 /**
- * A repeated request finds the device: its answer has a secret, and is therefore not stored under the key. Contract 1.10.
+ * A repeated request is answered 409: the answer to the first one has a secret, and is therefore not stored under the
+ * key. Contract 1.10.
  */
 function isCreated({ status, text }: HttpAnswer): boolean {
   return status === 201 || (status === 409 && text.includes('the device exists'))

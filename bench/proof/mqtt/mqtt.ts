@@ -188,7 +188,7 @@ async function prove(
   }
 }
 
-/** Debian's `python3-paho-mqtt` belongs to its own Python. */
+/** Debian installs `python3-paho-mqtt` only for its own Python. */
 function isPahoIn(python: string): boolean {
   return spawnSync(python, ['-c', 'import paho.mqtt.client']).status === 0
 }
