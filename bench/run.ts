@@ -105,7 +105,7 @@ function keep(made: Report, markdown: string, appendix: Readonly<Record<string, 
   for (const [file, text] of Object.entries(appendix)) writeFileSync(join(folder, file), text)
 }
 
-// The exit handlers remove processes and folders. Not `once`: the terminal and npm both send the signal.
+// The exit handlers remove processes and folders. Not `once`, because both the terminal and npm send the signal.
 for (const [signal, code] of [['SIGHUP', 129] as const, ['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
   process.on(signal, () => process.exit(code))
 }

@@ -17,9 +17,9 @@ export interface ServerSettings {
   readonly program?: string
   /** Node arguments before the program, for example to preload a probe. */
   readonly nodeArguments?: readonly string[]
-  /** A command before Node that observes it and leaves it our child process. */
+  /** A command to put before Node, which observes Node and leaves it our child process. */
   readonly inFront?: readonly string[]
-  /** For a server without valuable data; otherwise the closed channel ends it, and it has time for a clean stop. */
+  /** For a server without valuable data. Any other server ends when the channel closes, with time for a clean stop. */
   readonly isKilledAtExit?: boolean
 }
 
@@ -32,7 +32,7 @@ const linesKeptMax = 40
 
 /**
  * Loaded into the child before the server: when the channel to this process breaks for any reason, the child ends
- * itself. The channel does not keep it alive.
+ * itself. The channel does not keep the child alive.
  */
 const tether = `data:text/javascript,${encodeURIComponent(
   "process.once('disconnect', () => process.kill(process.pid, 'SIGTERM')); process.channel?.unref()",
@@ -40,9 +40,8 @@ const tether = `data:text/javascript,${encodeURIComponent(
 
 /**
  * The server as a child process. A server with valuable data has its own process group, so that Ctrl-C reaches it only
- * through this process. One that is killed at exit stays in our session, like loads: Linux may give each session an
- * equal share of the processors (sched_autogroup), and then low-priority threads of one session delay the others like
- * any thread.
+ * through this process. A server that is killed at exit stays in our session, like loads: Linux may give each session
+ * an equal share of the processors (sched_autogroup), and then even threads of low priority delay other sessions.
  */
 export class ServerProcess {
   readonly url: string
@@ -63,13 +62,13 @@ export class ServerProcess {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        // As the launcher sets them: both are read before the program's first line.
+        // The values of the launcher. Both are read before the program's first line.
         UV_THREADPOOL_SIZE: '8',
         UWS_HTTP_MAX_HEADERS_SIZE: '16384',
         HOST: '127.0.0.1',
         PORT: String(settings.port),
         DATA_DIR: settings.dataFolder,
-        // The default is on; callers that need it set it.
+        // The server's default is `on`; callers that need that set it.
         IAM: 'off',
         LOG_LEVEL: 'warn',
         ...settings.environment,

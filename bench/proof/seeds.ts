@@ -20,7 +20,7 @@ export interface SeedResult {
 export interface SeedsOptions {
   /** Made by `compileSimulation`. */
   readonly program: string
-  /** Runs of the server with history, instead of those of the whole server. */
+  /** Simulates the server with history, instead of the whole server. */
   readonly isOfHistory?: boolean
   readonly processes: number
   /** The seed to run next; undefined: no more. */
@@ -28,7 +28,7 @@ export interface SeedsOptions {
   readonly ended: (result: SeedResult) => void
 }
 
-/** A run takes a fraction of a second, some seconds on a busy machine. */
+/** The time limit of a run, which takes a fraction of a second, or some seconds on a busy machine. */
 const seedMsMax = 120_000
 
 /** Runs the simulation with seeds in parallel processes until there are none left. */

@@ -26,8 +26,9 @@ interface SoakOptions {
 }
 
 /**
- * Quantities that must not grow, and the growth a minute that is a problem, in the unit of the title. The bounds allow for data that the
- * server keeps for a day, such as results of actions, and are the least that half an hour distinguishes from noise.
+ * Quantities that must not grow, each with the growth a minute that is a problem, in the unit of the title. The bounds
+ * allow for data that the server keeps for a day, such as results of actions. Half an hour cannot distinguish less from
+ * noise.
  */
 export const gauges = {
   live: { title: 'memory in use after a collection, MB', scale: 1e6, growthMax: 0.1 },
@@ -39,12 +40,12 @@ export const gauges = {
 type GaugeName = keyof typeof gauges
 type Sample = Readonly<Record<GaugeName, number>> & { readonly minutes: number }
 
-/** Share of the time until all temporary data of the server has its final size. */
+/** After this share of the time, all temporary data of the server has its final size. */
 const warmShare = 0.4
 const samplesCount = 240
-/** The samples after the warm-up are divided into spans, longer than the teeth of a saw-tooth of collections. */
+/** The samples after the warm-up are divided into spans. A span is longer than the interval between collections. */
 const spansCount = 24
-/** Fewer give no interval. */
+/** Fewer points give no confidence interval. */
 const pointsMin = 6
 /** 95 % of a normal distribution lie within this many standard deviations. */
 const deviations95 = 1.96
@@ -55,7 +56,7 @@ const shortLived = {
   REFRESH_TOKEN_LIFETIME_S: '60',
   WRITE_TIMEOUT_S: '2',
 } as const
-/** A factor for the pauses of the workloads, because the server keeps some of their data for a day. */
+/** The pauses of the workloads are this much longer, because the server keeps some of their data for a day. */
 const pauseTimes = 8
 const passingPrefix = 'PASSING'
 const subscribersAtOnce = 6
@@ -132,7 +133,7 @@ async function soak(server: LoadedServer, { minutes, seed, print, nodeArguments 
       ...growth.map(({ text }) => text),
     ],
   }
-  // The rest is for the test of the proof itself.
+  // The fields in addition to the outcome are for the test of the proof itself.
   return { ...outcome, growth, received, visits, acknowledged }
 }
 
@@ -202,7 +203,7 @@ async function disconnectSome({ random, witness, fleets }: LoadedServer): Promis
 
 interface Growth {
   readonly perMinute: number
-  /** With the 95 % confidence interval. */
+  /** Includes the 95 % confidence interval. */
   readonly text: string
   readonly problem?: string
 }

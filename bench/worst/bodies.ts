@@ -2,7 +2,7 @@ import type { RouteEntry } from '#api/route-entry'
 import { containersMax, elementsMax, keysMax, textsMax } from '#http/validation'
 
 /**
- * Hostile bodies of a route: each place of its example is filled with each of these, up to the limits of size and
+ * Hostile bodies of a route: each value of its example is replaced by each of `fillings`, up to the limits of size and
  * counts.
  */
 

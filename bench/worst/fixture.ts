@@ -7,7 +7,7 @@ import type { HttpAnswer, HttpOptions } from '#bench/http'
 import { freePort } from '#bench/server-process'
 import { sleep } from '#bench/time'
 
-/** After the answer, for its commit and its events. */
+/** The time after an answer for the commit and the events. */
 const settleMs = 10
 const answerMsMax = 30_000
 

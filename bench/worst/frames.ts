@@ -21,7 +21,7 @@ interface About {
 
 export interface FrameInput {
   readonly name: string
-  /** The device declares 1 024 properties of this type first. */
+  /** The device first declares 1 024 properties of this type. */
   readonly type: string
   readonly message: (items: readonly unknown[], about: About) => unknown
   readonly item: (index: number, protocol: Protocol) => unknown

@@ -3,10 +3,10 @@ import { sleep } from '#bench/time'
 import type { Fixture } from '#bench/worst/fixture'
 import { uuid } from '#bench/worst/frames'
 
-/** Requests to a tenant at its limits; each is measured with the data of earlier ones. */
+/** A request to a tenant at its limits. The data of earlier requests stays. */
 export interface RequestInput {
   readonly input: string
-  /** Called once; returns the function to measure, which is called each time. */
+  /** Called once; returns the function to measure, which is called for each measurement. */
   prepare(fixture: Fixture): Promise<() => Promise<unknown>>
 }
 
@@ -79,7 +79,7 @@ function input(name: string, prepare: RequestInput['prepare']): RequestInput {
   return { input: name, prepare }
 }
 
-/** `sent`: how often it was called, from 1. */
+/** `sent`: the number of this call, from 1. */
 function counted(name: string, ask: (fixture: Fixture, sent: number) => Promise<unknown>): RequestInput {
   let sent = 0
   return input(name, async (fixture) => () => ask(fixture, ++sent))
@@ -92,7 +92,7 @@ function get(name: string, path: string, authorization?: () => string): RequestI
   })
 }
 
-/** The same body each time. */
+/** Sends the same body each time. */
 function again(name: string, target: string, body: () => object, authorization?: () => string): RequestInput {
   const [method = '', path = ''] = target.split(' ')
   return input(name, async ({ request, person }) => {
@@ -265,7 +265,7 @@ export const requests: readonly RequestInput[] = [
   ),
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
-  // Last: the alarms stay, and every later input would be evaluated by them.
+  // The last input, because the alarms stay and would be evaluated for every later one.
   input('a value behind an edit of one of 400 long alarms', async (to) => {
     const properties = names('', 3).map((propId) => ({ propId: Number(propId), type: 'FLOAT64' }))
     const services = [{ serviceIdentifier: uuid(0), properties }]

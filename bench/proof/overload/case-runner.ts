@@ -27,7 +27,7 @@ export interface CaseOptions extends CaseSize {
   readonly name: string
   /** Seconds before the overload in which the normal latency is measured. */
   readonly baselineSeconds: number
-  /** How long to wait for the normal latency: shows how late it was. */
+  /** How long to wait for the normal latency after the overload, to report how late it returned. */
   readonly observationSeconds: number
   /** Modules preloaded into the server: bugs to test the proof itself. */
   readonly planted?: readonly string[]
@@ -47,7 +47,7 @@ export interface CaseReport {
 const warmUpShare = 0.5
 const settleMsMax = 60_000
 const askEveryMs = 200
-/** For a million events and more. */
+/** The time limit for reading a stream of a million events and more. */
 const readMsMax = 600_000
 const problemsMax = 20
 const rated = { prefix: 'RATED', service: '5f2a7c10-0001-4b6d-9e3f-a0000000000c', links: 50 } as const
@@ -222,8 +222,8 @@ class CaseRun {
 }
 
 /**
- * Requests a device regularly, each time on a new connection. Returns the function that stops, and resolves with how
- * all requests ended.
+ * Requests a device regularly, each time on a new connection. The returned function stops this, and resolves with the
+ * counts of how the requests ended.
  */
 function askRegularly({ port, authorizations }: ServerTarget): () => Promise<EndCounts> {
   const person = authorizations ? `Authorization: ${authorizations.person}\r\n` : ''
@@ -241,7 +241,7 @@ function askRegularly({ port, authorizations }: ServerTarget): () => Promise<End
   }
 }
 
-/** Undefined when it recovered in time. `after`: the seconds after the overload. */
+/** The text for a late recovery; undefined if the server recovered in time. `after`: the seconds after the overload. */
 function lateText(
   back: number | undefined,
   normal: NormalLatency,

@@ -29,7 +29,7 @@ export interface OverloadCase {
 /** A flood is this many times the rated load. */
 const floodTimes = 10
 
-/** Frames, and what the server answers to links that send too much. */
+/** The ends that are allowed for frames, and the answers of the server to links that send too much. */
 const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const counted = 'proof/overload/counted-load'
@@ -40,7 +40,7 @@ const flood = (size: CaseSize) => ({
   framesPerSecond: size.rated * floodTimes,
 })
 
-/** The whole stream is read again afterwards: a flood exceeds the default retention. */
+/** A flood exceeds the default retention, and the whole stream is read again afterwards. */
 const keepsAll = { STREAM_RETENTION_MB: '16384' }
 
 export const overloadCases: Readonly<Record<string, OverloadCase>> = {
@@ -109,7 +109,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'given up',
         'held to the end',
         'reads in time: close 4408',
-        // The server had not closed it yet, and now it reads again.
+        // The server had not closed the connection yet when the client read again.
         'reads in time: still connected',
         'reads too late: cut without a close frame',
       ],
@@ -165,7 +165,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'line ends without an end: 431',
       ],
       // After 431 the parser closes without reading on, so the kernel resets the connection. Our client fails if it
-      // writes at that moment, before it reads; the busier the machine, the more often. Most must receive 431.
+      // writes at that moment, before it reads. This is more frequent on a busy machine, but most must receive 431.
       rareShareMax: 0.5,
       rare: [
         'a value of 1 MiB: reset without an answer',
@@ -197,9 +197,9 @@ function loginRules(): EndRules {
   const ends = (how: string, ...kinds: readonly LoginKind[]) => kinds.map(({ what }) => `${what}: ${how}`)
   const isRight = ends('200', right)
   const isWrong = ends('401', stranger)
-  // Refused before the queue; the account is only known after it.
+  // Refused before the queue, when the account has not been looked up yet.
   const tooMany = ends('429', fromOne, atOne, again)
-  // Refused because the queue is too long. Guesses have no turn: they get no 401, and cost no hash.
+  // Refused because the queue is too long. Guessed passwords are not checked: they get no 401, and cost no hash.
   const noRoom = ends('503', right, stranger, atOne, again)
   return {
     allowed: [...isRight, ...isWrong, ...tooMany, ...noRoom],
@@ -220,7 +220,7 @@ function bodyRules(): EndRules {
   ]
   // A client that sends faster than the server stores gets 503.
   const faster = 'an image in chunks: 503'
-  // A client that has not read yet: its next write fails and hides the answer.
+  // The next write of a client fails before the client has read the answer.
   const rare = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
   return { allowed: [...ends, faster], rare, needed: ends.map((end) => [end, faster]) }
 }

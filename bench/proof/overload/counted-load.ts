@@ -14,8 +14,8 @@ import { sleep } from '#bench/time'
 
 /**
  * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
- * from its frame's due time and belongs to that second. An attack is the same at a rate that is too high, or with links
- * that all close again and again.
+ * from the due time of its frame and belongs to the second of that time. An attack is the same load at a rate that is
+ * too high, or with links that all close again and again.
  */
 export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions, 'window' | 'changes' | 'properties'> {
   readonly service: string
@@ -27,7 +27,7 @@ export interface CountedLoadOptions extends ServerTarget, Omit<LoadFleetOptions,
   readonly isStorm?: boolean
 }
 
-/** The frames of a fleet at its end. */
+/** The frames of a fleet after the load. */
 export interface FrameCounts extends SentFrames {
   readonly ends: EndCounts
   readonly faults: readonly string[]

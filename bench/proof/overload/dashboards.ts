@@ -11,7 +11,7 @@ import { sleep, until } from '#bench/time'
  * Dashboards that connect at the same time. By default they stay, and only receive events about new service
  * descriptions, which are rare: each must receive each of them once. Stalled ones subscribe to everything, and read
  * nothing after the upgrade, until the server closes them. The close code only reaches a client that reads again within
- * a short time; so some do whenever the server's metrics count further closes.
+ * a short time, so some clients read again whenever the server's metrics count further closes.
  */
 interface DashboardsOptions extends ServerTarget {
   readonly sockets: number
@@ -20,14 +20,14 @@ interface DashboardsOptions extends ServerTarget {
 
 const publishEveryMs = 5_000
 const answerMsMax = 20_000
-/** Pinged every half minute, closed after two minutes, plus time for clients that accepted some bytes at first. */
+/** The server pings every half minute and closes after two minutes, or later if a client took some bytes at first. */
 const deadWithinS = 155
 const pollEveryMs = 500
 /** When no more dashboards are closed for this time, some of them read again. */
 const quietMs = 1_500
 /** The share that reads again each time. */
 const readersShare = 0.05
-/** The server leaves them 10 s to read the rest, and then resets the connection. */
+/** A closed client has 10 s to read the rest; then the server resets the connection. */
 const cutWithinMs = 13_000
 const readMsMax = 10_000
 
@@ -79,12 +79,12 @@ async function readEverything(over: number): Promise<void> {
     all.filter(({ client }) => client.isInside),
     published,
   )
-  // A socket that has received everything may be dead since.
+  // A socket that has received everything may be dead by now.
   for (const { client } of received) client.sendText('{"type":"PING"}')
   count(ends, 'received everything', (await waitForTexts(received, published + 1)).length)
 }
 
-/** Creates descriptions until `over`, on the monotonic clock; one at least. Returns how many. */
+/** Creates descriptions until `over`, by the monotonic clock; at least one. Returns their number. */
 async function publishUntil(over: number): Promise<number> {
   const { port, authorizations } = options
   const body = { name: 'Published to many dashboards', properties: {} }
@@ -111,7 +111,7 @@ async function readNothing(seconds: number, startedAt: number): Promise<void> {
   const late = inside.filter(({ hasRead }) => hasRead)
   for (const each of late) count(ends, `reads in time: ${endOf(each)}`)
   const isShort = seconds < deadWithinS && givenUp === 0
-  // Clients that started to read again were not closed.
+  // These clients read again and stayed connected, so the server did not close them.
   const alive = late.filter(({ client }) => client.isInside).length
   count(ends, 'given up', givenUp)
   count(ends, isShort ? 'held to the end' : 'not given up', inside.length - givenUp - alive)
@@ -135,7 +135,7 @@ async function closes(inside: readonly Listener[], over: number): Promise<number
   return closedSoFar()
 }
 
-/** A share of those that never read reads until they are closed, or for a while. */
+/** Some of the clients that never read now read until they are closed, or for a while. */
 async function readAgain(inside: readonly Listener[]): Promise<readonly Listener[]> {
   const share = Math.max(1, Math.round(inside.length * readersShare))
   const some = inside.filter(({ hasRead }) => !hasRead).slice(0, share)

@@ -4,7 +4,7 @@ import { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/load/single-request'
 
 export interface EventClientOptions extends ServerTarget {
-  /** Determines its address on this machine; absent: the default address. */
+  /** Determines the client's address on this machine; absent: the default address. */
   readonly number?: number
   readonly query: Readonly<Record<string, string>>
   /** Called for each message; the bytes are only valid during the call. */
@@ -57,7 +57,7 @@ export class EventClient {
     return this.#socket !== undefined && !this.#isClosed
   }
 
-  /** The upgrade succeeded, and the connection has ended. A client that reads nothing does not notice. */
+  /** Whether the connection has ended after a successful upgrade. A client that reads nothing does not notice this. */
   get isCut(): boolean {
     return this.#socket !== undefined && this.#isClosed
   }

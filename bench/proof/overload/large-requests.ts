@@ -5,8 +5,8 @@ import { count, type EndCounts } from '#bench/load/end-counts'
 import { sendSingleRequest } from '#bench/load/single-request'
 
 /**
- * Bodies of a gigabyte to routes of small and large bodies; heads at the limit and above it. Many connections, one
- * request after the other on each.
+ * Sends bodies of a gigabyte to routes for small and for large bodies, or heads at the limit and above it, on many
+ * connections, one request after the other on each.
  */
 export interface LargeRequestsOptions extends ServerTarget {
   readonly parts: 'bodies' | 'heads'

@@ -27,7 +27,7 @@ export class MemoryWatch {
     return this.#peak
   }
 
-  /** Other checks report a process that has ended. */
+  /** Ignores a process that has ended, because other checks report that. */
   #read(): void {
     const { anonymousBytes = 0, residentPeakBytes = 0 } = processUsage(this.#processId) ?? {}
     const { ownMib, allMib } = this.#peak

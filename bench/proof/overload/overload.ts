@@ -30,7 +30,7 @@ interface OverloadProofReport {
 }
 
 const ratedShare = 0.1
-/** A server with 15 000 sockets, its database and some more. */
+/** Enough for a server with 15 000 sockets, and for its database. */
 const openFilesMin = 18_000
 
 /**

@@ -7,18 +7,18 @@ export interface Second {
   readonly p99: number
 }
 
-/** This many consecutive seconds must be good: one may be luck. */
+/** This many consecutive seconds must be good, because a single one may be chance. */
 export const goodInRow = 3
 /** The promised recovery time. */
 export const recoverWithinS = 5
 
-/** The latency of a second before the overload, and the bound after it. */
+/** The latency of a second before the overload, and the highest latency that is permitted afterwards. */
 export interface NormalLatency {
   readonly p99: number
   readonly allowed: number
 }
 
-/** The median second: other guests of the machine delay some. */
+/** Uses the median of the seconds, because other guests of the machine delay some. */
 export function normalLatencyOf(seconds: readonly Second[]): NormalLatency {
   const p99 = spreadOf(seconds.map((second) => second.p99)).median
   return { p99, allowed: allowedMs(p99) }

@@ -14,10 +14,10 @@ export interface SlowClientsOptions extends ServerTarget {
 }
 
 const dripEveryMs = 1_000
-/** For clients that read nothing before. */
+/** The time for clients that read nothing before to read everything. */
 const readMsMax = 15_000
 const closeFrame = 0x88
-/** The beginning and the end of a long answer are kept, each with this length. */
+/** The length of the beginning and of the end of an answer that are kept. */
 const keptCharacters = 16 * 1024
 const whole = '200, whole'
 const chunksEnd = '0\r\n\r\n'
@@ -74,7 +74,7 @@ async function createMetadata({ port, authorizations }: ServerTarget): Promise<v
 /** Size of a connection's send buffer and receive buffer. tcp(7) */
 function bufferedBytesMax(): number {
   const largest = (which: string) => Number(readFileSync(`/proc/sys/net/ipv4/${which}`, 'latin1').split(/\s+/)[2])
-  // The receive buffer of a client that does not read does not grow.
+  // The initial size: the receive buffer of a client that does not read does not grow.
   const first = Number(readFileSync('/proc/sys/net/ipv4/tcp_rmem', 'latin1').split(/\s+/)[1])
   return largest('tcp_wmem') + first
 }
@@ -114,7 +114,7 @@ class SlowClient {
     this.#readTimer = setTimeout(() => this.readAll(), phase.withinS * 1000)
   }
 
-  /** Whether it reads the bytes that it left unread before. */
+  /** Whether the client is still reading the bytes that it left unread before. */
   get isReading(): boolean {
     return this.#phase.isUnread === true && !this.isOver
   }
@@ -134,7 +134,7 @@ class SlowClient {
     this.#socket.destroy()
   }
 
-  /** How it ended, with its phase. `seconds`: for how long it was slow. */
+  /** How the connection ended, with its phase. `seconds`: for how long the client was slow. */
   ended(seconds: number): string {
     const { isUnread, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
@@ -172,7 +172,7 @@ class SlowClient {
   }
 }
 
-/** The close frame follows pings, which the client did not answer. */
+/** The close code in the received frames: the close frame follows pings that the client did not answer. */
 function closeCodeIn(bytes: Buffer): string | undefined {
   for (let at = 0; at + 2 <= bytes.length; at += 2 + ((bytes[at + 1] as number) & 0x7f)) {
     if (bytes[at] === closeFrame) return `close ${bytes.readUInt16BE(at + 2)}`

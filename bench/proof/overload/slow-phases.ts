@@ -3,7 +3,7 @@ import type { ServerTarget } from '#bench/harness/server-target'
 /** One way to hold a connection by being slow. */
 export interface SlowPhase {
   readonly bytes: (place: ServerTarget, number: number) => string
-  /** Then repeated, a byte a second; absent: nothing. */
+  /** Sent repeatedly after `bytes`, a byte a second; absent: nothing. */
   readonly drip?: string
   /** These bytes are only sent when `received` matches. */
   readonly behind?: { readonly received: RegExp; readonly bytes: string }
@@ -19,7 +19,7 @@ export interface SlowPhase {
 const nothingAsked = ['closed without an answer']
 /** uWebSockets.js checks its timeouts every four seconds. */
 const idleWithinS = 16
-/** Pinged every half minute, closed after two minutes. */
+/** The server pings every half minute, and closes after two minutes. */
 const deadWithinS = 125
 /** Some 12 s after the client took the last bytes; with many clients at once answers begin late. */
 const untakenWithinS = 40
@@ -68,7 +68,7 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
     withinS: idleWithinS,
   },
   'an upload': {
-    // Each has its own release; the server takes 8 uploads of one user at the same time.
+    // Each upload has its own release. The server accepts 8 uploads of one user at the same time.
     bytes: (place, number) =>
       `${line('PUT', `/updates/projects/slow/releases/1.0.${number}`)}${host(place)}${person(place)}` +
       'Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\na',
@@ -91,7 +91,7 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
     withinS: deadWithinS,
   },
   'reading an answer': {
-    // More than the kernel buffers for a client that does not read: with less the server could not notice it.
+    // The answer is larger than the buffers of the kernel: otherwise the server would not notice that nothing is read.
     bytes: (place) => `${line('GET', '/meta?depth=1')}${host(place)}${person(place)}\r\n`,
     isUnread: true,
     ends: ['200, cut'],

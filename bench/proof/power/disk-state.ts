@@ -24,7 +24,7 @@ export function diskStateAfter(done: readonly FileOperation[], random: SeededRan
   const names = done.flatMap((operation, place) => (isOfNames(operation) ? [place] : []))
   const floor = durableNames(done)
   const isLoose = names.filter((place) => place >= floor)
-  // The extremes, nothing or everything, are as frequent as all states in between.
+  // Nothing, everything, or a random number: so each of the extremes is as frequent as all other states together.
   const keep = pick(random, [0, isLoose.length, random.below(isLoose.length + 1)])
   const lastName = isLoose[keep - 1] ?? floor - 1
   const tree = treeAfter(done, lastName)
@@ -51,7 +51,7 @@ function isOfNames({ kind }: FileOperation): boolean {
   return kind !== 'write' && kind !== 'sync' && kind !== 'sync_folder' && kind !== 'truncate'
 }
 
-/** The number of operations whose names are durable: all before it. */
+/** The names of all operations before this number are durable. */
 function durableNames(done: readonly FileOperation[]): number {
   let floor = 0
   const namedAt = new Map<number, number>()
@@ -82,7 +82,7 @@ function durableNames(done: readonly FileOperation[]): number {
 interface Tree {
   readonly files: ReadonlyMap<string, number>
   readonly folders: ReadonlySet<string>
-  /** By file, the end of the content that is durable for another reason than its `fsync`. */
+  /** By file: the content up to here is durable for another reason than `fsync`. */
   readonly wholeUpTo: ReadonlyMap<number, number>
 }
 

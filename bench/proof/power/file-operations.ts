@@ -11,7 +11,7 @@ export type FileOperation =
   | { readonly kind: 'make_folder'; readonly path: string }
 
 export interface RecordedOperation {
-  /** Its start, Unix ms with fractions. */
+  /** The start of the operation, Unix ms with fractions. */
   readonly at: number
   readonly operation: FileOperation
 }

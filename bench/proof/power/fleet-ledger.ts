@@ -10,13 +10,13 @@ interface Acknowledged {
   readonly frames: readonly (readonly number[])[]
 }
 
-/** How often the devices are read: a recorded time is late by at most this. */
+/** The interval at which the devices are read. A recorded time is late by at most this. */
 const pollMs = 1
 const detailsMax = 3
 
 /**
- * Fleets that report over links, and when they learned which frames were stored, by ACK or by the `seq` of WELCOME. For
- * any moment they know which frames a server on a copy of the folder must have.
+ * Fleets that report over links. Records when they learned which frames were stored, by ACK or by the `seq` of WELCOME:
+ * so it knows which frames a server on a copy of the folder at any moment must have.
  */
 export class FleetLedger {
   readonly #fleets: ProofFleets
@@ -29,7 +29,7 @@ export class FleetLedger {
     this.#fleets = new ProofFleets(options)
   }
 
-  /** They report from now on, over all lives of the server. */
+  /** The fleets report from now on, over all lives of the server. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => this.#readDevices(), pollMs)
     await this.#fleets.start()
@@ -57,15 +57,15 @@ export class FleetLedger {
   }
 
   /**
-   * A device that connects to a copy continues after its last stored frame: otherwise a frame would be stored twice, or
-   * never. `stored`: by fleet and device, the last frame in the stream of the copy.
+   * Checks that a device that connects to a copy would continue after its last stored frame: otherwise a frame would be
+   * stored twice, or never. `stored`: by fleet and device, the last frame in the stream of the copy.
    */
   async sessionFaults(port: number, stored: readonly ArrayLike<number>[]): Promise<readonly string[]> {
     const faults: string[] = []
     for (const [place, { options }] of this.#fleets.fleets.entries()) {
       const { prefix, devices, properties } = options
       const last = Array.from(stored[place] ?? [])
-      // Before its first report the copy may be without the key.
+      // Without any report, the copy may be of a moment before the key was created.
       if (!last.some((frame) => frame > 0)) continue
       const hello = reportingHello(properties)
       const link = new FleetLink({
@@ -73,7 +73,7 @@ export class FleetLedger {
         failed: ({ message }) => faults.push(message),
       })
       link.sent.set(last)
-      // A refused HELLO is a fault already.
+      // `failed` has already recorded a refused HELLO.
       await link.open().catch(() => undefined)
       link.close()
       for (const [device, seq] of link.acknowledged.entries()) {
@@ -84,7 +84,7 @@ export class FleetLedger {
     return faults.slice(0, detailsMax)
   }
 
-  /** Kept only when something has changed. */
+  /** Records the acknowledged frames if some have changed. */
   #readDevices(): void {
     const frames = this.#fleets.sentFrames().map(({ acknowledged }) => acknowledged)
     const before = this.#known.at(-1)?.frames

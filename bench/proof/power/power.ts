@@ -38,7 +38,7 @@ interface ReceivedEvent {
   readonly event: StreamEvent
 }
 
-/** Each continues the data of the one before; the second is stopped cleanly, the others are killed. */
+/** Each life of the server continues the data of the one before. The second ends cleanly, the others by SIGKILL. */
 const lives = 3
 const clockMs = 2
 /** The fleets that report over links: devices and changes a second, all together. */
@@ -162,7 +162,7 @@ async function live(
   await working
 }
 
-/** How many operations were done when the power failed. Half of the time the moment is at an important operation. */
+/** How many operations were done when the power failed. In half of the cases this is at an operation besides writes. */
 function momentIn(operations: readonly FileOperation[], random: SeededRandom): number {
   const anywhere = random.below(operations.length + 1)
   if (random.below(2) === 0) return anywhere

@@ -11,10 +11,10 @@ const calls = [
   ...['truncate', 'copy_file_range', 'sendfile', 'fallocate'],
 ]
 
-/** No call of the server writes more at a time. */
+/** More than the server writes in one call. */
 const bytesShownMax = 4 * 1024 * 1024
 
-/** Command before the program. `file`: the output. */
+/** The command to put before the program. `file`: for the output. */
 export function straced(file: string): readonly string[] {
   // The process stays our child, so that only it gets a signal.
   const options = `-D -f --seccomp-bpf -qq -y -xx -ttt -s ${bytesShownMax} -e trace=${calls.join(',')}`
@@ -60,7 +60,7 @@ export async function readStrace(
   return found
 }
 
-/** Assigns numbers to files across renames and several processes one after the other on the same folder. */
+/** Numbers files. A file keeps its number when it is renamed, and in later processes on the same folder. */
 export class FileNumbers {
   readonly #byPath = new Map<string, { file: number; size: number }>()
   #next = 0
@@ -125,7 +125,7 @@ function operationsOf({ name, args, result }: Call, folder: string, files: FileN
       const behind = parts[2] ?? ''
       if (behind.startsWith('...')) throw new Error(`more than ${bytesShownMax} bytes were written at once`)
       const given = /^, \d+, (\d+)/.exec(behind)?.[1]
-      // The server's writes append or name their offset.
+      // Writes without an offset append.
       const at = given === undefined ? known.size : Number(given)
       known.size = Math.max(known.size, at + written)
       return [{ kind: 'write', file: known.file, at, bytes: bytes.subarray(0, written) }]

@@ -3,7 +3,7 @@ import type { HttpAnswer } from '#bench/http'
 import { DpopKey } from '#bench/load/dpop-proofs'
 import type { ProofApi, RequestOptions } from '#bench/proof/workloads/proof-api'
 
-/** A session; without tokens where the answer with them was lost. */
+/** A session. It has no tokens if the answer with them was lost. */
 export interface Session {
   /** Empty: not known yet. */
   readonly id: string
@@ -12,7 +12,7 @@ export interface Session {
   readonly token: string
   /** Valid once. */
   readonly refreshToken: string
-  /** A refresh token that was used before the last one: for some seconds a repeat of the last gets the same answer. */
+  /** A refresh token that must be refused. Not the last used one: for some seconds that gets the same answer again. */
   readonly used?: string
   /** The refresh token before this one. */
   readonly previous?: string

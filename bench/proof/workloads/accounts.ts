@@ -41,12 +41,12 @@ const operations = [
 interface Step {
   readonly operation: (typeof operations)[number]
   readonly request: () => Request
-  /** The account after it, without data from the answer; undefined: it is deleted. */
+  /** The account after the change, without data from the answer; undefined: the account is deleted. */
   readonly after: Account | undefined
-  /** The same with data from the answer. */
+  /** The account after the change, with data from the answer. */
   readonly learn?: (answer: HttpAnswer) => Account
   readonly isRepeatable?: boolean
-  /** It is answered 401. */
+  /** The server must answer 401. */
   readonly isRefused?: boolean
 }
 
@@ -61,7 +61,7 @@ export function accountsWorkload(count = 8): Workload {
     name: 'accounts',
     slots: [...people.keys()],
     operations: operations.map((operation) => `accounts: ${operation}`),
-    // Some changes fit into each life of the server.
+    // Short, so that each life of the server has some changes.
     pauseMs: 40,
     prepare: async (api) => void (await Promise.all([...people.values()].map((person) => person.begin(api)))),
     nextChange: (slot, before, number, random) => personOf(slot).next(before, number, random),
@@ -73,13 +73,13 @@ class Person {
   readonly #name: string
   readonly #path: string
   readonly #requests: AccountRequests
-  /** By content of the slot. */
+  /** The accounts that the contents of the slot stand for. */
   readonly #accounts = new Map<string, Account>()
   /** Credentials of the account that was deleted last. */
   #dead: Account['dead'] = {}
-  /** Only use shows that a refresh token or a code is valid: using it is the first change after each check. */
+  /** A refresh token or a code must be used to show that it is valid. So that is the first change after each check. */
   #isUntested = false
-  /** Sessions that the checks began: a copy of the disk may be of a moment at which one existed. */
+  /** Sessions that the checks began. A copy of the disk may contain one of them. */
   readonly #checkSessions = new Set<string>()
 
   constructor(name: string) {
@@ -178,7 +178,7 @@ class Person {
         after: { ...account, session: { ...session, token: '', refreshToken: '' } },
         learn: (answer) => ({ ...account, session: sessionOf(answer, session) }),
       },
-      // An old refresh token ends its session.
+      // The use of an old refresh token ends the session.
       session?.refreshToken &&
         used !== undefined && {
           ...{ operation: 'replay', request: () => requests.renewal(session.isBound, used) },
@@ -217,7 +217,7 @@ class Person {
     const account = candidates[place]
     if (!account) return named(`${row.state} with "${password}" and the sessions ${sessions}`)
     const content = contents[place] as string
-    // While the change may or may not be done, only what both states have in common is certain.
+    // While a change is pending, only the common part of both states is certain.
     await this.#mustBeRight(api, pending ? (candidates.at(-1) as Account) : account, account)
     if (!api.isCopy) {
       this.#isUntested = true
@@ -246,7 +246,7 @@ class Person {
     return valid[0]
   }
 
-  /** `sure`: its dead credentials are dead in each case. */
+  /** `sure`: the account whose dead credentials are certainly dead. */
   async #mustBeRight(api: ProofApi, sure: Account, { session, code }: Account): Promise<void> {
     const requests = this.#requests
     const must = async (wanted: number, what: string, request: Request) => {
@@ -264,7 +264,7 @@ class Person {
       await must(401, 'a refresh token of an ended session', requests.renewal(isBound, refreshToken))
     }
     if (dead.code !== undefined) await must(401, 'a dead code', requests.redeem(dead.code, 'no password'))
-    // Uses up what is not needed later.
+    // Uses the credentials only where they are not needed later.
     if (!api.isCopy || sure.code !== code || sure.session !== session) return
     if (session?.refreshToken)
       await must(200, 'the refresh token of the session', requests.renewal(session.isBound, session.refreshToken))
@@ -272,7 +272,7 @@ class Person {
   }
 }
 
-/** All credentials of an account that ends them. */
+/** The dead credentials of an account after all its credentials have ended. */
 function deadOf({ session, code, password, dead }: Account): Account['dead'] {
   return {
     ...dead,

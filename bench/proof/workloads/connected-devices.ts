@@ -4,7 +4,7 @@ import type { Change, Observed, Workload } from '#bench/proof/workloads/expected
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { until } from '#bench/time'
 
-/** Writes and updates that reach connected devices: each device's answer is kept, and none applies a write twice. */
+/** Writes and updates that reach connected devices: each answer of a device is kept, and each write is applied once. */
 
 const { serviceIdentifier } = controlsService
 const setpoint = '0x2000'
@@ -13,9 +13,9 @@ const prefix = 'LINKED'
 const devicesCount = 4
 const onlineMsMax = 20_000
 const doneMsMax = 30_000
-/** Each time the update is requested again. */
+/** The interval at which an update is requested again. */
 const updatePollMs = 500
-/** A simulated device starts with the first. */
+/** A simulated device starts with the first version. */
 const versions = ['1.4.2', '1.5.0'] as const
 const imageBytes = 3_000
 
@@ -70,7 +70,7 @@ export class ConnectedDevices {
     if (!areBack) throw new Error(`devices are not connected again within ${onlineMsMax / 1000} s`)
   }
 
-  /** How often a device applied it: each value is written once, by one id. */
+  /** How often a device applied a value. Each value is written once, by one id. */
   timesDone(identifier: string, value: number): number {
     const order = JSON.stringify([serviceIdentifier, [{ propId: setpointPropId, value }]])
     const { asked } = this.of(identifier)
@@ -86,18 +86,18 @@ export function isConnectedDevice(deviceIdentifier: string): boolean {
   return deviceIdentifier.startsWith(`${prefix}-`)
 }
 
-/** A property of one device. Repeated under the same key after a kill, a write is applied once. */
+/** Writes a property of one device. A write that is repeated under the same key after a kill is applied once. */
 export function writesWorkload(devices: ConnectedDevices): Workload {
   return {
     name: 'writes to connected devices',
     slots: devices.written,
     // Short, so that most kills interrupt a write that waits for its device.
     pauseMs: 15,
-    // The server closed its connection because its store refused writes.
+    // Offline: the server closed the device's connection because its store refused writes.
     busyStatuses: [409],
     nextChange: (slot, _, number) => ({
       method: 'PUT',
-      // Both paths do the same.
+      // The two paths are equivalent.
       path:
         number % 2 === 0
           ? `/devices/${slot}/services/${serviceIdentifier}/properties`
@@ -135,8 +135,8 @@ function setpointOf(number: number): number {
 }
 
 /**
- * Firmware updates: a device is pinned to the other version and updated to it. After every kill it reaches the version
- * of its pin, and the server knows it.
+ * Firmware updates: a device is pinned to the other version and updated to it. After every kill the device reaches the
+ * pinned version, and the server shows that version.
  */
 export function updatesWorkload(devices: ConnectedDevices): Workload {
   return {
@@ -176,7 +176,7 @@ async function mustBeUpdated(api: ProofApi, devices: ConnectedDevices, slot: str
   let shown: ShownFirmware | undefined
   const isUpdated = async () => {
     ;[shown] = (await api.must<{ firmwares: readonly ShownFirmware[] }>('GET', `/updates/${slot}?depth=2`)).firmwares
-    // It is also updated when it connects: then there may be nothing to do.
+    // The device is also updated when it connects, so there may be nothing to do.
     if (shown?.firmware !== pinned) await api.ask('POST', `/updates/${slot}`)
     const isAtRest = shown?.update?.status === 'DONE' || shown?.update?.status === 'IDLE'
     return isAtRest && shown?.firmware === pinned && devices.of(slot).version === pinned

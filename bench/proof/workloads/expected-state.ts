@@ -18,19 +18,19 @@ export interface Change {
   /** One of `Workload.operations`. */
   readonly operation?: string
   readonly body?: object | Uint8Array
-  /** Replace the administrator's headers. */
+  /** Headers that replace the administrator's. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The slot's content after the change; undefined: empty; a function: only the answer contains it. */
+  /** The slot's content after the change; undefined: empty. A function reads it from the answer. */
   readonly content: string | undefined | ((answer: HttpAnswer) => string)
-  /** The text of its event, published once; see `Workload.eventText`. */
+  /** The text of the event of this change, which is published once; see `Workload.eventText`. */
   readonly eventText?: string
-  /** The server may refuse a repeat although nothing is wrong. */
+  /** The server may rightly refuse a repeat. */
   readonly isSentOnce?: boolean
   /** The status of a change that must be refused. */
   readonly expectedStatus?: number
   /** Called with the answer to a change that is done. */
   readonly onAnswer?: (answer: HttpAnswer) => void
-  /** Called after 503 and 504: the change may be done or not. */
+  /** Called after 503 and 504, when the change may or may not be done. */
   readonly onUnavailable?: () => void
 }
 
@@ -50,18 +50,18 @@ export interface Workload {
   nextChange(slot: string, before: Observed | undefined, number: number, random: SeededRandom): Change
   /** Reads all slots that are not empty. `entries`: their expected contents. @throws for an answer that must not be */
   observe(api: ProofApi, entries: ReadonlyMap<string, SlotEntry>): Promise<ReadonlyMap<string, Observed>>
-  /** The content that `observe` returns for a slot that has changed when it cannot know to what. */
+  /** The content that `observe` returns for a changed slot with unknown content. */
   readonly unknownContent?: string
   /** The text of an event of this workload. */
   eventText?(event: Readonly<Record<string, unknown>>): string | undefined
-  /** Its events are values of a property: a slow subscriber may miss those that a later one overrides. Contract 4.5. */
+  /** The events are values of a property: a slow subscriber may miss values that later ones override. Contract 4.5. */
   readonly isOverridable?: boolean
 }
 
 export interface SlotEntry {
   /** The last acknowledged content. */
   observed: Observed | undefined
-  /** Sent and not answered. */
+  /** The change that was sent and not answered. */
   pending: { readonly change: Change; readonly key: string } | undefined
 }
 
@@ -71,7 +71,7 @@ interface PastChange {
   readonly change: Omit<Change, 'body'>
   readonly before: Observed | undefined
   readonly sentAt: number
-  /** Infinity: never. */
+  /** Infinity: the change was never answered. */
   answeredAt: number
   after: Observed | undefined
 }
@@ -89,12 +89,12 @@ export interface ChangeCounts {
 const noCounts: ChangeCounts = { acknowledged: 0, landed: 0, vanished: 0, repeated: 0, busy: 0 }
 const pauseMsDefault = 80
 const problemsMax = 5
-/** The clocks of two processes differ by less. */
+/** The clocks of two processes differ by less than this. */
 const clockDifferenceMs = 5
 
 /**
  * The expected state of one workload. After each kill every acknowledged change must be there exactly; an unanswered
- * one must be there completely or not at all, and its repeat under the same `Idempotency-Key` must not apply it twice.
+ * change must be there completely or not at all, and a repeat under the same `Idempotency-Key` must not apply it twice.
  */
 export class ExpectedState {
   readonly workload: Workload
@@ -105,7 +105,7 @@ export class ExpectedState {
   readonly #nextNumber: () => number
   readonly #pauseMs: number
   readonly #problems: string[] = []
-  /** By id, the slot that had it first: no id is assigned twice. */
+  /** The first slot of each id, because no id is assigned twice. */
   readonly #ids = new Map<string, string>()
   /** Texts of events that must be published once, that may be published once, and that were received. */
   readonly #required = new Set<string>()
@@ -154,7 +154,7 @@ export class ExpectedState {
     return this.#problems.splice(0)
   }
 
-  /** Whether the event is of this workload. */
+  /** Records an event. Returns whether it is of this workload. */
   receive(event: Readonly<Record<string, unknown>>): boolean {
     const text = this.workload.eventText?.(event)
     if (text === undefined) return false
@@ -188,7 +188,7 @@ export class ExpectedState {
     return faults.slice(0, problemsMax)
   }
 
-  /** Acknowledged changes that are missing in a copy of the folder as of a moment. See `WorkloadRunner.faultsAt`. */
+  /** The acknowledged changes that are missing in a copy of the folder from a moment. See `WorkloadRunner.faultsAt`. */
   async faultsAt(at: number, api: ProofApi): Promise<readonly string[]> {
     const { name, slots, unknownContent } = this.workload
     const entries = new Map(slots.map((slot) => [slot, this.#entryAt(slot, at)]))
@@ -226,7 +226,7 @@ export class ExpectedState {
     const pending = { change, key: `proof-${number}` }
     entry.pending = pending
     const past = this.#keepPast(slot, change, entry.observed)
-    // Without an answer the outcome shows after the next start.
+    // Without an answer, the outcome is known after the next start.
     const answer = await this.#send(pending).catch(() => undefined)
     // After 503 and 504 the change may be there when the store is read again, or a device may have done it.
     if (!answer || answer.status === 503 || answer.status === 504) {

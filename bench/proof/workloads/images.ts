@@ -14,23 +14,23 @@ async function mustBeOnDisk({ dataFolder }: ProofApi, firmware: string, sha256: 
 }
 
 const partsPath = '/updates/projects/parts/releases'
-/** All images have this size, because a part of an image of another size would replace the waiting one. Contract 6. */
+/** All images have this size, because a part of an image of another size would replace the stored parts. Contract 6. */
 const imageBytes = 200_000
 const partBytesMax = 90_000
 /** One part in this many begins another image; one upload in this many is whole. */
 const restartOneOf = 5
 const wholeOneOf = 4
 
-/** The first bytes of an image; with all bytes it is a release. */
+/** The uploaded first bytes of an image. With all bytes there is a release. */
 interface Uploaded {
   readonly number: number
   readonly bytes: number
 }
 
 /**
- * An acknowledged part is there, and the next one continues it. Of an unanswered part the beginning may be there: the
- * upload continues after the bytes that the server has. The release is complete on the disk, with the bytes that were
- * sent.
+ * An acknowledged part is stored, and the next part continues it. An unanswered part may be stored up to some byte: the
+ * upload continues after the bytes that the server has. The image of a release is complete on the disk, with the bytes
+ * that were sent.
  */
 export function imagesWorkload(): Workload {
   const uploads = new Map(['1.0.0', '1.0.1'].map((slot) => [slot, new Upload(slot)]))
@@ -47,9 +47,9 @@ export function imagesWorkload(): Workload {
 
 class Upload {
   readonly #path: string
-  /** Bytes that wait on the disk, by the last answer. */
+  /** The number of bytes stored of an incomplete image, by the last answer. */
   #waiting = 0
-  /** The disk refused a part: then none of its image is kept. */
+  /** The disk refused a part: then the server keeps no part of that image. */
   #isRefused = false
 
   constructor(firmware: string) {
@@ -65,7 +65,7 @@ class Upload {
       const { headers: _, ...whole } = this.#part({ number, bytes: imageBytes }, 0)
       return whole
     }
-    // Shorter than the part it replaces, so that the number of bytes shows which of them is there.
+    // Shorter than the bytes that it replaces, so that the number of bytes shows which of the two images is there.
     if (before && before.bytes > 1 && random.below(restartOneOf) === 0)
       return this.#part({ number, bytes: 1 + random.below(Math.min(before.bytes - 1, partBytesMax)) }, 0)
     const { bytes: from, ...image } = before ?? { number, bytes: 0 }
@@ -77,7 +77,7 @@ class Upload {
     const before = uploadedIn(observed?.content)
     const after = pending?.change.method === 'PUT' ? uploadedIn(String(pending.change.content)) : undefined
     const bytes = await this.#bytesThere(api, [before, after])
-    // In a folder whose database is older than its images.
+    // The database of a copied folder may be older than its images.
     if (api.isCopy && bytes < imageBytes && bytes === this.#waiting && before?.bytes !== imageBytes) return observed
     if (!api.isCopy) this.#keep(bytes)
     if (!after || bytes === (before?.bytes ?? 0)) return this.#unchanged(api, before, bytes)
@@ -85,13 +85,13 @@ class Upload {
     const from = after.number === before?.number ? before.bytes : 0
     const isPartOfIt = (bytes >= from || (bytes === 0 && this.#isRefused)) && bytes < after.bytes
     if (!isPartOfIt) return observedOf(undefined, bytes)
-    // In a copy unacknowledged bytes may be anything.
+    // A copy may contain any bytes where none were acknowledged.
     if (api.isCopy) return observed
     await this.#continue(api, after, bytes)
     return observedOf(after, await this.#bytesThere(api, [after]))
   }
 
-  /** In a copy the image is completed, and compared with what was sent. */
+  /** In a copy, completes the image and compares it with the bytes that were sent. */
   async #unchanged(api: ProofApi, image: Uploaded | undefined, bytes: number): Promise<Observed | undefined> {
     if (api.isCopy && image?.bytes === bytes && bytes < imageBytes) {
       const whole = { ...image, bytes: imageBytes }
@@ -117,7 +117,7 @@ class Upload {
       onUnavailable: () => {
         this.#isRefused = true
       },
-      // The server then expects another part.
+      // A repeat is refused, because the server expects another part after this one.
       isSentOnce: true,
     }
   }
@@ -126,7 +126,7 @@ class Upload {
     this.#waiting = bytes === imageBytes ? 0 : bytes
   }
 
-  /** `imageBytes`: it is a release, of one of these images. @throws when it is of another */
+  /** The number of stored bytes; `imageBytes`: a release with one of these images. @throws when it has another image */
   async #bytesThere(api: ProofApi, images: readonly (Uploaded | undefined)[]): Promise<number> {
     const read = await api.ask('GET', this.#path)
     if (read.status === 404) {
@@ -161,7 +161,7 @@ function observedOf(image: Uploaded | undefined, bytes: number): Observed | unde
   return { content: image ? textOf({ ...image, bytes }) : `${bytes} bytes of some image` }
 }
 
-/** Each number has its own image. */
+/** A different image for each number. */
 function imageOf(number: number): Buffer {
   const random = new SeededRandom(number)
   const bytes = Buffer.alloc(imageBytes)

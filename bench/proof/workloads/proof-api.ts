@@ -22,7 +22,7 @@ export class ProofApi {
   readonly url: string
   readonly authorization: string
   readonly dataFolder: string
-  /** Another server on a copy of the folder: no device is connected, and its state is not used later. */
+  /** The server is another one on a copy of the folder: no device is connected, and the state is not used later. */
   readonly isCopy: boolean
 
   constructor(url: string, authorization: string, dataFolder: string, { isCopy = false } = {}) {

@@ -48,7 +48,7 @@ export function reportsWorkload(gateway: string): Workload {
   }
 }
 
-/** Active while the reported value is odd. The simulation compares its states; here it is only load. */
+/** An alarm that is active while the reported value is odd. The simulation checks its states; here it is only load. */
 export const reportedAlarm = {
   name: 'odd',
   severity: 'info',

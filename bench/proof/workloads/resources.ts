@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, unknown>>
 interface Resource {
   readonly name: string
   readonly slots: readonly string[]
-  /** Its routes: POST and GET here, PUT or PATCH and DELETE at `item`. Without POST a PUT or PATCH creates, too. */
+  /** The path of POST and GET; PUT or PATCH, and DELETE, are at `item`. Without POST, PUT or PATCH also creates. */
   readonly path: string
   /** Default: the path with a parameter. */
   readonly item?: string
@@ -26,16 +26,16 @@ interface Resource {
   readonly mark: string
   /** The path of the mark in the list, if it differs. */
   readonly rowMark?: string
-  /** Makes the text from the slot's name and a number, if it is not `SLOT-NUMBER`. */
+  /** Makes the mark from the slot's name and a number; default: `SLOT-NUMBER`. */
   readonly markOf?: (text: string, number: number) => string
   /** The field that contains the name of the slot; default: the mark begins with it. */
   readonly slotField?: string
-  /** The parameter that the client chooses: the slot's name, or a new one. */
+  /** The parameter of the path that the client chooses: the slot's name, or a new name. */
   readonly key?: string
   /** Parameters of the path that are the same for all slots. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly busyStatuses?: readonly number[]
-  /** POST without a body below `item` switches the state of the resource, by state; the first is the initial one. */
+  /** By state, the path below `item` at which a POST without a body switches to it. The first is the initial state. */
   readonly switches?: Readonly<Record<string, string>>
   readonly events?: { readonly types: readonly string[]; readonly mark: string; readonly slot?: string }
 }
@@ -62,7 +62,7 @@ export function resourceWorkloads(topics: readonly string[]): readonly Workload[
       ...{ name: 'devices', path: '/devices', listed: '/meta', slots: slotsOf('MADE', 3), key: 'deviceIdentifier' },
       mark: 'meta.note',
     },
-    // The server sorts the devices: the mark stays in front.
+    // The server sorts the devices of a grant, and the mark stays the first one.
     { name: 'roles', path: '/iam/roles', slots: slotsOf('ROLE', 3), key: 'role', mark: 'grants.0.devices.0' },
     {
       ...{ name: 'users', path: '/iam/users', slots: slotsOf('user', 3), key: 'name', mark: 'email' },
@@ -72,7 +72,7 @@ export function resourceWorkloads(topics: readonly string[]): readonly Workload[
     { name: 'provisioning keys', path: '/iam/provisioning-keys', slots: slotsOf('provisioning', 2), mark: 'name' },
     {
       ...{ name: 'tenants', path: '/iam/tenants', slots: slotsOf('tenant', 2), key: 'tenantIdentifier', mark: 'name' },
-      // A deleted one may still be disconnecting.
+      // A deleted tenant may still be disconnecting its devices.
       busyStatuses: [409],
     },
     { name: 'groups', path: '/groups', slots: slotsOf('group', 3), mark: 'name' },
@@ -216,7 +216,7 @@ function setField(body: object, path: string, value: string): void {
   inner[last] = value
 }
 
-/** One of 456 976: `aa-AA`, `ba-AA`, … */
+/** One of 456 976 locales: `aa-AA`, `ba-AA`, … */
 function localeOf(number: number): string {
   const letters = [0, 1, 2, 3]
     .map((place) => String.fromCharCode(97 + (Math.floor(number / 26 ** place) % 26)))

@@ -14,7 +14,7 @@ interface ListedKey {
 
 /**
  * The key of an acknowledged rotation signs every later token. Earlier keys stay published unchanged, and the tokens
- * that they signed stay valid: they last longer than the proof.
+ * that they signed stay valid, because tokens do not expire during the proof.
  */
 export function signingKeysWorkload(): Workload {
   const answered = new Set<string>()
@@ -24,7 +24,7 @@ export function signingKeysWorkload(): Workload {
     name: 'signing keys',
     slots: [slot],
     pauseMs: 200,
-    // The last rotation is younger than a minute.
+    // The last rotation was less than a minute ago.
     busyStatuses: [409],
     unknownContent,
     nextChange: () => ({

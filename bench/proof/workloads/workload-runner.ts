@@ -37,7 +37,7 @@ export interface RunnerPlace {
 /** All workloads and their expected states. CONTRIBUTING.md names what they leave out. */
 export class WorkloadRunner {
   readonly authorization: string
-  /** The administrator receives every event after it. */
+  /** The administrator receives every event after this position. */
   readonly first: StreamPosition
   readonly #states: readonly ExpectedState[]
   readonly api: ProofApi
@@ -86,7 +86,7 @@ export class WorkloadRunner {
       headers,
       body: { topic: mailing, type: 'email', locale: 'en' },
     })
-    // Earlier events are all that another user receives; later ones are about all devices.
+    // The administrator receives every event from here on. Only the other user receives some of the earlier ones.
     const first = (await readState(api.url, person)).position
     await createReferenced(api)
     for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
@@ -106,7 +106,7 @@ export class WorkloadRunner {
     return new WorkloadRunner(api, workloads, place, { first, gateway: authorization, connected })
   }
 
-  /** Its devices disconnect. From then on only copies are read. */
+  /** Disconnects the devices. From then on only copies of the folder are read. */
   end(): Promise<void> {
     return this.#connected.end()
   }
@@ -115,12 +115,12 @@ export class WorkloadRunner {
     await Promise.all(this.#states.map((state) => state.run(isOver)))
   }
 
-  /** Reports of one device, so that the database begins a new log on the way. */
+  /** Sends large reports of one device, so that the database begins a new log meanwhile. */
   async flood(megabytes: number, isOver: () => boolean): Promise<void> {
     const services = [{ serviceIdentifier: 'flood', properties: [{ propId: 1, type: 'STRING' }] }]
     const headers = { authorization: this.#gateway }
     for (let left = megabytes * 1e6; left > 0 && !isOver(); left -= floodPieceBytes) {
-      // Cannot be compressed.
+      // Random, so that the database cannot compress it.
       const value = randomBytes(floodPieceBytes * 0.75).toString('base64')
       const updates = [{ serviceIdentifier: 'flood', propId: 1, value }]
       const body = { deviceIdentifier: floodedDevice, services, updates }
@@ -139,7 +139,7 @@ export class WorkloadRunner {
     return this.#states.map((state) => state.receive(event)).includes(true) || isUncounted(event)
   }
 
-  /** The same for an event that is received a second time. */
+  /** Whether the event is of a workload, without recording it, for an event that is received a second time. */
   owns(event: Readonly<Record<string, unknown>>): boolean {
     return this.#states.some(({ workload }) => workload.eventText?.(event) !== undefined) || isUncounted(event)
   }
@@ -152,7 +152,7 @@ export class WorkloadRunner {
     return this.#states.flatMap((state) => state.eventFaults(isWhole))
   }
 
-  /** Acknowledged changes that another server on a copy of the folder as of a moment does not have. `at`: Unix ms. */
+  /** The acknowledged changes that another server lacks on a copy of the folder from a moment. `at`: Unix ms. */
   async faultsAt(at: number, place: Pick<RunnerPlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
     const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
     return (await Promise.all(this.#states.map((state) => state.faultsAt(at, api)))).flat()
@@ -165,7 +165,7 @@ export class WorkloadRunner {
 
 const floodPieceBytes = 60_000
 
-/** Reports whose events no workload counts. */
+/** Whether the event is of a device whose events no workload counts. */
 function isUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
   const device = String(deviceIdentifier)
   return uncountedDevices.includes(device) || isConnectedDevice(device)
@@ -173,7 +173,7 @@ function isUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): b
 
 const mailTemplate = 'mailed'
 
-/** Mails every report of these devices. Returns its resource name. */
+/** Creates a function that mails every report of these devices. Returns its resource name. */
 async function createMailFunction(
   api: ProofApi,
   name: string,
