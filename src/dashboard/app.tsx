@@ -39,7 +39,7 @@ export function App() {
   const isKept = isPageKept()
   useEffect(() => {
     if (isAllowed) return
-    // The state has already cleared itself, and the kept page shows it.
+    // A kept page still shows the state, which has already cleared itself.
     if (!isKept) closeState()
     newRecoveryCodes.set(undefined)
   }, [isAllowed, isKept])
@@ -67,7 +67,7 @@ const retryMs = 5_000
 function SignedOut({ restoration }: { readonly restoration: CallState<unknown> }) {
   const { problem, isLoading, refresh } = restoration
   const hasFailed = problem !== undefined && !isLoading
-  // A wall screen has no user who could press a button.
+  // Retries by itself, because a wall screen has no user to press a button.
   useEffect(() => (hasFailed ? runAfter(retryMs, refresh) : undefined), [hasFailed, refresh])
   if (currentSession.value.state !== 'unknown') return <SignInPage />
   return (
@@ -169,7 +169,8 @@ function ConnectionStatus({ connection }: ConnectionProps) {
 }
 
 /**
- * Explains what the state means for the displayed values, unless it is live. Not read aloud, because its seconds tick.
+ * Explains what the state means for the displayed values, unless it is live. Not read aloud, because its text contains
+ * seconds that change.
  */
 function ConnectionBanner({ connection }: ConnectionProps) {
   const current = useObservable(connection)

@@ -58,13 +58,13 @@ export function isPageKept(): boolean {
   return !hasAccess() && hasAccess(session.value)
 }
 
-/** False if no user was known before. While the new user is not known yet, they count as another one. */
+/** False if no user was known before. A new user who is not known yet counts as another one. */
 function isOtherUser({ tenant, name }: Session): boolean {
   const before = session.value
   return hasAccess(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)
 }
 
-/** May be omitted in names; only its users administer tenants. Contract 2, 7. */
+/** The tenant that names may omit. Only its users administer tenants. Contract 2, 7. */
 export const defaultTenant = 'default'
 
 /**

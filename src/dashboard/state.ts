@@ -10,7 +10,7 @@ export function liveState(): ReturnType<typeof client.state> {
   return current
 }
 
-/** Drops all data: the next user may not see it. */
+/** Drops all data, which the next user may not see. */
 export function closeState(): void {
   current?.close()
   current = undefined

@@ -78,7 +78,7 @@ export function useTarget(target: Target): TargetMatch {
   return { sample, warning: found?.warning }
 }
 
-/** Names that users gave devices in their metadata, of devices that are shown. */
+/** The name in the metadata of a device, if the device is shown. */
 export function nameOfDevice(device: string): string | undefined {
   return textInMeta(device, 'name')
 }

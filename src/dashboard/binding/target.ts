@@ -31,7 +31,7 @@ export async function findTarget(
 ): Promise<{ readonly device?: string; readonly warning?: string }> {
   if (service === '' || devices?.length === 0) return {}
   const among = devices?.slice(0, namedMax)
-  // More of them are not asked for.
+  // With more devices than the request contains, nothing is known about the others.
   const mayWarn = among?.length === devices?.length
   const whose = devices ? 'None of the chosen devices has' : 'No device has'
   const path = `services.${service}`
@@ -44,7 +44,7 @@ export async function findTarget(
   return { device: first.deviceIdentifier, ...(mayWarn && { warning: `${whose} this property.` }) }
 }
 
-/** Undefined: all devices, or not known because a group is not visible. */
+/** The devices of a binding. Undefined: all devices, or unknown because a group is not visible. */
 export function boundDevices(binding: Binding, groups: readonly GroupOption[]): readonly string[] | undefined {
   if (isAboutAll(binding)) return undefined
   const chosen = binding.groups?.map((id) => groups.find((group) => idOf(group.resourceIdentifier) === id)) ?? []

@@ -3,13 +3,13 @@ import { useIsComplete } from '#dashboard/components/use-observable'
 import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 
-/** The page keeps only devices that it shows. More than these are left out. */
+/** The largest number of devices that a component reads. Further ones are left out. */
 export const devicesMax = 1_000
 
-/** While rows pass by, nothing else is rendered. */
+/** The pause before rendering, so that nothing else is rendered while rows scroll past. */
 const restMs = 150
 
-/** Another number after devices were read, when no more are being read. */
+/** A number that changes after devices were read and no more are being read. */
 export function useReadings(): number {
   const { devices } = liveState()
   const [readings, setReadings] = useState(0)

@@ -13,10 +13,10 @@ export interface ButtonProps {
   readonly isDisabled?: boolean | undefined
   /** `submit`: the form handles the press. */
   readonly type?: 'button' | 'submit' | undefined
-  /** The accessible name, if the content is not one. */
+  /** The accessible name, if the content is no name. */
   readonly label?: string | undefined
   readonly isPressed?: boolean | undefined
-  /** Whether the element that it opens is open. */
+  /** Whether the element that the button opens is open. */
   readonly isExpanded?: boolean | undefined
   readonly children: ComponentChildren
 }

@@ -4,19 +4,19 @@ import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/components/button'
 import { ExplainedError } from '#dashboard/components/problem-text'
 
-/** The precondition of a request: the resource is unchanged; or, with `*`, it does not exist. */
+/** The precondition of a request: the resource is unchanged, or with `*`, it does not exist. */
 export type Precondition = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
 
 /** Editing of a value that other users may change at the same time. */
 export interface Edit<Value> {
-  /** The value that the input began with. */
+  /** The value from which the input started. */
   readonly initial: Value
   readonly isDirty: boolean
   readonly touch: () => void
   /**
-   * Call it before sending: reads the value again, and throws if another user has changed it. The user is then informed,
-   * and the next attempt is sent. `part` selects the fields that the request replaces; by default all edited ones. Pass the returned
-   * precondition to the request: the server then refuses a simultaneous change.
+   * Call it before sending: reads the value again, and throws if another user has changed it. The user is then
+   * informed, and a second attempt is sent. `part` selects the fields that the request replaces; by default all edited
+   * ones. Pass the returned precondition to the request: the server then refuses a simultaneous change.
    */
   readonly check: (read: () => Promise<Value>, part?: (value: Value) => unknown) => Promise<Precondition>
   /** Call it after saving with the saved value. */
@@ -96,7 +96,7 @@ export function replacedFields<Value extends object>(value: Value, change: objec
   return Object.keys(change).map((name) => value[name as keyof Value])
 }
 
-/** The server serialises equal values equally. */
+/** Compares as text, because the server serialises equal values equally. */
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }

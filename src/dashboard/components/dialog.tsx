@@ -28,7 +28,7 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
   const [scope] = useState<InputScope>({})
   const close = () => confirmLeave(onClose, scope)
   const closeUnlessLocked = () => scope.isLocked || close()
-  // Before effects read the focus.
+  // A layout effect, because it must run before effects that read the focus.
   useLayoutEffect(() => {
     const element = dialog.current
     if (isOpen && element && !element.open) element.showModal()
@@ -39,7 +39,7 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
       ref={dialog}
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
-      // The event arrives later: by then the dialog may be open again.
+      // The event arrives late, and the dialog may be open again by then.
       onClose={() => isOpen && !dialog.current?.open && onClose()}
       onCancel={(event) => {
         // The file chooser fires the same event when it is cancelled.

@@ -43,7 +43,7 @@ export interface EditPageProps<Value extends Resource, Body> {
 }
 
 export interface Editing<Value, Body> extends Pick<Edit<Value | undefined>, 'isDirty' | 'touch'> {
-  /** Undefined: a new one. */
+  /** Undefined for a new resource. */
   readonly start: Value | undefined
   readonly save: (body: Body) => Promise<void>
   readonly form: Pick<FormProps, 'label' | 'submit' | 'isDisabled' | 'isUnsaved'>

@@ -17,7 +17,7 @@ interface FieldTexts {
 }
 
 export interface FieldProps extends FieldTexts {
-  /** The id of the control of the label; without it the field is a group of controls. */
+  /** The id of the control that the label is for; absent: the field is a group of controls. */
   readonly id?: string | undefined
   readonly children: ComponentChildren
 }
@@ -299,7 +299,7 @@ export interface SuggestFieldProps extends FieldTexts {
   readonly suggestions: readonly { readonly value: string; readonly label?: string | undefined }[]
   readonly placeholder?: string | undefined
   readonly maxLength?: number | undefined
-  /** Replaces sending the form. */
+  /** Called for the Enter key, which then does not send the form. */
   readonly onEnter?: (() => void) | undefined
   readonly onBlur?: (() => void) | undefined
 }

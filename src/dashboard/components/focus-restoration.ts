@@ -19,7 +19,7 @@ export function restoreFocus(root: Element): void {
 }
 
 /**
- * The surrounding elements with a heading, from the inside out. After navigation the new page sets the focus itself.
+ * The surrounding elements with a heading, the innermost first. After navigation the new page sets the focus itself.
  */
 function headedAncestors(element: Element): readonly Element[] {
   const place = element.closest('.section, .dialog-inside, .page')

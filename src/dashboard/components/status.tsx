@@ -29,7 +29,7 @@ const tones: Readonly<Record<string, Tone>> = {
   rejected: 'bad',
 }
 
-/** Most words are stages of a process, such as an update. */
+/** Other words are mostly stages of a process, such as an update. */
 function toneOf(state: string): Tone {
   return tones[state.toLowerCase()] ?? (state.toLowerCase() === 'active' ? 'good' : 'busy')
 }
@@ -39,7 +39,7 @@ export interface StatusProps {
   readonly state: string
   /** For words with another meaning than usual: an `active` alarm is not good. */
   readonly tone?: Tone | undefined
-  /** Replaces the word. */
+  /** Shown in place of the word. */
   readonly children?: ComponentChildren
 }
 

@@ -22,7 +22,7 @@ export function UnsavedGuard() {
       onClose={stay}
       confirm="Leave"
       onConfirm={() => {
-        // Close this dialog first: the one below it restores the focus.
+        // Close this dialog first, because the dialog below it restores the focus.
         stay()
         return action?.()
       }}
@@ -42,7 +42,7 @@ function onClick(event: MouseEvent): void {
   confirmLeave(() => link.click())
 }
 
-/** Back, forward, or another address. It has already happened, so it is undone until the user confirms. */
+/** The browser has already gone back, forward, or to another address: undoes this until the user confirms it. */
 function onPopState(): void {
   const address = unsavedAddress()
   if (address === undefined || location.href === address) return

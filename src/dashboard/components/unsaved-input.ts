@@ -13,7 +13,7 @@ export interface InputScope {
 export const InputScopeContext = createContext<InputScope>({})
 
 const unsaved = new Set<{ readonly scope: InputScope }>()
-/** The number of components with input, whether leaving asks about them or not. */
+/** The number of components with input, also of those that leaving does not ask about. */
 let inputCount = 0
 let address = ''
 

@@ -80,7 +80,7 @@ export function useRefreshOnEvents(
   }, [eventPrefix])
 }
 
-/** Repeats an action while the page is visible and the user is signed in; undefined does nothing. */
+/** Repeats an action while the page is visible and the user is signed in. `run` undefined: does nothing. */
 export function usePolling(run: (() => void) | undefined, everyMs: number): void {
   useEffect(() => {
     if (!run) return undefined

@@ -47,7 +47,7 @@ export function usePages<Row>(
     )
   }, [])
 
-  // Pages are loaded ahead: stop that when the list disappears.
+  // Stops loading pages ahead when the list disappears.
   const stop = useCallback(() => {
     void current.current?.return?.()
     current.current = undefined

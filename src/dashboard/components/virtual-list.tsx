@@ -10,9 +10,9 @@ export interface VirtualListProps<Row> {
   readonly render: (row: Row, index: number) => ComponentChildren
   readonly rowKey?: ((row: Row, index: number) => string | number) | undefined
   readonly label: string
-  /** By click, or by Enter on the marked row. */
+  /** Called after a click on a row, or Enter on the marked one. */
   readonly onRow?: ((row: Row) => void) | undefined
-  /** Rows can be selected: also by Space, with Shift up to the one before. */
+  /** Present: rows can be selected, also by Space; with Shift, all rows from the last selected one. */
   readonly selected?: ReadonlySet<Row> | undefined
   readonly onSelect?: ((row: Row, isRange: boolean) => void) | undefined
   /** A fixed header above the rows. Makes it a grid: one `headRow` of `headCell`s. */
@@ -29,7 +29,7 @@ export const gridCell = { role: 'gridcell', tabIndex: -1 } as const
 
 interface Marked {
   readonly key: string | number | undefined
-  /** Its index when it was marked. */
+  /** The index of the row when it was marked. */
   readonly place: number
 }
 
@@ -54,7 +54,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   useEffect(() => onShown?.(shown), [rows, from, shown.length])
   const mark = useMemo(() => placeOf(marked, rows, keyOf), [marked, rows])
   const isGrid = head !== undefined
-  // Scrolling renders only rows that were not there before: the parent has not changed.
+  // While the parent is unchanged, scrolling renders only rows that were not there before.
   const contents = useRef({ render, of: new Map<Row, ComponentChildren>() })
   const known = contents.current.render === render ? contents.current.of : undefined
   const of = new Map(shown.map((row, place) => [row, known?.get(row) ?? render(row, from + place)]))

@@ -23,7 +23,7 @@ export interface ConditionEditorProps {
   readonly label: string
   /** The initial condition. */
   readonly start: Condition | undefined
-  /** A new list only when its content changes. */
+  /** Must be the same list until its content changes. */
   readonly operands: readonly Operand[]
   /** An example of a name that is not among the operands. */
   readonly otherName: string
@@ -42,7 +42,7 @@ const newRow: Row = { name: '', comparison: 'above', values: [''] }
 export function ConditionEditor(props: ConditionEditorProps) {
   const { label, start, operands, onChange, path, isChecked } = props
   const [changed, setChanged] = useState<Draft | undefined>(undefined)
-  // The names are better known once the schema has arrived.
+  // Until the user changes something, the draft follows the schema, which may arrive later and has the names.
   const draft = changed ?? draftOf(start, operands)
   const change = (next: Draft) => {
     setChanged(next)

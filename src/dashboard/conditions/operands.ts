@@ -57,7 +57,7 @@ export const runOperands: readonly Operand[] = [
   { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
 ]
 
-/** A name without description: for a service without schema, by id, or inside of metadata. */
+/** An operand of which only the name is known: of a service without schema, an id, or inside of metadata. */
 function unknownOperand(name: string): Operand {
   return { name, label: name, kind: 'unknown' }
 }

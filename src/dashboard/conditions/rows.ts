@@ -11,7 +11,7 @@ import type { JsonValue } from '#model/json-value'
 export interface Row {
   readonly name: string
   readonly comparison: ComparisonId
-  /** As typed, one for each value that the comparison needs. */
+  /** The texts as typed, one for each value that the comparison needs. */
   readonly values: readonly string[]
 }
 
@@ -172,7 +172,7 @@ function onlyEntryOf(value: JsonValue | undefined): readonly [string, JsonValue]
   return another === undefined ? entry : undefined
 }
 
-/** `rowsOf` checks as a whole whether the text is read as the same literal. */
+/** Does not check whether the text is read as the same literal: `rowsOf` checks the whole result. */
 function textOf(literal: JsonValue | undefined): string {
   return typeof literal === 'string' ? literal : JSON.stringify(literal ?? null)
 }

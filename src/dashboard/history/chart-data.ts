@@ -6,7 +6,7 @@ import type { Edges } from '#dashboard/history/span'
 export type HistorySeries = History['series'][number]
 type Column = (number | null | undefined)[]
 
-/** Times in Unix seconds, ascending; of each series the values at them, or undefined where it has none. */
+/** Times in Unix seconds, ascending, and the values of each series at these times; undefined where it has none. */
 export interface ChartData {
   readonly times: readonly number[]
   /** Null: the line is interrupted. */
@@ -47,7 +47,7 @@ function values({ avg, min, max }: ChartData['series'][number]): readonly Column
   return [avg, min, max]
 }
 
-/** Times at which a line ends: of its marks, and in gaps that lie between two of its points. */
+/** The times at which a line is interrupted: at its marks, and in gaps between two of its points. */
 function breaksIn({ time, marks }: HistorySeries, gaps: readonly Edges[]): number[] {
   const first = time[0] ?? Number.POSITIVE_INFINITY
   const last = time.at(-1) ?? Number.NEGATIVE_INFINITY
@@ -63,7 +63,7 @@ export interface Summary {
   readonly last: number
 }
 
-/** Undefined without a value in the span. */
+/** The summary of the values in the span; undefined if there are none. */
 export function summaryOf(
   { time, min, max, avg, count, last }: HistorySeries,
   { from, to }: Edges,

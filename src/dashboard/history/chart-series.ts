@@ -13,7 +13,7 @@ export interface ChartSeries {
 /** More lines would be hard to distinguish. */
 export const seriesMax = 6
 
-/** Whether the history of a property has averages that mean something. Contract 9. */
+/** Whether averages of a property are meaningful. Contract 9. */
 export function isNumeric({ type }: Pick<PropertyView, 'type'>, about: PropertySchema | undefined): boolean {
   return about?.enum === undefined && /^(U?INT(8|16|32|64)|FLOAT(64)?)$/.test(type)
 }
@@ -40,7 +40,7 @@ export function numericSeries(
   })
 }
 
-/** One text for each series, to compare and to look up. */
+/** A key that identifies a series. */
 export function seriesKey({ deviceIdentifier, serviceIdentifier, propId }: Omit<ChartSeries, 'name' | 'unit'>): string {
   return `${deviceIdentifier}/${serviceIdentifier}/${propId}`
 }

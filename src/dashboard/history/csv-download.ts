@@ -18,7 +18,7 @@ export async function downloadCsv(
       },
     })
     const text = answer as unknown as string
-    // The columns are the same in each part.
+    // Each part begins with the same line of column names: only the first one is kept.
     texts.push(texts.length === 0 ? text : text.slice(text.indexOf('\n') + 1))
   }
   const link = document.createElement('a')

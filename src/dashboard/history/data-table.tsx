@@ -13,7 +13,7 @@ export interface DataTableProps {
   readonly edges: Edges
 }
 
-/** The file has all rows. */
+/** The most rows in the table; the file has all rows. */
 const rowsMax = 100
 
 /** The points of a chart as a table, the newest first. */

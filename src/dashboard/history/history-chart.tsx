@@ -19,7 +19,7 @@ import { countText, numberText, withUnit } from '#dashboard/values/format-value'
 import '#dashboard/history/history.css'
 
 export interface HistoryChartProps {
-  /** At first; the user may add others. */
+  /** The initial series; the user may add others. */
   readonly series: readonly ChartSeries[]
   readonly thresholds?: readonly Threshold[] | undefined
 }
@@ -37,7 +37,7 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set())
   const series = [...first, ...added].filter((each) => !removed.has(seriesKey(each)))
   const [span, setSpan] = useState(storedSpan)
-  /** The spans before the zooms. */
+  /** The span before each zoom. */
   const [before, setBefore] = useState<readonly Span[]>([])
   const histories = useHistories(series, span)
   const edges = useEdges(span)
@@ -84,7 +84,7 @@ export default function HistoryChart({ series: first, thresholds = [] }: History
   )
 }
 
-/** Moves with the server's clock, in steps that are large enough to see. */
+/** The edges of a span. They move with the server's clock, in steps that are large enough to see. */
 function useEdges(span: Span): Edges {
   const stepMs = 'lastMs' in span ? Math.max(1_000, span.lastMs / 1_000) : 0
   const at = useObservable(clock)

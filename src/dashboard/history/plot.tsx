@@ -32,13 +32,13 @@ export interface PlotProps {
   readonly onZoom: (edges: Edges) => void
   /** Called on a double click. */
   readonly onBack: () => void
-  /** Called with the place in the data below the pointer. */
+  /** Called with the index of the data below the pointer. */
   readonly onPoint: (place: number | undefined) => void
 }
 
 const height = 240
 const dragPxMin = 6
-/** Distinguish the lines without colour. */
+/** Patterns that distinguish the lines without colour. */
 const dashes = [[], [8, 4], [2, 3], [12, 4, 2, 4], [5, 5], [1, 4]]
 
 /** Lines of averages in bands from minimum to maximum. Dragging chooses a span, a double click goes back. */
@@ -70,7 +70,7 @@ export function Plot(props: PlotProps) {
   return <div ref={place} class="plot" role="img" aria-label={label} />
 }
 
-/** Of each series three columns: the maximum, the minimum and the average. */
+/** The times, and three columns for each series: the maximum, the minimum and the average. */
 function columnsOf({ times, series }: ChartData): uPlot.AlignedData {
   return [times as number[], ...series.flatMap(({ max, min, avg }) => [max, min, avg])] as uPlot.AlignedData
 }
@@ -163,7 +163,7 @@ function drawGaps({ ctx, bbox, valToPos }: uPlot, gaps: readonly Edges[], colour
   for (const { from, to } of gaps) {
     const left = Math.max(bbox.left, valToPos(from / 1_000, 'x', true))
     const right = Math.min(bbox.left + bbox.width, valToPos(to / 1_000, 'x', true))
-    // A gap of a moment is visible too.
+    // A gap without length is visible too.
     if (right > left || from === to) ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height)
   }
   ctx.restore()

@@ -1,6 +1,6 @@
 /** The span of time that a chart shows. Times in Unix ms. */
 
-/** A length of time that ends now and moves on; or a fixed span. */
+/** A length of time that always ends now, or a fixed span. */
 export type Span = { readonly lastMs: number } | Edges
 
 export interface Edges {

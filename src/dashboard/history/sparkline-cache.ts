@@ -10,21 +10,21 @@ export type SparklineSeries = Omit<ChartSeries, 'name' | 'unit'>
 
 /** The limit of the server for one query. Contract 9. */
 const seriesMax = 100
-/** A fleet may be scrolled through: the oldest are dropped. */
+/** A limit, because a user may scroll through a whole fleet. The oldest entries are dropped. */
 const entriesMax = 1_000
-/** Older points are read again when they are visible: about as long as one of their buckets. */
+/** Visible points that are older are read again. This is about the length of a bucket. */
 const freshMs = 60_000
 
-/** Answers for the last hour of series, by key, and the decision which series to ask for. */
+/** Keeps the points of the last hour by series, and decides which series to read. */
 export class SparklineCache {
-  /** Absent points: the server has none. The oldest answer first. */
+  /** The oldest answer first. `points` undefined: the server has none. */
   readonly #entries = new Map<string, { readonly at: number; readonly points: SparklinePoints | undefined }>()
 
   pointsOf(key: string): SparklinePoints | undefined {
     return this.#entries.get(key)?.points
   }
 
-  /** The series among these that are not known, or not fresh any more: at most as many as one query may have. */
+  /** The series among these that are unknown or no longer fresh, at most as many as one query may have. */
   due(wanted: readonly SparklineSeries[], now: number): readonly SparklineSeries[] {
     return wanted
       .filter((each) => now - (this.#entries.get(seriesKey(each))?.at ?? Number.NEGATIVE_INFINITY) >= freshMs)

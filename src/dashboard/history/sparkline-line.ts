@@ -17,7 +17,7 @@ export function linePoints(
     if (value != null && time > now - hourMs && time < now) all.push([time, value])
   }
   if (current !== undefined && points) {
-    // Not reported within the hour: it did not change.
+    // A value that was not reported within the hour did not change.
     if (all.length === 0) all.push([now - hourMs, current])
     all.push([now, current])
   }

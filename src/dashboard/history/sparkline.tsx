@@ -6,7 +6,7 @@ import '#dashboard/history/history.css'
 
 export interface SparklineProps {
   readonly points: SparklinePoints | undefined
-  /** The value now: the line goes on to it. */
+  /** The value now, at which the line ends. */
   readonly current: number | undefined
 }
 

@@ -9,10 +9,10 @@ import { liveState } from '#dashboard/state'
 import { runAfter } from '#dashboard/timers'
 
 export interface Histories {
-  /** By key of the series. While another span is read, still those of the span before. */
+  /** By key of the series. While another span is being read, these are still of the span before. */
   readonly series: ReadonlyMap<string, HistorySeries>
   readonly gaps: readonly History['gaps'][]
-  /** The largest one; undefined until something is read. */
+  /** The largest interval of the histories; undefined until one is read. */
   readonly intervalMs: number | undefined
   readonly isLoading: boolean
   readonly problem: unknown
@@ -25,7 +25,7 @@ interface ServiceAnswer {
   readonly history: History
 }
 
-/** Buckets of a chart: about two pixels each. */
+/** The number of buckets of a chart, each about two pixels wide. */
 const points = 500
 
 /** Reads again after this time, when the history was behind. */
@@ -46,7 +46,7 @@ export function useHistories(series: readonly ChartSeries[], span: Span): Histor
     const follow = (group: readonly ChartSeries[], history: DeviceHistory, lastMs: number) =>
       history.live((changed) => {
         setAnswers((before) => before.map((each) => (each.group === group ? { group, history: changed } : each)))
-        // The window has moved by its whole length: what lies left of it is dropped.
+        // When the window has moved by its whole length, reads again, to drop the points before the window.
         if (client.now() - changed.from > 2 * lastMs) refresh()
       })
     setLoading(true)

@@ -5,7 +5,7 @@ import { SparklineCache, type SparklinePoints, type SparklineSeries } from '#das
 import { client } from '#dashboard/session'
 import { runAfter } from '#dashboard/timers'
 
-/** While rows are scrolled, nothing is requested: only when the same rows were visible for this time. */
+/** Nothing is requested until the same rows have been visible for this time. */
 const restMs = 300
 /** How often points are checked for their age. */
 const checkMs = 10_000

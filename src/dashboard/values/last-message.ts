@@ -1,6 +1,6 @@
 import type { DeviceView } from '#client/client'
 
-/** A device is immutable, so its result stays valid. */
+/** The result for a device stays valid, because the object is immutable. */
 const times = new WeakMap<DeviceView, number>()
 
 /**

@@ -12,7 +12,7 @@ const typingMs = 300
 
 /** The number of devices that a grant reaches now; undefined while it is not known. */
 export function useDeviceCount(grant: Grant, groups: readonly GroupOption[] | undefined): number | undefined {
-  // Devices of another tenant cannot be read.
+  // The page cannot read devices of another tenant.
   const filter = 'tenant' in tenantQuery() ? undefined : JSON.stringify(reachFilter(grant, groups ?? []))
   const [asked, setAsked] = useState(filter)
   useEffect(() => runAfter(typingMs, () => setAsked(filter)), [filter])

@@ -41,7 +41,7 @@ export const resourceRows: readonly ResourceRow[] = [
 
 export const singleActions = Object.keys(actionSet) as readonly Action[]
 
-/** The frequent sets of actions; others are chosen one by one. */
+/** The most frequent sets of actions. For other sets, users choose single actions. */
 export const levels = {
   none: [],
   read: ['read'],
@@ -130,7 +130,7 @@ export function isEmptyGrant({ permissions, devices, groups = [], services }: Gr
 /** More names do not fit into a filter. */
 const namesMax = 300
 
-/** Finds the devices of a grant. Undefined: they cannot be found by a filter. */
+/** The filter that finds the devices of a grant; undefined: no filter can. */
 export function reachFilter({ devices, groups = [] }: Grant, known: readonly GroupOption[]): object | true | undefined {
   if (devices.includes('*')) return true
   const members = groups.map((id) => known.find(({ resourceIdentifier }) => idOf(resourceIdentifier) === id)?.devices)
@@ -142,7 +142,7 @@ export function reachFilter({ devices, groups = [] }: Grant, known: readonly Gro
   return {
     or: [
       { in: [device, names.map((name) => name.toUpperCase())] },
-      // Identifiers are ASCII: none is behind the tilde.
+      // Identifiers are ASCII, and none contains a character after the tilde.
       ...prefixes.map((prefix) => ({ and: [{ '>=': [device, prefix] }, { '<=': [device, `${prefix}~`] }] })),
     ],
   }

@@ -11,7 +11,7 @@ import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { client } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
-/** Users cannot give, change or reset more than their own grants cover. Contract 2. */
+/** For users who try to give, change or reset more than their own grants cover. Contract 2. */
 export const missingPermissions = 'This needs permissions that you do not have: ask a user with more roles.'
 
 export function InviteForm({

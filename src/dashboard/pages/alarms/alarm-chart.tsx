@@ -16,13 +16,13 @@ import { schemaOfProperty } from '#dashboard/values/format-value'
 
 export interface AlarmChartProps {
   readonly alarm: Alarm
-  /** The devices on which it is or was active, active ones first. */
+  /** The devices on which the alarm is or was active; first those on which it is. */
   readonly rows: readonly StatusRow[]
 }
 
-/** The user may add others. */
+/** The initial number of devices; the user may add others. */
 const devicesShown = 3
-/** Not all have a number there. */
+/** More devices, because not all have a number in the property. */
 const devicesTried = 20
 
 /** A chart of the property of an alarm, with its thresholds. It begins with devices on which the alarm is active. */

@@ -5,7 +5,7 @@ import { type StatusRow, severityOrder } from '#dashboard/values/alarm-order'
 
 export type Alarm = Item<'GET /alarms'>
 
-/** The status of an alarm: the number of devices on which it is active, and since when on the first of them. */
+/** The number of devices on which an alarm is active, and the earliest time since when. */
 export interface AlarmSummary {
   readonly active: number
   /** Unix ms. */

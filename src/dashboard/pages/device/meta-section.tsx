@@ -53,7 +53,7 @@ function metaText(value: unknown): string {
 }
 
 function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly onClose: () => void }) {
-  // The patch is made from the metadata as of opening the form, so that changes by other users stay.
+  // The patch is made from the metadata at the time the form was opened, so that changes by other users stay.
   const [before] = useState(meta)
   const [text, setText] = useState(() => JSON.stringify(meta, null, 2))
   const [fault, setFault] = useState<string | undefined>()

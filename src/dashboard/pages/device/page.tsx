@@ -145,7 +145,7 @@ function ActiveAlarms({ identifier }: { readonly identifier: string }) {
   const { alarms } = liveState()
   useObservable(alarms)
   const active = [...alarms.values()].filter((status) => status.active && status.deviceIdentifier === identifier)
-  // Read again when another alarm becomes active: it may be new.
+  // Read again when another alarm becomes active, because that alarm may be new.
   const known = useCall(
     () => client.call('GET /alarms'),
     [active.map(({ resourceIdentifier }) => resourceIdentifier).join()],

@@ -28,7 +28,7 @@ export interface PropertyRowProps {
   readonly schema: Schema | undefined
   /** The value that the device should have. */
   readonly desired: Desired[string] | undefined
-  /** Of the last hour, if it has a chart. */
+  /** The points of the last hour, if the property has a chart. */
   readonly points: SparklinePoints | undefined
   readonly mayWrite: boolean
   readonly isConnected: boolean

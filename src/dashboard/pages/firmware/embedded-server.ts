@@ -42,7 +42,7 @@ export function rolloutSettings(rollout: RolloutEntry | null): unknown {
   return { firmware, percent, groups, errorThresholdPercent, window, maxAttempts }
 }
 
-/** Null if there is none. */
+/** Null if the project has no rollout. */
 export function readRollout(project: string): Promise<RolloutEntry | null> {
   return answerOrDefault(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
 }

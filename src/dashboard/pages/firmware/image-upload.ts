@@ -11,10 +11,10 @@ import type { ReleaseEntry } from '#model/release'
 /** Small enough for the server's time limit on a slow line, large enough for few parts of a large image. */
 export const partBytes = 512 * 1024
 
-/** In a row without progress; with pauses about two minutes. */
+/** The largest number of failures in a row without progress: with pauses, about two minutes. */
 const failuresMax = 8
 
-/** No jitter: uploads do not disturb each other. */
+/** Pauses need no jitter, because uploads do not disturb each other. */
 const noJitter = () => 1
 
 /** The server's answer to one part; `body` is parsed JSON. */
@@ -27,9 +27,9 @@ export interface UploadEnvironment {
   /** Sends one part with this `Content-Range`. @throws any error if no answer arrived */
   send(contentRange: string, part: Blob): Promise<PartAnswer>
   wait(ms: number): Promise<void>
-  /** The number of bytes that the server has. */
+  /** Called with the number of bytes that the server has. */
   onReceived(bytes: number): void
-  /** The part failed, and is sent again. */
+  /** Called when a part has failed and will be sent again. */
   onPause(why: string): void
   readonly signal: AbortSignal
 }

@@ -95,7 +95,7 @@ export function useFleetFirmware(project?: string): FleetFirmware {
     const wanted = [...updates.values()].filter((device) => project === undefined || device.project === project)
     return wanted.sort((one, next) => (one.deviceIdentifier < next.deviceIdentifier ? -1 : 1))
   }, [updates, project, version])
-  // The map cannot show that an empty list is complete: then ask the server.
+  // An empty map does not show whether it is complete, so the server is asked.
   const first = useCall(() => client.call('GET /updates', { query: { limit: 1 } }), [])
   return { devices, isComplete: updates.size > 0 || first.value?.length === 0 }
 }

@@ -108,7 +108,7 @@ export function Rollout({ project, releases, rollout, devices, isComplete }: Pro
 
 const forbidden = 'The rollout includes devices that you may not update.'
 
-/** Pauses a running rollout, and resumes others; a rollout that stopped after errors asks first. */
+/** Pauses a running rollout, or resumes another; asks first if the rollout stopped after errors. */
 function PauseButton({
   project,
   rollout: { state, firmware, counts, errorThresholdPercent },

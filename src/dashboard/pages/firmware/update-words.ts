@@ -19,7 +19,7 @@ const outcomes: Readonly<Record<TriggerStatus, string>> = {
   SERVER_ERROR: 'the server failed: see its log',
 }
 
-/** No newer version is a success too. */
+/** It is also a success if there is no newer version. */
 export function isSuccess({ status }: Outcome): boolean {
   return status === 'STARTED' || status === 'NO_UPDATE'
 }
@@ -46,7 +46,7 @@ export function isFinalStatus(status: string): boolean {
   return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
 }
 
-/** `waiting`: chosen and not started, or already at the version; the counts do not distinguish these. Contract 6. */
+/** `waiting`: chosen devices that have not started or already have the version: unknown which. Contract 6. */
 export function partsOf({ chosen, running, done, failed, refused }: RolloutCounts) {
   const waiting = Math.max(0, chosen - running - done - failed - refused)
   return [

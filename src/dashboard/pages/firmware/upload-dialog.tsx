@@ -13,9 +13,9 @@ import { runAfter } from '#dashboard/timers'
 
 interface UploadButtonProps {
   readonly onDone: () => void
-  /** For a project: whether it has a rollout, and its number of devices. */
+  /** Whether a project has a rollout, and its number of devices. */
   readonly projectStatusOf: (project: string) => { readonly hasRollout: boolean; readonly devices: number }
-  /** Undefined: the form asks for it. */
+  /** Undefined: the form asks for the project. */
   readonly project?: string | undefined
 }
 
@@ -56,7 +56,7 @@ function UploadForm({ project: fixedProject, projectStatusOf, onClose, onDone }:
   const upload = async () => {
     if (!file) throw new ExplainedError('Choose a file first.')
     const release = { project, firmware, hardware, index: index ?? 0 }
-    // First the rollout: without one, devices that connect are offered the release as soon as it exists.
+    // Starts the rollout first: without one, the server offers the release to all devices that connect.
     if (rolloutPercent !== undefined) await startRollout(release, rolloutPercent)
     try {
       await sendImage(file, release, cancellation.current.signal, setProgress)
@@ -144,7 +144,7 @@ interface RolloutShareProps {
   readonly setForAll: (isForAll: boolean) => void
 }
 
-/** For a project without a rollout, whose devices are all offered the newest release. */
+/** For a project without a rollout: otherwise all its devices are offered the newest release. */
 function RolloutShare({ devices, percent, setPercent, isForAll, setForAll }: RolloutShareProps) {
   const name = useId()
   return (
@@ -187,7 +187,7 @@ async function startRollout({ project, firmware }: Release, percent: number): Pr
   await withExplanation(call, { 403: 'A rollout for all devices needs permission on all devices.' })
 }
 
-/** After an upload that failed or was cancelled: otherwise the rollout would withhold the newest release. */
+/** Called when an upload failed or was cancelled: otherwise the rollout would withhold the newest release. */
 async function endRollout(project: string): Promise<void> {
   await client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } }).catch(() => undefined)
 }

@@ -11,7 +11,7 @@ interface VersionCount {
 
 export interface ProjectTally {
   readonly devices: number
-  /** How many of the devices are being updated. */
+  /** The number of devices that are being updated. */
   readonly updating: number
   /** By index, the most frequent version first. */
   readonly versions: readonly VersionCount[]
@@ -22,7 +22,7 @@ export const emptyTally: ProjectTally = { devices: 0, updating: 0, versions: [] 
 /** The key for devices without a project; no project can have this name. */
 export const withoutProject = ''
 
-/** The statuses of a running update; the others are final, or none. */
+/** The statuses of a running update. Other statuses are final, or mean that there is no update. */
 const runningStatuses: ReadonlySet<string> = new Set([
   'CHECKING',
   'OFFERING',

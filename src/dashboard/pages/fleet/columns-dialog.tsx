@@ -77,7 +77,7 @@ const generalColumns: readonly Option[] = [
   { value: 'values', label: 'Values' },
 ]
 
-/** The number of devices that can be scanned without delay. */
+/** The largest number of devices to scan, so that the user notices no delay. */
 const scannedMax = 1_000
 const metaKeysMax = 50
 

@@ -80,7 +80,7 @@ export function defaultColumnKeys(service: string, propIds: readonly number[]): 
   return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
 }
 
-/** The property whose last hour is shown: the first numeric one with a column; without any, the first numeric one. */
+/** The property whose last hour is shown: the first numeric one with a column, or else the first numeric one. */
 export function trendOf(
   device: DeviceView,
   schemas: Schemas,
@@ -130,7 +130,7 @@ function metaColumn(key: string, name: string): FleetColumn {
 
 const [narrowestRem, widestRem] = [8, 15]
 
-/** With room for most titles. */
+/** The column with a title, wide enough for most titles. */
 function withTitle(column: FleetColumn, title: string): FleetColumn {
   const characters = title.length + (column.unit?.length ?? 0)
   return { ...column, title, width: Math.min(widestRem, Math.max(narrowestRem, characters * 0.55 + 3)) }

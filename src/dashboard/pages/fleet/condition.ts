@@ -3,7 +3,7 @@ import type { PropertySchema } from '#dashboard/values/format-value'
 
 /** Input of a condition on a property. */
 
-/** A number if the text is one, or names one in the enumeration; otherwise the text itself. */
+/** A number if the text is a number or a name in the enumeration; otherwise the text itself. */
 export function parseConditionValue(text: string, about: PropertySchema | undefined): number | string {
   const trimmed = text.trim()
   const named = Object.entries(about?.enum ?? {}).find(([, { name }]) => name.toLowerCase() === trimmed.toLowerCase())
@@ -14,7 +14,7 @@ export function parseConditionValue(text: string, about: PropertySchema | undefi
   return trimmed === '' || Number.isNaN(number) ? trimmed : number
 }
 
-/** Texts and names can only be equal or not; numbers can also be compared. */
+/** Numbers have all operators. Texts and names can only be equal or not. */
 export function operatorsFor(about: PropertySchema | undefined): readonly Operator[] {
   const isNamed = about?.enum !== undefined || ['bool', 'string', 'uuid'].includes(about?.type ?? '')
   return isNamed ? ['=', '≠'] : operators

@@ -63,13 +63,13 @@ export function deviceToCheck(
     case 'OBJECT_UPDATED': {
       const { serviceIdentifier, updates } = event as EventOf<'OBJECT_UPDATED'>
       const shown = isShown(device)
-      // Without the right to receive DEVICE_DELETE, this is all that a caller learns of a deletion.
+      // A caller who may not receive DEVICE_DELETE only receives this event after a deletion.
       if (updates.some(({ tag }) => tag === 'removed')) return shown ? device : undefined
       if (condition?.serviceIdentifier === serviceIdentifier) {
         const update = updates.find(({ propId }) => propId === condition.propId)
         return update && isMet(update.value, condition, wanted) !== shown ? device : undefined
       }
-      // A device that is new, or has a new service.
+      // The device may be new, or may have a new service.
       const isAll = service === '' && search === '' && status === 'any'
       const isNew = isAll ? !receivesAdded : service === serviceIdentifier
       return isNew && !condition && !shown ? device : undefined

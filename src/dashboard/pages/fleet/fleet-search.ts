@@ -4,9 +4,9 @@ import { now, runAfter } from '#dashboard/timers'
 
 /** The devices of a view, by identifier. */
 export interface FleetResult {
-  /** In order. Undefined until the first ones are known. */
+  /** In ascending order. Undefined until the first ones are known. */
   readonly identifiers: readonly string[] | undefined
-  /** False while more are read, and if there are more than the page keeps. */
+  /** False while more identifiers are being read, and if there are more than the page keeps. */
   readonly isComplete: boolean
   readonly problem?: unknown
 }
@@ -19,15 +19,15 @@ export type FetchFleetPage = (
 /** The page keeps this number of identifiers: some megabytes. An action takes as many. */
 export const identifiersMax = 100_000
 
-/** Fills a screen. */
+/** Enough to fill a screen. */
 const firstPage = 100
-/** Takes a few milliseconds to read. */
+/** The server reads such a page in a few milliseconds. */
 const laterPages = 5_000
 
 /** Devices that events concern are checked with this pause. */
 const checkMs = 1_000
 const checkedAtOnce = 50
-/** With more changes it is cheaper to read everything again. */
+/** With more devices to check, it is cheaper to read everything again. */
 const checkedMax = 500
 
 /** The minimum time from one complete read to the next; after a slow one, twenty times its duration. */
@@ -48,7 +48,7 @@ export class FleetSearch {
   #isReading = false
   #isOutdated = false
   #isStopped = false
-  /** When the next whole reading may begin, Unix ms. */
+  /** The earliest time of the next complete read, Unix ms. */
   #rereadAt = 0
   #cancel: (() => void) | undefined
 
@@ -69,7 +69,7 @@ export class FleetSearch {
     return identifiers[placeOf(identifiers, device)] === device
   }
 
-  /** The device may have begun or ceased to match. */
+  /** Call it when a device may have begun or ceased to match. */
   check(device: string): void {
     const { identifiers, isComplete } = this.#result
     const isBeyond = !isComplete && !this.#isReading && device > (identifiers?.at(-1) ?? '')
@@ -79,7 +79,7 @@ export class FleetSearch {
     else this.#continueAfter(checkMs)
   }
 
-  /** Events were missed, or there were too many. */
+  /** Call it when events were missed, or there were too many. */
   readAgain(): void {
     this.#isOutdated = true
     this.#toCheck.clear()
@@ -131,7 +131,7 @@ export class FleetSearch {
     })
   }
 
-  /** The identifiers, without those of these devices that are among them, and with the others. */
+  /** The identifiers, after removing the given devices that are among them and adding the others. */
   #toggled(devices: readonly string[]): readonly string[] {
     const identifiers = [...(this.#result.identifiers ?? [])]
     for (const device of devices) {

@@ -23,10 +23,10 @@ import { lastMessageAt } from '#dashboard/values/last-message'
 
 const narrow = '(max-width: 52rem)'
 
-/** Two lines, closer to each other than rows. */
+/** The height of a row with two lines, as a multiple of that with one line. */
 const stackedLines = 1.4
 
-/** Nothing is asked about rows that pass by. */
+/** Nothing is requested for rows that are visible for less than this time. */
 const restMs = 150
 
 const unsortedText = `Sorting needs ${sortedMax.toLocaleString()} devices or fewer: narrow the search.`
@@ -36,12 +36,12 @@ export interface FleetGridProps {
   readonly columns: readonly FleetColumn[]
   readonly sort: string
   readonly isDescending: boolean
-  /** False: only by identifier. */
+  /** False: the list is sorted by identifier only. */
   readonly canSort: boolean
   readonly onSort: (key: string) => void
-  /** Absent: the user may not do anything with many devices. */
+  /** Absent: the user may not change many devices at once. */
   readonly selection?: Selection | undefined
-  /** The user points at a row, or did a moment ago. */
+  /** Called when the pointer moves over the rows or presses one. */
   readonly onPoint: () => void
 }
 
@@ -181,7 +181,7 @@ function Cells({ identifier, columns, pointsOf, alarms, selection }: CellsProps)
 interface CheckProps {
   readonly label: string
   readonly isChecked: boolean
-  /** Absent: it is not possible now. */
+  /** Absent: the box can't be changed now. */
   readonly onPress: ((isRange: boolean) => void) | undefined
 }
 

@@ -32,7 +32,7 @@ export interface ScrollHold {
 interface FleetOptions {
   readonly view: FleetView
   readonly wanted: number | string | undefined
-  /** Absent: sorted by identifier. */
+  /** Absent: the order is by identifier. */
   readonly sortKey: SortKey | undefined
   readonly hold: ScrollHold
 }
@@ -104,7 +104,7 @@ function useSearch(view: FleetView, wanted: FleetOptions['wanted'], hold: Scroll
 
 const nothingRead: FleetResult = { identifiers: undefined, isComplete: false }
 
-/** The same list of rows if they are the same, so that nothing is rendered. */
+/** Keeps the same list object if the rows are the same, so that nothing is rendered. */
 function reuseUnchanged(before: FleetResult, after: FleetResult): FleetResult {
   const isSame = before.identifiers && after.identifiers && isSameOrder(before.identifiers, after.identifiers)
   return isSame ? { ...after, identifiers: before.identifiers } : after
@@ -117,7 +117,10 @@ const askFleet: FetchFleetPage = async (query) => {
   return { identifiers: (body as { deviceIdentifier: string }[]).map((device) => device.deviceIdentifier), cursor }
 }
 
-/** Sorted by values: a changed view at once, changed values a few times a second. Empty until they are read. */
+/**
+ * Sorts devices by their values: immediately when the view changes, and a few times a second when values change. Empty
+ * until the values are read.
+ */
 function useSorted(
   identifiers: readonly string[],
   sortKey: SortKey | undefined,

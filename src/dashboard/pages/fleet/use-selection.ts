@@ -7,7 +7,7 @@ export interface Selection {
   /** Whether all devices of the view are selected. */
   readonly isAll: boolean
   readonly onSelect: (identifier: string, isRange: boolean) => void
-  /** Absent while not all are known. */
+  /** Absent while not all identifiers are known. */
   readonly onAll: (() => void) | undefined
   readonly onClear: () => void
 }

@@ -88,7 +88,7 @@ function FunctionForm({
   const [serverFaults, setServerFaults] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
   const devices = useMemo(() => boundDevices(binding, groups ?? []), [binding, groups])
-  // The server's faults are about the sent draft: the next change removes them.
+  // The server's faults are about the draft that was sent, so the next change removes them.
   const faults = hasFaults(serverFaults) ? serverFaults : isChecked ? faultsIn(draft) : noFaults
   const touch = <Value,>(set: (value: Value) => void) => {
     return (value: Value) => {

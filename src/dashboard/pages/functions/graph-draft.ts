@@ -31,7 +31,7 @@ type Keyless<N> = N extends Common ? Omit<N, 'key'> : never
 
 export interface Draft {
   readonly nodes: readonly DraftNode[]
-  /** By keys. */
+  /** The keys of the nodes. */
   readonly edges: readonly (readonly [from: number, to: number])[]
   /** The key of the next node. */
   readonly nextKey: number
@@ -41,7 +41,7 @@ interface KindWords {
   readonly title: string
   /** One line. */
   readonly effect: string
-  /** The prefix of its ids. */
+  /** The prefix of the ids of nodes of this kind. */
   readonly id: string
 }
 
@@ -74,7 +74,7 @@ export function isTrigger({ kind }: { readonly kind: NodeKind }): boolean {
   return triggerKinds.includes(kind)
 }
 
-/** Whether nothing can follow it. */
+/** Whether no node can follow this one. */
 export function isEnd({ kind }: { readonly kind: NodeKind }): boolean {
   return kind === 'email' || kind === 'webhook'
 }
@@ -136,7 +136,7 @@ export function withEdge(draft: Draft, from: number, to: number, isConnected: bo
 export function mayLead(draft: Draft, from: DraftNode, to: DraftNode): boolean {
   if (isTrigger(to) || isEnd(from) || from === to) return false
   const reached = new Set([to.key])
-  // The iteration includes entries that are added meanwhile.
+  // The iteration of a set includes entries that are added meanwhile.
   for (const key of reached) for (const [start, end] of draft.edges) if (start === key) reached.add(end)
   return !reached.has(from.key)
 }

@@ -34,7 +34,7 @@ export const boxHeight = 48
 const gapAcross = 24
 const gapDown = 44
 const margin = 8
-/** The slot of a passing edge is narrower than a box. */
+/** The width of the slot of an edge that passes through a layer. */
 const passWidth = 24
 
 /** Rounds of sorting, downwards and upwards; crossings that remain are accepted. */
@@ -99,7 +99,7 @@ function layersOf(
       hasMoved = true
     }
   }
-  // Cycles leave gaps.
+  // With cycles, some layers may be empty.
   const used = [...new Set(layers.values())].sort((a, b) => a - b)
   return new Map([...layers].map(([key, layer]) => [key, used.indexOf(layer)]))
 }

@@ -5,7 +5,7 @@ import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { boxHeight, boxWidth, type DrawnEdge, layoutOf, type PlacedNode } from '#dashboard/pages/functions/graph-layout'
 import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
 
-/** The path of a trial: the nodes that were entered, and where it stopped. */
+/** The path of a test: the nodes that were entered, and the nodes where it stopped. */
 interface Trail {
   readonly path: readonly string[]
   readonly stopped: readonly { readonly node: string; readonly because: string }[]
@@ -19,7 +19,7 @@ export interface GraphPictureProps {
   readonly onNode: (node: DraftNode) => void
 }
 
-/** In a box of this width at the font size of the picture. */
+/** The number of characters that fit into a box at the font size of the picture. */
 const charactersMax = 24
 
 /**

@@ -71,7 +71,7 @@ function PropertyFields({ node, onNode, names, devices }: Of<'property'>) {
   )
 }
 
-/** Any change triggers it, or only a change to one value. */
+/** Chooses whether any change is a trigger, or only a change to one value. */
 function ToField({
   node,
   onTo,

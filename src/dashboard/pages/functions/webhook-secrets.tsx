@@ -10,7 +10,7 @@ interface MadeSecret {
   readonly secret: string
 }
 
-/** Not part of the page: creating a function opens another one. */
+/** Outlives the page, because creating a function opens another page. */
 const madeSecrets = observable<readonly MadeSecret[]>([])
 
 /** Keeps the secrets in the answer to a save, and returns it without them, as later reads do. */

@@ -113,7 +113,7 @@ function topicInAddress(): string {
 function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
   const [chosen, setTopic] = useState(topicInAddress)
   const [locale, setLocale] = useState(browserLocale)
-  // Subscribing removes it from the list.
+  // A function leaves the list when the user subscribes to it.
   const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''
   const subscribe = async () => {
     const name = functions.find(({ resourceIdentifier }) => resourceIdentifier === topic)?.name

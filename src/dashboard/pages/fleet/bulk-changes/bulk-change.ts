@@ -3,9 +3,9 @@ import type { Body } from '#client/routes'
 import { forEachDevice, pause, retryRefused, type Work } from '#dashboard/pages/fleet/bulk-changes/each-device'
 import { client } from '#dashboard/session'
 
-/** What is to be done. */
+/** A change of many devices. */
 export interface Plan {
-  /** Before the number of devices: `Write Setpoint = 55 °C to`. */
+  /** The text before the number of devices: `Write Setpoint = 55 °C to`. */
   readonly text: string
   readonly work: Work
   readonly isDanger?: boolean
@@ -48,7 +48,7 @@ export function writeValue(body: Omit<Body<'POST /devices/actions'>, 'devices' |
           }),
         )
       }
-      // Those that the user may not read.
+      // The server does not report devices that the user may not read.
       report([...pending].map((device) => ({ device, fault: faults.NOT_FOUND })))
     }
   }

@@ -4,7 +4,7 @@ import { runAfter } from '#dashboard/timers'
 /** The outcome of an action on one device. */
 export interface Outcome {
   readonly device: string
-  /** Why it failed; undefined: it is done. */
+  /** The reason of the failure; undefined: the change is done. */
   readonly fault?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export function forEachDevice(act: (device: string) => Promise<string | undefine
   }
 }
 
-/** Repeats what the server refuses because there are too many requests, or because of another change at the same time. */
+/** Repeats a call that is refused because of too many requests, or another change at the same time. */
 export async function retryRefused<Value>(act: () => Promise<Value>, repeats = repeatsMax): Promise<Value> {
   try {
     return await act()

@@ -7,7 +7,7 @@ import type { Outcome, Work } from '#dashboard/pages/fleet/bulk-changes/each-dev
 import { runAfter } from '#dashboard/timers'
 import { countText } from '#dashboard/values/format-value'
 
-/** There may be hundreds of outcomes a second. */
+/** The pause between renderings, because there may be hundreds of outcomes a second. */
 const renderMs = 200
 const rowHeightPx = 40
 

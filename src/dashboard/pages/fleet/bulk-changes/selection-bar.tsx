@@ -65,7 +65,7 @@ const deletePlan: Plan = {
 
 interface ActionProps extends Pick<SelectionBarProps, 'selected'> {
   readonly title: string
-  /** Absent: the form makes one. */
+  /** Absent: the form in `children` makes the plan. */
   readonly plan?: Plan
   readonly children?: (props: PlanFormProps) => ComponentChildren
 }
