@@ -1,7 +1,7 @@
 /**
  * Pseudo-random numbers that are the same for the same seed, so that a run can be repeated.
  *
- * mulberry32: 32 bits of state, good enough for a simulator, a few nanoseconds per number. Not for secrets.
+ * The algorithm is mulberry32: 32 bits of state, and a few nanoseconds per number. Not for secrets.
  */
 export class SeededRandom {
   #state: number

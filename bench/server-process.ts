@@ -161,8 +161,8 @@ export async function startServer(settings: ServerSettings): Promise<ServerProce
 }
 
 /**
- * A port that was free a moment ago, outside of the range of outgoing connections: a client that reconnects while the
- * server is down could otherwise get the server's port, connect to itself and keep the server from starting.
+ * A port that was free a moment ago, outside of the range of outgoing connections. In that range, a client that
+ * reconnects while the server is down could get the server's port, connect to itself and keep the server from starting.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {

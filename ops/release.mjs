@@ -1,5 +1,5 @@
-// Runs within `npm version`, which has changed package.json and then commits and tags: writes the new version into the
-// other files that contain it, and dates the changelog.
+// Writes the new version into the files that contain it, and dates the changelog. Runs within `npm version`, after that
+// has changed package.json and before it commits and tags.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))

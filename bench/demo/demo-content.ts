@@ -52,8 +52,8 @@ export async function deviceKey({ port, dataFolder, person }: DemoTarget): Promi
 
 /**
  * Creates everything that the demo shows besides values, once for each data folder: metadata of the devices, groups,
- * alarms, templates and functions; with authentication also a role, a user and subscriptions. The devices must be
- * connected.
+ * alarms, templates and functions. With authentication, it also creates a role, a user and subscriptions. The devices
+ * must be connected.
  */
 export async function createDemoContent(target: DemoTarget, { devices, kinds }: Fleet): Promise<void> {
   const { port, person, dataFolder } = target
@@ -222,10 +222,10 @@ const percentStep = 5
 const stepMs = 20_000
 
 /**
- * Uploads a firmware for the climate sensors, and widens its rollout step by step until it includes all of them. At
- * each start of the demo the sensors have an older firmware again: the rollout is a new one, because the previous one
- * would count them as failed. Must run before the devices connect, because without a rollout the release is for all of
- * them. Returns a function that stops the steps.
+ * Uploads a firmware for the climate sensors, and widens its rollout step by step until it includes all of them. Each
+ * start of the demo creates a new rollout: the sensors have an older firmware again, and the previous rollout would
+ * count them as failed. Must run before the devices connect, because without a rollout the release is for all of them.
+ * Returns a function that stops the steps.
  */
 export async function startRollout({ port, person }: Omit<DemoTarget, 'dataFolder'>): Promise<() => void> {
   const base = `/updates/projects/${project}`

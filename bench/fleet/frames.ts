@@ -20,8 +20,8 @@ export interface Frame {
 const diagnosticsEvery = 8
 
 /**
- * The content of the frames of one kind of device: a pure function of the device and the frame's number, so nothing
- * that was sent has to be stored to send it again.
+ * The content of the frames of one kind of device. It is a pure function of the device and the frame's number, so a
+ * frame can be sent again without being stored.
  */
 export class FramePlan {
   readonly kind: DeviceKind

@@ -25,9 +25,9 @@ interface LinkSettings {
 }
 
 /**
- * One websocket and its devices. It connects until it is stopped: after a disconnect it waits a random part of a
- * doubling back-off, sends HELLO for each device again, and resends the frames that the server has not stored, in
- * order.
+ * One websocket and its devices, which reconnects until it is stopped. After a disconnect it waits for a random part of
+ * a doubling back-off. Then it sends HELLO for each device, and resends in order the frames that the server has not
+ * stored.
  */
 export class FleetLink {
   readonly devices: readonly SimulatedDevice[]

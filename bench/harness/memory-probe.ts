@@ -3,8 +3,8 @@ import { processUsage } from '#bench/process-usage'
 import { sleep } from '#bench/time'
 
 /**
- * Loaded into a server before its own program: reports its memory after garbage collections, and moves the clock, so
- * that work that happens after minutes happens at once.
+ * Loaded into a server before its own program. Reports its memory after garbage collections, and moves its clock
+ * forward, so that work that is due in some minutes happens at once.
  */
 export interface MemoryUse {
   /** JavaScript objects and the memory that they own outside of the heap, without `buffers`. */

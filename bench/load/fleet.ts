@@ -34,7 +34,7 @@ export interface LoadFleetOptions {
 /** The server closes a link with more than 1 024 unacknowledged frames. Contract 7. */
 const paceWindowDefault = 1_000
 
-/** Each gateway sends what is due every five milliseconds; each millisecond a fifth of the gateways. */
+/** Each gateway sends its due frames every five milliseconds: each millisecond, a fifth of the gateways does. */
 const tickMs = 1
 const gatherMsDefault = 5
 const opensAtOnce = 64

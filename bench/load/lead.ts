@@ -30,8 +30,8 @@ const pieceEvents = 32
 const never = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Keeps a server at most a fixed number of events ahead of its slowest dashboard: the rate is that of the slowest
- * dashboard, and none falls so far behind that the server drops events for it.
+ * Keeps a server at most a fixed number of events ahead of its slowest dashboard. So the load has the rate of that
+ * dashboard, and no dashboard falls so far behind that the server drops events for it.
  */
 export class Lead {
   granted = 0

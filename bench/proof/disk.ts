@@ -46,8 +46,8 @@ const roomMsMax = 30_000
 const problemsMax = 5
 
 /**
- * Makes the disk fail: with EIO from `strace` at some call that writes, syncs or reads, once or permanently, mostly
- * while the server serves; and with a full disk (a small file system, if it can be mounted). Acknowledged changes must
+ * Makes the disk fail in two ways. By `strace`, calls that write, sync or read return EIO, once or permanently, mostly
+ * while the server serves. And the disk is full (a small file system, if it can be mounted). Acknowledged changes must
  * stay, requests meanwhile must get 503, events must be stored and complete, and a restart, or free space, must repair
  * the server.
  */

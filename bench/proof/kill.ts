@@ -29,8 +29,8 @@ const problemsMax = 5
 
 /**
  * Kills the server repeatedly under load. Every acknowledged frame must be in the stream once, in its device's order
- * and with the values that were sent; a subscriber that resumes after every kill must receive each event once, and its
- * folded state must equal the server's; every workload must find its acknowledged changes.
+ * and with the values that were sent. A subscriber that resumes after every kill must receive each event once, and its
+ * folded state must equal the server's. Every workload must find its acknowledged changes.
  */
 class KillRun {
   readonly #options: KillOptions

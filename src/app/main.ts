@@ -11,16 +11,16 @@ import type { RunningServer } from '#app/running-server'
 
 /**
  * V8 samples the lifetime of objects per allocation site, and then allocates all objects of a long-lived site in the
- * old space. After the first burst of HELLOs it does so for zod's temporary objects, 3 KB per HELLO that die within a
- * millisecond: after 100 000 HELLOs the old space held 160 MB for 97 MB in use, without it 114 MB, and the HELLOs
- * took 8 s instead of 10.
+ * old space. After the first burst of HELLOs it also does this for zod's temporary objects, 3 KB per HELLO, which die
+ * within a millisecond. After 100 000 HELLOs the old space held 160 MB for 97 MB in use. With this flag it held 114 MB,
+ * and the HELLOs took 8 s instead of 10 s.
  */
 const engineFlags = '--no-allocation-site-pretenuring'
 
 /**
- * V8 marks live objects on up to seven threads while the loop runs, and they compete with the loop for processors: on
- * two processors, at 45 000 changes a second, p99 latency was 8.7 to 10.5 ms with one such thread, and 15.7 to 26.1
- * ms with all of them. One processor is left for the loop.
+ * V8 marks live objects on up to seven threads while the loop runs, and they compete with the loop for processors. So
+ * one processor is left for the loop. On two processors, at 45 000 changes a second, p99 latency was 8.7 to 10.5 ms
+ * with one such thread, and 15.7 to 26.1 ms with all of them.
  */
 const markersMax = Math.min(Math.max(availableParallelism() - 1, 1), 7)
 

@@ -24,7 +24,7 @@ export function addAuditCommand(program: Command, act: CommandAction): void {
     .option('--by <user>', 'name or CRN of the user or key; all by default')
     .option('--from <time>', 'Unix milliseconds, or a time before now such as -7d; 90 days ago by default')
     .option('--to <time>', 'the same, exclusive; now by default')
-    .option('--limit <count>', 'of the newest entries', wholeNumber, 100)
+    .option('--limit <count>', 'number of entries', wholeNumber, 100)
     .action(act(list))
 }
 

@@ -10,9 +10,9 @@ export interface Settings {
 }
 
 /**
- * The settings of the server and the credentials, from the environment and then from `.env`. For the server, ADMIN_NAME
- * and ADMIN_PASSWORD create the first administrator, and need each other; here they sign in: the name is optional, and
- * the password may be typed.
+ * The settings of the server and the credentials, from the environment and then from `.env`. In the server, ADMIN_NAME
+ * and ADMIN_PASSWORD create the first administrator, and one needs the other. Here they sign in, the name is optional,
+ * and the user may type the password.
  */
 export function readSettings(environment: Record<string, string | undefined>, dotenvText: string): Settings {
   const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)

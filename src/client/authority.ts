@@ -17,7 +17,7 @@ export interface Authority {
    * Replaces a credential that the server refused. Concurrent calls share one renewal.
    *
    * @returns whether there is another credential
-   * @throws ConnectionLost or Problem when the renewal fails for another reason than the session's end
+   * @throws ConnectionLost or Problem when the renewal fails although the session may not have ended
    */
   renew(refused: Credential): Promise<boolean>
 }
@@ -227,7 +227,7 @@ export class DpopSession implements Authority {
   async forget(): Promise<void> {
     await this.#store.exclusively(async () => {
       const stored = await this.#store.read()
-      // Sessions are compared, not tokens: another tab may have renewed them.
+      // Compares the sessions, because another tab may have renewed the tokens.
       if (stored && claimsOf(stored.accessToken).sid === claimsOf(this.#session.accessToken).sid)
         await this.#store.remove()
     })

@@ -102,7 +102,7 @@ export interface Client {
 
   /**
    * Creates a secret for one-time codes. `activateTotp` makes it valid. During a sign-in that requires enrollment, this
-   * method and the next ones complete the sign-in; afterwards they change the factors of the user, after a confirmation.
+   * method and the next ones complete the sign-in. Later they change the factors of the user, and need a confirmation.
    */
   enrollTotp(confirmation?: Confirmation): Promise<Answer<'POST /auth/2fa/totp/enroll'>>
 

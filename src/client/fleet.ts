@@ -25,7 +25,7 @@ export const neverConnected: DeviceMeta = {
   meta: Object.freeze({}),
 }
 
-/** A device, combined from two lists, of which a caller may be permitted only one. Immutable. */
+/** A device, combined from two lists; a caller may be permitted to read only one of them. Immutable. */
 class FleetDevice implements DeviceView {
   readonly deviceIdentifier: string
   readonly status: DeviceStatus | undefined

@@ -34,7 +34,7 @@ export interface StateContext extends StreamContext {
 /** The lists that are read on first use. */
 type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
-/** Devices that a state of watched devices keeps, so that rows that return are shown at once. */
+/** The number of devices that a state of watched devices keeps, so that rows that reappear are shown at once. */
 const keptMax = 2_000
 
 /** Longer lists of names do not fit into a URL: then all events are received, and most of them dropped. */

@@ -22,8 +22,8 @@ export interface EmbeddedUpdateServerParts {
 /**
  * The update server inside this process. It answers synchronously from the state of the projects. Contract 6.
  *
- * An answer may be based on changes that are not stored yet: callers that show it wait for `gate.whenStored`. Updates that
- * it starts are stored after these changes.
+ * An answer may be based on changes that are not stored yet: callers that show it wait for `gate.whenStored`. An update
+ * that follows from an answer is stored after these changes.
  */
 export class EmbeddedUpdateServer implements UpdateServer {
   readonly isEmbedded = true
@@ -54,8 +54,8 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /**
-   * Keeps the actor awake if the project has content, because the next device asks soon. Devices may send any project
-   * name.
+   * Keeps the actor awake, because the next device asks soon; but only if the project has content, because devices may
+   * send any project name.
    */
   #projectOf({ tenant, project }: UpdateQuery): ProjectState {
     const { system } = this.#parts

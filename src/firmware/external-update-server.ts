@@ -14,7 +14,7 @@ const socketsMax = 80
 const urlCharactersMax = 2_048
 /** Seconds. */
 export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
-/** Device names repeat across tenants; only those of this tenant have no prefix. */
+/** Several tenants may have a device of the same name, so names have the tenant as prefix, except in this tenant. */
 const unnamedTenant = 'default'
 
 /** Contract 6, External. Other fields are ignored. */

@@ -45,10 +45,10 @@ interface ScanTarget {
 /**
  * Scans the devices of projects and checks those that may need an update: after a hook, by the schedule, for a rollout.
  *
- * - A project stores a requested scan before it starts here; the position is stored after the devices before it were
- *   checked. After a crash the scan continues from there: each device is checked at least once, perhaps twice.
- * - An update that waits for its slot waits in memory. The position is not stored while any update waits, and a
- *   finished scan is remembered until none waits: after a crash its devices are scanned once more.
+ * - A project stores a requested scan before it starts here. A position is stored after all devices before it were
+ *   checked. After a crash the scan continues from there, so each device is checked at least once, perhaps twice.
+ * - An update that waits for its slot waits in memory. So while any update waits, no position is stored, and a finished
+ *   scan stays stored: after a crash its devices are scanned once more.
  * - Devices are read without waking them, each in its state at that moment, with the current scope of the requesting
  *   user.
  */

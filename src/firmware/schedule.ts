@@ -78,7 +78,7 @@ export class UpdateSchedule {
     }
     const before = stored?.pattern === pattern ? stored.nextAt : undefined
     if (before !== undefined && before <= now) await this.#scanAll()
-    // If the clock was set back, the time is computed from now, as with another pattern.
+    // If the clock was set back or the pattern changed, the time is computed from now.
     const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
     if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
     return Math.min(Math.max(nextAt - system.world.now(), 0), clockCheckMsMax)

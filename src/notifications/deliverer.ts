@@ -42,7 +42,7 @@ export interface Subscriber {
   readonly id: string
 }
 
-/** What follows a step for a subscriber. */
+/** The next step for a subscriber. */
 export type After = 'again' | 'nothing' | Wait
 
 /** Pauses a subscriber. `mail`: the subscriber's position during the pause, if known. */

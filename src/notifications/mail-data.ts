@@ -30,8 +30,8 @@ export interface RunContext {
 
 /**
  * The variables of a template: those of conditions (`value previous device time meta`), `deviceIdentifier`, the name of
- * the `function`, `date` (the time in readable form, UTC), and the cause `on`, with `service` and `property` or with
- * `alarm`, by name if they have one, and the user that acknowledged it. Contract 5.5, 12.
+ * the `function`, `date` (the time in readable form, UTC), and the cause `on`. The cause has a `service` and a
+ * `property`, or an `alarm` and the user that acknowledged it; all by name if they have one. Contract 5.5, 12.
  */
 export function dataOf({ device, at, value, previous, cause }: RunData, of: RunContext): JsonObject {
   const data = {

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from '#bench/server-process'
 
-/** Connects each client to one of several ports on loopback that takes it. Ports take turns. */
+/** Forwards each client to one of several ports on loopback that accepts the connection. Ports take turns. */
 export class Balancer {
   readonly port: number
   readonly #server: Server

@@ -15,8 +15,8 @@ const pollMs = 1
 const detailsMax = 3
 
 /**
- * Fleets that report over links. Records when they learned which frames were stored, by ACK or by the `seq` of WELCOME:
- * so it knows which frames a server on a copy of the folder at any moment must have.
+ * Fleets that report over links. Records when they learned which frames were stored, by ACK or by the `seq` of WELCOME.
+ * This determines which frames a copy of the folder from any moment must contain.
  */
 export class FleetLedger {
   readonly #fleets: ProofFleets

@@ -225,8 +225,8 @@ function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
 }
 
 /**
- * The device. When the state is cleared, as at the end of a session, returns the last known device until the state is
- * read again, so that input below it stays.
+ * The device. When the state is cleared, as at the end of a session, this is the last known device until the state is
+ * read again, so that the page keeps its input.
  */
 function useDevice(identifier: string): DeviceView | undefined {
   const { devices } = liveState()

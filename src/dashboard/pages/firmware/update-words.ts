@@ -46,7 +46,7 @@ export function isFinalStatus(status: string): boolean {
   return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
 }
 
-/** `waiting`: chosen devices that have not started or already have the version: unknown which. Contract 6. */
+/** `waiting`: chosen devices that have not started, and those that already have the version. Contract 6. */
 export function partsOf({ chosen, running, done, failed, refused }: RolloutCounts) {
   const waiting = Math.max(0, chosen - running - done - failed - refused)
   return [
