@@ -32,8 +32,8 @@ const sampleSequence = String(firstSequence)
 const answerMsMax = 20_000
 
 /**
- * A link with devices like those of `FleetLink`, to a system that forwards texts. For each change it sends the text that
- * this server would publish, to a topic of the device if the system has topics.
+ * A link with devices like those of `FleetLink`, to a system that forwards texts. For each change it sends the text
+ * that this server would publish, to a topic of the device if the system has topics.
  */
 export class PeerLink {
   /** Stays 0 for a system that acknowledges nothing. */

@@ -306,7 +306,7 @@ export class ConnectedClient {
     try {
       await this.#readSession()
     } catch {
-      // Not an error: the user is signed in, and the answer of the sign-in may contain secrets that are shown only once.
+      // No error: the user is signed in, and the answer of the sign-in may contain secrets that are shown only once.
       this.#session.set({ state: 'signed in', permissions: {} })
     }
   }
