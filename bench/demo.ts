@@ -79,7 +79,7 @@ async function run(demo: Demo): Promise<number> {
   const isOnline = await Promise.race([fleet.allOnline(60_000), asked.then(() => false)])
   if (isOnline) await createDemoContent(target, fleet)
   const filling = new AbortController()
-  // If it fails, the demo continues without it.
+  // If this fails, the demo continues without history.
   void fillHistory(target, fleet.devices, filling.signal).catch((error) => {
     if (!filling.signal.aborted) console.error(String(error))
   })

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 
 export interface ProcessUsage {
-  /** User and system time since its start. */
+  /** User and system time since the start of the process. */
   readonly cpuSeconds: number
   readonly residentBytes: number
   /** The part without mapped files, which the kernel can reclaim. */
   readonly anonymousBytes: number
-  /** The maximum of `residentBytes` since its start. */
+  /** The maximum of `residentBytes` since the start of the process. */
   readonly residentPeakBytes: number
 }
 

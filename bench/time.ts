@@ -7,7 +7,7 @@ export function unixMs(): number {
   return performance.timeOrigin + performance.now()
 }
 
-/** Whether it became true in time. */
+/** Waits until `isTrue` returns true. Returns false if that took too long. */
 export async function until(
   isTrue: () => boolean | Promise<boolean>,
   timeoutMs: number,

@@ -45,7 +45,7 @@ interface History {
   raw(): Promise<readonly number[]>
   /** The averages of some devices, by 5 minutes. */
   series(): Promise<readonly (readonly number[])[]>
-  /** The average over all devices of their averages, by hour. */
+  /** For each hour, the average over all devices of the average of each device. */
   across(): Promise<readonly number[]>
   cpuMs(): number
   /** Returns the bytes on the disk. Must be the last call. */

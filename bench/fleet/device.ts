@@ -33,7 +33,7 @@ export class SimulatedDevice {
   inFlight: InFlight[] = []
   flakeAddress = 0
   isWelcome = false
-  /** Has no power until it restarts. */
+  /** The device has no power until it restarts. */
   isDown = false
   begunAt = 0
   readonly #session: string

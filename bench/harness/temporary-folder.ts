@@ -23,7 +23,7 @@ export function temporaryFolder(prefix: string): TemporaryFolder {
   }
 }
 
-/** The bytes of all files in it. */
+/** The size of all files in a folder, in bytes. */
 export async function folderBytes(folder: string): Promise<number> {
   const files = await readdir(folder, { recursive: true, withFileTypes: true })
   const sizes = files.map(async (file) => (file.isFile() ? (await stat(join(file.parentPath, file.name))).size : 0))

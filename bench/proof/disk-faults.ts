@@ -137,7 +137,7 @@ function pathsIn(folder: string, { isBackground, activity }: DiskFault): readonl
   const toCome = Array.from({ length: filesToCome }, (_, place) => String(last + place + 1).padStart(6, '0')).flatMap(
     (number) => [`${number}.log`, `${number}.ldb`, `MANIFEST-${number}`, `${number}.dbtmp`],
   )
-  // The folder too: it is synced when a new file gets its name.
+  // Includes the folder, which is synced when a new file gets its name.
   const names = ['.', ...there, ...toCome]
   if (activity === 'read') return names.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
   const concerned = names.filter((name) => !isBackground || /ldb$|MANIFEST/.test(name))

@@ -20,7 +20,7 @@ export interface Component {
 export class Components implements Component {
   readonly #list: readonly Component[]
   #closing: Promise<void> | undefined
-  /** All of them are open. */
+  /** Whether all components are open. */
   isOpen = false
 
   constructor(list: readonly Component[]) {

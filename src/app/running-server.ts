@@ -63,9 +63,9 @@ const offerMarginMs = 45_000
 const pagesFolder = fileURLToPath(new URL('../../pages', import.meta.url))
 
 export interface ServeOptions {
-  /** Anyone who sends it as Bearer token may do everything until this server stops. For a local start. */
+  /** A Bearer token for a local start: anyone who sends it may do everything until this server stops. */
   readonly operatorToken?: string
-  /** Only a hash of the generated password is stored: show it. */
+  /** Must show the generated password, because only its hash is stored. */
   readonly administratorGenerated?: NonNullable<IdentitySettings['administratorGenerated']>
 }
 

@@ -101,7 +101,7 @@ function actionFor(settings: Settings, terminal: Terminal): CommandAction {
       // Commander passes the command as the last argument.
       const command = args.at(-1) as Command
       const { url, user, json = false, tenant }: GlobalOptions = command.optsWithGlobals()
-      // In a path they would change the address. RFC 3986 §5.2.4
+      // In a path, such names would change the address. RFC 3986 §5.2.4
       const invalid = args.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
       if (invalid !== undefined) throw new Misuse(`'${invalid}' is not a valid name`)
       const credentials = credentialsOf(settings, terminal, user)

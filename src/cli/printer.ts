@@ -66,6 +66,6 @@ export class Printer {
 export interface Terminal extends Streams {
   readonly input: Parameters<typeof askPassword>[1]['input']
   readonly out: Streams['out'] & { readonly isTTY?: boolean }
-  /** Also removed after a signal. */
+  /** The temporary files of the command, which are also removed after a signal. */
   readonly temporaryFiles: TemporaryFiles
 }

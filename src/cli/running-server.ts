@@ -8,7 +8,7 @@ export type Credentials =
   | { readonly apiKey: string }
   | {
       readonly name: string
-      /** Called only if a server was found that needs it. @throws Misuse without a terminal */
+      /** Asks for the password. Called only if a server was found that needs one. @throws Misuse without a terminal */
       readonly password: (place: string) => Promise<string>
     }
 

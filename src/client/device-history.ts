@@ -134,7 +134,7 @@ function follow(
         isRunning = false
         return
       } catch (error) {
-        // The caller may not read it any more, or it is gone.
+        // The caller may no longer read the history, or the device is gone.
         if (error instanceof Problem && lasting.has(error.status)) end()
         if (ended.signal.aborted) return
         await source.platform.sleep(pauseAfter(error, attempt, source.platform.random), ended.signal).catch(() => {})

@@ -11,7 +11,7 @@ export interface Observable<T> {
  * comparisons find the change. Every view shows the present entries.
  */
 export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {
-  /** Whether it was read completely. Listeners of the map are notified when this changes. */
+  /** Whether the map was read completely. Its listeners are notified when this changes. */
   readonly isComplete: boolean
   readonly size: number
   get(key: K): V | undefined

@@ -131,7 +131,7 @@ class IndexedDbStore implements SessionStore {
     return this.#mutex.run(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
   }
 
-  /** Undefined when it failed. */
+  /** Undefined when the request failed. */
   async #ask(mode: 'readonly' | 'readwrite', ask: (store: ObjectStore) => Request<unknown>): Promise<unknown> {
     try {
       this.#database ??= this.#open()

@@ -99,7 +99,7 @@ export class Transport {
       method,
       headers,
       signal: deadline.signal,
-      // A request with credentials must not follow redirects. Caches would use their own idea of time.
+      // A request with credentials must not follow redirects. A cached answer would have an old time and nonce.
       redirect: 'error',
       cache: 'no-store',
       credentials: 'omit',

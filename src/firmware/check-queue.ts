@@ -37,7 +37,7 @@ type Answered = (offered: OfferedFirmware | undefined) => void
 
 interface QueuedCheck {
   query: UpdateQuery
-  /** World.monotonic of its position in the queue. */
+  /** The position in the queue, as World.monotonic. */
   at: number
   tries: number
   /** The project changed after the query was sent: later callers do not join it. */

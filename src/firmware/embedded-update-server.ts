@@ -118,7 +118,7 @@ function spanAt({ cron, minutes }: Window, now: number): Span {
 interface ReleaseChoice {
   readonly release: StoredRelease
   readonly isPinned: boolean
-  /** The rollout that includes it, if any. */
+  /** The rollout that includes the device, if any. */
   readonly rollout: StoredRollout | null
 }
 

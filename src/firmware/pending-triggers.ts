@@ -88,7 +88,7 @@ export class PendingTriggers {
     return [...(this.#waiting.get(key)?.keys() ?? [])].filter((waiter) => this.#take(key, waiter))
   }
 
-  /** False if it was removed before. */
+  /** Removes a request and ends its wait. Returns false if it was removed before. */
   #take(key: string, waiter: PendingTrigger): boolean {
     const waiting = this.#waiting.get(key)
     const end = waiting?.get(waiter)

@@ -38,7 +38,7 @@ const retryMs = 1_000
 interface ScanTarget {
   readonly tenant: string
   readonly project: string
-  /** Whether its tenant was deleted. */
+  /** Whether the tenant of the project was deleted. */
   isEnded: boolean
 }
 

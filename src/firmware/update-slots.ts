@@ -64,13 +64,13 @@ export class UpdateSlots<T extends SlotRequest> {
     return this.#waiting.size >= waitingMax
   }
 
-  /** Whether it has a slot or waits for one. */
+  /** Whether the update of a device has a slot or waits for one. */
   has(tenant: string, device: string): boolean {
     const key = tenantKey(tenant, device)
     return this.#slots.has(key) || this.#waiting.has(key)
   }
 
-  /** Takes a slot if one is free and no update waits for it. */
+  /** Takes a slot if one is free and no other update waits. */
   take(tenant: string, device: string): boolean {
     if (this.#waiting.size > 0 || this.#slots.size >= this.#options.countMax || this.#earlyMs() > 0) return false
     this.#paced()
@@ -177,7 +177,7 @@ export function hasBegunAt(state: UpdateState): boolean {
   return isWithin(state, 'started', 'rebooting')
 }
 
-/** Whether it uses a slot: it is automatic and may still have to download. */
+/** Whether an update uses a slot: the automatic ones that may still have to download do. */
 export function needsSlot({ state, context }: StoredUpdate): boolean {
   return context.by !== 'post' && isWithin(state, 'offering', 'downloading')
 }

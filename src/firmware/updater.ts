@@ -29,7 +29,7 @@ export interface UpdaterParts extends UpdateStarterParts {
   readonly listing: Listing
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
-  /** Running updates could not be read; it is retried. */
+  /** Running updates could not be read; the read is retried. */
   readonly failed: (error: unknown) => void
 }
 

@@ -42,7 +42,7 @@ export class OverflowCounts {
       const counted: DeliveryCommand =
         node === undefined ? { type: 'overflowed', count } : { type: 'webhooks_dropped', node, count }
       system.ask(deliveryAddress(tenant, fn), counted, 0).catch((error: unknown) => {
-        // A failed write, which is logged where it happened.
+        // A Problem is a failed write, which is logged where it happened.
         if (!(error instanceof Problem)) failed(error)
       })
     }

@@ -87,7 +87,7 @@ export class TopicEnds {
 
   #retryLater({ tenant, function: fn }: Ended, error: unknown): void {
     if (this.#isStopped || error instanceof WorkStopped) return
-    // A failed write, which is logged where it happened: the work continues when the store takes writes again.
+    // A Problem is a failed write, which is logged where it happened. The work continues when the store takes writes.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#parts.system.world.after(retryMs, () => this.want(tenant, fn))
   }

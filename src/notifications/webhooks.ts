@@ -279,7 +279,7 @@ export class Webhooks implements WebhookNotices {
     if (!prepared.isStillAllowed()) return { waitMs: 0 }
     const begunAt = system.world.monotonic()
     const result = await receivers.post(prepared.post)
-    // A closed connection is no answer: the next start sends it again.
+    // A closed connection is no answer: the next start sends the webhook again.
     if (this.#isStopped && typeof result === 'string') return {}
     const tookMs = typeof result === 'string' ? Number.POSITIVE_INFINITY : system.world.monotonic() - begunAt
     return { ...(await this.#finish(waiting, webhook, prepared.node, result)), tookMs }

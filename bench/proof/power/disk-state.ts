@@ -38,7 +38,7 @@ export function diskStateAfter(done: readonly FileOperation[], random: SeededRan
   return { folders: [...tree.folders], files }
 }
 
-/** Writes it into an empty folder. */
+/** Writes the disk state into an empty folder. */
 export function layOut({ folders, files }: DiskState, folder: string): void {
   for (const path of folders) mkdirSync(join(folder, path), { recursive: true, mode: 0o700 })
   for (const [path, bytes] of files) {

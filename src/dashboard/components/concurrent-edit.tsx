@@ -28,7 +28,7 @@ export interface ConcurrentEditProps<Value> {
   readonly current: Value
   /** A name for messages, such as `this alarm`. */
   readonly subject: string
-  /** The edited part; by default all of it. */
+  /** The edited part of the value; by default the whole value. */
   readonly edited?: ((value: Value) => unknown) | undefined
   /** For forms that do not report changes: their input is never replaced by a newer value. */
   readonly isAlwaysDirty?: boolean | undefined

@@ -20,7 +20,7 @@ export function OneTimeSecret({
   readonly secret: string
   readonly label: string
   readonly onDismiss: () => void
-  /** Explains who needs it and how to use it. */
+  /** Explains who needs the secret and how to use it. */
   readonly children: ComponentChildren
 }) {
   const frame = useRef<HTMLDivElement>(null)

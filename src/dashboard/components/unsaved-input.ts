@@ -6,7 +6,7 @@ import { observable } from '#dashboard/components/use-observable'
 
 /** Where the input is: a dialog, which loses only its own input, or the page. */
 export interface InputScope {
-  /** Contains a secret that is shown once: only its own button closes it. */
+  /** The dialog shows a secret only once, so it can only be closed by its own button. */
   isLocked?: boolean
 }
 

@@ -133,7 +133,7 @@ interface CellsProps extends Pick<FleetGridProps, 'selection'> {
   readonly columns: readonly FleetColumn[]
   /** By key of a series. */
   readonly pointsOf: (key: string) => SparklinePoints | undefined
-  /** Its active alarms. */
+  /** The active alarms of the device. */
   readonly alarms: readonly StatusRow[] | undefined
 }
 

@@ -111,7 +111,7 @@ function useSearchKey(run: () => void): void {
 
 interface ConditionFormProps {
   readonly onClose: () => void
-  /** Only its properties, if a service is chosen. */
+  /** The service whose properties are offered; empty: those of all services. */
   readonly service: string
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
