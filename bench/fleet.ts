@@ -15,7 +15,7 @@ const command = new Command('npm run fleet --')
   .description('A simulated fleet on the device link. Exit code 1 when the server broke the protocol.')
   .addOption(secondsOption)
   .option('--json', 'one JSON object a second, the totals last')
-  .option('--schemas', 'put the schemas of the services first, so that raw=false reads with names; IAM off only')
+  .option('--schemas', 'store the schemas of the services first, so that raw=false shows names; only with IAM off')
   .action(run)
 for (const [name, each] of Object.entries(fleetOptions)) {
   if (name !== 'links') each.default(fleetDefaults[name as keyof typeof fleetDefaults])
@@ -39,7 +39,7 @@ async function run({ json, schemas, seconds, ...options }: CommandOptions): Prom
   const report = fleet.report()
   clearInterval(everySecond)
   fleet.pause()
-  if (!(await fleet.settled(5_000))) console.error('not everything sent was acknowledged within 5 s')
+  if (!(await fleet.settled(5_000))) console.error('not all frames were acknowledged within 5 s')
   await fleet.stop()
   print(totalsOf(report, measured), { isFinal: true, seconds: measured, ...report })
   // Links that are still opening would keep the process alive.

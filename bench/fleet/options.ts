@@ -45,12 +45,12 @@ export const fleetOptions = {
   changes: option('--changes N', 'changes per frame', integer(1, 5)),
   window: option('--window N', 'unacknowledged frames per link', integer(1, 65_536)),
   storm: option('--storm S', 'every S seconds all links are cut and reconnect; 0: never', amount(secondsMax)),
-  writes: option('--writes HOW', 'adds a service Controls; how devices take writes').choices(writeModes),
+  writes: option('--writes HOW', 'add a service Controls; how devices take writes').choices(writeModes),
   updates: option('--updates HOW', 'how devices take firmware').choices(updateModes),
-  flap: option('--flap N', 'every N frames its level crosses 50 %; 0: no device has one', integer(0, 1_000_000)),
+  flap: option('--flap N', 'devices have a level that crosses 50 % every N frames; 0: none', integer(0, 1_000_000)),
   seed: option('--seed N', 'random seed', integer(0, 2 ** 32 - 1)),
-  prefix: option('--prefix TEXT', 'of the device identifiers', matching(/^[A-Z0-9]{1,16}$/)),
-  key: option('--key KEY', 'a provisioning key, where IAM is on; of a tenant: tenant/KEY', matching(provisioningKey)),
+  prefix: option('--prefix TEXT', 'prefix of the device identifiers', matching(/^[A-Z0-9]{1,16}$/)),
+  key: option('--key KEY', 'provisioning key, if IAM is on; in another tenant: tenant/KEY', matching(provisioningKey)),
 }
 
-export const secondsOption = option('--seconds S', 'then stop; 0: until Ctrl-C', amount(secondsMax), 0)
+export const secondsOption = option('--seconds S', 'stop after this time; 0: at Ctrl-C', amount(secondsMax), 0)

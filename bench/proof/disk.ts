@@ -60,9 +60,9 @@ export async function proveDisk(options: DiskProofOptions) {
     for (let refusal = 0; refusal < options.refusals && run.isHolding; refusal++) await run.refuse(refusal)
     await run.close()
     if (counts.unharmed > options.refusals * unharmedShareMax)
-      problems.push(`${counts.unharmed} of ${options.refusals} servers were refused nothing: nothing is shown by that`)
+      problems.push(`${counts.unharmed} of ${options.refusals} servers met no fault: this run proves nothing`)
     if (counts.serving < options.refusals * servingShareMin)
-      problems.push(`only ${counts.serving} of ${options.refusals} refusals hit a server that served`)
+      problems.push(`only ${counts.serving} of ${options.refusals} faults hit a server that was serving`)
     const skipReason = await filled(folder.path, options, run)
     return { ...counts, skipReason, problems }
   } finally {
@@ -166,7 +166,7 @@ class DiskRun {
       this.#server = await startServer(this.#settings())
     } catch (error) {
       this.#isLost = true
-      this.problems.push(`${label}: then it does not start: ${error instanceof Error ? error.message : error}`)
+      this.problems.push(`${label}: the server then does not start: ${error instanceof Error ? error.message : error}`)
     }
   }
 
@@ -188,7 +188,7 @@ class DiskRun {
       this.counts.stopped++
       const words = server.lines.join('\n')
       if (!/check the disk|I\/O error|EIO/.test(words))
-        this.problems.push(`${label}: it stopped and did not say why: ${words}`)
+        this.problems.push(`${label}: the server stopped without a reason: ${words}`)
     }
     if (fault.isOnce && disk.refusals > 0) this.counts.once++
     if (isServing && before === 0 && disk.refusals > 0) this.counts.serving++
@@ -349,7 +349,7 @@ class DiskRun {
       return answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')
     }
     if (!(await until(isOk, roomMsMax, 100)))
-      this.problems.push(`${label}: it did not go on within ${roomMsMax / 1000} s of there being room`)
+      this.problems.push(`${label}: the server did not continue within ${roomMsMax / 1000} s after space was freed`)
   }
 
   get #api(): ProofApi {

@@ -141,7 +141,7 @@ before its patch (… matches any text), and not when it reports another fault, 
 test/simulation/mutants:
   ${mutantNames().join('\n  ')}`,
   )
-  .argument('[names...]', 'of the bugs', mutantNames())
+  .argument('[names...]', 'names of bugs', mutantNames())
   .addOption(option('--seeds N', 'maximum number of seeds for each', integer(1), 200))
   .addOption(option('--processes N', 'how many bugs at the same time', integer(1), availableParallelism()))
   .option('--note', 'updates noted seeds that no longer find their bug')

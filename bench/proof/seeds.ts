@@ -84,7 +84,7 @@ export const seedsCommand = new Command('seeds')
   .addOption(option('--from SEED', 'the first seed (default: the clock)', integer(1)))
   .addOption(option('--for SECONDS', 'no seed starts after this time', integer(1)))
   .addOption(option('--processes N', 'number of processes', integer(1), availableParallelism()))
-  .option('--history', 'of a server with history: its answers are compared with the stream')
+  .option('--history', 'simulate a server with history: compare its answers with the stream')
   .action(searchSeeds)
 
 interface SearchOptions {

@@ -321,7 +321,7 @@ class ClusterRun {
 }
 
 export const clusterProof: Proof<Omit<ClusterOptions, 'seed'>> = {
-  about: 'three nodes over three NATS servers, of which any dies at any time',
+  about: 'three nodes over three NATS servers, any of which may die at any time',
   help: `Starts three NATS servers (the program of NATS_SERVER) and three nodes. Devices and clients use all nodes through a
 balancer, and a dashboard watches at each node. Ends nodes and servers in every way, and checks that every acknowledged
 change is there once, that no dashboard misses or repeats an event, and that writes go on in time.`,

@@ -103,7 +103,7 @@ class CaseRun {
     if (server.isEnded) this.#problems.push(`the server ended by itself\n${server.lines.join('\n')}`)
     this.#problems.push(...errorsIn(server.lines))
     if (memory.ownMib > capMib)
-      this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
+      this.#problems.push(`the server used ${memory.ownMib} MiB of private memory, more than ${capMib}`)
     const acknowledged = await this.#auditStream(place, first, frameCounts)
 
     const back = recoveredAfter(seconds, endedAt, normal)
@@ -144,7 +144,7 @@ class CaseRun {
       this.#problems.push(...checker.problems().slice(0, problemsMax))
       return checker.frames.report().acknowledged
     } catch (error) {
-      this.#problems.push(`what is stored can't be read: ${error instanceof Error ? error.message : error}`)
+      this.#problems.push(`the stored data can't be read: ${error instanceof Error ? error.message : error}`)
       return 0
     }
   }
@@ -202,13 +202,13 @@ class CaseRun {
       this.#rated.ask<boolean>('settle'),
       this.#attack.ask<boolean | undefined>('settle'),
     ])
-    if (isSettled.includes(false)) this.#problems.push('not all that was sent was acknowledged within a minute')
+    if (isSettled.includes(false)) this.#problems.push('not all frames were acknowledged within a minute')
     const ofRated = await this.#rated.ask<FrameCounts>('frameCounts')
     const ofAttack = await this.#attack.ask<FrameCounts | undefined>('frameCounts')
     addEnds(ends, ofAttack?.ends ?? {})
     this.#problems.push(...ofRated.faults, ...(ofAttack?.faults ?? []))
     addEnds(asked, ofRated.ends)
-    this.#problems.push(...endFaults(asked, bystanders).map((text) => `of those who did nothing wrong, ${text}`))
+    this.#problems.push(...endFaults(asked, bystanders).map((text) => `clients that behave well: ${text}`))
     return ofAttack ? [ofRated, ofAttack] : [ofRated]
   }
 

@@ -12,7 +12,7 @@ export interface Session {
   readonly token: string
   /** Valid once. */
   readonly refreshToken: string
-  /** A refresh token that must be refused. Not the last used one: for some seconds that gets the same answer again. */
+  /** A refresh token that must be refused. With DPoP, the last used one gets the same answer again for some seconds. */
   readonly used?: string
   /** The refresh token before this one. */
   readonly previous?: string

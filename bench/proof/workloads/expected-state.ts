@@ -182,7 +182,7 @@ export class ExpectedState {
     })
     for (const [text, times] of this.#received) {
       if (this.#required.has(text)) continue
-      if (!this.#allowed.has(text)) faults.push(`${this.workload.name}: ${text} was published, and never asked for`)
+      if (!this.#allowed.has(text)) faults.push(`${this.workload.name}: ${text} was published without a request`)
       else if (times > 1) faults.push(`${this.workload.name}: ${text} was published ${times} times`)
     }
     return faults.slice(0, problemsMax)
