@@ -47,10 +47,10 @@ export function stopRequested(seconds: number): Promise<void> {
   })
 }
 
-/** Runs the command with the arguments of this process. Exit code 2: it was called wrongly, or failed. */
+/** Runs the command with the arguments of this process. Exit code 2: the command was called wrongly, or failed. */
 export async function runCommand(command: Command): Promise<void> {
   for (const each of [command, ...command.commands]) {
-    // The lines of a paragraph become one, which the help wraps by the width of the terminal.
+    // Joins the lines of each paragraph, which the help then wraps at the width of the terminal.
     each.exitOverride().description(each.description().replace(/(?<!\n)\n(?=\S)/g, ' '))
   }
   try {

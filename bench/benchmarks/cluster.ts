@@ -33,7 +33,7 @@ const one: Start = async () => {
   return { server, processIds: [server.processId] }
 }
 
-/** Three nodes; the load connects to one that is not the owner. `measured`: the first one is the owner. */
+/** Three nodes; the load connects to a node that is not the owner. `measured` begins with the owner. */
 const three =
   (measured: (processIds: readonly number[]) => readonly number[]): Start =>
   async () => {

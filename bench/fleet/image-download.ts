@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** After this time the rest of a range is requested again; longer than the server queues a download. Contract 6. */
+/** After this time the rest of a range is requested again. A download waits for less in the server. Contract 6. */
 const rangeMsMax = 40_000
 const retryMs = { low: 200, high: 2_000 }
 /** Attempts without a new byte. */

@@ -70,7 +70,7 @@ class KillRun {
     const writes = Object.entries(server.runner.counts)
     const sum = (field: keyof ChangeCounts) => writes.reduce((total, [, counts]) => total + counts[field], 0)
     const idleKinds = writes.flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
-    // A kind without an acknowledged change is not proven; in a short run some do not get to it.
+    // A kind of write without an acknowledged change is not proven. A short run may not reach all kinds.
     if (rounds >= roundsForAllKinds)
       problems.push(...idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`))
     const seconds = (performance.now() - startedAt) / 1000

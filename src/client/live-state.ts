@@ -280,7 +280,7 @@ export class LiveState implements State, StreamListener {
     return query
   }
 
-  /** Reads a device that is watched and not known, and drops the oldest ones that are not watched. */
+  /** Reads devices that are watched and not known, and drops the oldest devices that are not watched. */
   #deviceWatched(): void {
     const { devices } = this.#fleet
     for (const list of this.#lists) void list.readDevices()

@@ -10,7 +10,7 @@ export interface ConnectOptions {
    */
   readonly store?: SessionStore
   readonly fetch?: typeof globalThis.fetch
-  /** Default: the one of the environment. Node 20 has none: there it is the one of the package `ws`, if installed. */
+  /** Default: the class of the environment. In Node 20, which has none, that of the package `ws`, if installed. */
   readonly WebSocket?: SocketConstructor
   /** Unix milliseconds. */
   readonly now?: () => number

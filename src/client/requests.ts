@@ -129,7 +129,7 @@ const creatingRoutes: ReadonlySet<string> = new Set<RouteName>([
   'POST /notifications/subscribe',
 ])
 
-/** A repeated call within this time is the same request; later it may be meant as another one. */
+/** A repeated call within this time counts as the same request; later, the caller may mean a new one. */
 const rememberedMs = 600_000
 const rememberedMax = 100
 

@@ -27,7 +27,7 @@ import { runAfter } from '#dashboard/timers'
 
 /**
  * The whole page: the sign-in page, or the page that the address names with its navigation. A page with unsaved input
- * stays behind a later sign-in.
+ * is kept behind the sign-in page.
  */
 export function App() {
   const restoration = useCall(() => client.restore(), [])

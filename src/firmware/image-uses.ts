@@ -40,7 +40,7 @@ const diskRetryMs = 60_000
  * - An image that a stored release refers to is never removed: the removal happens after the commit that ended its last
  *   use.
  * - No image is removed before all stored releases were read.
- * - An image without a release, because the process died in between, is removed at the next start.
+ * - An image without a release, because the process died before storing that, is removed at the next start.
  * - An image that a release refers to and that is incomplete is reported, and is not served until it is uploaded again.
  */
 export class ImageUses {

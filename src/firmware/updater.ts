@@ -56,7 +56,7 @@ const noAddress = 'no address of this server is known'
  *   process that dies loses only the requests.
  * - Actions of an update (asking, offering) follow from a stored turn of its actor. Missed actions are handled by its
  *   deadline.
- * - A request by hand is answered within `offerTimeoutMs` and 40 s.
+ * - A request by hand is answered within `offerTimeoutMs` plus 40 s.
  */
 export class Updater implements FirmwareListener, UpdateNotices {
   readonly #parts: UpdaterParts

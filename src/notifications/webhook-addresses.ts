@@ -92,7 +92,7 @@ export class WebhookAddresses {
   }
 }
 
-/** `hostname` of a URL, which has brackets around IPv6 and every form of IPv4 in the usual one. */
+/** The address in the `hostname` of a URL, without the brackets of IPv6. URLs convert every form of IPv4. */
 export function hostOf(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }

@@ -20,7 +20,7 @@ interface Lane<T> {
   readonly id: string
   readonly ready: Set<T>
   underWay: number
-  /** Attempts at a time: grows with each quick answer, and is 1 after a slow or missing one. */
+  /** The most attempts at a time. Grows with each quick answer, and is 1 after a slow or missing answer. */
   window: number
   pool: Pool
 }

@@ -69,7 +69,7 @@ const gone = 410
  * Sends the webhooks of functions. Contract 12.
  *
  * - The result is stored after the receiver answered: a crash in between sends the webhook again, under the same id.
- * - What a webhook contains, and everything that it depends on, is stored before it is sent. The author's permissions
+ * - The content of a webhook, and everything that it depends on, is stored before it is sent. The author's permissions
  *   count at that moment.
  * - Webhooks are sent in no order: one that fails does not delay others.
  */

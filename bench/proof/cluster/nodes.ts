@@ -135,7 +135,7 @@ export class ClusterUnderProof {
     }
   }
 
-  /** Waits until all servers have the whole log: a further failure is then one of a complete cluster. */
+  /** Waits until all servers have the whole log, so that the next failure hits a complete cluster. */
   async serversFollowed(): Promise<void> {
     const connection = await connect({ servers: this.servers.map(({ url }) => url) })
     try {

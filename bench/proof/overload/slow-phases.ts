@@ -21,7 +21,7 @@ const nothingAsked = ['closed without an answer']
 const idleWithinS = 16
 /** The server pings every half minute, and closes after two minutes. */
 const deadWithinS = 125
-/** Some 12 s after the client took the last bytes; with many clients at once answers begin late. */
+/** The server closes some 12 s after the client took the last bytes. With many clients at once, answers begin late. */
 const untakenWithinS = 40
 
 const line = (method: string, path: string) => `${method} /api/v1${path} HTTP/1.1\r\n`

@@ -9,7 +9,7 @@ const samplesAtOnce = 100
 const histogramsAtOnce = 10
 
 /**
- * All metrics as text, in both formats: the only user of prom-client. Nothing is counted here: the sources count in
+ * All metrics as text, in both formats. Only this file uses prom-client. Nothing is counted here: the sources count in
  * plain numbers, which are collected on request.
  */
 export function metricsOf(sources: MetricSources, rows: readonly MetricRow[] = metricRows): Metrics {

@@ -6,8 +6,8 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 const read = (path: string) => readFileSync(root + path, 'utf8')
 
 /**
- * Builds the package `device-data-client` into `dist/device-data-client`: modules for bundlers and Node, and with
- * `--mode script` one script for pages without a bundler, which leaves the library in `deviceData`.
+ * Builds the package `device-data-client` into `dist/device-data-client`: modules for bundlers and Node. With
+ * `--mode script`, builds one script for pages without a bundler, which defines `deviceData`.
  */
 export default defineConfig(({ mode }) => {
   const isScript = mode === 'script'

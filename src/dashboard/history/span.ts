@@ -67,7 +67,7 @@ export function lengthText(ms: number): string {
   return `${ms / unitMs} ${name}`
 }
 
-/** The label of a tick at a time, for ticks at this distance: a time of day; at midnight, and between days, the date. */
+/** The label of a tick, for ticks at this distance: the time of day; the date at midnight, or if days apart. */
 export function tickText(at: number, distanceMs: number, locale?: string): string {
   const date = new Date(at)
   if (distanceMs >= 28 * dayMs) return date.toLocaleDateString(locale, { month: 'short', year: 'numeric' })

@@ -13,7 +13,7 @@ export interface SparklineProps {
 /** A pixel is half a minute wide. */
 const stepMs = 30_000
 
-/** The last hour of a number, as a small line. It decorates: the value is next to it. */
+/** The last hour of a number, as a small line. Only decoration, because the value is next to it. */
 export function Sparkline({ points, current }: SparklineProps) {
   const now = Math.floor(useObservable(clock) / stepMs) * stepMs
   const line = linePoints(points, current, now)

@@ -8,7 +8,7 @@ export interface Outcome {
   readonly fault?: string | undefined
 }
 
-/** Acts on these devices, and reports each outcome once it is known. Rejects with the error of all remaining devices. */
+/** Acts on these devices, and reports each outcome. Rejects with an error that applies to all remaining devices. */
 export type Work = (
   devices: readonly string[],
   report: (outcomes: readonly Outcome[]) => void,
