@@ -147,7 +147,7 @@ const sessionReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 const outOfOrder = 503
 
 /**
- * Classifies a failure. `hasBegun`: a byte of the mail was sent, so that a broken connection may be related to this mail,
+ * Classifies a failure. `hasBegun`: a byte of the mail was sent, so a broken connection may be related to this mail,
  * which may have arrived. Otherwise the failure is unrelated to the mail.
  */
 function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun: boolean): MailRefused {

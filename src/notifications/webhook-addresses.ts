@@ -92,7 +92,7 @@ export class WebhookAddresses {
   }
 }
 
-/** The address in the `hostname` of a URL, without the brackets of IPv6. URLs convert every form of IPv4. */
+/** The host without the brackets of IPv6 and the final dot. `URL` converts every form of IPv4 to the usual one. */
 export function hostOf(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
