@@ -2,7 +2,7 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** With fractions. */
+/** Unix milliseconds with fractions. */
 export function unixMs(): number {
   return performance.timeOrigin + performance.now()
 }

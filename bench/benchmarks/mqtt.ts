@@ -29,7 +29,7 @@ type Load = Pick<LoadSpec, 'devices' | 'links' | 'window' | 'dashboards' | 'lead
 
 const settings = { DURABILITY: 'process', IAM: 'off' }
 
-/** This server; its port is that of MQTT. */
+/** This server. The port of the result is the one of MQTT. */
 async function withMqtt(more: Readonly<Record<string, string>> = {}, setting = 'MQTT_PORT'): Promise<RunningServer> {
   const port = await freePort()
   return { ...(await ownServer({ ...settings, ...more, [setting]: String(port) })()), port }
@@ -111,7 +111,7 @@ function idle(start: StartServer, isTls: boolean, { isQuick }: Round): Promise<F
   })
 }
 
-/** A certificate that signs itself. */
+/** This server with a self-signed certificate. */
 async function withTls(): Promise<RunningServer> {
   const folder = temporaryFolder('bench-tls-')
   const [TLS_CERT, TLS_KEY] = [join(folder.path, 'cert.pem'), join(folder.path, 'key.pem')]

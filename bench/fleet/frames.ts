@@ -39,7 +39,7 @@ export class FramePlan {
     this.#reported = kind.services.map(({ properties }) => properties.filter((property) => !property.isConstant))
   }
 
-  /** Each property is reported in rotation. */
+  /** The frame with this number. It reports the next properties in rotation. */
   frame(deviceIndex: number, number: number): Frame {
     const crossing = this.#flap > 0 ? (number + deviceIndex) / this.#flap : 0.5
     if (Number.isInteger(crossing)) return this.#levelFrame(crossing % 2 === 1)

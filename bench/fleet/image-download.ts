@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /** After this time the rest of a range is requested again. A download waits for less in the server. Contract 6. */
 const rangeMsMax = 40_000
 const retryMs = { low: 200, high: 2_000 }
-/** Attempts without a new byte. */
+/** The most attempts in a row without a new byte. */
 const triesMax = 20
 const secondsWaitedMax = 30
 

@@ -81,7 +81,7 @@ export const ownMqtt: Protocol = {
   publish: (device) => mqttPacket(mqttPublish << 4, Buffer.concat([linkTopic, updateOf(device)])),
 }
 
-/** Values as text. */
+/** This server: like `ownMqtt`, but subscribers receive values as text instead of events. */
 export const ownMqttState: Protocol = {
   ...ownMqtt,
   subscribe: (place) => [mqttConnect(place, 'reader'), mqttSubscribe('v1/state/#')],

@@ -160,7 +160,7 @@ class DiskRun {
     if (!this.#isLost) await this.#mustHold(label, received)
   }
 
-  /** On a healthy disk. */
+  /** Starts the server again on a healthy disk. */
   async #startAgain(label: string): Promise<void> {
     try {
       this.#server = await startServer(this.#settings())
@@ -228,7 +228,7 @@ class DiskRun {
   /** Checks a server that serves after or during the fault. */
   async #judge(label: string, fault: DiskFault, refusals: number, received: readonly StreamEvent[]): Promise<void> {
     await this.#mustAnswer(label, refusals)
-    // Tables cannot be read.
+    // The stream can't be compared while tables cannot be read.
     if (!fault.isOnce && fault.activity === 'read') return
     const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
     this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))

@@ -59,7 +59,7 @@ export type ThreadReport =
   | { readonly warning: string }
 
 export interface HistoryThreadOptions extends ThreadData {
-  /** A stored row. */
+  /** Returns a stored row. */
   readonly rowOf: (key: string) => Uint8Array | undefined
   readonly failed: (error: unknown) => void
   readonly warned: (message: string) => void

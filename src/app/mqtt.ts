@@ -22,7 +22,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 export interface Mqtt {
-  /** At the root. */
+  /** Websockets at the root of the server. */
   readonly sockets: readonly AnyWebsocketRoute[]
   /** The ports that are open: plain, and with TLS. */
   readonly ports: { readonly plain?: number; readonly tls?: number }

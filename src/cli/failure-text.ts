@@ -2,7 +2,7 @@ import { NoAnswer } from '#cli/exchange'
 import { Misuse, Refusal } from '#cli/exit-codes'
 import { ConnectionLost, Problem } from '#client/client'
 
-/** For answers without a body. */
+/** Texts for answers without a body. */
 const statusTexts: Readonly<Record<number, string>> = {
   403: 'the caller has no permission for this',
   404: 'it does not exist, or the caller may not see it',

@@ -9,7 +9,7 @@ import type { Property } from '#model/property'
 /** The part of the fleet that a state covers. */
 export interface StateScope {
   readonly depth: 0 | 1 | 2
-  /** Undefined: all. */
+  /** Undefined: all devices. */
   readonly devices: Pick<ReadonlySet<string>, 'has'> | undefined
   readonly services: ReadonlySet<string> | undefined
 }

@@ -28,7 +28,7 @@ export interface StreamListener {
   startOver(offset: number): void
   /** Resolves when all lists are read, with an offset: after the events up to it the state is complete. */
   whenCaughtUp(signal: AbortSignal): Promise<number>
-  /** The stream has ended for good. */
+  /** The stream has ended and does not reconnect. */
   ended(problem: Error): void
 }
 

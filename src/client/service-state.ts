@@ -53,7 +53,7 @@ interface PropertyState extends PropertyDeclaration {
   readonly timestamp: number
 }
 
-/** Nothing was reported yet. */
+/** The timestamp of a property that was not reported yet. */
 const never = -1
 
 /**

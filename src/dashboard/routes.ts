@@ -69,7 +69,7 @@ export const routes: readonly Route[] = [
       'roles',
       'tenants',
       'audit',
-      // Keys for gateways.
+      // For keys of gateways.
       ['device', 'create'],
     ],
     load: () => import('#dashboard/pages/administration/page'),

@@ -74,7 +74,7 @@ export class ExternalUpdateServer implements UpdateServer {
     }
   }
 
-  /** Running requests fail. */
+  /** Closes the connections; running requests fail. */
   stop(): void {
     this.#connections.stop()
   }

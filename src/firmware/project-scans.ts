@@ -158,7 +158,7 @@ export class ProjectScans {
     this.#begin()
   }
 
-  /** The scan is still required. */
+  /** Repeats a scan that failed, because it is still required. */
   #retryLater({ tenant, project, isEnded }: ScanTarget, error: unknown): void {
     if (this.#isStopped || isEnded || error instanceof WorkStopped) return
     // A failed write is reported elsewhere: the scan continues when the store accepts writes.

@@ -91,7 +91,7 @@ export class UpdateSlots<T extends SlotRequest> {
     if (this.#slots.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }
 
-  /** False if too many wait. */
+  /** Makes an update wait for a slot. Returns false if too many wait. */
   wait(waiting: T): boolean {
     const key = tenantKey(waiting.tenant, waiting.device)
     if (this.#waiting.has(key)) return true

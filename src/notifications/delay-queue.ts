@@ -13,7 +13,7 @@ export class DelayQueue<T> {
   /** Replaced and deleted entries stay here until their time and are skipped then. */
   readonly #order = new TimeQueue<readonly [key: string, waiter: Waiter<T>]>()
   #cancel: (() => void) | undefined
-  /** World.monotonic. */
+  /** The time for which the timer is set, World.monotonic. */
   #armedFor = Number.POSITIVE_INFINITY
 
   constructor(world: World, due: (value: T) => void) {

@@ -23,7 +23,7 @@ export interface PreparationParts {
 interface Prepared {
   readonly post: WebhookPost
   readonly node: WebhookNode
-  /** Whether everything that decided is unchanged. */
+  /** Whether everything that the decision was based on is unchanged. */
   readonly isStillAllowed: () => boolean
 }
 

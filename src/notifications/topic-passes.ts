@@ -22,7 +22,7 @@ export interface TopicPassesParts {
    * subscriber: its mail state.
    */
   readonly stateOf: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
-  /** The subscriber has pending requests. */
+  /** Called for a subscriber that has pending requests. */
   readonly found: (tenant: string, subscriber: string) => void
   /** Called with an error; the work is retried. */
   readonly failed: (error: unknown) => void
@@ -32,7 +32,7 @@ export interface TopicPassesParts {
 interface Topic {
   readonly tenant: string
   readonly function: string
-  /** As stored. */
+  /** The stored head. */
   head: DeliveryHead
   /** World.monotonic of the last pass. */
   passedAt: number

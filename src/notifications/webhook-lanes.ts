@@ -79,7 +79,7 @@ export class WebhookLanes<T> {
     this.#forgetIdle(lanes, lane)
   }
 
-  /** The tenant has nothing to send. */
+  /** Call it when a tenant has nothing to send. */
   forget(tenant: string): void {
     this.#lanes.delete(tenant)
     for (const pool of pools) this.#queues[pool].forget(tenant)

@@ -8,7 +8,7 @@ export interface WebhookPost {
   readonly body: string
 }
 
-/** The outside world of webhooks. */
+/** Sends webhooks to their receivers. */
 export interface WebhookReceivers {
   /** Whether a function may name this URL: a fault that begins with "must", or undefined. */
   faultOf(url: string): string | undefined

@@ -151,7 +151,7 @@ function endOf({ client }: Listener): string {
   return client.isInside ? 'still connected' : client.end
 }
 
-/** The server's own count. */
+/** The number of closed dashboards, by the metrics of the server. */
 async function closedSoFar(): Promise<number> {
   const { text } = await request(`http://127.0.0.1:${options.port}/metrics`)
   return Number(/^ddb_websockets_closed_total\{path="\/events",code="4408"\} (\d+)$/m.exec(text)?.[1] ?? 0)

@@ -84,7 +84,7 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
   },
   "a frame's payload": {
     bytes: link,
-    // 262 144 bytes, masked by zeros.
+    // The head of a frame of 262 144 bytes with a mask of zeros, and its first byte.
     behind: { received: upgraded, bytes: '\x81\xff\0\0\0\0\0\x04\0\0\0\0\0\0{' },
     drip: ' ',
     ends: ['close 4408'],

@@ -140,7 +140,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
 
 interface Life {
   readonly lifeMs: number
-  /** Stopped with SIGTERM; otherwise with SIGKILL. */
+  /** True: stopped by SIGTERM; false: killed by SIGKILL. */
   readonly isStopped: boolean
   readonly floodMb: number
 }

@@ -191,11 +191,11 @@ class Person {
           after: { ...account, password: chosen, dead: { ...dead, password } },
         },
     ]
-    // Deleting is rarer than all others.
+    // Deleting an account is rarer than all other changes.
     return steps.filter((step) => typeof step === 'object').slice(random.below(3) === 0 ? 0 : 1)
   }
 
-  /** @throws when a credential is valid that must not be, or the other way round */
+  /** @throws when a credential is valid but should not be, or is not valid but should be */
   async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
     if (!observed && !pending) return undefined
     const { status, text } = await api.ask('GET', this.#path)

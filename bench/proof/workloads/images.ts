@@ -38,7 +38,7 @@ export function imagesWorkload(): Workload {
   return {
     name: 'images',
     slots: [...uploads.keys()],
-    // An image has several parts.
+    // Short, because an image has several parts.
     pauseMs: 40,
     nextChange: (slot, before, number, random) => uploadOf(slot).next(before, number, random),
     observe: (api, entries) => observeEach(entries, (slot, entry) => uploadOf(slot).observe(api, entry)),

@@ -21,7 +21,7 @@ export function ServiceField({ warning, ...field }: ServiceFieldProps) {
   )
 }
 
-/** Does not prevent saving. */
+/** A warning, which does not prevent saving. */
 export function Warning({ text }: { readonly text: string | undefined }) {
   if (text === undefined) return null
   return (

@@ -68,7 +68,7 @@ const unknownText =
 /** Errors of browsers and the client, by name. */
 const byName: Readonly<Record<string, string>> = {
   ConnectionLost: 'The server cannot be reached at the moment.',
-  // For passkeys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
+  // The errors of passkeys: https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
   NotAllowedError: 'It was cancelled or took too long.',
   InvalidStateError: 'This key is already registered.',
   SecurityError: 'Keys work only under the server’s own host name: that of PUBLIC_URL, or localhost.',

@@ -67,7 +67,7 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
   )
 }
 
-/** Rows that are shown at once. */
+/** The number of rows that are shown at first. */
 const pageRows = 100
 
 const columns: readonly Column<StatusRow>[] = [

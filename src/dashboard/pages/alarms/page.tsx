@@ -141,7 +141,7 @@ function useColumns(summaries: ReadonlyMap<string, AlarmSummary>, isComplete: bo
   ]
 }
 
-/** Undefined: not known yet. */
+/** `summary` undefined: the status is not known yet. */
 function AlarmStatus({ summary }: { readonly summary: AlarmSummary | undefined }) {
   if (!summary) return <span class="soft">…</span>
   const { active, since } = summary

@@ -21,7 +21,7 @@ export function isWritable(property: PropertyView, about: PropertySchema | undef
   return !property.modifier.isReadOnly && about?.readonly !== true
 }
 
-/** Writing any value triggers an action. */
+/** Whether writing any value triggers an action. */
 export function isTrigger(property: PropertyView, about: PropertySchema | undefined): boolean {
   return property.modifier.isActionable || about?.actionable === true
 }

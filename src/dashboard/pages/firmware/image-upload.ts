@@ -99,7 +99,7 @@ async function sendPart(
 type Step =
   | { readonly done: ReleaseEntry }
   | { readonly received: number }
-  /** Try again from the server's position. */
+  /** Another attempt continues at the server's position. */
   | { readonly failed: Error }
 
 /** @throws UploadRefused */
