@@ -208,7 +208,7 @@ export class CheckQueue {
     const { query, waiters } = waiting
     const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
     if (this.#waiting.has(keyOf(query))) {
-      // The same query was queued again meanwhile.
+      // Another query about the same firmware was queued meanwhile.
       settle(waiting, undefined)
       return
     }
