@@ -70,7 +70,7 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
   ],
   ['a member of a set', (state) => state.names.delete('a'), '.names.a'],
   ['the order of a list', (state) => state.list.reverse(), '.list.0'],
-  ['a byte', (state) => state.bytes.fill(1), '.bytes.0'],
+  ['a byte', (state) => state.bytes.fill(1), '.bytes.bytes'],
   ['a name in order', (state) => state.ordered.add('c'), '.ordered.c'],
   ['a property of a service', (state) => state.services[0]?.setState(0, 2), '.services.0.0'],
 ])('a decision that changes %s of the state is detected', (_, change, place) => {
