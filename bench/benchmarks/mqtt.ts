@@ -68,7 +68,7 @@ function fullSpeed({ start, protocol }: System, load: Load, round: Round): Promi
   )
 }
 
-/** Opens connections of devices that send CONNECT and nothing else. */
+/** Opens connections of devices that send only CONNECT. */
 async function openIdle(server: RunningServer, count: number, isTls: boolean, first: number): Promise<() => void> {
   const { port } = server
   const sockets: Socket[] = []

@@ -16,7 +16,7 @@ import {
 } from '#mqtt/control-packets'
 import { type ProtocolVersion, packetTypes } from '#mqtt/packet'
 import { PacketReader } from '#mqtt/packet-reader'
-import { packetTurnsOf } from '#mqtt/packet-turns'
+import type { PacketTurns } from '#mqtt/packet-turns'
 import { readAcknowledgement, readPublish, writeAcknowledgement } from '#mqtt/publish-packet'
 import { connectRefusals, malformed, PacketFault, protocolError, type Reason, reasons } from '#mqtt/reason-codes'
 import { isTopicFilter, isTopicName } from '#mqtt/topic'
@@ -37,6 +37,7 @@ const inFlightMax = 1_000
 /** Shared by all connections. */
 export interface ConnectionContext {
   readonly world: World
+  readonly turns: PacketTurns
   readonly topics: Topics
   /** @throws Problem `unauthorized`, `too_many_requests`, `storage`, `stopping` */
   readonly principalOf: (connect: Connect, address: string) => Principal | Promise<Principal>
@@ -68,7 +69,7 @@ export class Connection {
     this.#transport = transport
     this.#reader = new PacketReader({
       transport,
-      turns: packetTurnsOf(context.world),
+      turns: context.turns,
       bytesMax: connectBytesMax,
       take: (first, body) => this.#packet(first, body),
       turn: () => this.#attempt(() => this.#reader.takeBacklog()),
@@ -396,5 +397,4 @@ const farewell = writeDisconnect(reasons.serverStopping, 'connect again: this no
 
 /** The value that means no expiry. MQTT 5.0 §3.1.2.11.2. */
 const foreverS = 0xffff_ffff
-
 const pingResponse = Uint8Array.of(0xd0, 0)

@@ -2,6 +2,7 @@ import type { SessionSockets } from '#access/session-sockets'
 import { Problem } from '#model/problem'
 import type { Client } from '#mqtt/client'
 import { Connection, type ConnectionContext } from '#mqtt/connection'
+import { PacketTurns } from '#mqtt/packet-turns'
 import { reasons } from '#mqtt/reason-codes'
 import type { Transport } from '#mqtt/transport'
 import type { World } from '#runtime/world'
@@ -38,6 +39,7 @@ export class Connections {
     this.#isWritable = isWritable
     this.#context = {
       ...options,
+      turns: new PacketTurns(this.world),
       principalOf: (connect, address) => {
         if (this.#isStopping) throw new Problem('stopping')
         if (!isWritable()) throw new Problem('storage')

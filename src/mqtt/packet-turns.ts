@@ -70,15 +70,3 @@ export class PacketTurns {
     else this.#world.soon(() => this.#run())
   }
 }
-
-const turnsOfWorlds = new WeakMap<World, PacketTurns>()
-
-/** The turns of a process, which all its connections share. */
-export function packetTurnsOf(world: World): PacketTurns {
-  let turns = turnsOfWorlds.get(world)
-  if (!turns) {
-    turns = new PacketTurns(world)
-    turnsOfWorlds.set(world, turns)
-  }
-  return turns
-}
