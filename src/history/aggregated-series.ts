@@ -34,16 +34,17 @@ export async function aggregateSeries(
   store: Pick<HistoryStore, 'storage' | 'pause'>,
 ): Promise<{ readonly aggregation: Aggregation; readonly marks: Points }> {
   const aggregation = new Aggregation(buckets, names, now, charactersMax)
-  if (id === undefined) return { aggregation, marks: new Points(1) }
-  const marks = await feed(aggregation, {
-    store,
-    series: id,
-    values: fresh.get(id) ?? [],
-    marks: fresh.get(id + 1) ?? [],
-    buckets,
-    mayBeSummed: mayBeSummed && !names.includes('duration'),
-    marksMax,
-  })
+  const options = { buckets, mayBeSummed: mayBeSummed && !names.includes('duration'), marksMax }
+  const marks =
+    id === undefined
+      ? new Points(1)
+      : await feed(aggregation, {
+          ...options,
+          store,
+          series: id,
+          values: fresh.get(id) ?? [],
+          marks: fresh.get(id + 1) ?? [],
+        })
   aggregation.end()
   return { aggregation, marks }
 }

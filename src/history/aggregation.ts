@@ -32,6 +32,18 @@ export function hasAggregate(
 /** The value of an aggregate of one bucket, as in JSON. A value that was in the series is wrapped, as it is stored. */
 export type AggregateValue = number | null | { readonly value: SeriesValue } | Readonly<Record<string, number>>
 
+/**
+ * The values of an aggregate, one for each bucket. Numbers are in a typed array, with NaN where there is no value: V8
+ * would move long lists to its old generation, and collect that one as a whole after some queries.
+ */
+export type AggregateColumn = Float64Array | AggregateValue[]
+
+const aggregatesWithoutNumber: readonly AggregateName[] = ['first', 'last', 'duration']
+
+function isNumber(name: AggregateName): boolean {
+  return !aggregatesWithoutNumber.includes(name)
+}
+
 /** A value that holds until the next point or mark. */
 interface Held {
   readonly value: SeriesValue
@@ -62,10 +74,12 @@ export class Aggregation {
   #durations: Record<string, number> = {}
   /** Durations are counted up to this time. */
   #countedTo: number
-  readonly times: number[] = []
+  #count = 0
+  /** The starts of the buckets. */
+  times: Float64Array
   /** The length of the texts in the columns. */
   characters = 0
-  readonly columns: AggregateValue[][]
+  readonly columns: AggregateColumn[]
 
   /** Texts beyond `charactersMax` characters are left out; `characters` is then above that limit. */
   constructor(buckets: Buckets, names: readonly AggregateName[], now: number, charactersMax: number) {
@@ -78,7 +92,8 @@ export class Aggregation {
     this.needsBefore = this.#holds || names.includes('delta') || names.includes('increase')
     this.isShort = names.every((name) => shortAggregates.includes(name))
     this.#countedTo = buckets.from
-    this.columns = names.map(() => [])
+    this.times = new Float64Array(buckets.count)
+    this.columns = names.map((name) => (isNumber(name) ? new Float64Array(buckets.count) : []))
   }
 
   /** Adds points from one index to another. No mark may lie between them. */
@@ -93,7 +108,7 @@ export class Aggregation {
     while (index < to) {
       const bucket = this.#buckets.indexOf(points.times[index] as number)
       this.#goTo(bucket)
-      if (this.#hasDuration) this.#count(points.times[index] as number)
+      if (this.#hasDuration) this.#countDuration(points.times[index] as number)
       const end = this.#hasDuration ? index + 1 : Math.min(to, points.indexAt(this.#buckets.startOf(bucket + 1), index))
       this.#summary.add(points, index, end)
       index = end
@@ -113,21 +128,25 @@ export class Aggregation {
   mark(time: number): void {
     if (time >= this.#buckets.from && time < this.#buckets.to) {
       this.#goTo(this.#buckets.indexOf(time))
-      this.#count(time)
+      this.#countDuration(time)
     }
     if (this.#summary.count > 0) this.#summary.end(time)
     else if (this.#held && time >= this.#held.time) this.#held.until = Math.min(this.#held.until, time)
   }
 
-  /** Call it after the last point. */
+  /** Call it after the last point, before the columns are read. */
   end(): void {
     this.#goTo(this.#buckets.count)
+    this.times = this.times.subarray(0, this.#count)
+    for (const [place, column] of this.columns.entries()) {
+      if (column instanceof Float64Array) this.columns[place] = column.subarray(0, this.#count)
+    }
   }
 
   #goTo(index: number): void {
     for (; this.#index < index; this.#index++) {
       const end = this.#buckets.startOf(this.#index + 1)
-      this.#count(end)
+      this.#countDuration(end)
       if (this.#summary.count > 0) {
         const { last, lastTime, until } = this.#summary
         this.#emit()
@@ -147,7 +166,7 @@ export class Aggregation {
   }
 
   /** Counts how long the present value has held, up to a time. */
-  #count(time: number): void {
+  #countDuration(time: number): void {
     if (!this.#hasDuration) return
     const { count, last, lastTime, until } = this.#summary
     const held = count > 0 ? { value: last, time: lastTime, until } : this.#held
@@ -161,33 +180,33 @@ export class Aggregation {
   }
 
   #emit(): void {
-    const { count, min, max, sum } = this.#summary
-    this.times.push(this.#buckets.startOf(this.#index))
+    const { count, min, max, sum, first, last } = this.#summary
+    const at = this.#count++
+    this.times[at] = this.#buckets.startOf(this.#index)
     for (let place = 0; place < this.#names.length; place++) {
       const name = this.#names[place] as AggregateName
-      const column = this.columns[place] as AggregateValue[]
-      // Not by a method: each number that it returns would be an object.
-      if (count > 0 && name === 'avg') column.push(sum / count)
-      else if (count > 0 && name === 'min') column.push(min)
-      else if (count > 0 && name === 'max') column.push(max)
-      else column.push(this.#valueOf(name))
+      const column = this.columns[place] as AggregateColumn
+      if (column instanceof Float64Array) {
+        // Not by a method: each number that it returns would be an object.
+        if (count > 0 && name === 'avg') column[at] = sum / count
+        else if (count > 0 && name === 'min') column[at] = min
+        else if (count > 0 && name === 'max') column[at] = max
+        else column[at] = this.#numberOf(name)
+      } else if (name === 'duration') column.push(this.#durations)
+      else column.push(count > 0 ? this.#own(name === 'first' ? first : last) : null)
     }
     if (this.#hasDuration) this.#durations = {}
   }
 
-  #valueOf(name: AggregateName): AggregateValue {
+  /** NaN: there is no value. */
+  #numberOf(name: AggregateName): number {
     const { count, sum, squares, first, last, rise } = this.#summary
     if (name === 'count') return count
     if (name === 'twa') return this.#average()
-    if (name === 'duration') return this.#durations
-    if (count === 0) return null
+    if (count === 0) return Number.NaN
     switch (name) {
       case 'sum':
         return sum
-      case 'first':
-        return this.#own(first)
-      case 'last':
-        return this.#own(last)
       case 'delta':
         return numberOfValue(last) - numberOfValue(this.#held?.value ?? first)
       case 'increase':
@@ -195,7 +214,7 @@ export class Aggregation {
       case 'stddev':
         return Math.sqrt(Math.max(0, squares) / count)
       default:
-        return null
+        return Number.NaN
     }
   }
 
@@ -204,8 +223,8 @@ export class Aggregation {
     return this.characters > this.#charactersMax ? null : { value }
   }
 
-  /** The average, weighted by the time for which each value held; null without a value. */
-  #average(): number | null {
+  /** The average, weighted by the time for which each value held; NaN without a value. */
+  #average(): number {
     const start = this.#buckets.startOf(this.#index)
     const end = Math.min(this.#buckets.startOf(this.#index + 1), this.#now)
     const { count, first, firstTime, last, lastTime, until, held, heldMs } = this.#summary
@@ -224,6 +243,6 @@ export class Aggregation {
       ms += after
     }
     if (ms > 0) return sum / ms
-    return count > 0 ? numberOfValue(first) : null
+    return count > 0 ? numberOfValue(first) : Number.NaN
   }
 }

@@ -1,4 +1,4 @@
-import type { AggregateValue } from '#history/aggregation'
+import type { AggregateColumn, AggregateValue } from '#history/aggregation'
 import type { AskedSeries } from '#history/history-query'
 import type { Points, SeriesValue } from '#history/points'
 import { statusKind } from '#history/series-table'
@@ -35,14 +35,9 @@ export function addAggregate(text: TextPieces, value: AggregateValue, type: stri
 }
 
 /** The values of an aggregate, with commas between them. */
-export function addAggregates(text: TextPieces, values: readonly AggregateValue[], type: string): void {
-  for (let index = 0; index < values.length; index++) {
-    if (index > 0) text.add(',')
-    const value = values[index] as AggregateValue
-    // Not by a function: each number that it receives would be an object.
-    if (typeof value === 'number') text.addNumber(value)
-    else addAggregate(text, value, type)
-  }
+export function addAggregates(text: TextPieces, column: AggregateColumn, type: string): void {
+  if (column instanceof Float64Array) text.addNumbers(column)
+  else text.addList(column.length, (index) => addAggregate(text, column[index] ?? null, type))
 }
 
 export function isOwnValue(value: object): value is { readonly value: SeriesValue } {

@@ -110,12 +110,14 @@ export class ByteReader {
 }
 
 const checksumBytes = 4
+/** The CRC-32 of any bytes that are followed by their own CRC-32. */
+const rowChecksum = 0x2144df1c
 
 /** @throws StorageFailure `damaged` */
 export function openRow(row: Uint8Array): ByteReader {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength)
   const end = bytes.length - checksumBytes
-  if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) throw damagedRow()
+  if (crc32(bytes) !== rowChecksum) throw damagedRow()
   return new ByteReader(bytes, end)
 }
 

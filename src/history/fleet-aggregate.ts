@@ -76,10 +76,13 @@ async function addAll(
   const fresh = store.freshOf(ids)
   for (const { id } of list) {
     const { aggregation } = await aggregateSeries(id, options, fresh, store)
-    const [values = []] = aggregation.columns
-    const numbers = values.map((value) =>
-      typeof value === 'number' ? value : value && isOwnValue(value) ? numberOfValue(value.value) : null,
-    )
+    const [column = []] = aggregation.columns
+    const numbers =
+      column instanceof Float64Array
+        ? column
+        : Float64Array.from(column, (value) =>
+            value !== null && typeof value === 'object' && isOwnValue(value) ? numberOfValue(value.value) : Number.NaN,
+          )
     total.add(aggregation.times, numbers)
   }
 }
@@ -103,13 +106,13 @@ class Total {
   }
 
   /** Adds the buckets of one device, in order. */
-  add(times: readonly number[], values: readonly (number | null)[]): void {
+  add(times: Float64Array, values: Float64Array): void {
     let place = 0
     let isAny = false
-    for (const [index, time] of times.entries()) {
-      const value = values[index]
-      while (this.#buckets.startOf(place) < time) place++
-      if (value === null || value === undefined) continue
+    for (let index = 0; index < times.length; index++) {
+      const value = values[index] as number
+      while (this.#buckets.startOf(place) < (times[index] as number)) place++
+      if (Number.isNaN(value)) continue
       isAny = true
       this.#counts[place] = (this.#counts[place] as number) + 1
       this.#sums[place] = (this.#sums[place] as number) + value

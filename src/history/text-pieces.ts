@@ -11,6 +11,9 @@ const digitsMax = 6
 const scale = 1e6
 /** Numbers of up to 15 digits are exact. */
 const wholeMax = 1e15
+const numbersAtOnce = 512
+/** The numbers that become text together; used again by each call. */
+const batch: number[] = []
 
 /**
  * A long text as UTF-8, in pieces that can be given to another thread without a copy. Numbers are written as JSON, most
@@ -33,17 +36,38 @@ export class TextPieces {
       this.add('null')
       return
     }
-    const scaled = Math.round(value * scale)
-    if (scaled / scale !== value || scaled >= wholeMax || scaled <= -wholeMax) {
+    if (!isShort(value)) {
       this.#addLarge(value)
       return
     }
+    const scaled = Math.round(value * scale)
     this.#reserve(numberBytesMax)
     if (scaled < 0) this.#bytes[this.#at++] = minus
     const amount = Math.abs(scaled)
     const whole = Math.floor(amount / scale)
     this.#addWhole(whole)
     this.#addDecimals(amount - whole * scale)
+  }
+
+  /** Adds numbers with commas between them. */
+  addNumbers(numbers: Float64Array): void {
+    for (let from = 0; from < numbers.length; from += numbersAtOnce) {
+      if (from > 0) this.add(',')
+      const part = numbers.subarray(from, from + numbersAtOnce)
+      if (isShort(part[0] as number)) {
+        for (let index = 0; index < part.length; index++) {
+          if (index > 0) this.add(',')
+          this.addNumber(part[index] as number)
+        }
+        continue
+      }
+      // V8 caches the texts of single numbers for long, so many of them cause full garbage collections.
+      batch.length = Math.min(batch.length, part.length)
+      for (let index = 0; index < part.length; index++) batch[index] = part[index] as number
+      const text = JSON.stringify(batch).slice(1, -1)
+      this.#reserve(text.length)
+      this.#at += this.#bytes.write(text, this.#at, 'latin1')
+    }
   }
 
   /** Adds the items of a list, with commas between them. */
@@ -127,6 +151,12 @@ export class TextPieces {
     this.#bytes = pieceOf(Math.max(length, Math.min(this.#bytes.length * 8, pieceBytesMax)))
     this.#at = 0
   }
+}
+
+/** A number with at most six decimal digits, and nine before them. */
+function isShort(value: number): boolean {
+  const scaled = Math.round(value * scale)
+  return scaled / scale === value && scaled < wholeMax && scaled > -wholeMax
 }
 
 /** A buffer outside of the pool of buffers, because it is given to another thread as a whole. */
