@@ -20,6 +20,11 @@ export function headOf({ device, service, propId, name, type, unit }: AskedSerie
   })
 }
 
+/** Whether the numbers of a series of this type are numbers in JSON too. */
+export function isWrittenAsNumber(type: string): boolean {
+  return type !== 'bool' && type !== statusKind.type
+}
+
 export function addValue(text: TextPieces, value: SeriesValue, type: string): void {
   if (typeof value === 'string') text.add(value)
   else if (type === statusKind.type) text.add(JSON.stringify(DeviceStatus.options[value]))

@@ -1,6 +1,6 @@
 import { aggregateSeries, charactersMax } from '#history/aggregated-series'
 import { defaultAggregates, hasAggregate } from '#history/aggregation'
-import { addAggregates, addMark, addValue, headOf, openJsonObject } from '#history/answer-text'
+import { addAggregates, addMark, addValue, headOf, isWrittenAsNumber, openJsonObject } from '#history/answer-text'
 import { bucketFault, cellsMax, leastRetained, retainedBuckets } from '#history/buckets'
 import { addBucketRows, addPointRows } from '#history/export-text'
 import { dayMs } from '#history/history-keys'
@@ -129,11 +129,18 @@ function addStatus(text: TextPieces, points: Points, isDescending: boolean): voi
 }
 
 function addColumns(text: TextPieces, name: string, points: Points, type: string, isDescending: boolean): void {
-  const at = (index: number) => (isDescending ? points.count - 1 - index : index)
+  const inOrder = (numbers: Float64Array) => {
+    const present = numbers.subarray(0, points.count)
+    return isDescending ? present.toReversed() : present
+  }
   text.add('"time":[')
-  text.addList(points.count, (index) => text.addNumber(points.times[at(index)] as number))
+  text.addNumbers(inOrder(points.times))
   text.add(`],"${name}":[`)
-  text.addList(points.count, (index) => addValue(text, points.valueAt(at(index)), type))
+  if (points.texts.size === 0 && isWrittenAsNumber(type)) text.addNumbers(inOrder(points.values))
+  else {
+    const at = (index: number) => (isDescending ? points.count - 1 - index : index)
+    text.addList(points.count, (index) => addValue(text, points.valueAt(at(index)), type))
+  }
   text.add(']')
 }
 
