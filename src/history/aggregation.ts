@@ -44,6 +44,16 @@ function isNumber(name: AggregateName): boolean {
   return !aggregatesWithoutNumber.includes(name)
 }
 
+/** Arrays of earlier aggregations, used again by the next ones. Longer arrays are not kept. */
+const spareNumbers: Float64Array[] = []
+const spareMax = 16
+const spareLengthMax = 16_384
+
+function takeNumbers(length: number): Float64Array {
+  const spare = spareNumbers.pop()
+  return spare && spare.length >= length ? spare : new Float64Array(length)
+}
+
 /** A value that holds until the next point or mark. */
 interface Held {
   readonly value: SeriesValue
@@ -92,8 +102,8 @@ export class Aggregation {
     this.needsBefore = this.#holds || names.includes('delta') || names.includes('increase')
     this.isShort = names.every((name) => shortAggregates.includes(name))
     this.#countedTo = buckets.from
-    this.times = new Float64Array(buckets.count)
-    this.columns = names.map((name) => (isNumber(name) ? new Float64Array(buckets.count) : []))
+    this.times = takeNumbers(buckets.count)
+    this.columns = names.map((name) => (isNumber(name) ? takeNumbers(buckets.count) : []))
   }
 
   /** Adds points from one index to another. No mark may lie between them. */
@@ -140,6 +150,15 @@ export class Aggregation {
     this.times = this.times.subarray(0, this.#count)
     for (const [place, column] of this.columns.entries()) {
       if (column instanceof Float64Array) this.columns[place] = column.subarray(0, this.#count)
+    }
+  }
+
+  /** Call it when the columns are not needed any more. */
+  release(): void {
+    for (const column of [this.times, ...this.columns]) {
+      if (!(column instanceof Float64Array) || spareNumbers.length >= spareMax) continue
+      const whole = new Float64Array(column.buffer)
+      if (whole.length <= spareLengthMax) spareNumbers.push(whole)
     }
   }
 

@@ -192,6 +192,7 @@ async function aggregated(
     }
     if (isExport) {
       addBucketRows(text, form, each, names, aggregation)
+      aggregation.release()
       continue
     }
     text.add(`${place > 0 ? ',' : ''}${headOf(each, form === 'series')},"time":[`)
@@ -200,6 +201,7 @@ async function aggregated(
       text.add(`],"${name}":[`)
       addAggregates(text, aggregation.columns[column] ?? [], each.type)
     }
+    aggregation.release()
     text.add('],"marks":[')
     text.addList(marks.count, (index) => addMark(text, marks, index))
     text.add(']}')
