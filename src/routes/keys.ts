@@ -16,6 +16,7 @@ import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
+import type { Action } from '#model/scope'
 import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mayGive, mustCover } from '#routes/roles'
@@ -116,8 +117,10 @@ function refuseChainOfKeys(context: RouteContext, { session }: Caller): void {
 export function provisioningKeyRoutes(context: RouteContext): Binding[] {
   const { system, world } = context
   return [
-    bindForTenant(context, api.listProvisioningKeys, (_, tenant) => {
-      const keys = validKeys<StoredProvisioningKey>(context, tenant, 'provisioning_key')
+    bindForTenant(context, api.listProvisioningKeys, ({ caller }, tenant) => {
+      const keys = reachesAnyDevice(caller, 'read')
+        ? validKeys<StoredProvisioningKey>(context, tenant, 'provisioning_key')
+        : []
       const entries = keys.map(([id, key]) => {
         const { maxDevices, devices } = key
         return { ...shownKey(id, key), ...(maxDevices !== null && { maxDevices }), devices }
@@ -159,6 +162,10 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
  * Such a key can act for any device, so callers limited to some devices would exceed their own grants with it. Contract
  * 2.
  */
-function mustReachAnyDevice({ scope }: Caller, action: 'create' | 'delete'): void {
-  if (!scope.reaches('device', action).some(({ devices }) => devices === '*')) throw new Problem('forbidden')
+function mustReachAnyDevice(caller: Caller, action: 'create' | 'delete'): void {
+  if (!reachesAnyDevice(caller, action)) throw new Problem('forbidden')
+}
+
+function reachesAnyDevice({ scope }: Caller, action: Action): boolean {
+  return scope.reaches('device', action).some(({ devices }) => devices === '*')
 }

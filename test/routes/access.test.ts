@@ -131,6 +131,7 @@ const ownRows: Readonly<Record<string, OwnRow>> = {
   putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
   readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
   // A provisioning key may register any device.
+  listProvisioningKeys: { why: 'any device', row: [401, 'success', 403, 'empty', 'success', 'success'] },
   createProvisioningKey: { why: 'any device', row: [401, 'success', 403, 403, 'success', 'success'] },
   // Both tenants have the same id.
   deleteProvisioningKey: { why: 'any device, same id', row: [401, 'success', 403, 403, 'success', 'success'] },
