@@ -36,11 +36,11 @@ export interface AccessChangesParts {
 }
 
 const nothing = scopeOf([])
-/** Sockets checked in one turn. */
+/** The number of sockets that one task of the event loop checks. */
 const socketsPerSlice = 200
 
 /**
- * Publishes a committed change of identity to everything that checks rights, in one turn: to the published view for
+ * Publishes a committed change of identity to everything that checks rights, synchronously: to the published view for
  * requests, and to the hub for sockets. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
  *
  * An edit of rights is stored in two steps. The offset from which it is effective is known only here, after every event
@@ -49,7 +49,7 @@ const socketsPerSlice = 200
  */
 export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupChanged'> {
   readonly #parts: AccessChangesParts
-  /** Offsets that are being stored, by the edit they belong to. */
+  /** Offsets that are being stored, by `settlingKey`. */
   readonly #settling = new Map<string, { readonly edit: number; readonly since: number }>()
 
   constructor(parts: AccessChangesParts) {
@@ -147,7 +147,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
         else if (now.access !== caller.access) this.#move([socket])
       }
     } catch (error) {
-      // Another write failed in the meantime: the sockets are checked after the store was read again.
+      // Another write failed in the meantime: `load` checks all sockets again after the store was read.
       if (error instanceof Problem) return
       throw error
     }
@@ -155,8 +155,8 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
   }
 
   /**
-   * Notifies rules that depend on rights in this tenant: its own, and those of API keys that its users made in other
-   * tenants.
+   * Notifies the rules that depend on rights in this tenant: the rules of the tenant, and those of API keys that its
+   * users made in other tenants. Closes the sockets of API keys that are suspended now.
    */
   #rightsChanged(tenant: string): void {
     const { rules, dependentsOf } = this.#parts
@@ -164,7 +164,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#endSuspended()
   }
 
-  /** Closes the sockets of API keys that are now suspended. Until then they receive no events. */
+  /** The sockets receive no more events; a later task of the event loop closes them. */
   #endSuspended(): void {
     const { callerOf } = this.#parts
     const { hub, sockets } = this.#parts.connections
@@ -187,7 +187,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     for (const socket of sockets) {
       const session = this.#parts.connections.sockets.callerOf(socket)?.session
       const caller = session && this.#parts.callerOf(session)
-      // Its session is over, so the socket is closed for that reason.
+      // The session is over: `sessionEnded` or `keyEnded` closes the socket.
       if (!caller) continue
       this.#parts.connections.hub.move(socket, caller)
       this.#parts.connections.sockets.move(socket, caller)
@@ -200,7 +200,7 @@ export class AccessChanges implements IdentityNotices, Pick<RuleNotices, 'groupC
     this.#parts.rules.tenantEnded(tenant)
   }
 
-  /** The offset stays the same when another notice about the same edit comes. */
+  /** The offset from which an edit is effective. A second notice about the same edit gets the same offset. */
   #sinceOf(tenant: string, { id, rolesEdit }: UserRow): number {
     const settling = this.#settling.get(settlingKey({ type: 'user', tenant, user: id, edit: rolesEdit }))
     return settling?.edit === rolesEdit ? settling.since : this.#parts.connections.hub.publishedTo(tenant)

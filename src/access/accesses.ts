@@ -13,7 +13,7 @@ export interface Access {
   readonly scope: Scope
   /** The tenant's stream offset at which the scope last changed; -1: never. Contract 4.4. */
   readonly since: number
-  /** Changes with the scope, so that results cached per scope can be checked. */
+  /** Increases with each change of the scope, so that results of an earlier scope are recognised. */
   readonly version: number
 }
 
@@ -66,8 +66,8 @@ export interface AccessChanges {
 const operatorsTenant = 'default'
 
 /**
- * The committed rights of all users. Requests and sockets are checked against this view, so that both change in the
- * same turn, and no request uses a right that a crash could undo.
+ * The committed rights of all users. Requests and sockets are checked against this view, so that both change at the
+ * same time, and no request uses a right that a crash could undo.
  *
  * Obligations of publishers: publish only after the commit; a tenant before its roles and users. Obligation of code
  * that keeps a result for an access: hold a reference to the access. An access without references is collected and
@@ -77,7 +77,10 @@ export class Accesses {
   #tenants = new Map<string, TenantAccesses>()
   #users = new Map<string, PublishedUser>()
 
-  /** Replaces the whole view, after a start or a failed write. Objects given out before stay valid. */
+  /**
+   * Replaces the whole view, after a start or a failed write. `Access` objects that callers hold are updated, not
+   * replaced.
+   */
   load(view: AccessView): AccessChanges {
     const before = { tenants: this.#tenants, users: this.#users }
     this.#tenants = new Map()
@@ -114,8 +117,8 @@ export class Accesses {
   }
 
   /**
-   * `grants` undefined: the role was deleted. `since`: the last offset sent to every client. Returns the new scope of
-   * each access that changed.
+   * `grants` undefined: the role was deleted. `since`: the stream offset from which the change is effective. Returns
+   * the new scope of each access that changed.
    */
   publishRole(
     tenant: string,
@@ -127,8 +130,8 @@ export class Accesses {
   }
 
   /**
-   * `group` undefined: deleted. Rights do not change before the roles that name the group are published again: a commit
-   * that changes members stores these roles after the group.
+   * `group` undefined: the group was deleted. Rights do not change before the roles that name the group are published
+   * again: a commit that changes members stores these roles after the group.
    */
   publishGroup(tenant: string, id: string, group: PublishedGroup | undefined): void {
     this.#tenants.get(tenant)?.publishGroup(id, group)
@@ -139,7 +142,7 @@ export class Accesses {
     return this.#tenants.get(tenant)?.grantsOf(role)
   }
 
-  /** `user` undefined: deleted, or may no longer sign in. Returns whether the rights changed. */
+  /** `user` undefined: the user was deleted, or is disabled. Returns whether the tenant or the roles changed. */
   publishUser(user: PublishedUser | undefined, id: string): boolean {
     const before = this.user(id)
     if (user) this.#users.set(id, user)
@@ -153,7 +156,7 @@ export class Accesses {
     return user && this.#tenants.has(user.tenant) ? user : undefined
   }
 
-  /** The number of referenced accesses. For tests that check the bound. */
+  /** The number of accesses that are not collected. For tests that check the bound. */
   get count(): number {
     return [...this.#tenants.values()].reduce((sum, { count }) => sum + count, 0)
   }
@@ -278,7 +281,7 @@ class TenantAccesses {
   }
 }
 
-/** Few groups are named in grants, and only those need a set. */
+/** Makes the set of members on first use: grants name few of the groups. */
 class LazyMembers implements GroupMembers {
   readonly id: string
   readonly edit: number

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { PasswordEngine } from '#access/passwords'
 
 /**
- * argon2id (RFC 9106) at the minimum that OWASP recommends. Of the recommended pairs of memory and passes, this one takes
- * the least time here (8 ms of a core): 12 MiB are six huge pages of Linux. Written out, so that a new default of the
- * library does not change it.
+ * argon2id (RFC 9106) at the minimum that OWASP recommends. Of the recommended pairs of memory and passes, this one
+ * takes the least time here (8 ms of a core): 12 MiB are six huge pages of Linux. Written out, so that a new default of
+ * the library does not change it.
  */
 const cost = { memoryCost: 12_288, timeCost: 3, parallelism: 1, outputLen: 32 }
 
@@ -19,8 +19,7 @@ const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=
  * Low priority, but not idle (sched(7)): with idle priority any busy program on the machine would stop all sign-ins.
  * At nice 10 the process gets a tenth of a contended processor.
  *
- * It closes inherited descriptors of database files: LevelDB's descriptors are inherited, and deleted files would
- * keep their disk space.
+ * It closes all inherited descriptors of files. Otherwise files that LevelDB deletes would keep their disk space.
  */
 const program = `
   import { closeSync, fstatSync, readdirSync } from 'node:fs'
@@ -68,8 +67,8 @@ interface PendingHash {
 /**
  * A process for passwords with lower priority than the server: a sign-in can wait, an event cannot. On two cores a
  * flood of logins made half of all events ten times slower without it. It is not a thread: a thread that waits for a
- * processor while it holds a lock on shared memory would block all others. It is started again after it has died, and
- * keeps the server alive only while requests are pending.
+ * processor while it holds a lock on shared memory would block all others. After the process has died, the next
+ * password starts it again. It keeps the server alive only while requests are pending.
  */
 class PasswordProcess implements PasswordEngine {
   #child: ChildProcess | undefined

@@ -8,9 +8,9 @@ const attemptsWindowMs = 60_000
 const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
 type Bound = keyof typeof attemptsMax
 
-/** The number of windows of each of the three kinds; the oldest one is evicted. */
+/** The number of windows of each of the three kinds. A new window evicts the oldest. */
 const windowsMax = 65_536
-/** A typed name may be any text. */
+/** A client may send any text as a name. */
 const accountCharactersMax = 256
 
 export interface AttemptsParts {
@@ -25,8 +25,8 @@ interface Window {
 }
 
 /**
- * Slows down password guessing. Only failures count: a thousand sign-ins with the right password are not limited, and
- * up to a hundred failures from other addresses do not lock an account's owner out at the owner's address.
+ * Slows down password guessing. Only failures count: a thousand sign-ins with the right password are not limited. Fewer
+ * than a hundred failures from other addresses do not lock the owner of an account out.
  */
 export class Attempts {
   readonly #parts: AttemptsParts
@@ -129,7 +129,7 @@ function keysOf(address: string, account: string | undefined): readonly (readonl
 
 function accountKeysOf(group: string, account: string): readonly (readonly [Bound, string])[] {
   const name = account.slice(0, accountCharactersMax)
-  // An address contains no space.
+  // The first space ends the group, so no two pairs of group and name have the same key.
   return [
     ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
     ['account', name],
@@ -140,8 +140,9 @@ function accountKeysOf(group: string, account: string): readonly (readonly [Boun
 const addressCharactersMax = 64
 
 /**
- * The unit by which attempts are counted: for IPv6 its /64, because one customer can use all addresses in it; for any
- * other text the text itself.
+ * The unit by which attempts are counted: for an IPv6 address its /64, because one customer can use all addresses in
+ * such a network; for an IPv4-mapped address the IPv4 address; for any other text its first 64 characters, in lower
+ * case.
  */
 export function addressGroupOf(address: string): string {
   const text = address.slice(0, addressCharactersMax).toLowerCase()

@@ -14,13 +14,14 @@ import { type CrnType, crnTypes, idOfCrn, parseCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
-/** Longer than the path of any resource. A longer one ends with `…`. */
+/** Longer than the path of any resource. A longer path is cut, and ends with `…`. */
 const pathCharactersMax = 512
 
 /**
- * The rate of refused requests that are stored, for each caller and for all callers of a tenant together; the others
- * are only counted. Requests without credentials have a rate of their own. Each rate is less than half of what is
- * stored for 90 days, so refusals never displace all changes.
+ * The rates at which refused requests are stored, for each caller and for all callers of a tenant together; further
+ * refusals are only counted. Requests without an authenticated caller have a second rate for the tenant. In 90 days,
+ * each rate of a tenant stores less than half of the entries that its log keeps, so refusals never displace all
+ * changes.
  */
 const refusals = {
   ofOne: { atOnce: 1_000, perSecond: 0.01 },
@@ -28,7 +29,7 @@ const refusals = {
 }
 const bucketsMax = 65_536
 
-/** By part of a path: the type of the resource that the next part names. */
+/** For a part of a path, the type of the resource that the next part names. */
 const resourceTypes: Readonly<Record<string, CrnType>> = {
   alarms: 'alarm',
   'api-keys': 'key',
@@ -64,7 +65,7 @@ export class AuditLog implements Audit {
   readonly #refusals = new BoundedMap<string, Bucket>(bucketsMax)
   /** Orders entries of the same millisecond. It begins at random, so that no other process has the same numbers. */
   #number: number
-  /** `dropped`: refusals beyond the rate. */
+  /** `dropped`: refusals that were not stored, because of the rates or because the store accepted no writes. */
   readonly counts = { stored: 0, dropped: 0 }
 
   constructor(options: AuditLogOptions) {
@@ -135,7 +136,7 @@ export class AuditLog implements Audit {
     return (isServing && id && rowById(this.#options.system.peek(directoryAddress), id)?.name) || ''
   }
 
-  /** Whether a refusal may be recorded. False also while nothing can be stored: such a refusal is lost. */
+  /** Whether a refusal is stored. False also while the store accepts no writes. */
   #mayAdd(tenant: string, user: AuditedRequest['user']): boolean {
     const { isServing, gate } = this.#options.system
     if (!isServing || !gate.isOpen || gate.isFull) return false

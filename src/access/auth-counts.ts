@@ -6,7 +6,10 @@ import { Problem, type ProblemCode } from '#model/problem'
 export const credentialKinds = ['bearer', 'dpop', 'api_key', 'proof', 'link', 'none', 'other'] as const
 export type CredentialKind = (typeof credentialKinds)[number]
 
-/** `challenged`: asked to retry with a nonce. `unavailable`: the credentials could not be checked. */
+/**
+ * `challenged`: the client has to retry with a nonce. `held_up`: after too many failed attempts. `unavailable`: the
+ * credentials could not be checked.
+ */
 export const authOutcomes = ['accepted', 'challenged', 'refused', 'held_up', 'unavailable'] as const
 type AuthOutcome = (typeof authOutcomes)[number]
 
@@ -18,7 +21,7 @@ export function noAuthCounts(): AuthCounts {
   return Object.fromEntries(credentialKinds.map((kind) => [kind, none()])) as AuthCounts
 }
 
-/** Errors that are not refusals are bugs, and are counted as such. */
+/** Does not count an error that is not a Problem: such an error is a bug. */
 export function countFailed(counts: AuthCounts, kind: CredentialKind, error: unknown): void {
   if (error instanceof Problem) counts[kind][outcomeOf(error.code)]++
 }
@@ -43,7 +46,8 @@ export function credentialKindOf(request: AuthenticationRequest, access: RouteAc
 export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
 /**
- * The result: `ok`, a further step, or the code of the refusal. `conflict`: also if the user has to choose a tenant.
+ * The result: `ok`, `second_factor` if that step follows, or the code of the refusal. `conflict` also counts logins
+ * after which the user has to choose a tenant.
  */
 export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode
 

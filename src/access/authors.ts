@@ -15,15 +15,15 @@ export interface AuthorsParts {
   readonly now: () => number
 }
 
-/** Whether the user exists, and the user's mail address; null: no address. */
+/** Whether an author still has rights, and the author's mail address; null: no address. */
 export interface Recipient {
   readonly isActive: boolean
   readonly address: string | null
 }
 
 /**
- * The cached result of checking a key's roles against the scope of its creator. `access` is referenced so that its scope
- * is not collected.
+ * The cached result of checking a key's roles against the scope of its creator. `access` is referenced so that it is
+ * not collected: a new access would have another scope object, and the result would be computed again.
  */
 interface CreatorCheck {
   readonly access: Access | undefined
@@ -39,7 +39,9 @@ interface CreatorCheck {
 export class Authors {
   readonly #parts: AuthorsParts
   readonly #checks = new WeakMap<StoredApiKey, CreatorCheck>()
-  /** Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only keys in use. */
+  /**
+   * Tenants with API keys whose creators belong to another tenant, by the creators' tenant. Only keys that were used.
+   */
   readonly #tenantsByCreator = new Map<string, Set<string>>()
 
   constructor(parts: AuthorsParts) {
@@ -48,7 +50,8 @@ export class Authors {
 
   /**
    * `author`: `crn#user:…`, or `crn#key:…` of an API key. The scope is empty for a deleted or disabled user, for a key
-   * that ended, and for anything made while authentication was off. The operator owns the machine and keeps all rights.
+   * that has ended or is suspended, and for anything made while authentication was off. The operator owns the machine
+   * and keeps all rights.
    * @throws Problem `storage` while the store is being read
    */
   scopeOf(tenant: string, author: string): Scope {

@@ -1,8 +1,8 @@
 import type { Principal } from '#model/caller'
 
 /**
- * A map of limited size: a new entry evicts the oldest. For entries that can be computed or requested again. Reading
- * does not renew an entry, so that reading costs nothing.
+ * A map of limited size: an entry above the limit evicts the oldest. For entries that can be computed or requested
+ * again. Reading does not renew an entry, so that reading costs nothing.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>()
@@ -12,7 +12,7 @@ export class BoundedMap<K, V> {
    * and skipping them for each new entry took 30 µs with 65 536 of them.
    */
   readonly #keys = this.#entries.keys()
-  /** The last key from the iterator, if it is still there and was not set again. */
+  /** The last key from the iterator, unless it was deleted or set again. */
   #first: { readonly key: K } | undefined
 
   constructor(sizeMax: number) {
@@ -74,7 +74,7 @@ export class RecentMap<K, V> {
     this.#old = this.#young
   }
 
-  /** `now`: Unix ms. */
+  /** `now`: ms of any clock, the same clock in each call. */
   get(key: K, now: number): V | undefined {
     this.#move(now)
     const young = this.#young.get(key)
@@ -89,7 +89,7 @@ export class RecentMap<K, V> {
     this.#young.set(key, value)
   }
 
-  /** Begins a new generation when the time is over, or when the clock was set back. */
+  /** Begins a new generation when the last one has lasted long enough, or when the clock was set back by as much. */
   #move(now: number): void {
     const age = Math.abs(now - this.#youngSince)
     if (age < this.#generationMs) return
@@ -214,7 +214,7 @@ class FairShares<K> {
     if (share.users.size === 0) this.#tenants.delete(tenant)
   }
 
-  /** Undefined when there is none. */
+  /** Undefined when there are no entries. */
   get oldestOfLargest(): K | undefined {
     const share = this.#tenants.get(this.#sizes.largest ?? '')
     return share?.users.get(share.sizes.largest ?? '')?.oldest

@@ -8,11 +8,11 @@ export interface ByteAllowanceOptions {
   /** The use of the bytes, named in the error text. */
   readonly of: string
   readonly bytesMax: number
-  /** The time in which `bytesMax` is allowed again. */
+  /** The time after which an owner may add `bytesMax` again. */
   readonly perMs: number
 }
 
-/** Users and tenants that are remembered; any other has its whole allowance. */
+/** The number of users and tenants that are remembered; any other owner has its whole allowance. */
 const ownersMax = 65_536
 /** A tenant may add as much as this many of its users. */
 const usersOfTenant = 4
@@ -31,7 +31,7 @@ interface Bucket {
  */
 export class ByteAllowance {
   readonly #options: ByteAllowanceOptions
-  /** A bucket that was not used for `perMs` is full, so it can be forgotten. */
+  /** A bucket that was not used for `perMs` is full, except for a debt, so it can be forgotten. */
   readonly #buckets: RecentMap<string, Bucket>
 
   constructor(options: ByteAllowanceOptions) {
@@ -52,7 +52,7 @@ export class ByteAllowance {
     })
   }
 
-  /** @throws Problem the refusal; nothing is counted then */
+  /** @throws Problem the refusal; the bytes are not counted then */
   take(caller: Caller, bytes: number): void {
     const refusal = this.refusal(caller)
     if (refusal) throw refusal
@@ -63,7 +63,7 @@ export class ByteAllowance {
     for (const bucket of this.#bucketsOf(caller)) bucket.leftBytes -= bytes
   }
 
-  /** The user's first, then the tenant's. */
+  /** The bucket of the user, then that of the tenant. */
   #bucketsOf(caller: Caller): readonly Bucket[] {
     if (!caller.session) return []
     const { bytesMax } = this.#options

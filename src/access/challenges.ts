@@ -5,7 +5,7 @@ import type { Principal } from '#model/caller'
 
 /** Contract 2, Second factor. */
 const challengeLifetimeMs = 300_000
-/** 33 a second; a user whose challenge was evicted starts again. */
+/** Enough for 33 new challenges a second; a user whose challenge was evicted starts again. */
 const challengesMax = 10_000
 /** WebAuthn §13.4.3 requires at least 16. */
 const challengeBytes = 32

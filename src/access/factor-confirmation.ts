@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 
 /** How long a confirmation is valid. */
 const confirmedForMs = 300_000
-/** 33 a second; a user whose confirmation was evicted confirms again. */
+/** Enough for 33 new confirmations a second; a user whose confirmation was evicted confirms again. */
 const confirmationsMax = 10_000
 
 /**

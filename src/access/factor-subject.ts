@@ -14,7 +14,7 @@ import { Problem } from '#model/problem'
 /** The user whose second factor a request concerns, and how the request proves it. */
 export interface FactorSubject {
   readonly row: UserRow
-  /** Thumbprint of the proof's key. */
+  /** Thumbprint of the key that signed the proof of the request. */
   readonly jkt: string
   /** Unique name of the session or the 2FA token: challenges and secrets are made for this owner only. */
   readonly owner: string
@@ -28,7 +28,7 @@ export interface FactorSubject {
 
 /**
  * Finds the user by the 2FA token in the body, otherwise by the session; both need a proof. The token is valid until
- * the credentials change.
+ * it expires or the credentials change.
  *
  * @throws Problem `unauthorized`
  */
@@ -80,7 +80,10 @@ export async function signedInSubject(
   return { ...subject, session }
 }
 
-/** The current account. @throws Problem `unauthorized` if the credentials changed since the 2FA token was issued */
+/**
+ * The current account. @throws Problem `unauthorized` if the account is disabled or deleted, or if its credentials
+ * changed since the 2FA token was issued
+ */
 export function accountOf(parts: SignInParts, { row, version }: FactorSubject): AccountState & { version: number } {
   const account = parts.system.peek(accountAddress(row.tenant, row.id))
   const { credentials } = account
@@ -90,7 +93,7 @@ export function accountOf(parts: SignInParts, { row, version }: FactorSubject): 
   return { ...account, version: credentials.version }
 }
 
-/** Whether a factor may be tried: wrong ones count against the rate limit. @throws Problem `too_many_requests` */
+/** Call before a factor is checked. @throws Problem `too_many_requests` after too many wrong factors */
 export function checkFactorLimit(
   parts: SignInParts,
   subject: FactorSubject,
@@ -127,7 +130,7 @@ function badToken(): Problem {
   return new Problem('unauthorized', 'invalid or expired token')
 }
 
-/** Contract 2: answered with the nonce that the proof needs. */
+/** Contract 2: the error contains the nonce that the proof needs. */
 function missingProof({ nonce }: SignInParts): Problem {
   const problem = proofProblem('missing proof')
   return new Problem(problem.code, problem.message, { headers: { ...problem.headers, 'DPoP-Nonce': nonce() } })

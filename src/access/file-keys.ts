@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 export interface FileKeys {
   /** Authenticates refresh tokens of the DPoP scheme. */
   readonly refresh: Uint8Array
-  /** Seals secrets that have to be read again: TOTP secrets, private signing keys. */
+  /** Seals secrets that have to be read again: TOTP secrets, private signing keys, secrets of webhooks. */
   readonly seal: Uint8Array
   /** Signs image URLs. */
   readonly images: Uint8Array
@@ -54,7 +54,7 @@ export function seal(key: Uint8Array, plain: Uint8Array, context: string, random
   return new Uint8Array(Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]))
 }
 
-/** Undefined if it was sealed with another key or context, or was changed. Inverse of `seal`. */
+/** Undefined if the secret was sealed with another key or context, or was changed. Inverse of `seal`. */
 export function open(key: Uint8Array, sealed: Uint8Array, context: string): Uint8Array | undefined {
   if (sealed.length < nonceBytes + tagBytes) return undefined
   const nonce = sealed.subarray(0, nonceBytes)

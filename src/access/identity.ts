@@ -35,7 +35,7 @@ import { Problem } from '#model/problem'
 export type Identity = ReturnType<typeof openIdentity>
 
 const nonceKeyBytes = 32
-/** Lifetime of the tokens between a password and a second factor. */
+/** The longest lifetime of the tokens between a password and a second factor. */
 const secondFactorMsMax = 900_000
 
 export function openIdentity(options: IdentityOptions) {
@@ -161,8 +161,8 @@ export function openIdentity(options: IdentityOptions) {
       return caller
     },
     /**
-     * Counts an MQTT client that did not sign in. `account`: its name, if it has a password.
-     * @throws Problem `too_many_requests` after too many from one address
+     * Counts a failed sign-in of an MQTT client. `account`: the name that the client sent, if it sent a password too.
+     * @throws Problem `too_many_requests` after too many from one address or for one account
      */
     failedConnect(address: string, account: string | undefined) {
       auth.link.refused++
@@ -184,18 +184,23 @@ export function openIdentity(options: IdentityOptions) {
      * @throws Problem `storage` while the store is being read
      */
     scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
-    /** The mail address of a user, by resource name. @throws Problem `storage` while the store is being read */
+    /**
+     * Whether an author still has rights, and the mail address. @throws Problem `storage` while the store is being read
+     */
     addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
     /** Whether the creator of an API key may still grant its roles. */
     isGiven: (tenant: string, key: StoredApiKey) => authors.isKeyActive(tenant, key),
-    /** Seals secrets that have to be read again. Available like `imageKey`. */
+    /** Seals secrets that have to be read again. Throws before `open` or `follow` has read the key file. */
     sealKey: () => fileKeys().seal,
-    /** Signs image URLs. Available once `open` has resolved, like `unsubscribeKey`. */
+    /** Signs image URLs. Throws before `open` or `follow` has read the key file. */
     imageKey: () => fileKeys().images,
-    /** Signs unsubscribe URLs. */
+    /** Signs unsubscribe URLs. Throws before `open` or `follow` has read the key file. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
-    /** A node that follows another one has read the store. @throws WrongFileKey, an error of the file key's source */
+    /**
+     * Call when a node that follows the owner has read the store.
+     * @throws WrongFileKey, an error of the file key's source
+     */
     async follow() {
       derivedKeys ??= fileKeysOf(await options.fileKey(true))
       ring.reload()
@@ -216,7 +221,7 @@ export function openIdentity(options: IdentityOptions) {
       if (options.operatorToken === undefined) await firstAdministrator(parts, options)
     },
 
-    /** The store was read again after a failed write. */
+    /** Call when the store was read again after a failed write. */
     reloaded() {
       ring.reload()
       changes.load()

@@ -58,7 +58,7 @@ export class LinkCredentials {
     return device === anyDevice ? this.#gatewayOf(tenant, secret) : this.#deviceOf(tenant, device, secret)
   }
 
-  /** The caller by a device token, or by the text of a provisioning key alone, of any tenant. */
+  /** The caller by a device token, or by the text of a provisioning key of any tenant. */
   callerByToken(text: string): LinkCaller | undefined {
     const { system, accesses } = this.#parts
     const owner = isDeviceToken(text) ? ownerOfToken(system, tokenHash(text)) : undefined

@@ -17,9 +17,9 @@ import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**
- * The number of accounts that a login compares, one hash each. A login always computes as many hashes as for the mail
- * address that is used in the most tenants, so that the time of an answer does not reveal the number of accounts.
- * Contract 2, Login.
+ * The largest number of accounts that a login compares, one hash each. Every login computes as many hashes as a login
+ * with the mail address that is used in the most tenants needs, up to this number: so the time of an answer does not
+ * reveal the number of accounts. Contract 2, Login.
  */
 const candidatesMax = 8
 

@@ -22,8 +22,8 @@ export interface Administrator {
 /** The settings of authentication and access. */
 export interface IdentitySettings {
   /**
-   * The content of the key file. Called once, when the store is open. `isNeeded`: the store holds data that depends
-   * on an existing key, so no new key may be made.
+   * The content of the key file. Called when the store is open. `isNeeded`: the store holds data that depends on an
+   * existing key, so no new key may be made.
    */
   readonly fileKey: (isNeeded: boolean) => Promise<Uint8Array>
   readonly engine: PasswordEngine
@@ -31,15 +31,18 @@ export interface IdentitySettings {
   readonly publicUrls: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly areRateLimitsOn: boolean
-  /** The first administrator. Undefined: one is generated if there is no account. Contract 2. */
+  /** The first administrator. Undefined: an administrator is generated if there is no account. Contract 2. */
   readonly administrator?: Administrator
-  /** The configured administrator exists already, and keeps its password. */
+  /** Called if an account with the name of the administrator exists already. It keeps its password. */
   readonly administratorExists?: (name: string) => void
   /**
    * Called once the generated administrator is stored. Only a hash of the password is stored, so show the password now.
    */
   readonly administratorGenerated?: (generated: Administrator) => void
-  /** Its bearer may do everything while this process runs. Created by a local start of the server. */
+  /**
+   * A client that sends this token may do everything while this process runs. A local start of the server creates the
+   * token. With it, no administrator is created.
+   */
   readonly operatorToken?: string
   /** The port of the server, once it listens. */
   readonly port: () => number
@@ -54,7 +57,7 @@ export interface CredentialLinks {
   recheckCredentials(): void
 }
 
-/** Rules that depend on the rights of their authors, whether these are signed in or not. */
+/** Rules that depend on the rights of their authors, whether the authors are signed in or not. */
 export interface AuthoredRules {
   /** Rights of users in the tenant changed. */
   accessChanged(tenant: string): void

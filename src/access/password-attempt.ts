@@ -12,11 +12,11 @@ import { foldName } from '#model/user'
  * many failures under another name is treated as unknown; and every attempt costs the same number of hashes.
  */
 export interface PasswordAttempt {
-  /** As typed. */
+  /** The name or mail address, as typed. */
   readonly text: string
   readonly password: string
   readonly origin: SignInOrigin
-  /** The candidates. Called when the hash begins. */
+  /** The users that the text may mean. Called when the hash begins. */
   readonly rows: () => readonly UserRow[]
   /** The minimum number of hashes to compute. */
   readonly hashesMin: () => number

@@ -43,7 +43,10 @@ function signedInUser({ system }: SignInParts, { user, session }: Caller): { row
   return { row, session: session.id }
 }
 
-/** Verifies the password of a signed-in user again. Failures count for the name and the address of the user. */
+/**
+ * Verifies the password of a signed-in user again. Failures count for the address of the client, and for the id, the
+ * name and the mail address of the user.
+ */
 export async function verifyPassword(
   { system, passwords, attempts }: SignInParts,
   row: UserRow,

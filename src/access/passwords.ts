@@ -2,7 +2,7 @@ import { addressGroupOf } from '#access/attempts'
 import { Problem } from '#model/problem'
 import { FairQueue } from '#runtime/fair-queue'
 
-/** Waiting passwords, without the one that is hashed. */
+/** The number of passwords that may wait, without the one that is being hashed. */
 const waitingMax = 32
 
 /** The loop counts as busy from this share of its time on: events already wait for processors. */
@@ -10,12 +10,11 @@ const busyFrom = 1 / 3
 
 /**
  * The pause after each hash while the loop is busy: about ten hashes a second remain, a tenth of a processor. Even at
- * low priority argon2 reads and writes 12 MiB three times, which slows everything that shares caches and memory with
- * it.
+ * low priority argon2 reads and writes 12 MiB three times, which slows everything that shares caches and memory.
  */
 const pauseMs = 100
 
-/** With more waiting passwords the pauses are shorter, because each waits for the pauses of all before it. */
+/** With more waiting passwords the pauses are shorter, because each password waits for all pauses before its turn. */
 const fewWaiting = 4
 
 /**
@@ -35,7 +34,7 @@ export interface HashRequester {
 
 /** An account that the password may belong to. */
 export interface Candidate {
-  /** Undefined: no such account. Takes as long to check, and never matches. */
+  /** Undefined: there is no such account. The check takes as long, and never matches. */
   readonly hash: string | undefined
 }
 
@@ -52,9 +51,9 @@ export interface LoadSource {
 }
 
 /**
- * Hashes passwords one at a time: each takes a core for 10 to 20 ms and 12 MiB, which the rest of the server needs
- * too. While the loop is busy it pauses after each. Addresses take turns, so that many requests of one address do not
- * delay the others; when the queue is full, a request is refused with a time to retry. Contract 2, architecture:
+ * Hashes passwords one at a time: each takes a core for some 10 ms and 12 MiB, which the rest of the server needs too.
+ * While the loop is busy, there is a pause after each hash. Addresses take turns, so that many requests of one address
+ * do not delay the others; when the queue is full, a request is refused with a time to retry. Contract 2, architecture:
  * bounded queues.
  */
 export class Passwords {
@@ -65,13 +64,13 @@ export class Passwords {
   #isHashing = false
   #isPausing = false
 
-  /** Without a world there are no pauses. */
+  /** Without `load` there are no pauses. */
   constructor(engine: PasswordEngine, load?: LoadSource) {
     this.#engine = engine
     this.#load = load
   }
 
-  /** Waiting passwords and the one that is hashed. */
+  /** The number of passwords that wait or are being hashed. */
   get waitingCount(): number {
     return this.#waiting.size + (this.#isHashing ? 1 : 0)
   }
@@ -81,15 +80,15 @@ export class Passwords {
     return this.#engine.isCurrent(hash)
   }
 
-  /** @throws Problem `overloaded` when too many wait */
+  /** @throws Problem `overloaded` when too many wait, or when no client waits for this any more */
   hash(password: string, requester: HashRequester): Promise<string> {
     return this.#enqueue(requester, async () => this.#hashed(password))
   }
 
   /**
-   * Checks a password against all candidates, in one turn of the queue. `candidates` is called when the turn begins, and
-   * may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before the
-   * next turn, so that its counts apply to it.
+   * Checks a password against all candidates, in one turn of the queue. `candidates` is called when the turn begins,
+   * and may throw a refusal, because other attempts on the account may have failed meanwhile. `onResult` runs before
+   * the next turn, so that its counts apply to it.
    *
    * @throws Problem `overloaded` when too many wait, or when no client waits for this any more; errors of
    * `candidates`

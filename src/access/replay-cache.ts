@@ -3,7 +3,7 @@ import type { Random } from '#access/file-keys'
 import { Problem } from '#model/problem'
 
 /**
- * Three generations of this, so a proof is remembered for 122 to 183 s. 121 s are required: a proof is accepted from
+ * Three generations are kept, so a proof is remembered for 122 to 183 s. 121 s are required: a proof is accepted from
  * 60 s before its `iat` until 60 s after it, and `iat` counts whole seconds.
  */
 export const generationMs = 61_000

@@ -16,7 +16,7 @@ export interface SignInOrigin {
   readonly identified?: (user: Principal) => void
 }
 
-/** §4.1. `jkt`: of the request's proof, which was valid. */
+/** §4.1. `jkt`: the thumbprint of the key of the request's proof, which was valid. */
 export interface LoginRequest {
   /** An e-mail address, or a user's name. */
   readonly email: string
@@ -59,7 +59,7 @@ export interface BasicTokens {
   readonly refreshToken?: string
 }
 
-/** `jkt`: of the request's proof, which was valid. */
+/** `jkt`: the thumbprint of the key of the request's proof, which was valid. */
 export interface RefreshRequest {
   readonly refreshToken: string
   readonly jkt: string | undefined
@@ -131,11 +131,12 @@ export interface Confirmation {
 
 export type ConfirmedRequest = FactorRequest & Confirmation
 
-/** The pair if this completes a login. Recovery codes if this is the first factor. */
+/** The pair if this completes a login. Recovery codes for the first factor, and for each activation of TOTP. */
 export interface FactorActivated extends Partial<TokenPair> {
   readonly recoveryCodes?: readonly string[]
 }
 
+/** A security key of a user, as the API shows it. Times are Unix ms. */
 export interface ShownCredential {
   readonly id: string
   readonly name: string
@@ -144,7 +145,7 @@ export interface ShownCredential {
   readonly transports: readonly string[]
 }
 
-/** A key that signs tokens, or did. Times are Unix ms. */
+/** A present or earlier key that signs tokens. Times are Unix ms. */
 export interface ShownSigningKey {
   readonly kid: string
   readonly createdAt: number

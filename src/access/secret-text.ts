@@ -40,19 +40,19 @@ export function isHashOf(text: string, hash: Uint8Array): boolean {
   return own.length === hash.length && timingSafeEqual(own, hash)
 }
 
-/** `<tenant>.<id>.<secret>`: contains where to look it up. */
+/** `<tenant>.<id>.<secret>`: tenant and id name the stored key. */
 export function apiKeyText(tenant: string, id: string, secret: string): string {
   return `${tenant}.${id}.${secret}`
 }
 
-/** Where to look up the key; `isHashOf` checks the secret. Inverse of `apiKeyText`. */
+/** Tenant and id of the key; `isHashOf` checks the secret. Inverse of `apiKeyText`. */
 export function readApiKey(text: string): { readonly tenant: string; readonly id: string } | undefined {
   const [tenant = '', id = '', secret = '', ...more] = splitSecret(text)
   const isValid = isTenantIdentifier(tenant) && isServerMadeId(id) && isSecret(secret) && more.length === 0
   return isValid ? { tenant, id } : undefined
 }
 
-/** `<id>.<secret>`: always used after its tenant. */
+/** `<id>.<secret>`, without the tenant. */
 export function provisioningKeyText(id: string, secret: string): string {
   return `${id}.${secret}`
 }
@@ -98,8 +98,8 @@ function base32Of(bytes: Uint8Array): string {
 }
 
 /**
- * Compares tokens with a configured one, of which only the hash is stored, in constant time. Without a configured token,
- * no token matches.
+ * Compares tokens with a configured one, of which only the hash is stored, in constant time. Without a configured
+ * token, no token matches.
  */
 export function tokenMatcher(token: string | undefined): (shown: string) => boolean {
   if (token === undefined) return () => false

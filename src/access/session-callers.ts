@@ -94,7 +94,7 @@ export class SessionCallers {
   }
 }
 
-/** `jkt`: of a proof's key, if the session is not bound to one. Undefined: the session is over. */
+/** `jkt`: thumbprint of a proof's key, if the session is not bound to a key. Undefined: the session is over. */
 function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: string): SessionCaller | undefined {
   if (!accesses.hasTenant(reference.tenant)) return undefined
   const stored = reference.stored
@@ -103,7 +103,7 @@ function callerOfSession(accesses: Accesses, reference: SessionReference, jkt?: 
   return new SessionCaller(accesses, reference, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** Undefined: deleted, expired, or its creator may no longer grant its roles. */
+/** Undefined: the key was deleted, has expired, or its creator may not grant its roles. */
 function activeKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
   const key = authors.keyOf(tenant, id)
   return key && authors.isKeyActive(tenant, key) ? key : undefined
@@ -149,7 +149,7 @@ export class SessionCaller implements Caller {
     return new SessionCaller(this.#accesses, this.#reference, this.#user, jkt)
   }
 
-  /** Whether the user still exists with the same roles, and these have the same scope. */
+  /** Whether the user still exists with the same name and roles, and the roles have the same scope. */
   hasSameRights(): boolean {
     return this.#access.version === this.#version && hasSameRights(this.#user, this.#accesses.user(this.#user.id))
   }
@@ -216,12 +216,12 @@ class KeyCaller implements Caller {
   }
 }
 
-/** The request that uses a session. Its address is only read if it is recorded. */
+/** The request that uses a session. The address is only read when the use is recorded. */
 interface UsingRequest {
   readonly forwarded: { readonly address: string }
 }
 
-/** A reference to a session: looked up again only after its actor was unloaded, minutes after its last use. */
+/** Keeps the actor of a session, and looks it up again only after it was unloaded, minutes after the last use. */
 class SessionReference {
   readonly tenant: string
   readonly id: string
@@ -240,12 +240,12 @@ class SessionReference {
     return session && !isOver(session, this.#system.world.now()) ? session : undefined
   }
 
-  /** Records a request with one of its tokens, unless the store accepts no writes. */
+  /** Records the use of the session, at most once every `usedEveryMs`, and only while the store accepts writes. */
   use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
     const system = this.#system
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
     const { address } = request.forwarded
-    // The connection ended while a signature was checked, so its address is unknown.
+    // The connection ended while a signature was checked, so the address is unknown.
     if (address === '') return
     system.turnOf(this.#active, { type: 'use', address }, ignoreAnswer)
   }

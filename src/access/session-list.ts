@@ -16,7 +16,7 @@ export class SessionList {
     this.#parts = parts
   }
 
-  /** Newest first. `current`: id of the session that asks. */
+  /** Newest first. `current`: id of the session that sends the request. */
   async list(tenant: string, user: string, current?: string): Promise<readonly ShownSession[]> {
     const { system } = this.#parts
     const now = system.world.now()
@@ -30,7 +30,7 @@ export class SessionList {
     return shown.reverse()
   }
 
-  /** @throws Problem `not_found` for a session of another user */
+  /** @throws Problem `not_found` if the user has no such session */
   async end(tenant: string, user: string, session: string): Promise<void> {
     await this.#parts.system.ask(accountAddress(tenant, user), { type: 'end_sessions', only: session })
   }

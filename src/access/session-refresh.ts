@@ -65,7 +65,10 @@ function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState
   if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
 }
 
-/** Returns the new number. A number that was used before ends the session. */
+/**
+ * Returns the new number. A number that was used before ends the session, unless a session of the DPoP scheme repeats
+ * its last rotation within seconds.
+ */
 async function rotate(
   { world, system, lifetimes }: SignInParts,
   tenant: string,

@@ -6,7 +6,7 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** Sockets closed in one turn: closing one notifies its module, and the event loop waits meanwhile. */
+/** The number of sockets that one task of the event loop closes: each closing notifies a module. */
 const endedAtOnceMax = 200
 
 export interface SessionSocketsParts {
@@ -22,9 +22,9 @@ interface AccessSockets {
 }
 
 /**
- * Sockets by the session they depend on: when it ends, they are closed (4401). A socket that loses its last readable
- * event by a change of rights is closed too (4403); a socket that was opened without a readable event stays open, but
- * silent. Contract 2, 4.7.
+ * Sockets by the session they depend on: when the session ends, they are closed (4401). A socket that loses its last
+ * readable event by a change of rights is closed too (4403); a socket that was opened without a readable event stays
+ * open, but silent. Contract 2, 4.7.
  */
 export class SessionSockets {
   readonly #parts: SessionSocketsParts
@@ -104,7 +104,7 @@ export class SessionSockets {
     )
   }
 
-  /** Closes sockets in later turns, in batches: each closing notifies a module, and there may be thousands. */
+  /** Closes the sockets later, in batches: there may be thousands. */
   end(sockets: readonly Socket[], reason: CloseReason): void {
     if (sockets.length === 0) return
     this.#parts.world.soon(() => {
@@ -120,7 +120,7 @@ export class SessionSockets {
     return [...(this.#byUser.get(`${tenant}/${user}`) ?? [])]
   }
 
-  /** The caller when the socket was opened, or last moved. */
+  /** The caller for whom the socket was opened, or last moved. */
   callerOf(socket: Socket): Caller | undefined {
     return this.#callers.get(socket)
   }

@@ -23,7 +23,8 @@ export type Logins = ReturnType<typeof loginsOf>
 export type SecondFactors = ReturnType<typeof secondFactorsOf>
 
 /**
- * Sign-in and sign-out with passwords and tokens, counted. A synchronous error also becomes a rejection. Contract 2.
+ * The flows of passwords and tokens. Sign-ins and refreshes are counted. A synchronous error also becomes a rejection.
+ * Contract 2.
  */
 export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   return {
@@ -44,7 +45,7 @@ export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   }
 }
 
-/** Contract 2, Second factor. */
+/** The flows of second factors. Sign-ins are counted. Contract 2, Second factor. */
 export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows, counts: SignInCounts) {
   return {
     useTotp: counts.countOutcomes('totp', totp.use.bind(totp)),

@@ -95,7 +95,9 @@ export interface RefreshedSession {
   readonly tenant: string
   readonly user: string
   readonly session: string
+  /** The number of the refresh token; 0: the session has no refresh token. */
   readonly number: number
+  /** Unix ms. */
   readonly endsAt: number
 }
 
@@ -133,7 +135,7 @@ export function accountAtVersion({ system }: SignInParts, { tenant, user, versio
   return account
 }
 
-/** Whether a password alone is not enough: the tenant or the user requires a second factor. */
+/** Whether a password alone is not enough: the tenant requires a second factor, or the user has set one up. */
 export function needsSecondFactor({ twoFactor }: TenantRow, account: AccountState): boolean {
   return twoFactor === 'required' || factorNames(account.factors).length > 0
 }
@@ -145,7 +147,7 @@ export function tenantOf({ system }: SignInParts, { tenant }: Pick<UserRow, 'ten
   return row
 }
 
-/** The session of a refresh token, if it is valid and its user may sign in under this host. */
+/** The session of a refresh token, if it is not over and its user may sign in under this host; undefined: any host. */
 export function activeSession(
   { world, system, accesses }: SignInParts,
   { tenant, session }: { readonly tenant: string; readonly session: string },
@@ -171,8 +173,8 @@ export function wrongRefreshToken(): Problem {
 }
 
 /**
- * Rejects the Basic scheme if it is disabled or a second factor is needed. Only for recognised users. Contract 2,
- * Basic scheme.
+ * Rejects the Basic scheme if it is disabled or a second factor is needed. Call after the user was recognised: the
+ * error names the reason. Contract 2, Basic scheme.
  */
 export function refuseBasic(tenant: TenantRow, account: AccountState): void {
   if (!tenant.basic) throw new Problem('unauthorized', 'use the DPoP scheme')

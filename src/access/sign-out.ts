@@ -14,7 +14,7 @@ export async function signOut(parts: SignInParts, request: SignOutRequest): Prom
       ...(!request.isAll && { only: session }),
     })
   } catch (error) {
-    // Another request ended it in the meantime.
+    // Another request ended the session in the meantime.
     if (!(error instanceof Problem && error.code === 'not_found')) throw error
   }
 }

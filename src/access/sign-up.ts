@@ -20,7 +20,7 @@ import { isPermitted } from '#model/scope'
 export async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ readonly name: string }> {
   const { world, system, passwords, attempts } = parts
   const { name, code, password, origin } = request
-  // The answer must not reveal whether the name exists, so only the name is limited.
+  // The answer must not reveal whether the name exists, so the limit depends on the typed name, not on the account.
   attempts.check(origin.address, attemptKeyOf(name))
   const row = rowByName(system.wake(directoryAddress), name)
   if (row) identifyUser(origin, { ...row, user: row.id })
@@ -50,7 +50,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   return { name: row.name }
 }
 
-/** Uses the roles in memory, including edits that are not stored yet: they may be stored before the code is used. */
+/** Uses the roles in memory, with edits that are not stored yet: these may be stored before the code is used. */
 function mayStillGive(
   { authors, system }: SignInParts,
   { createdBy }: AccessCode,

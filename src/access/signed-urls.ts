@@ -28,7 +28,7 @@ export class ImageUrls {
     return `device=${encodeURIComponent(device)}&exp=${exp}&sig=${this.#signatureOf(sha256, device, exp)}`
   }
 
-  /** Whether the server signed it for this image, and it has not expired. `query`: decoded values. */
+  /** Whether the server signed this query for this image, and the URL has not expired. The values are decoded. */
   isValid(sha256: string, { device, exp, sig }: ImageQuery, now: number): boolean {
     // Checked after the signature, so `exp` is a number in the server's own format.
     return isSame(sig, this.#signatureOf(sha256, device, exp)) && now < Number(exp)
@@ -71,7 +71,7 @@ export class UnsubscribeUrls {
     return `${base}${path}${encodeURIComponent(subscription)}?${query}&sig=${this.#signatureOf(subject)}`
   }
 
-  /** Whether the server signed it for this subscription of this user. */
+  /** Whether the server made this signature for this subscription of this user. */
   isValid(subject: UnsubscribeSubject, sig: string): boolean {
     return isSame(sig, this.#signatureOf(subject))
   }

@@ -34,8 +34,8 @@ export interface KeyRingParts {
 }
 
 /**
- * The keys that sign tokens. One signs; earlier ones stay valid until the last token they signed has expired, so that
- * a rotation signs no user out. Each is stored sealed under the key file. Contract 2, Tokens.
+ * The keys that sign tokens. One key signs; earlier keys stay valid until the last token they signed has expired, so
+ * that a rotation signs no user out. Each key is stored sealed under the key file. Contract 2, Tokens.
  */
 export class KeyRing {
   readonly #parts: KeyRingParts
@@ -61,7 +61,7 @@ export class KeyRing {
     this.#use([...this.#parts.system.wake(signingKeysAddress).keys.values()])
   }
 
-  /** A key was stored; `stored` undefined: removed. @throws WrongFileKey */
+  /** A key was stored, or removed (`stored` is undefined). @throws WrongFileKey */
   updateKey(kid: string, stored: StoredSigningKey | undefined): void {
     const others = this.#stored.filter((key) => key.kid !== kid)
     this.#use(stored ? [...others, stored] : others)
@@ -75,7 +75,7 @@ export class KeyRing {
     this.#keys = current ? { current, find: (kid) => opened.get(kid) } : noKeys
   }
 
-  /** Rotates a key that reached its age. Called again in an hour if that failed. */
+  /** Rotates a key that has reached its age. After a failure, the notice about the old key comes again in an hour. */
   rotateOld(): void {
     this.rotate().catch((error) => this.#parts.failed(error, 'rotating an old signing key'))
   }

@@ -27,7 +27,7 @@ export interface PublishedKey extends PublicJwk {
 
 const curve = 'prime256v1'
 const privateBytes = 32
-/** One number in 2³² is outside the curve; more than a few in a row mean that `random` is not random. */
+/** One number in 2³² is above the order of the curve; several in a row mean that `random` is not random. */
 const attemptsMax = 8
 
 /** From 32 random bytes, so that the same seed makes the same key. */
@@ -45,7 +45,7 @@ export function sealSigningKey(sealKey: Uint8Array, key: SigningKey, random: Ran
   return seal(sealKey, Buffer.from(d, 'base64url'), contextOf(key.kid), random)
 }
 
-/** Undefined if it was sealed under another key file, or is another key. Inverse of `sealSigningKey`. */
+/** Undefined if the key was sealed under another key file, or has another `kid`. Inverse of `sealSigningKey`. */
 export function openSigningKey(sealKey: Uint8Array, kid: string, sealed: Uint8Array): SigningKey | undefined {
   const bytes = open(sealKey, sealed, contextOf(kid))
   const key = bytes && signingKeyOf(bytes)

@@ -12,7 +12,7 @@ export interface TenantRemovalParts {
   readonly system: System<Entry>
   readonly listing: Listing
   readonly sweep: Sweep
-  /** Everything except the name is removed. Called before the name can be used again. */
+  /** Called when everything except the name is removed, before the name can be used again. */
   readonly swept: (tenant: string) => void
   readonly failed: (error: unknown, tenant: string) => void
 }
@@ -38,7 +38,7 @@ export class TenantRemoval {
     this.#parts = parts
   }
 
-  /** Continues all removals that were unfinished when the store was last open. */
+  /** Continues all unfinished removals. Call after the store was read. */
   resume(): void {
     for (const { tenantIdentifier, state } of this.#parts.system.wake(directoryAddress).tenants.values()) {
       if (state === 'deleting') this.begin(tenantIdentifier)

@@ -2,7 +2,7 @@ import { ExpiringMap } from '#access/bounded-map'
 import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Unused tickets; each lives for half a minute, so this allows 3 000 a second. About 300 bytes each. */
+/** Unused tickets. Each is valid for half a minute, so this allows 3 000 a second. A ticket takes about 300 bytes. */
 const ticketsMax = 100_000
 /** 192 bits: cannot be guessed in half a minute. */
 const ticketBytes = 24
@@ -21,8 +21,8 @@ type TicketOwner = { readonly session: SessionKey } | { readonly caller: Caller 
 
 /**
  * Short-lived strings that authenticate websockets, because browsers cannot send headers there. The first use consumes
- * a ticket, even if it is refused. When there are too many, the oldest one of the user with the most tickets is evicted.
- * Contract 4.1.
+ * a ticket, even if the socket is refused. When there are too many, the oldest ticket is evicted of the user with the
+ * most tickets in the tenant with the most tickets. Contract 4.1.
  */
 export class Tickets {
   readonly #options: TicketsOptions

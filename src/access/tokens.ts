@@ -17,13 +17,13 @@ export interface VerifiedToken {
   /** Id of the user, without `crn#user:`. */
   readonly user: string
   readonly session: string
-  /** The number of the refresh token that it was issued with; 0 without one. */
+  /** The number of the refresh token that was issued together with this token; 0: there was none. */
   readonly number: number
-  /** Unix ms; invalid from then on. */
+  /** Unix ms. The token is invalid from then on. */
   readonly expiresAt: number
-  /** Thumbprint of the key that it is bound to. */
+  /** Thumbprint of the key that the token is bound to. */
   readonly jkt?: string
-  /** SHA-256 of its text, Base64url. */
+  /** SHA-256 of the token's text, Base64url. */
   readonly hash: string
 }
 
@@ -66,7 +66,7 @@ export interface TokensParts {
   /** Unix ms. */
   now(): number
   readonly random: Random
-  /** Called each time, because a rotation changes them. */
+  /** Called for each token, because a rotation changes the keys. */
   keys(): SigningKeys
   /** The claims `iss` and `aud`. */
   readonly issuer: string
@@ -133,7 +133,7 @@ export class Tokens {
     return this.#sign(tokenTypes.secondFactor, tenant, user, this.#newId(), this.#secondsIn(lifetimeMs), own)
   }
 
-  /** `jkt`: of the request's proof. Undefined for a foreign, expired or differently bound token. */
+  /** `jkt`: of the request's proof. Undefined for a token that is invalid, has expired, or is bound to another key. */
   async readSecondFactor(
     text: string,
     jkt: string,
@@ -199,7 +199,7 @@ export class Tokens {
     return base64urlOf(this.#parts.random(jtiBytes))
   }
 
-  /** Unix seconds. */
+  /** The time in so many milliseconds, in Unix seconds. */
   #secondsIn(ms: number): number {
     return Math.floor((this.#parts.now() + ms) / 1000)
   }
@@ -209,7 +209,7 @@ export class Tokens {
   }
 }
 
-/** The time given to jose, so that it accepts expired tokens: `#inTime` checks the expiry. */
+/** The time given to jose, so that it accepts expired tokens: `#inTime` and `#isOver` check the expiry. */
 const ignoredTime = new Date(0)
 
 const invalid: TokenReading = { fault: 'invalid token' }
@@ -344,7 +344,7 @@ export interface RefreshSubject {
 const macBytes = 32
 /** Tenant 63, session 16, number 10, mac 43 and the dots. */
 const textCharactersMax = 135
-/** Enough for a session that is renewed every second for a year. */
+/** Enough for a session that is renewed every second for 300 years. */
 const numberPattern = /^[1-9][0-9]{0,9}$/
 
 export function refreshTokenText(key: Uint8Array, subject: RefreshSubject): string {

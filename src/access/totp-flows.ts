@@ -19,7 +19,7 @@ import { Problem } from '#model/problem'
 
 /** As long as the 2FA token for setting up a factor. */
 const pendingMs = 900_000
-/** 11 a second; a user whose secret was evicted starts again. */
+/** Enough for 11 new secrets a second; a user whose secret was evicted starts again. */
 const pendingMax = 10_000
 /** The label in an authenticator app. */
 const issuer = 'device-data-backend'
@@ -60,8 +60,8 @@ export class TotpFlows {
   }
 
   /**
-   * Activates the new secret with one of its codes. During sign-in, the same code may be used again for the second step.
-   * Each activation replaces the recovery codes. Contract 2.
+   * Activates the new secret with one of its codes. During a sign-in, this code does not count as used. Each activation
+   * replaces the recovery codes. Contract 2.
    */
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts

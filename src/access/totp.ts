@@ -7,8 +7,8 @@ import type { UserRow } from '#actors/directory/state'
 /**
  * Time-based one-time passwords: SHA-1, six digits, 30 s, the defaults of every authenticator app. RFC 6238.
  *
- * A code is valid in its own step and the adjacent ones (RFC 6238 §5.2: clocks differ). The account ensures that it
- * is used once by storing the last used step; this is why the step is returned.
+ * A code is valid in its own step and the adjacent ones (RFC 6238 §5.2: clocks differ). The account ensures that a code
+ * is used once by storing the last used step; this is why `totpStep` returns the step.
  */
 
 export const totpStepMs = 30_000
@@ -21,7 +21,7 @@ export function newTotpSecret(random: Random): Uint8Array {
   return random(secretBytes)
 }
 
-/** The form in which people type it into an app. */
+/** The form in which people type the secret into an app. */
 export function totpSecretText(secret: Uint8Array): string {
   return secretOf(secret).base32
 }
@@ -57,7 +57,7 @@ export function sealTotpSecret({ world, fileKeys }: SignInParts, row: UserRow, s
   return seal(fileKeys().seal, secret, contextOf(row), (byteCount) => world.random(byteCount))
 }
 
-/** Undefined: the user has none. Inverse of `sealTotpSecret`. */
+/** Undefined: the user has no TOTP secret. Inverse of `sealTotpSecret`. */
 export function openTotpSecret(
   { fileKeys }: SignInParts,
   row: UserRow,

@@ -38,7 +38,7 @@ const loadReaders = () => import('@simplewebauthn/server/helpers')
 
 /**
  * WebAuthn as second factor: a person has to be present; the password identifies the person (user verification is not
- * requested). Only checks answers: challenges and credentials are kept by the caller.
+ * requested). This class only checks answers; the caller stores challenges and credentials.
  */
 export class Webauthn {
   readonly #relyingParty: () => RelyingParty
@@ -174,7 +174,7 @@ function bytesOf(challenge: string): Uint8Array<ArrayBuffer> {
 
 /** The relying party of authenticators, and the pages that may use it. WebAuthn §5.1.3, contract 2. */
 export interface RelyingParty {
-  /** A host name without a port. Keys are made for it, and do not work under another one. */
+  /** A host name without a port. A security key that was registered for this name does not work under another name. */
   readonly id: string
   readonly name: string
   readonly origins: readonly string[]

@@ -3,17 +3,17 @@ import type { FunctionBody, StoredFunction, StoredWebhookSecret } from '#model/f
 import type { Graph, GraphNode } from '#model/graph'
 import { newWebhookSecret } from '#model/webhook'
 
-/** Whose function it is. */
+/** The function that a secret belongs to. */
 interface Owner {
   readonly tenant: string
   readonly function: string
 }
 
-/** A body without secrets. */
+/** The body of a function, apart from the sealed secrets of its webhooks. */
 export interface SealedBody {
   readonly body: FunctionBody
   readonly secrets: readonly StoredWebhookSecret[] | undefined
-  /** The secrets that were made, by node: they are shown once. */
+  /** The new secrets that the server made, by node: the answer shows them once. */
   readonly made: ReadonlyMap<string, string>
 }
 
@@ -25,13 +25,13 @@ export class WebhookSecrets {
   readonly #key: () => Uint8Array | undefined
   readonly #random: Random
 
-  /** @param key undefined: authentication is off */
+  /** `key` returns the seal key; undefined while authentication is off. */
   constructor(key: () => Uint8Array | undefined, random: Random) {
     this.#key = key
     this.#random = random
   }
 
-  /** A node without a secret in `body` keeps its stored one; if it has none, one is made. */
+  /** A node without a secret in `body` keeps its stored secret; without a stored secret, it gets a new one. */
   seal(owner: Owner, body: FunctionBody, before?: StoredFunction): SealedBody {
     const made = new Map<string, string>()
     const secrets = body.graph.nodes.flatMap((node): StoredWebhookSecret[] => {
@@ -52,7 +52,7 @@ export class WebhookSecrets {
     }
   }
 
-  /** Undefined: it was sealed with the key of another server. */
+  /** Undefined: the node has no secret, or its secret was sealed with the key of another server. */
   open(owner: Owner, { secrets = [] }: StoredFunction, node: string): string | undefined {
     const stored = secrets.find((secret) => secret.node === node)
     if (!stored) return undefined
