@@ -9,8 +9,9 @@ import type { Action, Reach, Resource } from '#model/scope'
 export interface AuthenticationRequest {
   /** As sent, in upper case; `GET` for an upgrade. */
   readonly method: string
-  /** Path and query as sent, byte for byte. */
+  /** As sent, byte for byte, without the query. */
   readonly path: string
+  /** As sent, byte for byte, without the question mark. */
   readonly query: string
   readonly forwarded: ForwardedRequest
   readonly requestId: string
@@ -57,7 +58,8 @@ export function permit(access: RouteAccess, caller: Caller, parameters: unknown)
 }
 
 /**
- * The check of a PUT that may create a resource of the tenant: the required permission depends on whether it exists.
+ * The check of a PUT that may create a resource of the tenant: the required permission depends on whether the resource
+ * exists.
  * @throws Problem `forbidden`
  */
 export function mayPut(caller: Caller, resource: Resource, exists: boolean): void {
@@ -144,7 +146,7 @@ export function isNonceChallenge(error: unknown): boolean {
   return error instanceof Problem && error.message === ('use_dpop_nonce' satisfies ProofFault)
 }
 
-/** `scheme`: the one with which the token was sent. */
+/** `scheme`: the scheme with which the token was sent. */
 export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Problem {
   const { code, challenge } = tokenFaults[fault]
   const text = scheme === 'DPoP' ? dpopChallenge(challenge) : `Bearer error="${challenge}"`

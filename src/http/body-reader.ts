@@ -82,7 +82,7 @@ export class BodyReader {
     this.#stream?.drop(false)
   }
 
-  /** Call it when the client disconnected. A reader still gets the bytes that arrived. */
+  /** Call it when the client disconnected. The reader of a streamed body still gets the bytes that arrived. */
   cut(): void {
     this.unwatch()
     if (this.#stream) this.#stream.drop(true)
@@ -147,11 +147,14 @@ export class BodyReader {
   }
 }
 
-/** The time for each 16 KiB of a body; the parser also requires 16 KiB/s, but checks it 8 to 12 s later. */
+/**
+ * The time for each `stepBytes` of a body, and for the rest after the last full step. The parser also requires 16
+ * KiB/s, but checks this 8 to 12 s later.
+ */
 export const bodyPaceMs = 7_000
 const stepBytes = 7 * 16 * 1024
 
-/** The parts of a request that the pace check reads. */
+/** The parts of a request that the pace check uses. */
 export interface PacedRequest {
   readonly hasBegun: boolean
   fail(error: Problem, isCutting: boolean): void

@@ -15,8 +15,8 @@ export const allUnreadBytesMax = 128 * 1024 * 1024
 const gatheredBytes = 16 * 1024
 
 /**
- * Buffers are reused. A new copy for each piece is garbage that V8 finds late: a gigabyte in chunks made the process
- * hold 340 MiB.
+ * The bytes of buffers that a body keeps for reuse. Without reuse, each piece is garbage that V8 finds late: a gigabyte
+ * in chunks made the process hold 340 MiB.
  */
 const spareBytesMax = 2 * unreadBytesMax
 
@@ -42,8 +42,9 @@ export interface UnreadTotal {
 export interface StreamSource {
   readonly lengthBytes: number | undefined
   readonly allUnread: UnreadTotal
-  /** Pauses or resumes the sender. */
+  /** Pauses the sender. */
   hold(): void
+  /** Resumes the sender. */
   release(): void
   /** A piece arrived or was read. */
   progressed(): void
@@ -54,8 +55,8 @@ export interface StreamSource {
  * The unread part of a body.
  *
  * Obligations: pieces are returned in order, each once, and before the end or the error; a piece is valid until the
- * next one is requested; the stream holds little more than `unreadBytesMax` and the bytes already in the parser; `hold`
- * and `release` alternate.
+ * next one is requested; the sender is paused above `unreadBytesMax`, and refused when it sends more while all bodies
+ * together exceed `allUnreadBytesMax`; `hold` and `release` alternate.
  */
 export class ReceivedBody implements BodyStream {
   readonly #source: StreamSource
@@ -63,11 +64,12 @@ export class ReceivedBody implements BodyStream {
   #lent: Uint8Array | undefined
   readonly #spares: Uint8Array[] = []
   #spareBytes = 0
-  /** The last piece, while it has space left, and its filled length. */
+  /** The last piece, while small chunks are joined in it. */
   #gathering: Uint8Array | undefined
+  /** The filled length of `#gathering`. */
   #gatheredBytes = 0
   #unreadBytes = 0
-  /** Whether the unread bytes count for all bodies. */
+  /** Whether the unread bytes count in the total of all bodies. */
   #isCounted = true
   #isHeld = false
   /** How the body ended; undefined while more may arrive. */
@@ -87,7 +89,7 @@ export class ReceivedBody implements BodyStream {
     return this.#source.stillPermitted()
   }
 
-  /** Bytes that wait to be read. */
+  /** The number of bytes that wait to be read. */
   get unreadBytes(): number {
     return this.#unreadBytes
   }
@@ -109,11 +111,11 @@ export class ReceivedBody implements BodyStream {
     this.#wakeReader()
   }
 
-  /** The body is complete, or exceeds the limit. */
+  /** The body is complete, or the rest of it is refused with the problem. */
   finish(problem?: Problem): void {
     if (this.#end !== undefined) return
     this.#end = problem ?? 'whole'
-    // The body is complete: the connection may carry other data now.
+    // No more bytes are added, so the sender need not wait for the reader.
     this.#release()
     this.#wakeReader()
   }
@@ -123,7 +125,7 @@ export class ReceivedBody implements BodyStream {
    * arrived.
    */
   drop(isStillReadable: boolean): void {
-    // The stored bytes may never be read, and none are added: they no longer count for all bodies.
+    // The stored bytes may never be read, and no bytes are added: this body no longer counts in the total.
     this.#countForAll(-this.#unreadBytes)
     this.#isCounted = false
     if (!isStillReadable) this.#clear()

@@ -15,7 +15,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly upload: BodyStream | undefined
   /** A request header by its lower-case name; empty when absent. */
   header(name: string): string
-  /** The user that a request without a session is about, for the audit. */
+  /** Names the user that a request without a session is about, for the audit. */
   identified(user: Principal): void
   /**
    * Method, path and query as sent. The entry of GET also answers HEAD. Path and query are used for links to further
@@ -40,8 +40,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
 
 /**
  * A body as a stream, for one iteration. A piece is valid until the next one is requested. A reader that pauses also
- * pauses the sender. The iterator throws when the client disconnects, and Problem `too_large` when the body exceeds the
- * limit.
+ * pauses the sender. The iterator throws RequestEnded when the client disconnects, Problem `too_large` when the body
+ * exceeds the limit, and `overloaded` when the unread bytes of all bodies do.
  */
 export interface BodyStream extends AsyncIterable<Uint8Array> {
   /** The declared length; undefined for a chunked body. */
@@ -76,7 +76,7 @@ export interface Binding {
   readonly answer: Answerer
   /** Replaces names in a body by identifiers, before it is validated. @throws Problem for names without a meaning */
   readonly resolve?: (caller: Caller, body: unknown) => unknown
-  /** Each node of a cluster answers it about itself. */
+  /** Each node of a cluster answers the requests itself, about its own state. */
   readonly isOfEachNode?: true
 }
 

@@ -32,7 +32,7 @@ export interface Cors {
 export const exposedHeaders =
   'DPoP-Nonce, Date, X-Request-Id, Retry-After, Stream-Epoch, Stream-Offset, Link, ETag, Location, WWW-Authenticate'
 export const allowedHeaders = 'Authorization, DPoP, Content-Type, If-None-Match, Idempotency-Key, X-API-Key'
-/** Browsers limit it themselves (Chromium to two hours). */
+/** Browsers limit the age themselves (Chromium to two hours). */
 export const preflightMaxAgeS = 7200
 
 export function corsOf(options: CorsOptions): Cors {
@@ -88,7 +88,7 @@ class AllowedHosts {
   /** `urls` contain the names of the operator. */
   constructor(urls: readonly string[]) {
     const names = urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname)
-    // A page inside an app (`app://…`) may have none.
+    // The address of a page inside an app (`app://…`) may have no host name.
     this.#named = new Set(names.filter((name) => name !== ''))
   }
 

@@ -161,8 +161,8 @@ export class Exchange implements PendingRequest {
   }
 
   /**
-   * Runs the step when the body has arrived, or at once if its declared length is too large. `read` returns the body, or
-   * throws Problem `too_large`.
+   * Runs the step when the body has arrived or has exceeded its limit, or at once if its declared length is too large.
+   * `read` returns the body, or throws Problem `too_large`. `isKept`: the body can be read again.
    */
   readBody(step: (read: () => Uint8Array) => void, isKept = false): void {
     const read = (bytes?: Uint8Array) => () => {
@@ -216,7 +216,7 @@ export class Exchange implements PendingRequest {
     else this.#begin(reply, false)
   }
 
-  /** Answers a `Problem` with its status, and any other error with 500. Only other errors are logged, in full. */
+  /** Answers a `Problem` with its status. Answers any other error with 500, and logs it in full. */
   fail(error: unknown, isCutting = false): void {
     // The handler failed only because the body was cut off.
     if (error instanceof RequestEnded && !this.isOpen) return
@@ -272,7 +272,7 @@ export class Exchange implements PendingRequest {
     return new Promise((resolve) => this.context.world.asInput(resolve))
   }
 
-  /** Runs when the client disconnects before the answer is complete; at once if it already has. */
+  /** Runs the task when the client disconnects before the answer is complete; at once after the end of the exchange. */
   onDisconnect(task: () => void): void {
     if (this.#response) this.#disconnectTasks.push(task)
     else task()

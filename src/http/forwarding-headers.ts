@@ -4,7 +4,7 @@ import type { ForwardedRequest } from '#model/forwarded-request'
 export interface ForwardingOptions {
   /** Whether the peer is a trusted proxy, whose `X-Forwarded-…` headers count. */
   readonly isProxyTrusted: boolean
-  /** Whether another node of the cluster sent the request: then its headers count. Default: none did. */
+  /** Whether another node of the cluster sent the request: then its `X-Forwarded-…` headers count. Default: no. */
   readonly isFromNode?: (headers: ForwardingHeaders) => boolean
   readonly publicUrls: readonly string[]
 }
@@ -19,8 +19,8 @@ interface ForwardingHeaders {
  * The address of requests as clients see it. Contract 2, DPoP: the headers of a trusted proxy, otherwise the public
  * URLs, otherwise `Host`.
  *
- * With public URLs and no proxy, `Host` is ignored: an attacker who replays a proof at another server could send a
- * matching one.
+ * With public URLs and no proxy, `Host` is no origin: an attacker who replays a proof at another server could send a
+ * matching `Host`.
  */
 export interface Forwarding {
   /** Scheme, host and port of the server's own pages. Not normalised. */
@@ -118,7 +118,7 @@ export function requestOriginOf(url: string, host: string): readonly string[] {
   return hostPattern.test(host) && URL.canParse(url) ? [new URL(url).origin] : []
 }
 
-/** The beginning of URLs below a public one; none if it is not a URL. */
+/** A public URL without query and without a slash at its end; none if the text is not a URL. */
 export function publicOriginOf(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { origin, pathname } = new URL(url)
@@ -136,7 +136,7 @@ export function addressText(bytes: ArrayBuffer): string {
 }
 
 /**
- * Parses an address into the form of `addressText`; undefined if it is not one. Proxies write `192.0.2.1`,
+ * Parses an address into the form of `addressText`; undefined if the text is not an address. Proxies write `192.0.2.1`,
  * `2001:db8::1`, `[2001:db8::1]`, and some add a port.
  */
 export function addressOfText(text: string): string | undefined {

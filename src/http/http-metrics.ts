@@ -14,7 +14,7 @@ export class RouteMetrics {
   readonly name: string
   /** By the indexes of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
-  /** The time from the first byte read to the last one written. Aborted requests do not count. */
+  /** The time from the head of the request to the last byte of the answer. Aborted requests do not count. */
   readonly seconds = new Histogram(requestSecondsBounds)
 
   constructor(name: string) {

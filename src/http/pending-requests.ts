@@ -4,17 +4,17 @@ import type { World } from '#runtime/world'
 
 /** A waiting request: its start, whether its answer has begun, and the reaction to a timeout. */
 export interface PendingRequest {
-  /** Set again when the time is renewed. */
+  /** By `World.monotonic`. Set again when the time is renewed. */
   waitsSince: number
   readonly hasBegun: boolean
-  /** The caller for whose limit it counts while it waits. */
+  /** The request counts for the limit of this caller while it waits. */
   readonly caller?: Caller | undefined
   expire(): void
 }
 
 /**
- * Requests that are not fully answered. They have the same deadline, so only the first one, which has waited longest,
- * can be due, and one timer is enough.
+ * Requests that are not fully answered. All have the same time, so the first request whose answer has not begun is due
+ * first, and one timer is enough.
  */
 export class PendingRequests {
   readonly #world: World

@@ -52,7 +52,7 @@ export function mapMaybePromise<T, U>(value: T | Promise<T>, step: (value: T) =>
   return isPromiseLike(value) ? value.then(step) : step(value)
 }
 
-/** A value or its promise: no promise is made for an available value. */
+/** Whether the value is a promise. Code that checks this makes no promise for an available value. */
 export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function'
 }
@@ -77,13 +77,13 @@ interface ReplyTarget {
   onDisconnect(task: () => void): void
   /** Resolves when the parser no longer runs. */
   outsideParser(): Promise<void>
-  /** Resolves when the end of the answer may close the connection. */
+  /** Resolves when the end of the answer may close the connection. Undefined: at once. */
   readyToClose(): Promise<void> | undefined
 }
 
 /**
- * A body up to this size is written at once: with its head it fits into uWebSockets.js's cork of 16 KiB. A larger one is
- * written piece by piece as the client takes it, so that no byte is buffered twice or lost (see `ChunkOutput`).
+ * A body up to this size is written at once: with its head it fits into uWebSockets.js's cork of 16 KiB. A larger one
+ * is written piece by piece as the client takes it, so that no byte is buffered twice or lost (see `ChunkOutput`).
  */
 const wholeBytesMax = 8 * 1024
 /** The largest size of one UTF-16 unit in UTF-8. */

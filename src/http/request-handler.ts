@@ -65,14 +65,17 @@ export function openExchange(
   exchange?.leaveHandler()
 }
 
-/** Returns false, and answers, if the request is ambiguous or comes from a page of a refused origin. */
+/**
+ * Returns false, and answers, if the framing of the request is ambiguous.
+ * @throws Problem `forbidden` for a page of a refused origin, `misdirected` for a host that is not allowed
+ */
 export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): boolean {
   const { framingFault } = exchange
   if (framingFault !== undefined) {
     refuseAndCut(exchange, framingFault)
     return false
   }
-  // The node that the client is connected to has checked it.
+  // The node that the client is connected to has checked origin and host.
   if (exchange.context.otherNodes?.isFromNode(exchange.headers)) return true
   const { cors, forwarding } = exchange.context.origins
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
@@ -87,9 +90,9 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
 }
 
 /**
- * Without an `Origin`, these headers show a request from a page of another site: browsers send no `Origin` for images,
- * or for a `fetch` whose answer the page may not read. Links from other sites to this server are permitted. W3C Fetch
- * Metadata §2.
+ * Without an `Origin`, the headers `Sec-Fetch-…` show a request from a page of another site: browsers send no `Origin`
+ * for images, or for a `fetch` whose answer the page cannot read. Links from other sites to this server are permitted.
+ * W3C Fetch Metadata §2.
  */
 function isForeignFetch({ origin, headers }: Exchange): boolean {
   const site = headers.get('sec-fetch-site')
@@ -312,7 +315,9 @@ function sessionOver(authorization: string): Problem {
   return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
 }
 
-/** Without an `Idempotency-Key`, and for reads, the handler is called directly, without a promise. */
+/**
+ * Without an `Idempotency-Key`, and for reads, the handler is called directly. Without audit, this makes no promise.
+ */
 function answerOnce(exchange: Exchange, { entry, answer }: Binding, call: ExchangeCall): Reply | Promise<Reply> {
   const { context, audit } = exchange
   const proceed = (begun?: BegunRequest) => {

@@ -26,7 +26,7 @@ export interface ServerContext {
   /** Undefined: requests are not recorded. */
   readonly audit: Audit | undefined
   /**
-   * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from its address
+   * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from one address
    */
   failedSignIn(address: string): void
   /** The error for an unknown path. */
@@ -63,7 +63,8 @@ interface ServerLoad {
 }
 
 export interface BodyLimits {
+  /** For entries without a limit of their own. */
   readonly bodyBytesMax: number
-  /** The same for streamed bodies. */
+  /** For streamed bodies of entries without a limit of their own. */
   readonly streamedBytesMax: number
 }

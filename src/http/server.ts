@@ -29,12 +29,12 @@ export interface ServerOptions {
   readonly routes: ServerRoutes
   readonly authentication: {
     readonly authenticate: Authenticate
-    /** Counts malformed requests to sign-in routes; default: not. @throws Problem `too_many_requests` */
+    /** Called for malformed requests to sign-in routes, to count them. @throws Problem `too_many_requests` */
     readonly failedSignIn?: (address: string) => void
   }
   readonly origins: {
     readonly cors: CorsOptions
-    /** Whether `X-Forwarded-…` is trusted: then only trusted proxies may be able to connect. Default: no. */
+    /** Whether `X-Forwarded-…` headers count: then only a trusted proxy must be able to connect. Default: no. */
     readonly isProxyTrusted?: boolean
   }
   readonly limits?: ServerLimits
@@ -57,7 +57,7 @@ interface ServerRoutes {
   /** Routes whose paths begin at the root. */
   readonly rootBindings?: readonly Binding[]
   readonly sockets?: readonly AnyWebsocketRoute[]
-  /** The same at the root. */
+  /** Websockets whose paths begin at the root. */
   readonly rootSockets?: readonly AnyWebsocketRoute[]
   /** The error for an unknown path, if there is more to say than 404. */
   readonly notFound?: (path: string) => Problem | undefined
@@ -66,13 +66,13 @@ interface ServerRoutes {
 export interface ServerLimits {
   /** For entries without a limit of their own. Default 1 MiB. */
   readonly bodyBytesMax?: number
-  /** The same for streamed bodies. Default 256 MiB. */
+  /** For streamed bodies of entries without a limit of their own. Default 256 MiB. */
   readonly streamedBytesMax?: number
   /** Unanswered requests of one user. Default 1 000. */
   readonly requestsPerUserMax?: number
   /** The time until an answer begins; then 503. Default 60 s. */
   readonly requestDeadlineMs?: number
-  /** The time for each 16 KiB of a body; then 408. Default 7 s. */
+  /** The time for each 112 KiB of a body, and for the rest; then 408. Default 7 s. */
   readonly bodyPaceMs?: number
   /** How long `close` waits for running requests. Default 10 s. */
   readonly closeGraceMs?: number
@@ -104,7 +104,7 @@ export class CannotListen extends Error {}
 const requestsPerUserMax = 1_000
 const requestsPerTenantMax = 4_000
 
-/** Opens the server. Rejects if the address is not available, and names it. */
+/** Opens the server. Rejects with CannotListen if the address is not available. */
 export async function openServer(options: ServerOptions): Promise<Server> {
   const { world, log, address, routes, authentication, origins, limits = {} } = options
   const concurrency = {

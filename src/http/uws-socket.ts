@@ -6,7 +6,7 @@ import type { World } from '#runtime/world'
 export interface SocketRoute {
   readonly world: World
   readonly dropReport: LostMessageReport
-  /** Called once for each opened socket, when it is closed. */
+  /** Called once for each opened socket, when the server ended it or the client disconnected. */
   closed(socket: UwsSocket, code: number): void
 }
 
@@ -27,8 +27,8 @@ const reasonBytesMax = 123
 const lingerMs = 10_000
 
 /**
- * The port over one websocket. After `closed` every method does nothing: uWebSockets.js throws on any call then, and
- * both sides may call `end` at the same time.
+ * The port over one websocket. After `closed` every method does nothing, except that `cork` still runs its task:
+ * uWebSockets.js would throw on any call, and both sides may call `end` at the same time.
  */
 export class UwsSocket implements Socket {
   readonly remoteAddress: string

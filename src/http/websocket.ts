@@ -183,7 +183,7 @@ function hasToken(list: string, wanted: string): boolean {
   return list.split(',').some((token) => token.trim().toLowerCase() === wanted)
 }
 
-/** The first offered one that is known. A route with subprotocols requires one. */
+/** The first offered subprotocol that the route has. A route with subprotocols requires one of them. */
 function negotiate(offered: string, known: readonly string[] | undefined): string {
   if (!known) return ''
   const protocol = offered.split(',').find((token) => known.includes(token.trim()))
