@@ -66,7 +66,9 @@ function shapeProperty({
  */
 export const newShapesMax = 256
 const newShapeEveryMs = 60_000
-/** Devices whose new shapes are counted. Above it, the least recently used are forgotten. */
+/**
+ * Devices whose new shapes are counted. Above this number, those that declared a new shape longest ago are forgotten.
+ */
 const devicesMax = 100_000
 
 /** Limits how many new shapes each device declares. */

@@ -18,7 +18,7 @@ export interface DesiredWritesOptions {
   readonly failed: (error: unknown) => void
 }
 
-/** The ids of WRITEs of desired values begin with it. */
+/** The id of a WRITE of desired values begins with this. */
 const idPrefix = 'd:'
 
 /**
@@ -27,7 +27,7 @@ const idPrefix = 'd:'
  */
 export class DesiredWrites {
   readonly #options: DesiredWritesOptions
-  /** Ids of requests that a connection has received. Absent: none. */
+  /** For each connection, the ids of the desired values that were sent on it. */
   readonly #sent = new WeakMap<LinkedDevice, Set<string>>()
 
   constructor(options: DesiredWritesOptions) {
@@ -43,7 +43,7 @@ export class DesiredWrites {
     return items
   }
 
-  /** Sends what this connection has not received. */
+  /** Sends the desired values that this connection has not received. */
   send(linked: LinkedDevice): void {
     const { port, schemaOf, failed } = this.#options
     const { tenant, device } = linked

@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { describe } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 
-/** A decoded frame of a device: a checked UPDATE, or a message that the schemas have to check. */
+/** A decoded frame of a device: a checked UPDATE, an UPDATE to refuse, or a message that the schemas have to check. */
 export type DeviceFrame = UpdateFrame | BadUpdate | OtherFrame
 
 /** An UPDATE that must be refused. */
@@ -22,7 +22,7 @@ interface OtherFrame {
   readonly message: unknown
 }
 
-/** `isNumbered`: UPDATE must have `seq`; otherwise an absent one is 0. */
+/** `isNumbered`: an UPDATE must have `seq`. Otherwise `seq` is 0 if it is absent. */
 export function deviceFrame(message: unknown, isNumbered = true): DeviceFrame {
   if (!isUpdate(message)) return { kind: 'other', message }
   const read = readUpdate(message, isNumbered)
@@ -133,7 +133,9 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   return items
 }
 
-/** `{"e": "…"}` instead of a value, or the `error` of an update. */
+/**
+ * Returns the error in `{"e": "…"}` instead of a value, or in the `error` of an update; undefined if it is not valid.
+ */
 function errorOf(value: unknown, field: 'e' | 'error'): { error: string } | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const error = (value as Readonly<Record<string, unknown>>)[field]
@@ -164,7 +166,7 @@ export interface FrameAbout {
   readonly deviceIdentifier?: string
 }
 
-/** Returns the valid address and number in an unreadable frame. ERROR repeats them. Contract 7. */
+/** Returns the address and the number in a refused frame, as far as they are valid. ERROR repeats them. Contract 7. */
 export function frameAboutOf(frame: unknown): FrameAbout {
   if (typeof frame !== 'object' || frame === null) return {}
   const [flakeAddress, seq] = Array.isArray(frame)

@@ -3,11 +3,12 @@ import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
 /**
- * Take-overs of one device in a minute. Above it, HELLO is refused, because two links use the same device. Contract 7.
+ * Take-overs of one device in a minute. Above this number, HELLO is refused, because two links use the same device.
+ * Contract 7.
  */
 export const takeOversMax = 10
 const takeOverWindowMs = 60_000
-/** Devices whose take-overs are counted. Above it, counting starts again. */
+/** Devices whose take-overs are counted. Above this number, counting starts again for all devices. */
 const countedMax = 100_000
 
 /** Finds the link that a device is on: the last one that sent HELLO for it. */

@@ -18,7 +18,7 @@ export interface ConnectionCredentials {
   readonly tenant: string
   /** The device that the credentials belong to. They are valid for this device only. */
   readonly device?: string
-  /** The id of the provisioning key that the credentials are. */
+  /** The id of the provisioning key, if the credentials are a provisioning key. */
   readonly key?: string
 }
 
@@ -29,7 +29,7 @@ export interface ConnectionCredentials {
 export interface PortDevice {
   readonly tenant: string
   readonly device: string
-  /** The port replaces it if the actor was released. */
+  /** The actor of the device. The port replaces the activation after the actor was released. */
   activation: Activation<Entry>
   /** Everything up to `seq` is stored. */
   acknowledged(seq: number): void
@@ -87,7 +87,7 @@ export class DevicePort {
     this.#system.turnOf(activation, hello, responder, bytes)
   }
 
-  /** Checks a write. Nothing is stored. @throws Problem */
+  /** Checks a write, and returns its order. Nothing is stored. @throws Problem */
   async orderOf(tenant: string, device: string, write: Write): Promise<WriteOrder> {
     return (await this.ask(tenant, device, write)) as WriteOrder
   }
@@ -133,8 +133,9 @@ export class DevicePort {
   }
 
   /**
-   * Activates the actor of the device, and creates the device on the first contact of a permitted connection. Contract
-   * 3.11. Credentials of a device imply that it existed: if it does not exist now, it was removed with them.
+   * Activates the actor of the device, and creates the device on the first contact of a permitted connection. Returns
+   * undefined if the device is not admitted. Credentials of a device imply that it existed: if it does not exist now,
+   * it was removed with them. Contract 3.11.
    */
   admit(
     { tenant, device: own, key }: ConnectionCredentials,

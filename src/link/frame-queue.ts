@@ -2,8 +2,8 @@ import type { Link } from '#link/link'
 import type { World } from '#runtime/world'
 
 /**
- * Limits for queued frames of one link and of all links. A link that exceeds one must reconnect. Frames are stored
- * undecoded, so these are their real bytes.
+ * Limits for queued frames of one link and of all links. A link that exceeds a limit must reconnect. Frames are stored
+ * undecoded, so the limits count their real bytes.
  */
 export const queuedBytesMax = 16 * 1024 * 1024
 export const allQueuedBytesMax = 64 * 1024 * 1024
@@ -17,7 +17,7 @@ export const smallFrameBytesMax = 4_096
 /** How long the queue works before it yields to the event loop. */
 const sliceMs = 2
 /**
- * A slice that took longer contained an expensive frame. The next slice then waits as long as this one took, so that
+ * A slice that took longer contained an expensive frame. The next slice then begins only after the same time, so that
  * links that send only such frames use at most half of the CPU.
  */
 const expensiveMs = 2 * sliceMs
@@ -41,7 +41,7 @@ interface LinkQueue {
   bytes: number
   /** The remaining steps of the frame before `next`. */
   steps: FrameSteps | undefined
-  /** Each runs when all frames before `at` are processed. */
+  /** Each task runs when all frames before `at` are processed. */
   readonly tasks: { readonly at: number; readonly task: () => void }[]
 }
 
@@ -108,8 +108,8 @@ export class FrameQueue {
   }
 
   /**
-   * Runs the task when all frames of the link so far are processed, in the same turn as the last of them; never if the
-   * link ends before.
+   * Runs the task when all queued frames of the link are processed, synchronously after the last of them; at once if
+   * there are none; never if the link ends before.
    */
   after(link: Link, task: () => void): void {
     const queue = this.#queues.get(link)

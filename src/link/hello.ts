@@ -46,7 +46,9 @@ export class HelloHandler {
     this.#options = options
   }
 
-  /** Checks one service per step, because a whole HELLO may take too long. `bytes` is its weight in the queue. */
+  /**
+   * Checks one service per step, because a whole HELLO may take too long. `bytes`: its weight in the queue of commits.
+   */
   *take(link: Link, hello: HelloHead, bytes: number): Generator<undefined, void> {
     const about = { deviceIdentifier: hello.deviceIdentifier }
     if (!this.#mayTake(link, about)) return
@@ -64,8 +66,9 @@ export class HelloHandler {
   }
 
   /**
-   * Connects a device as with its last HELLO: the client continues a session, and may send reports again before its next
-   * HELLO. `services` are in the order of that HELLO. Does nothing if the device does not declare them any more.
+   * Connects a device as with its last HELLO: the client continues a session, and may send reports again before its
+   * next HELLO. `services` are in the order of the last HELLO. Does nothing if the device is not permitted, does not
+   * exist, or does not have these services any more.
    */
   restore(link: Link, device: string, services: readonly string[]): void {
     const { port } = this.#options

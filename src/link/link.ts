@@ -25,7 +25,7 @@ export interface LinkOpening extends ConnectionCredentials {
 
 export type LinkedDeviceParts = Pick<LinkedDevice, 'link' | 'device' | 'session' | 'services' | 'activation'>
 
-/** A device on a link. BYE, another HELLO of the device, or the close of the link ends it. */
+/** A device on a link. Ends with BYE, another HELLO of the device, its removal, or the close of the link. */
 export class LinkedDevice implements PortDevice {
   readonly link: Link
   readonly tenant: string
@@ -37,7 +37,7 @@ export class LinkedDevice implements PortDevice {
   activation: Activation<Entry>
   /** WELCOME, which contains the address for other frames, was sent. */
   isWelcomed = false
-  /** The number of the last UPDATE received, to detect gaps. */
+  /** The highest number of a received UPDATE, to detect gaps. */
   lastSeq = 0
   ackSeq = 0
   isAckWaiting = false
@@ -271,7 +271,7 @@ export function shapeOf(
     const shape = services[index] as Shape
     if (shape.serviceIdentifier === service) return shape
   }
-  // The identifier may not be in its normal form, such as a UUID in upper case.
+  // The frame may contain another form of the identifier, such as a UUID in upper case.
   const normal = serviceIdentifierOf(service)
   return normal === undefined || normal === service ? undefined : shapeOf({ services }, { service: normal })
 }

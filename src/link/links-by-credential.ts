@@ -8,8 +8,8 @@ import type { World } from '#runtime/world'
  */
 export class LinksByCredential {
   /**
-   * By tenant, then by the owner of the credentials. Nearly all have one link only: a Set for each would cost too much
-   * memory.
+   * By tenant, then by the owner of the credentials. Nearly all owners have one link: a Set for each would cost too
+   * much memory.
    */
   readonly #links = new Map<string, Map<string, Link | Set<Link>>>()
 
@@ -65,7 +65,7 @@ function nameOf({ opening: { device, key } }: Link): string | undefined {
   return device ?? (key === undefined ? undefined : keyName(key))
 }
 
-/** The form of user names in credentials. No device identifier can equal it. */
+/** Differs from every device identifier, which contains no slash. */
 function keyName(key: string): string {
   return `*/${key}`
 }

@@ -88,7 +88,7 @@ export class Links implements SocketHandler<LinkOpening> {
       declarations: this.declarations,
       welcomed: (linked, firmwares) => {
         this.writes.welcomed(linked)
-        // A later HELLO may have replaced its firmware.
+        // After a later HELLO, only the firmware in that HELLO counts.
         if (this.linkedOf(linked.tenant, linked.device) === linked) this.#firmwareListener.welcomed(linked, firmwares)
       },
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
@@ -159,7 +159,7 @@ export class Links implements SocketHandler<LinkOpening> {
     else this.#frame(link, data, isBinary)
   }
 
-  /** The client does not read. Lost messages are not repeated on a link; the state comes with the next HELLO. */
+  /** The client does not read. Lost messages are not repeated on a link, so the device has to connect again. */
   dropped(socket: Socket): void {
     this.#links.get(socket)?.end(closeCodes.tryLater)
   }
@@ -212,7 +212,7 @@ export class Links implements SocketHandler<LinkOpening> {
 
   /**
    * The secret of a device is void: links opened with it are closed, and so is a link that carries this device only.
-   * Contract 3.11. A gateway whose key does not permit a device with a secret continues without it.
+   * Contract 3.11. A gateway whose key does not permit a device with a secret continues without this device.
    */
   credentialsChanged(tenant: string, device: string): void {
     endLinks(this.#world, this.#byCredential.ofDevice(tenant, device))

@@ -4,7 +4,7 @@ import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
-/** Limit for one device, above any normal use: each write may have a quarter of a megabyte. */
+/** Limit for one device, above any normal use: until its answer, a write may take a quarter of a megabyte of memory. */
 export const openWritesOfDeviceMax = 64
 /** Limit for one user and one device, so that one user does not block others. */
 export const openWritesOfUserMax = 32
@@ -35,8 +35,9 @@ export interface OpenWrite {
   readonly order: WriteOrder
   /** If false, the answer is sent with the WRITE and not with its RESULT. */
   readonly isWaiting: boolean
-  /** Results received by propId. `unanswered` are the other properties. */
+  /** The received results, by propId. */
   readonly results: Map<number, WriteResult>
+  /** The propIds without a result. */
   readonly unanswered: Set<number>
   /** The connected device that the WRITE was last sent to. */
   sentTo: LinkedDevice | undefined

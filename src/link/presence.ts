@@ -141,7 +141,7 @@ export class Presence {
     }
   }
 
-  /** Waits until most are recorded, because a tenant may have a million devices. */
+  /** Waits until few changes wait to be recorded, because a tenant may have a million devices. */
   async #untilFewChanges(): Promise<void> {
     const { world } = this.#options.system
     while (this.#changes.size >= listedAtATime) await new Promise<void>((resolve) => world.soon(resolve))

@@ -79,7 +79,7 @@ export class Writes {
   /**
    * @throws Problem `not_found`, `property_unknown` or `invalid` for the request; `device_offline` if the device has no
    * link; `device_timeout` if it did not answer in time (it may still have executed the write); `too_large`,
-   * `overloaded`, `stopping` or `storage` if nothing was sent
+   * `too_many_requests`, `overloaded`, `stopping` or `storage` if nothing was sent
    */
   async ask(request: WriteRequest): Promise<WriteOutcome> {
     const { port, deviceLinks } = this.#options
