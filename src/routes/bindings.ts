@@ -47,7 +47,10 @@ import { writeRoutes } from '#routes/writes'
 /** Data for routes about the process itself. */
 export interface OperationOptions extends HealthOptions {
   readonly backups: BackupMaker
-  /** Absent: this server is not a node of a cluster. @throws Problem `not_found`, `conflict` */
+  /**
+   * Makes another node the owner. Absent: this server is not a node of a cluster. @throws Problem `not_found`,
+   * `conflict`
+   */
   readonly handOver?: ((node: string) => void) | undefined
 }
 

@@ -10,12 +10,12 @@ import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } 
  * names them. Contract 1.4, 5.1.
  */
 
-/** Whether all devices to which an object is bound are within the scope for the action. Services do not narrow it. */
+/** Whether the scope permits the action on all devices to which an object is bound. Services do not matter. */
 export function isBindingWithin(scope: Scope, resource: Resource, action: Action, bound: BindingDevices): boolean {
   return reachesEvery(scope, resource, action, bound)
 }
 
-/** The same for lists of devices and groups. */
+/** Whether the scope permits the action on all devices of these lists and groups. Services do not matter. */
 export function isVisible(
   scope: Scope,
   resource: Resource,

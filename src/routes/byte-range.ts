@@ -1,12 +1,14 @@
-/** A part of content, in bytes: from the first to before the last. */
+/**
+ * A part of content, in bytes: the byte at `from` is the first one, the byte at `to` is the first one after the part.
+ */
 export interface ByteRange {
   readonly from: number
   readonly to: number
 }
 
 /**
- * The single range of a `Range` header for content of this size; undefined for the whole: no header, several ranges, or
- * an unknown unit. RFC 9110 §14.1.2, §14.2.
+ * The single range of a `Range` header for content of this size; undefined for the whole: no header, several ranges, an
+ * unknown unit, or an invalid range. RFC 9110 §14.1.2, §14.2.
  */
 export function byteRangeOf(header: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header) ?? []

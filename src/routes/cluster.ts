@@ -30,7 +30,7 @@ const FoundCaller = z.object({
   refusal: z
     .object({ code: z.string(), message: z.string(), headers: z.record(z.string(), z.string()).optional() })
     .optional(),
-  /** Null: authentication is off. */
+  /** Null: the owner refused the credentials, or authentication is off. */
   session: z.object({ kind: z.enum(['session', 'api_key']), tenant: z.string(), id: z.string() }).nullable(),
   /** A node that has read the log up to this message knows the rights of the caller. */
   sequence: z.number(),
@@ -111,7 +111,7 @@ async function foundCaller(
   }
 }
 
-/** Finds the caller from what this node itself knows. @throws Problem */
+/** Finds the caller in the state of this node. @throws Problem */
 function callerHere(
   { context, authenticate }: CallerOptions,
   credentials: Credentials,
@@ -150,8 +150,8 @@ export interface OwnersCallersOptions extends CallerOptions {
 }
 
 /**
- * Finds callers of event websockets on a node that may not be the owner. It asks the owner, which knows all tickets,
- * nonces and used proofs. @throws the Problem with which the owner refuses them; Problem `storage`
+ * Finds callers of event websockets on any node. For a ticket or a DPoP proof, the owner is asked, which knows all
+ * tickets, nonces and used proofs. @throws the Problem with which the owner refuses them; Problem `storage`
  */
 export function ownersCallers(options: OwnersCallersOptions) {
   const { otherNodes, context, reach, callerOf, anonymous } = options

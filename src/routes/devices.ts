@@ -73,7 +73,7 @@ function readable(
   }
 }
 
-/** The same for a service of a device. */
+/** A service of a device, and the text of its state for the caller. @throws Problem `not_found` */
 export function readableService(
   context: RouteContext,
   call: Call,
@@ -160,7 +160,8 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
     if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
-  // Afterwards the key that admitted the device may admit another one, and its token may be used again.
+  // Afterwards the key that admitted the device may admit another device, and the token of the device may be used
+  // again.
   const removed = await system.askAtOnce(() => {
     const registrar = system.recordOf(to, registrarRecord) as string | undefined
     const token = system.recordOf(to, tokenRecord) as string | undefined
@@ -181,7 +182,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
 
-/** Contract 10. Connections that were opened with the previous token are closed. */
+/** Contract 10. If the device had another token, connections that were opened with its credentials are closed. */
 async function setToken(
   context: RouteContext,
   { caller }: Call,
@@ -206,7 +207,7 @@ async function setToken(
   return { status: 200, headers, json: { deviceIdentifier: device, token } }
 }
 
-/** @throws Problem `not_found` if there is none */
+/** @throws Problem `not_found` if there is no such device */
 export function existingDevice({ system }: RouteContext, tenant: string, device: string): DeviceState {
   const state = system.peek(deviceAddress(tenant, device))
   if (!state) throw new Problem('not_found')

@@ -32,8 +32,8 @@ export async function resourceReply(context: RouteContext, call: Asked, text: st
  * Checks `If-Match` and `If-None-Match` of a change. Call it within `askAtOnce`: no other change may come between the
  * check and the turn.
  *
- * @param textNow the current text of the object; undefined if there is none. It is called only if the request has one
- * of these headers
+ * @param textNow returns the current text of the object; undefined if there is no object. Called only if the request
+ * has one of these headers
  * @throws Problem `changed_meanwhile`
  */
 export function mustMatch(call: Asked, textNow: () => string | undefined): void {

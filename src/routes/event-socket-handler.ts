@@ -23,10 +23,11 @@ type Sessions = Pick<SessionSockets, 'add' | 'remove'>
  * sockets.
  */
 const defaultSocketsPerUserMax = 1_000
-/** The sockets of a tenant are limited to this many times those of one user. */
+/** A tenant may have as many sockets as this many of its users. */
 const socketUsersMax = 100
 /** A name costs about 320 bytes, so this is 32 MB: enough for 1 000 sockets with 100 names each. */
 const filterNamesPerUserMax = 100_000
+/** The filters of a tenant may have as many names as those of this many users. */
 const filterUsersMax = 10
 
 /** Maximum size of a client's message. Contract 4.7. */
@@ -123,7 +124,8 @@ export class EventSocketHandler implements SocketHandler<EventsOpening> {
   }
 
   /**
-   * Sends the position, now or later: a socket with a full buffer gets nothing, and one with a pending RESYNC has none.
+   * Sends the position, now or later: a socket with a full buffer gets nothing, and a socket with a pending RESYNC has
+   * no position.
    */
   #pong(socket: Socket): void {
     const position = this.#hub.positionOf(socket)

@@ -126,7 +126,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isVisible(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** The caller must also be allowed to read the services whose values it sends. @throws Problem `not_found` */
+/** The caller must also be allowed to read the services whose values the function sends. @throws Problem `not_found` */
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
   const { devices = null, groups = null } = body.binding
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))

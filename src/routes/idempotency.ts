@@ -18,9 +18,9 @@ import { checkCurrent } from '#routes/read-slices'
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { System } from '#runtime/system'
 
-/** The limit of concurrent requests with a key; further ones get 503. */
+/** The limit of concurrent requests with a key; further requests get 503. */
 const runningMax = 100_000
-/** The default maximum of a body: the answer of a creation is hardly larger than its request. */
+/** The limit of a stored answer, and the default limit of a request: the answer to a creation is hardly larger. */
 export const storedBytesMax = 1024 * 1024
 
 /**
@@ -42,8 +42,9 @@ const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
 /**
  * Executes a request once for each `Idempotency-Key`, in two stored steps: the start, before its handler runs, and the
- * answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If none was
- * stored, it runs again with the seed of the first attempt, and finds what that created. Contract 1.10.
+ * answer, before it is sent. A repeated request, even after a crash in between, gets the stored answer. If no answer
+ * was stored, the request runs again with the seed of the first attempt, and finds what that attempt created. Contract
+ * 1.10.
  */
 export function idempotencyOf(
   { system, world }: Pick<RouteContext, 'system' | 'world'>,

@@ -159,8 +159,8 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
 }
 
 /**
- * Such a key can act for any device, so callers limited to some devices would exceed their own grants with it. Contract
- * 2.
+ * A provisioning key can act for any device, so callers limited to some devices would exceed their own grants with it.
+ * Contract 2.
  */
 function mustReachAnyDevice(caller: Caller, action: 'create' | 'delete'): void {
   if (!reachesAnyDevice(caller, action)) throw new Problem('forbidden')

@@ -46,7 +46,7 @@ export interface ResourceList<Thing> {
   readonly textOf: (name: string, thing: Thing) => string | undefined
 }
 
-/** A list of such objects by name: all, or one page. */
+/** A list of named objects in memory: all, or one page. */
 export function resourceListReply<Thing>(
   context: RouteContext,
   call: Call<unknown, { readonly limit?: number | undefined; readonly cursor?: string | undefined }>,

@@ -16,7 +16,7 @@ import type { RouteContext } from '#routes/context'
  * Names in request bodies: a service by the name of its schema, a property, an alarm and a group by their names. They
  * are replaced by identifiers before the body is validated, so everything behind knows identifiers only.
  *
- * A text that is an identifier is not replaced. Only names that the caller may read are found.
+ * The identifier of an existing object is not replaced. Only names that the caller may read are found.
  */
 export function withNames(context: RouteContext, binding: Binding): Binding {
   if (!binding.entry.body?.acceptsNames) return binding
@@ -113,9 +113,9 @@ const shownCharactersMax = 64
 type Kind = 'service' | 'alarm' | 'group'
 
 interface Lookup {
-  /** Whether something has this identifier. */
+  /** Whether an object has this identifier. */
   readonly isKnown: (text: string) => boolean
-  /** Whether something could have this identifier. */
+  /** Whether the text has the form of an identifier. */
   readonly isIdentifier: (text: string) => boolean
   /** The first two identifiers with this name, as far as the caller may read them. */
   readonly named: (name: string) => readonly string[]

@@ -6,7 +6,7 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { Principal } from '#model/caller'
 import { formatCrn } from '#model/crn'
 
-/** The origin of a login request. */
+/** The origin of a request to sign in, or to change an account. */
 export function signInOriginOf(call: Call): SignInOrigin {
   const { host, address } = call.forwarded
   const identified = (user: Principal) => call.identified(user)

@@ -8,7 +8,7 @@ export function signingKeyRoutes(keys: KeyRing): Binding[] {
   return [
     bind(api.listSigningKeys, () => ({ status: 200, json: keys.list() })),
 
-    // There is no route for a single key.
+    // `Location` is the list: there is no route for a single key.
     bind(api.rotateSigningKey, async () => ({
       status: 201,
       headers: { Location: '/api/v1/iam/signing-keys' },

@@ -71,7 +71,7 @@ export class StateText {
     return this.#entry(`{"serviceIdentifier":${quote(service.shape.serviceIdentifier)}`, service)
   }
 
-  /** The inverse: an entry of a service's `devices`. */
+  /** A device with the properties of one service: an entry in `devices` of the service. */
   deviceOfService(device: string, service: ServiceState): TextOrParts {
     return this.#entry(`{"deviceIdentifier":${quote(device)}`, service)
   }
@@ -86,7 +86,7 @@ export class StateText {
     return before + shown.map((service) => this.serviceOfDevice(service)).join(',') + after
   }
 
-  /** Each service is read in one turn: one UPDATE is about one service. */
+  /** Each service is read synchronously: one UPDATE is about one service. */
   *#servicesInParts(before: string, services: readonly ServiceState[], after: string): Iterable<string> {
     let separator = before
     for (const service of services) {

@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 import { type Action, isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
-/** Handler of a tenant's route: `tenant` is the requested one, or the caller's. */
+/** The handler of a route with `?tenant=`: `tenant` is the tenant in the query, otherwise the caller's. */
 type TenantAnswerer<P, Q, B> = (call: Call<P, Q, B>, tenant: string) => Reply | Promise<Reply>
 
 /** Binds a route with `?tenant=`. Contract 2, Model. */

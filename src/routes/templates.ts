@@ -58,7 +58,9 @@ export function templateRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** Every function may use a template, so its authors must reach all devices. @throws Problem `forbidden` */
+/**
+ * Every function may use a template, so the author of a template must reach all devices. @throws Problem `forbidden`
+ */
 function mustReachAll({ scope }: Caller, action: Action): void {
   if (!reachesEvery(scope, 'functions', action, '*')) throw new Problem('forbidden')
 }

@@ -12,7 +12,7 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, resourceReply } from '#routes/entity-tag'
 import { textReply } from '#routes/streamed-reply'
 
-/** Routes for tenants. Their scopes limit them to the tenant `default`. Contract 2. */
+/** Routes for tenants. Only callers of the tenant `default` have permissions for them. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {
   const { system } = context
   const tenantThere = ({ parameters }: Pick<Call<{ readonly tenantIdentifier: string }>, 'parameters'>): TenantRow => {
@@ -59,7 +59,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
       return replyToChange(mayRead, entryOf(row as TenantRow), 'resourceIdentifier')
     }),
 
-    // Its content is deleted in the background after this is stored.
+    // The data of the tenant is deleted in the background after the deletion is stored.
     bind(api.deleteTenant, async (call) => {
       const { tenantIdentifier: tenant } = call.parameters
       await system.askAtOnce(() => {

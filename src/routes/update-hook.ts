@@ -53,8 +53,8 @@ interface HookTarget {
 }
 
 /**
- * Missing fields mean the whole project; the request is never refused because of them. An unknown tenant has no
- * devices.
+ * Missing or invalid `devices` mean the whole project; the request is never refused because of its body. An unknown
+ * tenant has no devices.
  */
 function hookTarget(bytes: Uint8Array, ownTenant: string): HookTarget {
   const { tenant = ownTenant, devices } = fieldsOf(bytes)

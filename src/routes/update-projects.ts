@@ -39,7 +39,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
       const { tenant } = caller
       const { pins } = existingProject(context, tenant, parameters.project)
       const isWithin = devicesWithin(caller.scope, 'updates', 'read')
-      // Read when its text is made: it may have changed or been deleted by then.
+      // A pin is read when its text is made: it may have changed or been deleted by then.
       const firmwareOf = (device: string) =>
         context.system.peek(projectAddress(tenant, parameters.project)).pins.get(device)
       return listReply(

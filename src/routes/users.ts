@@ -123,7 +123,7 @@ export function userToEdit(context: RouteContext, caller: Caller, tenant: string
   return row
 }
 
-/** A user of this tenant. The name is not case-sensitive. @throws Problem `not_found` if there is none */
+/** A user of this tenant. The name is not case-sensitive. @throws Problem `not_found` if there is no such user */
 export function existingUser({ system }: RouteContext, tenant: string, name: string): UserRow {
   const row = rowByName(system.wake(directoryAddress), name)
   if (row?.tenant !== tenant) throw new Problem('not_found')

@@ -22,7 +22,7 @@ export function writeRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** The id is derived from the request's identity, so that a repeated request addresses the same write. Contract 7. */
+/** The id is derived from the seed of the request, so that a repeated request addresses the same write. Contract 7. */
 async function write(
   context: RouteContext,
   call: Call<WritePath, WriteQuery, Readonly<Record<string, unknown>>>,

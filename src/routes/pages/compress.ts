@@ -14,8 +14,9 @@ const compressors = [
 ]
 
 /**
- * Writes a compressed file for each file of a folder, recursively, with the slowest and best level, because it runs
- * once. Compressed files newer than their original are not written again; those without an original are removed.
+ * Writes a compressed file for each file of a folder, recursively, with the slowest and best level, because only the
+ * build does this. Compressed files newer than their original are not written again; those without an original are
+ * removed.
  */
 export async function compressFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })

@@ -52,7 +52,7 @@ function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
 
 /**
  * A file in the best coding that the caller accepts; `caching` is its `Cache-Control`. @throws Problem `not_found` if
- * there is none
+ * there is no file
  */
 export function fileReply(call: Call, file: PageFile | undefined, caching: string): Reply {
   if (!file) throw new Problem('not_found', notBuilt)
