@@ -2,7 +2,7 @@ import type { Permission, RouteAccess, RouteEntry } from '#api/route-entry'
 
 /** Access to routes: in words, and as OpenAPI security requirements. Contract 1.4, 2. */
 
-/** One of several alternatives: the names of the schemes that it needs together. */
+/** One of several alternatives: the names of the schemes that a request needs together. */
 export type SecurityRequirement = Readonly<Record<string, readonly string[]>>
 
 export const securitySchemes = {
@@ -74,7 +74,7 @@ const accessTexts: Readonly<Record<Extract<RouteAccess, string>, AccessText>> = 
   },
 }
 
-/** For routes whose request has a credential of its own. */
+/** For routes with a credential of their own, or with a requirement besides the permission. */
 const routeTexts: Readonly<Record<string, AccessText>> = {
   readToken: { security: [schemes('basic')], text: 'For users, by name and password.' },
   readImage: { security: [], text: 'The URL is the credential: it is signed, for one device, and expires.' },

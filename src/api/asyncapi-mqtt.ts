@@ -1,9 +1,9 @@
-/** A topic of MQTT, with messages of the websockets, or with a text. */
+/** A topic of MQTT, with messages of the websockets, or with one message of its own. */
 interface Topic {
   readonly name: string
   readonly address: string
   readonly description: string
-  /** Clients publish to it, or receive from it. */
+  /** From the view of the server. `receive`: clients publish to the topic. `send`: clients receive from it. */
   readonly action: 'receive' | 'send'
   /** The channel of this document whose messages the topic carries, and their names. */
   readonly of?: { readonly channel: string; readonly messages: readonly string[] }

@@ -21,7 +21,7 @@ at most \`LINK_FRAME_BYTES_MAX\` (256 KiB).`
 const eventsText = `One JSON text a message. Open the socket, read the lists, and apply events with a higher \`offset\`; after a
 disconnect, resume with the last one. The client receives all events that the caller may read, unless a filter in the query selects fewer.`
 
-/** Close codes of the server, and how the client reacts. */
+/** The close codes of the server, and their reasons. */
 const closeCodeText = `Close codes: ${Object.values(closeCodes)
   .map(({ code, reason }) => `${code} ${reason}`)
   .join(', ')}.`
@@ -47,7 +47,10 @@ interface Socket {
   readonly security: readonly (keyof typeof securitySchemes)[]
 }
 
-/** The device link and the stream of events, as AsyncAPI 3.0. https://www.asyncapi.com/docs/reference/specification/v3.0.0 */
+/**
+ * The device link and the stream of events, as AsyncAPI 3.0.
+ * https://www.asyncapi.com/docs/reference/specification/v3.0.0
+ */
 export function asyncApiDocument(): JsonSchema {
   const collection = new SchemaCollection({ named: namedSchemas(), notes: schemaNotes, target: 'draft-07' })
   const sockets = [
@@ -209,7 +212,7 @@ function operationsOf({ name, received, sent, replies, security }: Socket): [str
   ]
 }
 
-/** The same schemes in the terms of AsyncAPI. */
+/** The security schemes in the terms of AsyncAPI. */
 function asyncSchemes(): object {
   const { bearer, dpop, apiKey, link } = securitySchemes
   const mqtt = { type: 'userPassword', description: 'See `docs/mqtt.md`.' }

@@ -14,7 +14,7 @@ export const logFields = { ...pageFields, from: timeField.optional(), to: timeFi
 const LogQuery = z.object(logFields)
 export type LogQuery = z.infer<typeof LogQuery>
 
-/** `user`: of the user or key, or `crn#user:anonymous`. `path`: as received, without its query. */
+/** `user`: CRN of the user or key, or `crn#user:anonymous`. `path`: as received, without the query. */
 const AuditEntry = z.object({
   at: Timestamp,
   user: z.string(),
@@ -22,7 +22,7 @@ const AuditEntry = z.object({
   address: z.string(),
   method: z.string(),
   path: z.string(),
-  /** Of the resource that the request is about, if the server knows it. */
+  /** CRN of the resource that the request is about. Absent: unknown. */
   resourceIdentifier: ResourceIdentifier.optional(),
   status: z.int(),
 })

@@ -29,7 +29,7 @@ import * as users from '#api/users'
 import * as webauthn from '#api/webauthn'
 import * as writes from '#api/writes'
 
-/** Entries on one topic, in an order for new readers. */
+/** The entries on one topic, sorted by path. */
 export interface Chapter {
   readonly name: string
   readonly description: string
@@ -38,6 +38,7 @@ export interface Chapter {
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
+/** In an order for new readers. */
 export const chapters: readonly Chapter[] = [
   chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
   chapter('History', 'Earlier values of properties: each of them, or aggregated over time.', history, historySelection),

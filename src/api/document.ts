@@ -1,6 +1,6 @@
 import { version } from '#model/version'
 
-/** The common title of both documents. */
+/** The common part of `info` in both documents. */
 export const about = {
   title: 'Device Data Backend',
   version,

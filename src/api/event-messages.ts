@@ -16,7 +16,7 @@ const subscription = updateSubscription.example.answer as { readonly resourceIde
 const { schema } = putSchema.example.answer as { readonly schema: object }
 const own = { ...property, type: 'STRING' }
 
-/** The cause of the event, and its fields in addition to type, timestamp and offset. */
+/** The cause of each event, and its fields in addition to type, timestamp and offset. */
 const events: Readonly<Record<EventType, readonly [summary: string, fields: object]>> = {
   OBJECT_UPDATED: [
     'Properties of a service of a device were reported, declared with another value, or removed',

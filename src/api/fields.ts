@@ -106,5 +106,5 @@ export const tenantFields = { tenant: TenantReference.optional() }
 export const TenantQuery = z.object(tenantFields)
 export type TenantQuery = z.infer<typeof TenantQuery>
 
-/** A field of a signed URL. An invalid one counts as empty: then the signature does not match. */
+/** A field of a signed URL. An invalid value counts as empty: then the signature does not match. */
 export const signatureField = z.string().catch('').default('')

@@ -17,7 +17,7 @@ function spanMs(text: string): number {
   return Number(text.slice(0, -1)) * unitMs[text.slice(-1) as Unit]
 }
 
-/** Unix ms, or the time before now, as a negative number. */
+/** A time in a query: Unix ms, or a number of milliseconds before now. */
 export type QueryTime = { readonly at: number } | { readonly beforeMs: number }
 
 export const timeField = z

@@ -6,7 +6,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 /** Received or sent by the server: a schema that transforms has two forms. */
 type Side = 'input' | 'output'
 
-/** An addition to zod's JSON Schema: a description or examples. A note with a type replaces the whole schema. */
+/** An addition to zod's JSON Schema. A note with `type` or `anyOf` replaces the whole schema. */
 export type SchemaNote = JsonSchema
 
 export interface SchemaCollectionOptions {

@@ -15,12 +15,12 @@ const ApiKeyEntry = z.object({
   name: KeyName,
   roles: RoleNames,
   createdAt: Timestamp,
-  /** Absent: it ends when it is deleted. */
+  /** Absent: the key is valid until it is deleted. */
   expiresAt: Timestamp.optional(),
   resourceIdentifier: ResourceIdentifier,
   /** Absent in keys that were created before this field existed. */
   createdBy: z.string().optional(),
-  /** Refused with 401 while its creator may not give its roles. */
+  /** The key is refused with 401 because its creator may not give its roles. */
   isSuspended: z.boolean(),
 })
 
@@ -84,10 +84,10 @@ const ProvisioningKeyEntry = z.object({
   id: ServerMadeId,
   name: KeyName,
   createdAt: Timestamp,
-  /** Absent: it ends when it is deleted. */
+  /** Absent: the key is valid until it is deleted. */
   expiresAt: Timestamp.optional(),
   maxDevices: MaxDevices.optional(),
-  /** The number of existing devices that it registered. */
+  /** The number of existing devices that were registered with the key. */
   devices: z.int().min(0),
   resourceIdentifier: ResourceIdentifier,
 })
@@ -155,7 +155,7 @@ export const deleteProvisioningKey = defineRoute('deleteProvisioningKey', {
 const SigningKeyEntry = z.object({
   kid: z.string(),
   createdAt: Timestamp,
-  /** Absent: tokens are signed with it. */
+  /** Absent: the server signs tokens with this key. */
   retiresAt: Timestamp.optional(),
 })
 const exampleSigningKey = { kid: 'x2Vb7qYx9KdT5mXwZr2NcVd9KpLhGfA1bC3dE5fG7h', createdAt: 1_790_000_000_000 }

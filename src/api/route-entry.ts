@@ -38,7 +38,7 @@ export interface Permission<Path extends string = string> {
 
 /**
  * The parts of a path that must lie inside the caller's scope. `list`: none, but the answer leaves out items outside of
- * it. `tenant`: none, because the resource belongs to the tenant as a whole.
+ * the scope. `tenant`: none, because the resource belongs to the tenant as a whole.
  */
 type AnyWithin = 'service of device' | 'device' | 'service' | 'list' | 'tenant'
 
@@ -68,9 +68,9 @@ export interface RouteBody<B extends z.ZodType = z.ZodType> {
   readonly schema: B
   /** Default: `application/json`. `any`: any type, or none; the handler gets the body as bytes. */
   readonly contentTypes?: readonly string[] | 'any'
-  /** Default: `BODY_BYTES_MAX`; of a streamed one `IMAGE_BYTES_MAX`. */
+  /** Default: `BODY_BYTES_MAX`; for a streamed body `IMAGE_BYTES_MAX`. */
   readonly bytesMax?: number
-  /** The body is passed on as it arrives, without a deadline or a schema. The handler reads it from `upload`. */
+  /** The handler reads the body from `upload` as it arrives; the schema is not used. Each piece renews the deadline. */
   readonly isStreamed?: true
   /** Services, properties, alarms and groups may be given by name. */
   readonly acceptsNames?: true
@@ -104,7 +104,7 @@ interface RouteDetails<
   B extends z.ZodType,
   A extends RouteAnswers,
 > {
-  /** The section of the specification. */
+  /** The sections of the specification and of the contract. */
   readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
@@ -121,7 +121,9 @@ interface RouteDetails<
   readonly parameters?: P
   /** Invalid parameters are a 400 with details, for callers with the permission. §7, contract 1.4. */
   readonly areParameterFaultsShown?: true
-  /** The schema of query fields: strings, or arrays of strings when repeated. Unknown names are ignored (contract 1.5). */
+  /**
+   * The schema of query fields: strings, or arrays of strings when repeated. Unknown names are ignored (contract 1.5).
+   */
   readonly query?: Q
   readonly body?: RouteBody<B>
   readonly answers: A
@@ -165,11 +167,11 @@ export function defineRoute<
 
 /** Requests that may be repeated and take effect once. Contract 1.10. */
 
-/** By its lower-case name. */
+/** The lower-case name of the header. */
 export const idempotencyKeyHeader = 'idempotency-key'
 
 /**
- * Whether a route uses the header. Reads are repeatable anyway; streamed bodies can't be compared as a whole;
+ * Whether a route uses `Idempotency-Key`. Reads are repeatable anyway; streamed bodies can't be compared as a whole;
  * unauthenticated callers have no keys.
  */
 export function takesIdempotencyKey({ method, access, body }: RouteEntry): boolean {
@@ -190,7 +192,7 @@ export function isSignIn({ path }: RouteEntry): boolean {
   return signInPath.test(path)
 }
 
-/** Exchanges a refresh token, which clients do by themselves all day. */
+/** Whether the route exchanges a refresh token, which clients do by themselves all day. */
 export function isTokenRefresh({ method, path }: RouteEntry): boolean {
   return method === 'POST' && /^\/(?:auth|iam)\/token$/.test(path)
 }

@@ -85,7 +85,7 @@ export const examplePair = {
   refreshToken: 'default.3Nc7xJr4Vq.1.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ',
 }
 
-/** Longer than any token of this server. */
+/** A refresh token, or the token between a password and a second factor. No such token is longer. */
 export const tokenField = z.string().max(4096)
 
 /** Sign-in and sign-out by the DPoP scheme. §4.1, §5.2, contract 2. */

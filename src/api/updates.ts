@@ -96,7 +96,7 @@ export const readImage = defineRoute('readImage', {
 
 /** The update server calls this when it has a new release, so that devices need no polling. §4.5, contract 6. */
 
-/** By its lower-case name: `t=<Unix seconds>,sha256=<hex>`. */
+/** The lower-case name of the header with the signature: `t=<Unix seconds>,sha256=<hex>`. */
 export const hookSignatureHeader = 'x-hook-signature'
 
 export const callUpdateHook = defineRoute('callUpdateHook', {

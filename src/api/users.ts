@@ -16,7 +16,7 @@ export const Invitation = z.object({
   code: z.string(),
   expiresAt: Timestamp,
   resourceIdentifier: ResourceIdentifier,
-  /** Whether the mail server accepted a mail with a link. Absent: none was sent. */
+  /** Whether the mail server accepted a mail with a link. Absent: no mail was sent. */
   mailed: z.boolean().optional(),
 })
 export type Invitation = z.infer<typeof Invitation>
